@@ -1,0 +1,287 @@
+//! The last check before the wire: total, and the only maker of [`Admitted`].
+//!
+//! Admission judges the exact outgoing request and nothing else; how much raw history there is cannot
+//! block, shrink or reset anything (F001). If the request does not fit, it is composed again one rung
+//! down a ladder that needs no model and ends.
+
+use crate::compact::CoverError;
+use crate::id::Seq;
+use crate::message::Request;
+use crate::pair::Reason;
+use crate::policy::Policy;
+use crate::tokens::Tokens;
+
+/// A way to compose the request; each is smaller than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    /// As the context says.
+    Assembled,
+    /// Large tool results of the tail are shortened to head and tail.
+    ShortResults,
+    /// Only the active turn stands behind the summaries; what was between is one stub.
+    ActiveTurn,
+    /// Inside the active turn everything but the newest message is a stub or an excerpt.
+    ShortTurn,
+    /// Summaries are titles and ids.
+    Titles,
+    /// Only the newest message, shortened, and the last exchange.
+    Newest,
+}
+
+impl Rung {
+    /// All rungs, top first.
+    pub const ALL: [Self; 6] = [
+        Self::Assembled,
+        Self::ShortResults,
+        Self::ActiveTurn,
+        Self::ShortTurn,
+        Self::Titles,
+        Self::Newest,
+    ];
+
+    /// Name for reports, in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Assembled => "assembled",
+            Self::ShortResults => "short-results",
+            Self::ActiveTurn => "active-turn",
+            Self::ShortTurn => "short-turn",
+            Self::Titles => "titles",
+            Self::Newest => "newest",
+        }
+    }
+}
+
+/// Sizes of the sections of a request. They sum to the whole, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sections {
+    /// System instructions and tools.
+    pub system: Tokens,
+    /// Summaries and stubs that stand for covered entries.
+    pub summaries: Tokens,
+    /// The newest message of a person, carried out of a summary.
+    pub carried: Tokens,
+    /// Entries sent as they are or stubbed.
+    pub tail: Tokens,
+    /// What joins the pieces: roles, brackets, placeholders.
+    pub frame: Tokens,
+}
+
+impl Sections {
+    /// The whole request.
+    pub fn total(&self) -> Tokens {
+        self.system + self.summaries + self.carried + self.tail + self.frame
+    }
+}
+
+/// How many visible entries are represented how. They sum to the view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cover {
+    /// As they are.
+    pub verbatim: u64,
+    /// With large results stubbed or shortened.
+    pub stubbed: u64,
+    /// By a summary.
+    pub summarised: u64,
+    /// By one stub for a whole run of entries, on the lower rungs.
+    pub elided: u64,
+}
+
+impl Cover {
+    /// All entries of the view.
+    pub const fn total(&self) -> u64 {
+        self.verbatim + self.stubbed + self.summarised + self.elided
+    }
+}
+
+/// A composed request on its way to admission.
+#[derive(Clone, Debug)]
+pub struct Composed {
+    /// The request.
+    pub request: Request,
+    /// What it weighs.
+    pub sections: Sections,
+    /// What it stands for.
+    pub cover: Cover,
+    /// Entries of which something is not sent, with the reason.
+    pub omitted: Vec<(Seq, Reason)>,
+}
+
+/// Composes the request of a view at a rung. Must not fail, and the last rung must be of bounded size
+/// whatever the history.
+pub trait Compose {
+    /// The request at this rung.
+    fn compose(&mut self, rung: Rung) -> Composed;
+
+    /// Whether the cover is exact: see [`crate::compact::prove_cover`].
+    fn proof(&self) -> Result<(), CoverError>;
+
+    /// Name of the ruler.
+    fn ruler(&self) -> &'static str;
+}
+
+/// How far the request is from what the context wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Authority {
+    /// Exactly as assembled.
+    Assembled,
+    /// Shortened, on this rung.
+    Degraded(Rung),
+    /// Only the newest message is left whole or in part.
+    Emergency,
+}
+
+impl Authority {
+    /// Name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Assembled => "assembled",
+            Self::Degraded(_) => "degraded",
+            Self::Emergency => "emergency",
+        }
+    }
+}
+
+/// What admission guarantees, in figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// Sizes per section.
+    pub sections: Sections,
+    /// Sum of the sections.
+    pub total: Tokens,
+    /// The model's limit and what is kept of it for the answer.
+    pub window: u64,
+    /// Kept free for the answer.
+    pub reserve: u64,
+    /// Name of the ruler.
+    pub ruler: &'static str,
+    /// How far it is from what was assembled.
+    pub authority: Authority,
+    /// The rung it was composed on.
+    pub rung: Rung,
+    /// How the entries of the view are represented.
+    pub cover: Cover,
+    /// The cover as proved, or why it is not exact: a defect of ours, reported and never hidden.
+    pub proof: Result<(), CoverError>,
+    /// Entries of which something is not sent.
+    pub omitted: Vec<(Seq, Reason)>,
+}
+
+/// A request that fits. Only [`admit`] makes one, and only this can be rendered for a provider.
+#[derive(Clone, Debug)]
+pub struct Admitted {
+    request: Request,
+    certificate: Certificate,
+}
+
+impl Admitted {
+    /// The request.
+    pub const fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// The proof.
+    pub const fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+}
+
+/// Nothing that can be left out is left, and it still does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the smallest request needs {} tokens (system {}), the budget is {budget}",
+    sections.total().upper,
+    sections.system.upper
+)]
+pub struct Irreducible {
+    /// Sizes on the last rung.
+    pub sections: Sections,
+    /// What would have fitted.
+    pub budget: u64,
+}
+
+/// Certifies the first rung that fits.
+///
+/// Cost: at most one composition per rung. Source: design §4 Admit; F001, F002, F009, F010.
+pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irreducible> {
+    let mut smallest = Sections::default();
+    for rung in Rung::ALL {
+        let composed = compose.compose(rung);
+        let total = composed.sections.total();
+        if total.upper <= policy.budget() {
+            let certificate = Certificate {
+                sections: composed.sections,
+                total,
+                window: policy.window,
+                reserve: policy.reserve,
+                ruler: compose.ruler(),
+                authority: authority(rung),
+                rung,
+                cover: composed.cover,
+                proof: compose.proof(),
+                omitted: composed.omitted,
+            };
+            return Ok(Admitted { request: composed.request, certificate });
+        }
+        smallest = composed.sections;
+    }
+    Err(Irreducible { sections: smallest, budget: policy.budget() })
+}
+
+fn authority(rung: Rung) -> Authority {
+    match rung {
+        Rung::Assembled => Authority::Assembled,
+        Rung::Newest => Authority::Emergency,
+        lower => Authority::Degraded(lower),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Halves with every rung.
+    struct Halving(u64);
+
+    impl Compose for Halving {
+        fn compose(&mut self, rung: Rung) -> Composed {
+            let size = self.0 >> (rung as u32);
+            let sections = Sections { tail: Tokens::exact(size), ..Sections::default() };
+            let cover = Cover { verbatim: 1, ..Cover::default() };
+            Composed { request: Request::default(), sections, cover, omitted: Vec::new() }
+        }
+
+        fn proof(&self) -> Result<(), CoverError> {
+            Ok(())
+        }
+
+        fn ruler(&self) -> &'static str {
+            "exact"
+        }
+    }
+
+    #[test]
+    fn ladder_table() {
+        let policy = Policy::with_reserve(2_000, 1_000);
+        let table = [
+            (1_000, Some(Rung::Assembled), "fits to the token"),
+            (1_001, Some(Rung::ShortResults), "one too many"),
+            (31_000, Some(Rung::Newest), "only the last rung fits"),
+            (33_000, None, "nothing fits: exact figures, no reset"),
+        ];
+        for (size, want, why) in table {
+            let verdict = admit(&mut Halving(size), &policy);
+            assert_eq!(verdict.as_ref().ok().map(|admitted| admitted.certificate().rung), want, "{why}");
+            if let Err(irreducible) = verdict {
+                assert_eq!(irreducible.sections.total().upper, size >> 5);
+            }
+        }
+    }
+
+    #[test]
+    fn f001_seed_figures_are_admitted_whatever_the_history_weighs() {
+        let policy = Policy::with_reserve(208_000 + 16_000, 16_000);
+        let admitted = admit(&mut Halving(87_767), &policy);
+        assert!(admitted.is_ok_and(|admitted| admitted.certificate().authority == Authority::Assembled));
+    }
+}

@@ -1,0 +1,193 @@
+//! Pieces of a prompt to one request.
+//!
+//! Layout, most stable first: system | summaries | carried message | tail | volatile input. Neighbours
+//! of one speaker become one message, so that roles alternate for every provider, and call ids that
+//! occur twice are renamed by their order, the same on both sides of the pair. Everything is a
+//! function of the pieces alone: more pieces at the end leave the beginning as it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::message::{Block, Message, Request, Speaker};
+
+/// Put in front when the first thing said is the model's: providers want a user first.
+pub const NO_BEGINNING: &str = "[the conversation is recorded from here on]";
+
+/// Put last when nothing is there for the model to answer.
+pub const NO_INPUT: &str = "[no new input]";
+
+/// Joins messages in order into a request.
+///
+/// * `system` - instructions of the host, in order.
+/// * `messages` - oldest first; blocks of one message stay together.
+///
+/// Cost: O(bytes).
+pub fn assemble<'a>(system: &[String], messages: impl IntoIterator<Item = &'a Message>) -> Request {
+    let mut joined: Vec<Message> = Vec::new();
+    let mut ids = CallIds::default();
+    for message in messages {
+        if joined.is_empty() && message.speaker == Speaker::Assistant {
+            joined.push(ours(NO_BEGINNING));
+        }
+        let renamed = ids.apply(message);
+        match joined.last_mut() {
+            Some(last) if last.speaker == message.speaker && may_join(last, &renamed) => {
+                last.blocks.extend(renamed.blocks);
+                last.seqs.extend(renamed.seqs);
+            }
+            Some(last) if last.speaker == message.speaker && message.speaker == Speaker::Assistant => {
+                joined.push(ours(NO_INPUT));
+                joined.push(renamed);
+            }
+            _ => joined.push(renamed),
+        }
+    }
+    if joined.last().is_none_or(|last| last.speaker == Speaker::Assistant) {
+        joined.push(ours(NO_INPUT));
+    }
+    Request { system: system.to_vec(), messages: joined }
+}
+
+/// A user message of our own.
+pub fn ours(text: &str) -> Message {
+    Message {
+        speaker: Speaker::User,
+        blocks: vec![Block::Ours(text.to_owned())],
+        model: None,
+        seqs: Vec::new(),
+    }
+}
+
+/// User messages always join unless results would end up behind words. Assistant messages never do:
+/// their signed blocks belong to one answer of the provider.
+fn may_join(last: &Message, next: &Message) -> bool {
+    last.speaker == Speaker::User && !next.blocks.iter().any(|block| matches!(block, Block::Result(_)))
+}
+
+/// Names of calls that are unique within one request.
+#[derive(Default)]
+struct CallIds {
+    used: BTreeSet<String>,
+    /// The request's ids for the calls of the newest assistant message, per id as received, in order.
+    open: BTreeMap<String, Vec<String>>,
+}
+
+impl CallIds {
+    fn apply(&mut self, message: &Message) -> Message {
+        let mut message = message.clone();
+        if message.speaker == Speaker::Assistant {
+            self.open.clear();
+        }
+        for block in &mut message.blocks {
+            match block {
+                Block::Call(call) => {
+                    let id = self.unique(&call.id);
+                    self.open.entry(std::mem::replace(&mut call.id, id.clone())).or_default().push(id);
+                }
+                Block::Result(result) => {
+                    if let Some(ids) = self.open.get_mut(&result.call_id)
+                        && !ids.is_empty()
+                    {
+                        result.call_id = ids.remove(0);
+                    }
+                }
+                Block::Part(_) | Block::Ours(_) => {}
+            }
+        }
+        message
+    }
+
+    fn unique(&mut self, id: &str) -> String {
+        let base = if id.is_empty() { "call" } else { id };
+        let mut name = base.to_owned();
+        let mut n = 1_u32;
+        while self.used.contains(&name) {
+            n += 1;
+            name = format!("{base}_{n}");
+        }
+        self.used.insert(name.clone());
+        name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::{Part, ToolCall, ToolResult};
+
+    /// `u` words of a user, `a` words of the model, `?x` a call, `!x` its result; one message per word group.
+    fn message(text: &str) -> Message {
+        let mut message = ours("");
+        message.blocks.clear();
+        for word in text.split(' ') {
+            message.blocks.push(match word.split_at(1) {
+                ("?", id) => Block::Call(ToolCall {
+                    id: id.into(),
+                    name: "t".into(),
+                    arguments: "{}".into(),
+                    complete: true,
+                    raw: None,
+                }),
+                ("!", id) => Block::Result(ToolResult {
+                    call_id: id.into(),
+                    name: String::new(),
+                    content: vec![],
+                    is_error: false,
+                    exit_code: None,
+                }),
+                _ => Block::Part(Part::Text(word.into())),
+            });
+            if word.starts_with(['a', '?']) {
+                message.speaker = Speaker::Assistant;
+            }
+        }
+        message
+    }
+
+    fn show(request: &Request) -> String {
+        let mut text = String::new();
+        for message in &request.messages {
+            text += if message.speaker == Speaker::User { " U" } else { " A" };
+            for block in &message.blocks {
+                text += &match block {
+                    Block::Call(call) => format!(" ?{}", call.id),
+                    Block::Result(result) => format!(" !{}", result.call_id),
+                    Block::Part(Part::Text(text)) => format!(" {text}"),
+                    Block::Ours(text) if text == NO_INPUT => " -".to_owned(),
+                    Block::Ours(_) => " ^".to_owned(),
+                    Block::Part(_) => " .".to_owned(),
+                };
+            }
+        }
+        text.trim_start().to_owned()
+    }
+
+    #[test]
+    fn assemble_table() {
+        let table: &[(&[&str], &str, &str)] = &[
+            (&["u1", "a1", "u2"], "U u1 A a1 U u2", "roles alternate already"),
+            (&["u1", "u2"], "U u1 u2", "f061: neighbours of one speaker join"),
+            (&["a1", "u1"], "U ^ A a1 U u1", "f060: a user comes first"),
+            (&["u1", "a1"], "U u1 A a1 U -", "f060: a user comes last"),
+            (&["u1", "a1", "a2", "u2"], "U u1 A a1 U - A a2 U u2", "two answers stay two messages"),
+            (&["u1", "a1 ?x", "!x", "u2"], "U u1 A a1 ?x U !x u2", "results stand before words"),
+            (
+                &["u1", "?x", "!x", "?x", "!x"],
+                "U u1 A ?x U !x A ?x_2 U !x_2",
+                "f049: a reused id gets a name of its own",
+            ),
+            (&["u1", "?x ?x", "!x !x"], "U u1 A ?x ?x_2 U !x !x_2", "f049: twice in one message"),
+            (&["u1", "? ?", "! !"], "U u1 A ?call ?call_2 U !call !call_2", "f049: empty ids"),
+            (&[], "U -", "nothing at all"),
+        ];
+        for (pieces, want, why) in table {
+            let messages: Vec<_> = pieces.iter().map(|piece| message(piece)).collect();
+            assert_eq!(show(&assemble(&[], &messages)), *want, "{why}");
+            for n in 0..messages.len() {
+                let shorter = assemble(&[], messages.iter().take(n)).messages;
+                let whole = assemble(&[], &messages).messages;
+                let stable = shorter.len().saturating_sub(1);
+                assert_eq!(shorter.get(..stable), whole.get(..stable), "f075: the prefix stays: {why}");
+            }
+        }
+    }
+}

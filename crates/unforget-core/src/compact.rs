@@ -1,0 +1,465 @@
+//! When and how a view is compacted.
+//!
+//! Leaves are cut from the oldest groups on, one after another, each as soon as it holds
+//! [`Policy::grain`] tokens of source. Four neighbours of one level merge into one of the next, as in a
+//! counter to base four: a leaf is never summarised again, every entry is recompressed at most
+//! log₄ n times, and the summaries that stand for the first k leaves are a function of k alone. So the
+//! tree of summaries depends on the history and the grain and on nothing else (ADR-0006).
+//!
+//! What the prompt shows changes only at a **break**. Between breaks it grows at its end.
+
+use std::ops::Range;
+
+use crate::digest::Digest;
+use crate::id::Seq;
+use crate::policy::Policy;
+use crate::tokens::Tokens;
+
+/// Fan-in of a merge.
+pub const FAN_IN: usize = 4;
+
+/// A summary that stands in the prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// 0 for a leaf.
+    pub level: u8,
+    /// First and last entry that it stands for.
+    pub span: (Seq, Seq),
+    /// Number of visible entries that it stands for.
+    pub count: u64,
+    /// The view's content chain at its end: its name.
+    pub end: Digest,
+}
+
+/// What the prompt of a view is made of, between two breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Counts breaks.
+    pub epoch: u32,
+    /// Summaries, oldest first; they tile the first `covered` entries of the view.
+    pub roots: Vec<Root>,
+    /// Number of visible entries that the roots stand for.
+    pub covered: u64,
+    /// The newest message of a person, if the roots cover it: sent verbatim after them.
+    pub carried: Option<Seq>,
+    /// Groups that start below this have their large results replaced by stubs.
+    pub stub_below: Seq,
+    /// Groups that start below this are sent without reasoning.
+    pub settled_below: Seq,
+    /// The view's content chain at the end of the roots.
+    pub end: Digest,
+}
+
+impl Default for Context {
+    fn default() -> Self {
+        Self {
+            epoch: 0,
+            roots: Vec::new(),
+            covered: 0,
+            carried: None,
+            stub_below: Seq(0),
+            settled_below: Seq(0),
+            end: Digest([0; 32]),
+        }
+    }
+}
+
+/// Sizes of a group behind the roots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// With reasoning.
+    pub full: Tokens,
+    /// Without reasoning.
+    pub settled: Tokens,
+    /// Without reasoning, large results stubbed.
+    pub stubbed: Tokens,
+    /// Model-independent size of what a summary would read, in expected tokens.
+    pub source: u64,
+    /// First and last entry.
+    pub span: (Seq, Seq),
+    /// Number of entries.
+    pub count: u64,
+    /// Seq of the message if a person wrote it.
+    pub human: Option<Seq>,
+    /// Whether calls still wait for results.
+    pub open: bool,
+    /// The view's content chain after this group.
+    pub end: Digest,
+}
+
+/// How full a prompt is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Pressure {
+    /// Nothing to do.
+    Calm,
+    /// Summaries should be prepared.
+    Soft,
+    /// A break is due before the next prompt.
+    Hard,
+}
+
+/// How full a prompt of this size is. The bound counts as well: what cannot be admitted is `Hard`.
+pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
+    if total.expected >= policy.share(policy.hard_permille) || total.upper > policy.budget() {
+        Pressure::Hard
+    } else if total.expected >= policy.share(policy.soft_permille) {
+        Pressure::Soft
+    } else {
+        Pressure::Calm
+    }
+}
+
+/// A summary to be made, in the order given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Job {
+    /// Summarise the entries of these groups (indexes behind the roots).
+    Leaf {
+        /// First group and the one after the last.
+        groups: (usize, usize),
+        /// The result.
+        root: Root,
+    },
+    /// Merge four summaries into one.
+    Merge {
+        /// The sources, oldest first.
+        sources: [Root; FAN_IN],
+        /// The result.
+        root: Root,
+    },
+}
+
+/// A change of what the prompt shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Break {
+    /// The state after it, to be committed together with the summaries.
+    pub context: Context,
+    /// Summaries to be made first; those that exist are skipped.
+    pub jobs: Vec<Job>,
+    /// Number of groups that the new roots took in.
+    pub groups: usize,
+}
+
+/// Size of a view's prompt.
+///
+/// * `fixed` - system, tools and volatile input.
+/// * `roots` - the rendered summaries, or an estimate for a planned state.
+/// * `groups` - behind the roots, oldest first.
+pub fn total(context: &Context, fixed: Tokens, roots: Tokens, groups: &[Sizes]) -> Tokens {
+    fixed + roots + groups.iter().map(|group| sent(context, group)).sum()
+}
+
+/// Size of one group as the context sends it.
+pub fn sent(context: &Context, group: &Sizes) -> Tokens {
+    if group.span.0 < context.stub_below {
+        group.stubbed
+    } else if group.span.0 < context.settled_below {
+        group.settled
+    } else {
+        group.full
+    }
+}
+
+/// What each of so many summaries may take in the prompt.
+pub fn allotment(level: u8, roots: usize, policy: &Policy) -> u64 {
+    let share = policy.zone / (roots.max(1) as u64);
+    policy.summary_tokens(level).min(share)
+}
+
+/// Plans the next break: stubs first, then leaves from the oldest group on, until the target is met.
+///
+/// * `fixed` - size of what no break can change.
+/// * `groups` - behind the roots, oldest first.
+///
+/// Returns `None` if nothing can change: the fresh tail alone is too large, or nothing is there.
+///
+/// Cost: O(groups behind the roots). Source: design §4 Compact; F004, F010, F012, F022.
+pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Option<Break> {
+    let tail = fresh_tail(groups, policy);
+    let mut next = context.clone();
+    next.epoch += 1;
+    next.stub_below = groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
+    next.settled_below = open_loop(groups).max(context.settled_below);
+
+    let target = policy.share(policy.target_permille);
+    let mut jobs = Vec::new();
+    let mut taken = 0;
+    while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).expected > target {
+        let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) else { break };
+        taken = push_leaf(&mut next, groups, leaf, &mut jobs);
+    }
+    next.carried = carried(context, groups, taken);
+    let unchanged = taken == 0
+        && next.stub_below == context.stub_below
+        && next.settled_below == context.settled_below;
+    (!unchanged).then_some(Break { context: next, jobs, groups: taken })
+}
+
+/// Leaves that the next break will want, so that they can be made in the background.
+///
+/// Returns group ranges behind the roots, oldest first; the same that [`plan_break`] will cut.
+pub fn upcoming(groups: &[Sizes], policy: &Policy) -> Vec<Range<usize>> {
+    let tail = fresh_tail(groups, policy);
+    let mut leaves = Vec::new();
+    let mut from = 0;
+    while let Some(leaf) = next_leaf(groups, from..tail, policy.grain) {
+        from = leaf.end;
+        leaves.push(leaf);
+    }
+    leaves
+}
+
+/// Cuts everything that is old enough, whatever the pressure: compaction on request.
+pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<Break> {
+    let tail = fresh_tail(groups, policy);
+    let mut next = context.clone();
+    next.epoch += 1;
+    next.stub_below = groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
+    next.settled_below = open_loop(groups).max(context.settled_below);
+    let (mut jobs, mut taken) = (Vec::new(), 0);
+    while let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) {
+        taken = push_leaf(&mut next, groups, leaf, &mut jobs);
+    }
+    next.carried = carried(context, groups, taken);
+    (taken > 0).then_some(Break { context: next, jobs, groups: taken })
+}
+
+/// Size of a planned state: summaries at their allotment, since they are not written yet.
+fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
+    let roots = next.roots.iter().map(|root| allotment(root.level, next.roots.len(), policy)).sum();
+    total(next, fixed, Tokens::exact(roots), groups)
+}
+
+/// Index of the first group of the fresh tail: the newest groups up to the tail size, at least the last.
+fn fresh_tail(groups: &[Sizes], policy: &Policy) -> usize {
+    let mut size = 0;
+    let mut start = groups.len();
+    for (index, group) in groups.iter().enumerate().rev() {
+        size += group.settled.expected;
+        if size > policy.fresh_tail && start < groups.len() {
+            break;
+        }
+        start = index;
+    }
+    // An open group is still being answered and everything behind it belongs to the same call.
+    groups.iter().take(start).rposition(|group| group.open).filter(|at| start - at <= 4).unwrap_or(start)
+}
+
+/// Where the open tool loop starts: its reasoning must go back to the provider unchanged.
+fn open_loop(groups: &[Sizes]) -> Seq {
+    let after = groups.iter().rposition(|group| group.human.is_some()).map_or(0, |at| at + 1);
+    groups.get(after).or(groups.last()).map_or(Seq(0), |group| group.span.0)
+}
+
+/// The next leaf: the shortest run of groups that holds a grain of source. `None` if the rest is less.
+fn next_leaf(groups: &[Sizes], within: Range<usize>, grain: u64) -> Option<Range<usize>> {
+    let mut size = 0;
+    for (index, group) in groups.iter().enumerate().take(within.end).skip(within.start) {
+        size += group.source;
+        if size >= grain {
+            return Some(within.start..index + 1);
+        }
+    }
+    None
+}
+
+/// Adds a leaf and the merges that it completes. Returns the index of the first group behind it.
+fn push_leaf(context: &mut Context, groups: &[Sizes], leaf: Range<usize>, jobs: &mut Vec<Job>) -> usize {
+    let run = groups.get(leaf.clone()).unwrap_or_default();
+    let first = run.iter().map(|group| group.span.0).min().unwrap_or_default();
+    let last = run.iter().map(|group| group.span.1).max().unwrap_or_default();
+    let count = run.iter().map(|group| group.count).sum();
+    let end = run.last().map_or(context.end, |group| group.end);
+    let root = Root { level: 0, span: (first, last), count, end };
+    jobs.push(Job::Leaf { groups: (leaf.start, leaf.end), root });
+    context.roots.push(root);
+    context.covered += count;
+    context.end = end;
+    while let Some(merge) = merge_newest(&mut context.roots) {
+        jobs.push(merge);
+    }
+    leaf.end
+}
+
+fn merge_newest(roots: &mut Vec<Root>) -> Option<Job> {
+    let at = roots.len().checked_sub(FAN_IN)?;
+    let sources: [Root; FAN_IN] = roots.get(at..)?.try_into().ok()?;
+    let [first, .., last] = sources;
+    if sources.iter().any(|root| root.level != first.level) || first.level == u8::MAX {
+        return None;
+    }
+    let root = Root {
+        level: first.level + 1,
+        span: (first.span.0, last.span.1.max(sources.iter().map(|root| root.span.1).max()?)),
+        count: sources.iter().map(|root| root.count).sum(),
+        end: last.end,
+    };
+    roots.truncate(at);
+    roots.push(root);
+    Some(Job::Merge { sources, root })
+}
+
+/// The newest human message if it is not behind the roots.
+fn carried(context: &Context, groups: &[Sizes], taken: usize) -> Option<Seq> {
+    let behind = groups.iter().skip(taken).any(|group| group.human.is_some());
+    if behind {
+        return None;
+    }
+    groups.iter().take(taken).rev().find_map(|group| group.human).or(context.carried)
+}
+
+/// Why the roots and the groups behind them do not tile the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CoverError {
+    /// The roots do not stand for as many entries as the state says.
+    #[error("the summaries stand for {roots} entries, not {covered}")]
+    Count {
+        /// Sum over the roots.
+        roots: u64,
+        /// What the context says.
+        covered: u64,
+    },
+    /// Two roots overlap or are out of order.
+    #[error("two summaries overlap at entry {at}")]
+    Overlap {
+        /// First entry of the later one.
+        at: Seq,
+    },
+    /// The entries behind the roots are not all that is left.
+    #[error("{shown} entries are shown, the view has {visible}")]
+    Missing {
+        /// Covered and behind the roots.
+        shown: u64,
+        /// In the view.
+        visible: u64,
+    },
+}
+
+/// Proves that every visible entry is represented exactly once: by one root or by one group.
+///
+/// * `visible` - number of entries in the view.
+///
+/// Cost: O(roots + groups). Source: design I6.
+pub fn prove_cover(context: &Context, groups: &[Sizes], visible: u64) -> Result<(), CoverError> {
+    let roots = context.roots.iter().map(|root| root.count).sum();
+    if roots != context.covered {
+        return Err(CoverError::Count { roots, covered: context.covered });
+    }
+    for pair in context.roots.windows(2) {
+        if let [earlier, later] = pair
+            && later.span.0 <= earlier.span.1
+            && later.span.1 <= earlier.span.1
+        {
+            return Err(CoverError::Overlap { at: later.span.0 });
+        }
+    }
+    let shown = context.covered + groups.iter().map(|group| group.count).sum::<u64>();
+    if shown == visible { Ok(()) } else { Err(CoverError::Missing { shown, visible }) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sizes(seq: u64, tokens: u64, human: bool) -> Sizes {
+        Sizes {
+            full: Tokens::exact(tokens),
+            settled: Tokens::exact(tokens),
+            stubbed: Tokens::exact(tokens.min(200)),
+            source: tokens,
+            span: (Seq(seq), Seq(seq)),
+            count: 1,
+            human: human.then_some(Seq(seq)),
+            open: false,
+            end: Digest::of(&seq.to_le_bytes()),
+        }
+    }
+
+    /// Plays a history through breaks as the engine does; returns the state and the groups behind it.
+    fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
+        let (mut context, mut groups) = (Context::default(), Vec::new());
+        for (seq, (tokens, human)) in history.iter().enumerate() {
+            groups.push(sizes(seq as u64, *tokens, *human));
+            let now = planned(&context, Tokens::default(), &groups, policy);
+            if pressure(now, policy) == Pressure::Hard
+                && let Some(plan) = plan_break(&context, Tokens::default(), &groups, policy)
+            {
+                let after = planned(&plan.context, Tokens::default(), &groups[plan.groups..], policy);
+                assert!(after.expected <= now.expected, "a break never makes the prompt larger");
+                groups.drain(..plan.groups);
+                context = plan.context;
+            }
+            prove_cover(&context, &groups, seq as u64 + 1).unwrap();
+        }
+        (context, groups)
+    }
+
+    #[test]
+    fn leaves_merge_like_a_counter() {
+        let mut context = Context::default();
+        let groups: Vec<_> = (0..100).map(|seq| sizes(seq, 10, false)).collect();
+        for leaf in 0..100 {
+            push_leaf(&mut context, &groups, leaf..leaf + 1, &mut Vec::new());
+            let mut digits = [0_usize; 5];
+            context.roots.iter().for_each(|root| digits[usize::from(root.level)] += 1);
+            let value: usize = digits.iter().rev().fold(0, |value, digit| value * FAN_IN + digit);
+            assert_eq!(value, leaf + 1);
+            assert!(digits.iter().all(|digit| *digit < FAN_IN));
+        }
+    }
+
+    #[test]
+    fn f022_the_newest_human_message_is_carried_out_of_a_summary() {
+        let policy = Policy::for_window(8_192);
+        let mut history = vec![(50, true)];
+        history.extend(std::iter::repeat_n((300, false), 60));
+        let (context, groups) = play(&history, &policy);
+        assert!(context.covered > 1, "a long tool loop is compacted inside the turn");
+        assert_eq!(context.carried, Some(Seq(0)));
+        assert!(groups.iter().all(|group| group.human.is_none()));
+    }
+
+    #[test]
+    fn f010_nothing_to_gain_is_no_break() {
+        let policy = Policy::for_window(8_192);
+        let mut groups = vec![sizes(0, 100_000, true)];
+        groups[0].stubbed = groups[0].full;
+        let first = plan_break(&Context::default(), Tokens::default(), &groups, &policy);
+        let context = first.map_or_else(Context::default, |plan| plan.context);
+        assert_eq!(plan_break(&context, Tokens::default(), &groups, &policy), None);
+    }
+
+    proptest! {
+        /// The cover is exact after every step, and the summaries for k leaves depend on k alone.
+        #[test]
+        fn cover_is_exact_and_independent_of_when_breaks_happen(
+            history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
+            window in 4_096_u64..40_000,
+        ) {
+            let policy = Policy::for_window(window);
+            let (context, groups) = play(&history, &policy);
+            let all: Vec<_> = history.iter().enumerate().map(|(seq, (t, h))| sizes(seq as u64, *t, *h)).collect();
+            let mut direct = Context::default();
+            let mut taken = 0;
+            while direct.covered < context.covered {
+                let leaf = next_leaf(&all, taken..all.len(), policy.grain).unwrap();
+                taken = push_leaf(&mut direct, &all, leaf, &mut Vec::new());
+            }
+            prop_assert_eq!(direct.roots, context.roots);
+            prop_assert!(groups.last().is_some(), "the newest group is never summarised");
+        }
+
+        /// f012: breaks come at most once per so much growth, never on every call.
+        #[test]
+        fn f012_breaks_are_rare(n in 50_usize..400) {
+            let policy = Policy::for_window(32_768);
+            let history: Vec<_> = (0..n).map(|i| (250, i % 6 == 0)).collect();
+            let (context, _) = play(&history, &policy);
+            let grown = 250 * n as u64;
+            prop_assert!(u64::from(context.epoch) <= grown / policy.share(200) + 1);
+        }
+    }
+}

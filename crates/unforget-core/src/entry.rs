@@ -1,0 +1,208 @@
+//! An entry is one record of a history; a part is one block in it.
+
+use crate::id::Timestamp;
+
+/// Who speaks in an entry, as the host says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Instructions that the host puts in front.
+    System,
+    /// Input to the model that is not the result of a call.
+    User,
+    /// Output of the model.
+    Assistant,
+    /// Results of calls.
+    Tool,
+    /// A record that has no role: headers, snapshots, events, opaque bytes.
+    None,
+}
+
+/// Where an entry came from. Decides what a prompt, a summary and a search may do with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Origin {
+    /// A person typed it. Only these count as genuine user messages.
+    Human,
+    /// The model wrote it.
+    Model,
+    /// A tool returned it.
+    Tool,
+    /// The host put it in (environment, memory, reminders). Model-visible, not a person's words.
+    Injected,
+    /// The host's own summary of earlier entries. Shown only where those entries are not ours.
+    HostSummary,
+    /// A second copy of something that another entry says. Stored, never shown or indexed.
+    Copy,
+    /// Bookkeeping of the host: headers, snapshots, progress, labels. Stored, never shown.
+    Bookkeeping,
+    /// Bytes that no parser understood. Stored and found by `grep`, never shown.
+    Opaque,
+}
+
+impl Origin {
+    /// Whether a model may see entries of this origin. `HostSummary` is decided by the path.
+    pub const fn is_visible(self) -> bool {
+        matches!(self, Self::Human | Self::Model | Self::Tool | Self::Injected)
+    }
+}
+
+/// How an entry ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Status {
+    /// Whole.
+    #[default]
+    Complete,
+    /// Stopped by a person. Its calls were never run.
+    Aborted,
+    /// Stopped by the provider or the network. Its calls were never run.
+    Error,
+}
+
+/// One block of an entry.
+///
+/// `raw` fields hold the block's JSON as received, so that a renderer of the same dialect sends it
+/// back byte for byte. Text is valid Unicode: lone surrogates and broken UTF-8 became U+FFFD here
+/// and are whole only in the entry's raw bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Words for or from the model.
+    Text(String),
+    /// Reasoning of the model. Signed reasoning is replayed byte-equal or not at all.
+    Thinking {
+        /// The readable text; empty when the provider hid it.
+        text: String,
+        /// Proof by the provider, opaque to us.
+        signature: Option<String>,
+        /// The block as received.
+        raw: Option<Box<str>>,
+    },
+    /// The model asks for a tool to be run.
+    ToolCall(ToolCall),
+    /// What a tool returned.
+    ToolResult(ToolResult),
+    /// An image, sound or file.
+    Media(Media),
+    /// A block of a type that we do not know: kept, bound to its message.
+    Opaque {
+        /// The block's own type name, empty if it has none.
+        kind: String,
+        /// The block as received.
+        raw: Box<str>,
+    },
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The provider's id; may be empty or repeated across turns.
+    pub id: String,
+    /// Name of the tool.
+    pub name: String,
+    /// Arguments as JSON text, as received.
+    pub arguments: String,
+    /// False if the call was cut off while it was written (`partialJson`, unparsable arguments).
+    pub complete: bool,
+    /// The block as received.
+    pub raw: Option<Box<str>>,
+}
+
+/// The result of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// Id of the call that it answers.
+    pub call_id: String,
+    /// Name of the tool; empty where the format does not repeat it.
+    pub name: String,
+    /// Content in order: [`Part::Text`], [`Part::Media`] or [`Part::Opaque`].
+    pub content: Vec<Part>,
+    /// Whether the tool failed.
+    pub is_error: bool,
+    /// The process exit code, where the host reports one.
+    pub exit_code: Option<i64>,
+}
+
+/// Media of a message, without its bytes where they are large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Media {
+    /// MIME type, empty if unknown.
+    pub mime: String,
+    /// Width and height in pixels, if known.
+    pub size: Option<(u32, u32)>,
+    /// The block as received.
+    pub raw: Box<str>,
+}
+
+/// What a parser understood of one record. Derived: it can be decoded again from the raw bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Who speaks.
+    pub role: Role,
+    /// Where it came from.
+    pub origin: Origin,
+    /// How it ended.
+    pub status: Status,
+    /// The host's id of the record; `None` where the format has none.
+    pub host_id: Option<String>,
+    /// The host's id of the record that this one follows.
+    pub parent: HostParent,
+    /// Id of the API message that this record is a piece of. Neighbouring assistant records with
+    /// the same id are one message.
+    pub message_id: Option<String>,
+    /// Side lane of the transcript, by the host's name; `None` is the main lane.
+    pub thread: Option<String>,
+    /// When, as the host says.
+    pub time: Option<Timestamp>,
+    /// Who wrote it, where several people or agents share a conversation.
+    pub author: Option<String>,
+    /// Model that wrote it, as the host names it.
+    pub model: Option<String>,
+    /// Blocks in order.
+    pub parts: Vec<Part>,
+}
+
+/// How a record names its predecessor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HostParent {
+    /// The format is a list: the predecessor is the record before it.
+    #[default]
+    Previous,
+    /// The format is a tree, and this record starts at its root.
+    Root,
+    /// The format is a tree, and this is the predecessor's host id.
+    Id(String),
+}
+
+impl Entry {
+    /// An entry without content, for records that no model sees.
+    pub fn bare(origin: Origin) -> Self {
+        Self {
+            role: Role::None,
+            origin,
+            status: Status::Complete,
+            host_id: None,
+            parent: HostParent::Previous,
+            message_id: None,
+            thread: None,
+            time: None,
+            author: None,
+            model: None,
+            parts: Vec::new(),
+        }
+    }
+
+    /// The calls of this entry that a provider would accept: whole, in a message that was not cut off.
+    pub fn live_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let live = self.status == Status::Complete;
+        self.parts.iter().filter_map(move |part| match part {
+            Part::ToolCall(call) if live && call.complete => Some(call),
+            _ => None,
+        })
+    }
+
+    /// The results in this entry, in order.
+    pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::ToolResult(result) => Some(result),
+            _ => None,
+        })
+    }
+}

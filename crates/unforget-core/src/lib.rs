@@ -1,0 +1,24 @@
+//! The rules of Unforget, as pure functions on plain values.
+//!
+//! Data flows in the order of the modules:
+//!
+//! ```text
+//! transcript ─▶ wire ─▶ reconcile ─▶ store ─▶ compact ─▶ assemble ─▶ admit ─▶ wire ─▶ provider
+//! ```
+//!
+//! Nothing here reads a clock, a file, the environment or random order, and nothing here looks into
+//! text to guess a fact: same input, same output. Effects are carried out by `unforget-engine`.
+
+pub mod admit;
+pub mod assemble;
+pub mod compact;
+pub mod digest;
+pub mod entry;
+pub mod estimate;
+pub mod group;
+pub mod id;
+pub mod message;
+pub mod pair;
+pub mod policy;
+pub mod reconcile;
+pub mod tokens;

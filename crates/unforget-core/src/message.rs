@@ -1,0 +1,51 @@
+//! The request as plain values: what `assemble` makes, `admit` certifies and `wire` renders.
+
+use crate::entry::{Part, ToolCall, ToolResult};
+use crate::id::Seq;
+
+/// Who speaks in a request message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Speaker {
+    /// A person, the host, or our own summaries and stubs.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One block of a request message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// A block of an entry, sent as it is.
+    Part(Part),
+    /// A call whose id was mapped so that it is unique in the request.
+    Call(ToolCall),
+    /// A result, real or synthetic, with the id of its call in the request.
+    Result(ToolResult),
+    /// Text of our own: a summary, a stub, an excerpt.
+    Ours(String),
+}
+
+/// A message of a request.
+///
+/// Order of blocks in a `User` message: results first, then everything else. An `Assistant` message
+/// with calls is followed by one `User` message that begins with exactly their results, in call order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who speaks.
+    pub speaker: Speaker,
+    /// Its blocks, never empty.
+    pub blocks: Vec<Block>,
+    /// The model that wrote an assistant message, as the host names it.
+    pub model: Option<String>,
+    /// The entries that it shows; empty for text of our own.
+    pub seqs: Vec<Seq>,
+}
+
+/// A request's content, before a dialect gives it its form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// System instructions, in order. Empty if the transcript does not record them.
+    pub system: Vec<String>,
+    /// The conversation.
+    pub messages: Vec<Message>,
+}

@@ -1,0 +1,111 @@
+//! Every number that decides when and how a prompt is shaped, derived from the window.
+
+/// How much a prompt may hold and when it is reshaped. All sizes in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// The model's limit for input and output together.
+    pub window: u64,
+    /// Kept free for the answer.
+    pub reserve: u64,
+    /// Summaries are prepared from this pressure on, in thousandths of the budget.
+    pub soft_permille: u64,
+    /// A break happens before a prompt of this pressure is sent, in thousandths of the budget.
+    pub hard_permille: u64,
+    /// A break aims at this, in thousandths of the budget.
+    pub target_permille: u64,
+    /// The newest entries that a break leaves verbatim.
+    pub fresh_tail: u64,
+    /// Source size of one leaf summary.
+    pub grain: u64,
+    /// Largest leaf summary.
+    pub leaf_tokens: u64,
+    /// Largest condensed summary.
+    pub condensed_tokens: u64,
+    /// What all summaries together may take.
+    pub zone: u64,
+    /// Tool results above this are replaced by stubs when they are old.
+    pub stub_over: u64,
+    /// Tool results above this are shortened even in the fresh tail when the prompt does not fit.
+    pub excerpt_over: u64,
+}
+
+/// Smallest window that a policy is made for.
+pub const WINDOW_MIN: u64 = 1_024;
+
+impl Policy {
+    /// The defaults for a window of so many tokens; windows below [`WINDOW_MIN`] count as that.
+    ///
+    /// Source: design §4 Compact for the thresholds; ADR-0006 for the grain.
+    pub fn for_window(window: u64) -> Self {
+        let window = window.max(WINDOW_MIN);
+        let reserve = (window / 8).clamp(256, 16_384);
+        Self::with_reserve(window, reserve)
+    }
+
+    /// The same with a reserve of the caller's choice, at most half of the window.
+    pub fn with_reserve(window: u64, reserve: u64) -> Self {
+        let window = window.max(WINDOW_MIN);
+        let reserve = reserve.min(window / 2);
+        let budget = window - reserve;
+        // A power of two: windows of similar size share their summaries.
+        let grain = previous_power_of_two(budget / 16).clamp(128, 8_192);
+        let leaf_tokens = (grain * 15 / 100).clamp(48, 1_200);
+        Self {
+            window,
+            reserve,
+            soft_permille: 600,
+            hard_permille: 850,
+            target_permille: 450,
+            fresh_tail: (budget / 4).min(20_000),
+            grain,
+            leaf_tokens,
+            condensed_tokens: (leaf_tokens * 2).min(2_000),
+            zone: budget / 5,
+            stub_over: 400.min(budget / 16).max(160),
+            excerpt_over: (budget / 8).min(8_000),
+        }
+    }
+
+    /// What assembly may use: window less reserve.
+    pub const fn budget(&self) -> u64 {
+        self.window - self.reserve
+    }
+
+    /// `permille` thousandths of the budget.
+    pub const fn share(&self, permille: u64) -> u64 {
+        self.budget() * permille / 1_000
+    }
+
+    /// Largest summary of a level.
+    pub const fn summary_tokens(&self, level: u8) -> u64 {
+        if level == 0 { self.leaf_tokens } else { self.condensed_tokens }
+    }
+}
+
+fn previous_power_of_two(n: u64) -> u64 {
+    if n == 0 { 1 } else { 1 << (63 - n.leading_zeros()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_table() {
+        let table = [
+            // window  budget   grain  why
+            (8_192, 7_168, 256, "a small local model"),
+            (32_768, 28_672, 1_024, "32k"),
+            (131_072, 114_688, 4_096, "128k"),
+            (200_000, 183_616, 8_192, "200k"),
+            (1_000_000, 983_616, 8_192, "a million: the grain stays"),
+            (1, 768, 128, "nonsense counts as the smallest window"),
+        ];
+        for (window, budget, grain, why) in table {
+            let policy = Policy::for_window(window);
+            assert_eq!((policy.budget(), policy.grain), (budget, grain), "{why}");
+            assert!(policy.target_permille < policy.soft_permille && policy.soft_permille < policy.hard_permille);
+            assert!(policy.fresh_tail + policy.zone < policy.share(policy.target_permille) + 1, "{why}");
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What is new in a delivered transcript.
+//!
+//! The generations of a conversation form a tree of raw chains: every stored entry is a node named by
+//! the chain up to it, so a delivered transcript shares with us exactly its longest prefix whose chain
+//! we know. That one number, and where the prefix ends, decide everything; equal content elsewhere in
+//! the history proves nothing and is not looked at.
+
+use crate::id::{Generation, Position};
+
+/// What is stored, as far as the plan needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// The generation that is now and how much of its path counts; `None` for an empty conversation.
+    pub head: Option<(Generation, u64)>,
+    /// The transcript read last had these bytes behind its last record.
+    pub same_trailer: bool,
+}
+
+/// What was delivered, as far as the plan needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered {
+    /// Number of records.
+    pub length: u64,
+    /// Length of its longest prefix that is stored, on whichever generation.
+    pub shared: u64,
+    /// Where that prefix ends: the generation that owns its last entry and the length of that
+    /// generation's path; `None` if nothing is shared.
+    pub end: Option<(Generation, u64)>,
+}
+
+/// What to write. Carrying a plan out and planning again gives [`Plan::UpToDate`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing is new.
+    UpToDate,
+    /// Only the bytes behind the last record changed, such as a final newline or a half-written line.
+    Trailer,
+    /// The first transcript of this conversation.
+    FirstSight,
+    /// Records from `from` on continue a known generation.
+    Append {
+        /// The generation.
+        generation: Generation,
+        /// Number of records that are stored already.
+        from: u64,
+    },
+    /// All records are known and some of the end is gone: the transcript was cut back.
+    Rewind {
+        /// The generation.
+        generation: Generation,
+        /// How many entries count from now on.
+        keep: u64,
+    },
+    /// All records are known, as another generation than the current one: an older save came back.
+    Switch {
+        /// The generation.
+        generation: Generation,
+        /// How many of its entries.
+        length: u64,
+    },
+    /// The transcript was rewritten or forked after `keep` records.
+    Branch {
+        /// The generation that owns the last shared record.
+        parent: Generation,
+        /// Number of shared records.
+        keep: u64,
+    },
+    /// Same name, nothing shared: rotated or started anew.
+    Rotation,
+}
+
+impl Plan {
+    /// Name for reports, in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UpToDate => "up-to-date",
+            Self::Trailer => "trailer",
+            Self::FirstSight => "first-sight",
+            Self::Append { .. } => "append",
+            Self::Rewind { .. } => "rewind",
+            Self::Switch { .. } => "switch",
+            Self::Branch { .. } => "branch",
+            Self::Rotation => "rotation",
+        }
+    }
+
+    /// The position in the delivered transcript from which records have to be written.
+    pub fn write_from(self, delivered: Delivered) -> Position {
+        Position(match self {
+            Self::FirstSight | Self::Rotation => 0,
+            Self::Append { from, .. } => from,
+            Self::Branch { keep, .. } => keep,
+            Self::UpToDate | Self::Trailer | Self::Rewind { .. } | Self::Switch { .. } => delivered.length,
+        })
+    }
+}
+
+/// Decides what a delivered transcript means.
+///
+/// Cost: O(1). Source: design §4 Reconcile; failures F034, F035, F036, F095.
+pub fn plan(stored: Stored, delivered: Delivered) -> Plan {
+    let Some((current, length)) = stored.head else {
+        return Plan::FirstSight;
+    };
+    let Some((generation, end)) = delivered.end else {
+        return if delivered.length == 0 && length == 0 { Plan::UpToDate } else { Plan::Rotation };
+    };
+    if delivered.shared < delivered.length {
+        return if delivered.shared == end {
+            Plan::Append { generation, from: delivered.shared }
+        } else {
+            Plan::Branch { parent: generation, keep: delivered.shared }
+        };
+    }
+    if generation != current {
+        return Plan::Switch { generation, length: delivered.length };
+    }
+    if delivered.length != length {
+        return Plan::Rewind { generation, keep: delivered.length };
+    }
+    if stored.same_trailer { Plan::UpToDate } else { Plan::Trailer }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A store of generations over one-letter records: the smallest thing a plan can be carried out on.
+    #[derive(Default, Clone)]
+    struct Toy {
+        paths: Vec<String>,
+        owner: BTreeMap<String, u64>,
+        head: Option<(Generation, u64)>,
+    }
+
+    impl Toy {
+        fn facts(&self, file: &str) -> (Stored, Delivered) {
+            let shared = (0..=file.len()).rev().find(|n| *n == 0 || self.owner.contains_key(&file[..*n])).unwrap();
+            let end = (shared > 0).then(|| {
+                let owner = self.owner[&file[..shared]];
+                (Generation(owner), self.paths[owner as usize].len() as u64)
+            });
+            (
+                Stored { head: self.head, same_trailer: true },
+                Delivered { length: file.len() as u64, shared: shared as u64, end },
+            )
+        }
+
+        fn import(&mut self, file: &str) -> Plan {
+            let (stored, delivered) = self.facts(file);
+            let plan = plan(stored, delivered);
+            let generation = match plan {
+                Plan::UpToDate | Plan::Trailer => return plan,
+                Plan::Rewind { generation, .. }
+                | Plan::Switch { generation, .. }
+                | Plan::Append { generation, .. } => generation.0 as usize,
+                Plan::FirstSight | Plan::Rotation | Plan::Branch { .. } => {
+                    self.paths.push(String::new());
+                    self.paths.len() - 1
+                }
+            };
+            let from = plan.write_from(delivered).0 as usize;
+            if from < file.len() || self.paths[generation].is_empty() {
+                self.paths[generation] = file.into();
+            }
+            for end in from..file.len() {
+                self.owner.insert(file[..=end].into(), generation as u64);
+            }
+            self.head = Some((Generation(generation as u64), file.len() as u64));
+            plan
+        }
+    }
+
+    #[test]
+    fn plan_table() {
+        let g = Generation;
+        let table: &[(&[&str], &str, Plan, &str)] = &[
+            (&[], "ab", Plan::FirstSight, "first import"),
+            (&["ab"], "ab", Plan::UpToDate, "imported again"),
+            (&["ab"], "abcd", Plan::Append { generation: g(0), from: 2 }, "the file grew"),
+            (&["abcd"], "ab", Plan::Rewind { generation: g(0), keep: 2 }, "rewritten shorter"),
+            (&["abcd", "ab"], "abcd", Plan::Rewind { generation: g(0), keep: 4 }, "and long again"),
+            (&["abcd", "ab"], "abx", Plan::Branch { parent: g(0), keep: 2 }, "went on differently"),
+            (&["abc"], "abx", Plan::Branch { parent: g(0), keep: 2 }, "last message edited"),
+            (&["abc", "abx"], "abc", Plan::Switch { generation: g(0), length: 3 }, "the older save came back"),
+            (&["abc", "abx"], "abxy", Plan::Append { generation: g(1), from: 3 }, "the fork goes on"),
+            (&["ab"], "1ab", Plan::Rotation, "same words, another start: position decides"),
+            (&["aaaa"], "aaaaa", Plan::Append { generation: g(0), from: 4 }, "repeats are not duplicates"),
+        ];
+        for (before, file, want, why) in table {
+            let mut toy = Toy::default();
+            for earlier in *before {
+                toy.import(earlier);
+            }
+            assert_eq!(toy.import(file), *want, "{why}");
+            assert_eq!(toy.import(file), Plan::UpToDate, "again: {why}");
+        }
+    }
+
+    proptest! {
+        /// Any files in any order: each is stored whole, nothing is stored twice, and the set of
+        /// stored nodes does not depend on the order.
+        #[test]
+        fn f034_f035_any_order_gives_the_same_nodes(files in prop::collection::vec("[ab]{1,8}", 1..8)) {
+            let (mut forward, mut backward) = (Toy::default(), Toy::default());
+            for file in &files {
+                forward.import(file);
+                prop_assert_eq!(forward.import(file), Plan::UpToDate);
+                let (generation, length) = forward.head.unwrap();
+                prop_assert_eq!(&forward.paths[generation.0 as usize][..length as usize], file.as_str());
+            }
+            for file in files.iter().rev() {
+                backward.import(file);
+            }
+            let nodes = |toy: &Toy| toy.owner.keys().cloned().collect::<Vec<_>>();
+            prop_assert_eq!(nodes(&forward), nodes(&backward));
+        }
+    }
+}

@@ -1,8 +1,31 @@
 //! An estimate of tokens from character classes, for models whose tokeniser is not known.
 //!
 //! One pass over the bytes cuts the text as modern byte-pair tokenisers do (words at case changes, digits in
-//! threes, runs of punctuation, runs of white space, characters of other scripts) and gives each piece a
-//! bound.
+//! threes, runs of punctuation, runs of white space, characters of other scripts) and bounds each piece.
+//! A short list of pieces that are one token in `cl100k_base` and in `o200k_base` (`pieces.txt`, from the
+//! vocabularies published with tiktoken, MIT) keeps the bound close for ordinary text; for other
+//! pieces it rests on how byte-pair encoding ends: no two neighbours form a token. `chars.bin` holds, two
+//! bits each, the most tokens of a character of the basic plane.
+//!
+//! Measured by `tests/estimate.rs`, which fails if a figure leaves the limits in brackets:
+//!
+//! | kind | `expected` against o200k | `upper` / `expected` | `upper` below the exact count |
+//! |---|---|---|---|
+//! | prose | +5 % (±10) | 1.24 (1.3) | never |
+//! | code | +14 % (±15) | 1.21 (1.3) | never |
+//! | log | +2 % (±10) | 1.06 (1.3) | never |
+//! | minified JSON | +5 % (±10) | 1.21 (1.3) | never |
+//! | digits | 0 % (±5) | 1.01 (1.1) | never |
+//! | hex | -2 % (±10) | 1.03 (1.2) | never |
+//! | base64 | -26 % (±30) | 1.53 (1.7) | never |
+//! | Chinese | +1 % (±10) | 1.63 (2) | never |
+//! | Japanese | -1 % (±10) | 1.79 (2) | never |
+//! | Korean | +1 % (±10) | 2.56 (3) | never |
+//! | Russian | -2 % (±10) | 4.15 (5) | never |
+//! | emoji | within ±15 % | 1.6 (2) | never |
+//!
+//! Scripts other than Latin cost up to twice as much in `cl100k_base`, which `upper` also bounds. The last column is tested, on
+//! floods, random letters, all blocks of Unicode and generated mixtures; it is not proven.
 
 mod pieces;
 mod scan;

@@ -65,6 +65,8 @@ pub enum Placed {
     Last,
     /// Into an earlier group, with this index: a prompt that showed that group has changed.
     Earlier(usize),
+    /// In place of an entry with the same host id in this group.
+    Rewrote(usize),
 }
 
 /// How many groups back a late result may find its call. Bounds the work per entry.
@@ -77,6 +79,9 @@ const LATE_GROUPS: usize = 64;
 ///
 /// Cost: O(1) amortised, at most [`LATE_GROUPS`] groups are looked at. Source: F047, F048, F049.
 pub fn push(groups: &mut Vec<Group>, item: Item) -> Placed {
+    if let Some(at) = known(groups, &item) {
+        return replace(groups, at, item);
+    }
     if item.entry.role == Role::Assistant {
         return push_assistant(groups, item);
     }
@@ -85,6 +90,25 @@ pub fn push(groups: &mut Vec<Group>, item: Item) -> Placed {
     }
     groups.push(Group { kind: Kind::Input, items: vec![item], unanswered: 0 });
     Placed::New
+}
+
+/// The group that holds an entry with the same host id: the host wrote the record anew.
+fn known(groups: &[Group], item: &Item) -> Option<usize> {
+    let id = item.entry.host_id.as_ref()?;
+    let same = |group: &Group| group.items.iter().any(|other| other.entry.host_id.as_ref() == Some(id));
+    let back = groups.iter().rev().take(LATE_GROUPS).position(same)?;
+    Some(groups.len() - 1 - back)
+}
+
+/// The newer record stands for both: same place, newer words.
+fn replace(groups: &mut [Group], at: usize, item: Item) -> Placed {
+    let Some(group) = groups.get_mut(at) else { return Placed::New };
+    if let Some(held) = group.items.iter_mut().find(|other| other.entry.host_id == item.entry.host_id) {
+        let answered = open_calls(&held.entry).saturating_sub(group.unanswered);
+        group.unanswered = open_calls(&item.entry).saturating_sub(answered);
+        *held = item;
+    }
+    Placed::Rewrote(at)
 }
 
 fn push_assistant(groups: &mut Vec<Group>, item: Item) -> Placed {

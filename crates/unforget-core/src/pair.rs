@@ -30,6 +30,8 @@ pub enum Reason {
     NoCall,
     /// A second result of the same call.
     SecondResult,
+    /// Instructions that the transcript records and that would leave no room for the conversation.
+    LongSystem,
     /// Nothing in it that a provider accepts: no text, or only whitespace.
     Blank,
 }
@@ -41,6 +43,7 @@ impl Reason {
             Self::CutOff => "cut-off",
             Self::NoCall => "no-call",
             Self::SecondResult => "second-result",
+            Self::LongSystem => "long-system",
             Self::Blank => "blank",
         }
     }

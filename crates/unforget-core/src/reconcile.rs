@@ -103,7 +103,11 @@ pub fn plan(stored: Stored, delivered: Delivered) -> Plan {
         return Plan::FirstSight;
     };
     let Some((generation, end)) = delivered.end else {
-        return if delivered.length == 0 && length == 0 { Plan::UpToDate } else { Plan::Rotation };
+        return match (delivered.length, length) {
+            (0, 0) if stored.same_trailer => Plan::UpToDate,
+            (0, 0) => Plan::Trailer,
+            _ => Plan::Rotation,
+        };
     };
     if delivered.shared < delivered.length {
         return if delivered.shared == end {

@@ -1,0 +1,131 @@
+//! What can be typed. Nothing here decides anything.
+
+mod operate;
+mod prompt;
+mod recall;
+mod tools;
+mod value;
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+pub(crate) use operate::{
+    BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
+};
+pub(crate) use prompt::{CompactArgs, PromptArgs, ReplayArgs, ShapeArgs};
+pub(crate) use recall::{DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
+pub(crate) use tools::{BenchArgs, BenchCommand, CompletionsArgs};
+pub(crate) use value::{Dialect, EntryRange, tokens};
+
+/// Shown under `--help` and in the man page.
+pub(crate) const AFTER_HELP: &str = "\
+Exit codes:
+  0  done
+  1  problems were found (verify, doctor, and replay if a prompt was not valid)
+  2  wrong usage, or a name that nothing answers to
+  3  bad input: a file that cannot be read, or that is not what it should be
+  4  the store is busy, full or damaged
+
+Environment:
+  UNFORGET_DB       the database
+  UNFORGET_WINDOW, UNFORGET_MODEL, UNFORGET_DIALECT, UNFORGET_COLOR
+                    defaults for the options of these names
+  NO_COLOR          no colours
+
+Every command takes --json; stdout is then JSON and nothing else. Start with:
+  unforget replay SESSION.jsonl --window 32k
+  unforget import --discover";
+
+/// Keeps every message an agent ever saw, and makes the prompt that fits.
+///
+/// Imports the histories of agent hosts byte for byte, shows what a long session costs with and without
+/// compaction, makes prompts that are proved to fit, and finds anything again.
+#[derive(Debug, Parser)]
+#[command(name = "unforget", version, after_help = AFTER_HELP, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// The command.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Global {
+    /// The database [env: UNFORGET_DB] [default: unforget/unforget.sqlite in your data folder]
+    #[arg(long, global = true, value_name = "PATH", help_heading = "Everywhere")]
+    pub(crate) db: Option<PathBuf>,
+    /// Print JSON on stdout, and nothing else there
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    pub(crate) json: bool,
+    /// No progress and no remarks
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub(crate) quiet: bool,
+    /// When to use colours [env: UNFORGET_COLOR, NO_COLOR] [default: auto]
+    #[arg(long, global = true, value_name = "WHEN", help_heading = "Everywhere")]
+    pub(crate) color: Option<Color>,
+}
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Every command.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Drive a recorded session through the whole engine and report
+    Replay(ReplayArgs),
+    /// Take transcripts into the store, exactly once
+    Import(ImportArgs),
+    /// List the conversations
+    List,
+    /// Show one conversation: facts, generations, saves, entries
+    Show(ShowArgs),
+    /// Count what is stored and what it takes on disk
+    Stats(StatsArgs),
+    /// Find entries by words, best first
+    Search(SearchArgs),
+    /// Find a regular expression in every stored byte
+    Grep(GrepArgs),
+    /// Say what is behind an id
+    Describe(DescribeArgs),
+    /// Go from an id down to the entries, word for word
+    Expand(ExpandArgs),
+    /// Make the request that would be sent now, with its certificate
+    Prompt(PromptArgs),
+    /// Summarise everything of a conversation that is old enough
+    Compact(CompactArgs),
+    /// Write a transcript as it was imported, byte for byte
+    Export(ExportArgs),
+    /// Read everything back and check it
+    Verify(VerifyArgs),
+    /// Say what is wrong here and which command mends it
+    Doctor,
+    /// Write a verified copy of the database
+    Backup(BackupArgs),
+    /// Put a verified copy in the place of the database
+    Restore(RestoreArgs),
+    /// Remove entries for good: the only deletion there is
+    Purge(PurgeArgs),
+    /// Build the search index again
+    Reindex(ReindexArgs),
+    /// Show every setting and where it came from
+    Config,
+    /// Measure speed, size and recall on this machine
+    Bench(BenchArgs),
+    /// Print the completion script of a shell
+    Completions(CompletionsArgs),
+    /// Print the man page
+    Man,
+}

@@ -1,0 +1,101 @@
+//! Arguments of the commands that keep the store.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::EntryRange;
+
+/// Takes transcripts into the store.
+///
+/// Again and again changes nothing: what is stored is recognised, what is new is added, and a file that
+/// was rewritten opens a new generation. With --json: one JSON object per file and line.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Transcript files, and folders of them
+    #[arg(value_name = "FILE|DIR", required_unless_present = "discover")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Find the histories of Claude Code, Codex, pi, OpenClaw and Gemini CLI in their usual places
+    #[arg(long, conflicts_with = "paths")]
+    pub(crate) discover: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Read files again whose size and time did not change
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Shows one conversation.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Its key, or enough of it
+    pub(crate) conversation: String,
+    /// List these entries too
+    #[arg(long, value_name = "A-B")]
+    pub(crate) entries: Option<EntryRange>,
+}
+
+/// Counts what is stored.
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Only this conversation
+    pub(crate) conversation: Option<String>,
+}
+
+/// Writes a transcript as it was imported.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// Its key, or enough of it
+    pub(crate) conversation: String,
+    /// An earlier save, by its number in `show`
+    #[arg(long, value_name = "N")]
+    pub(crate) snapshot: Option<u64>,
+    /// Write to a file instead of stdout
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// Reads everything back and checks it.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {}
+
+/// Writes a verified copy of the database.
+#[derive(Debug, Args)]
+pub(crate) struct BackupArgs {
+    /// The copy; there must be no such file yet
+    pub(crate) file: PathBuf,
+}
+
+/// Puts a verified copy in the place of the database. What was there is kept beside it.
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArgs {
+    /// A copy made by `backup`
+    pub(crate) file: PathBuf,
+    /// Replace the database that is there
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Removes entries for good.
+///
+/// Their bytes, the summaries over them and the places where search would find them go; tombstones stay,
+/// so that `verify` still proves the rest.
+#[derive(Debug, Args)]
+pub(crate) struct PurgeArgs {
+    /// Its key, or enough of it
+    pub(crate) conversation: String,
+    /// Only these entries, by seq, both ends included
+    #[arg(long, value_name = "A-B")]
+    pub(crate) entries: Option<EntryRange>,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+/// Builds the search index again. It is derived: nothing is lost when it is.
+#[derive(Debug, Args)]
+pub(crate) struct ReindexArgs {
+    /// Only this conversation
+    pub(crate) conversation: Option<String>,
+}

@@ -1,0 +1,69 @@
+//! Arguments of the commands that make prompts.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Dialect;
+use super::value::tokens;
+
+/// What prompts are made for.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct ShapeArgs {
+    /// The model's window in tokens: 32000, 32k, 200k, 1m [env: UNFORGET_WINDOW] [default: 200k]
+    #[arg(long, value_name = "N", value_parser = tokens)]
+    pub(crate) window: Option<u64>,
+    /// The model, for its tokeniser [env: UNFORGET_MODEL] [default: that of the dialect]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Form of the request: anthropic, openai-chat, openai-responses or pi [env: UNFORGET_DIALECT]
+    /// [default: that of the transcript's host]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) dialect: Option<Dialect>,
+}
+
+/// Makes the request that would be sent now.
+///
+/// The request goes to stdout, its certificate to stderr; with --json both to stdout as
+/// {"request": …, "certificate": …}. Same history and options, same bytes.
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// What it is made for.
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+    /// As it was when this turn began, from 1
+    #[arg(long, value_name = "TURN")]
+    pub(crate) at: Option<u64>,
+}
+
+/// Summarises everything of a conversation that is old enough.
+#[derive(Debug, Args)]
+pub(crate) struct CompactArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// What prompts are made for.
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+}
+
+/// Drives a recorded session through the whole engine, call by call, and reports.
+///
+/// Before every recorded model call the prompt is made, admitted and validated as a live host would have
+/// it made, and compared with sending everything and with a sliding window. The store that it fills is
+/// thrown away, unless --db names a new file for it.
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// The transcript
+    pub(crate) file: PathBuf,
+    /// What prompts are made for.
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
+    /// Write the report as one self-contained page
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Do not render and validate the prompts
+    #[arg(long)]
+    pub(crate) no_validate: bool,
+}

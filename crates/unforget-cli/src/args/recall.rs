@@ -1,0 +1,108 @@
+//! Arguments of the commands that find things again.
+
+use clap::{Args, ValueEnum};
+
+use super::value::tokens;
+
+/// Finds entries by words, best first. Every result says where it is from.
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    /// Words, in any order; a question is fine
+    #[arg(required = true, num_args = 1..)]
+    pub(crate) query: Vec<String>,
+    /// Only this conversation
+    #[arg(long, value_name = "NAME")]
+    pub(crate) conversation: Option<String>,
+    /// At most so many results
+    /// [default: 10, or as many as the budget holds]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// As many results as fit into so many tokens
+    #[arg(long, value_name = "TOKENS", value_parser = tokens)]
+    pub(crate) budget: Option<u64>,
+    /// Only entries of this role
+    #[arg(long)]
+    pub(crate) role: Option<Role>,
+    /// Only entries of this author
+    #[arg(long, value_name = "NAME")]
+    pub(crate) author: Option<String>,
+    /// Only calls and results of this tool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Option<String>,
+    /// Only from this day or time on, such as 2026-03-02 or 2026-03-02T09:00Z
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Only before this day or time
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+}
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Role {
+    /// Instructions of the host.
+    System,
+    /// A person, or the host in their place.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool.
+    Tool,
+}
+
+/// Finds a regular expression in every stored byte.
+#[derive(Debug, Args)]
+pub(crate) struct GrepArgs {
+    /// The pattern, in the syntax of Rust's regex crate
+    pub(crate) regex: String,
+    /// Ignore upper and lower case
+    #[arg(short, long)]
+    pub(crate) ignore_case: bool,
+    /// Only this conversation
+    #[arg(long, value_name = "NAME")]
+    pub(crate) conversation: Option<String>,
+    /// Only entries of this role
+    #[arg(long)]
+    pub(crate) role: Option<Role>,
+    /// Only from this day or time on
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Only before this day or time
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) until: Option<String>,
+    /// Take the pattern as it stands, not as an expression
+    #[arg(short = 'F', long)]
+    pub(crate) fixed: bool,
+    /// At most so many matches
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
+
+/// Says what is behind an id.
+#[derive(Debug, Args)]
+pub(crate) struct DescribeArgs {
+    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:…
+    pub(crate) id: String,
+    /// The conversation that ids such as s:12 belong to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) conversation: Option<String>,
+}
+
+/// Goes from an id down to the entries.
+#[derive(Debug, Args)]
+pub(crate) struct ExpandArgs {
+    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:…
+    pub(crate) id: String,
+    /// The conversation that ids such as s:12 belong to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) conversation: Option<String>,
+    /// Tokens per page
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "2000")]
+    pub(crate) page: u64,
+    /// Where the next page starts, as the page before said
+    #[arg(long)]
+    pub(crate) cursor: Option<String>,
+    /// The bytes as they were received
+    #[arg(long)]
+    pub(crate) raw: bool,
+}

@@ -1,0 +1,73 @@
+//! Arguments of everything around it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
+
+/// Measures on this machine.
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// What to measure.
+    #[command(subcommand)]
+    pub(crate) command: BenchCommand,
+}
+
+/// What can be measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BenchCommand {
+    /// How import, turns, prompts, search, grep and size grow with the history
+    Growth(GrowthArgs),
+    /// Import beside raw SQLite and FTS5 that take the same text, in this run
+    Import(ImportBenchArgs),
+    /// grep beside ripgrep over the JSONL, if it is installed
+    Grep(ImportBenchArgs),
+    /// Recall of known evidence: questions of a LoCoMo file
+    Recall(RecallArgs),
+}
+
+/// Sizes to measure.
+#[derive(Debug, Args)]
+pub(crate) struct GrowthArgs {
+    /// Messages of the generated histories
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1000,10000,56000")]
+    pub(crate) sizes: Vec<usize>,
+    /// Turns that are appended and prompted after each import
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub(crate) turns: usize,
+    /// Window of the prompts
+    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "200k")]
+    pub(crate) window: u64,
+    /// Seed of the generator
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
+}
+
+/// One size to measure.
+#[derive(Debug, Args)]
+pub(crate) struct ImportBenchArgs {
+    /// Messages of the generated history
+    #[arg(long, value_name = "N", default_value_t = 56_000)]
+    pub(crate) messages: usize,
+    /// Measure a transcript of your own instead
+    #[arg(long, value_name = "FILE", conflicts_with = "messages")]
+    pub(crate) file: Option<PathBuf>,
+    /// Seed of the generator
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
+}
+
+/// Where the questions are.
+#[derive(Debug, Args)]
+pub(crate) struct RecallArgs {
+    /// A LoCoMo file: one conversation or an array of them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+/// Prints the completion script of a shell.
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}

@@ -1,0 +1,96 @@
+//! Values with a form of their own.
+
+use std::str::FromStr;
+
+/// A request form, by its name in `unforget-wire`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Dialect(pub(crate) unforget_wire::Dialect);
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        unforget_wire::Dialect::by_name(text).map(Self).ok_or_else(|| {
+            let names: Vec<_> = unforget_wire::Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
+            format!("not a dialect; there are {}", names.join(", "))
+        })
+    }
+}
+
+/// Entries by seq, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EntryRange {
+    /// First.
+    pub(crate) first: u64,
+    /// Last, included.
+    pub(crate) last: u64,
+}
+
+impl FromStr for EntryRange {
+    type Err = String;
+
+    /// `A-B`, or `A` for one entry.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| "write A-B, such as 10-25".to_owned());
+        let range = Self { first: number(first)?, last: number(last)? };
+        if range.first > range.last || range.last == u64::MAX {
+            return Err("the first entry comes after the last".to_owned());
+        }
+        Ok(range)
+    }
+}
+
+/// A number of tokens: `32000`, `32k`, `200k`, `1m`. Steps are thousands.
+pub(crate) fn tokens(text: &str) -> Result<u64, String> {
+    let lower = text.trim().to_ascii_lowercase().replace(['_', ','], "");
+    let (digits, factor) = match lower.as_bytes().last() {
+        Some(b'k') => (lower.trim_end_matches('k'), 1_000.0),
+        Some(b'm') => (lower.trim_end_matches('m'), 1_000_000.0),
+        _ => (lower.as_str(), 1.0),
+    };
+    let number: f64 = digits.parse().map_err(|_| "write a number such as 32000, 32k or 1m".to_owned())?;
+    let tokens = number * factor;
+    if (1.0..=1e12).contains(&tokens) { Ok(tokens.round() as u64) } else { Err("out of range".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_table() {
+        let table = [
+            ("32000", Some(32_000), "plain"),
+            ("32k", Some(32_000), "thousands, not 1024s: that is how windows are named"),
+            ("200K", Some(200_000), "either case"),
+            ("1m", Some(1_000_000), "millions"),
+            ("1.5m", Some(1_500_000), "fractions"),
+            ("32_000", Some(32_000), "separators"),
+            ("", None, "nothing"),
+            ("k", None, "no number"),
+            ("-3", None, "negative"),
+            ("0", None, "no window"),
+            ("1e99", None, "beyond any model"),
+            ("nan", None, "not a number"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(tokens(text).ok(), want, "{why}: {text:?}");
+        }
+    }
+
+    #[test]
+    fn entry_range_table() {
+        let table = [
+            ("3-9", Some((3, 9)), "both ends"),
+            ("7", Some((7, 7)), "one entry"),
+            ("9-3", None, "backwards"),
+            ("-3", None, "no start"),
+            ("18446744073709551615", None, "its end would overflow"),
+        ];
+        for (text, want, why) in table {
+            let got = text.parse::<EntryRange>().ok().map(|range| (range.first, range.last));
+            assert_eq!(got, want, "{why}: {text:?}");
+        }
+    }
+}

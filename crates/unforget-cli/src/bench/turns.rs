@@ -1,0 +1,117 @@
+//! A conversation that goes on: its turns, its prompts, its return after a restart.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+use serde::Serialize;
+use unforget_engine::Engine;
+use unforget_engine::import::{Live, Stored};
+use unforget_engine::prompt::{Session, Shape, Until};
+use unforget_wire::{Dialect, Reader, Record};
+
+use super::workload::Workload;
+use super::{Times, memory, timed};
+use crate::failure::{Failure, Outcome};
+
+/// Records that are delivered together while the history is laid down.
+const BATCH: usize = 512;
+
+/// What turns cost behind a history.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Turns {
+    /// Compacting all of the history, in microseconds.
+    pub(super) compact_us: u64,
+    /// Of it, in the summariser.
+    pub(super) summariser_us: u64,
+    /// Peak memory of it, in bytes.
+    pub(super) compact_peak_bytes: Option<u64>,
+    /// Committing the entries of a turn.
+    pub(super) commit: Times,
+    /// The prompt before a model call.
+    pub(super) prompt: Times,
+    /// Opening the database and the prompt again, and making the next prompt.
+    pub(super) resume: Times,
+}
+
+/// Lays the history down as a live host would, compacts it, and goes on for `turns` turns.
+pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Outcome<Turns> {
+    let db = workload.beside("live.sqlite");
+    let engine = Engine::open(&db)?;
+    let (mut live, thread) = lay_down(&engine, &workload.path)?;
+    engine.maintain_index(live.conversation())?;
+    let shape = Shape::new(window, None, Dialect::Anthropic);
+    memory::forget_peak();
+    let id = live.conversation();
+    let (session, compact_us) =
+        timed(|| Session::open(&engine, id, thread, shape, Until::Now, &mut |_, _| ()));
+    let mut session = session?;
+    let compact_peak_bytes = memory::peak();
+    let summariser_us = session.counters().summariser_us;
+    let (mut commits, mut prompts) = (Vec::new(), Vec::new());
+    for _ in 0..turns {
+        let records = next_turn(workload)?;
+        let (stored, us) = timed(|| live.append(records, None));
+        commits.push(us);
+        for Stored { seq, parent, entry, tokens, .. } in stored? {
+            if session.is_call(&entry) {
+                let (prompt, us) = timed(|| session.prompt());
+                prompt?;
+                prompts.push(us);
+            }
+            session.push(seq, parent, &entry, tokens)?;
+        }
+    }
+    drop((session, live, engine));
+    let mut resumes = Vec::new();
+    for _ in 0..5 {
+        let (done, us) = timed(|| -> Outcome<()> {
+            let engine = Engine::open(&db)?;
+            let mut session = Session::open(&engine, id, thread, shape, Until::Now, &mut |_, _| ())?;
+            session.prompt()?;
+            Ok(())
+        });
+        done?;
+        resumes.push(us);
+    }
+    Ok(Turns {
+        compact_us,
+        summariser_us,
+        compact_peak_bytes,
+        commit: Times::of(&commits),
+        prompt: Times::of(&prompts),
+        resume: Times::of(&resumes),
+    })
+}
+
+/// Delivers the transcript in batches.
+fn lay_down(engine: &Engine, path: &Path) -> Outcome<(Live, unforget_core::id::Thread)> {
+    let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+    let failed = |source| unforget_engine::EngineError::Read { path: path.to_path_buf(), source };
+    let mut reader = Reader::open(BufReader::new(file)).map_err(failed)?;
+    let mut live = Live::begin(engine, reader.source())?;
+    let mut batch = Vec::with_capacity(BATCH);
+    while let Some(record) = reader.next_record().map_err(failed)? {
+        batch.push(record);
+        if batch.len() == BATCH {
+            live.append(std::mem::take(&mut batch), None)?;
+        }
+    }
+    live.append(batch, None)?;
+    Ok((live, unforget_core::id::Thread(0)))
+}
+
+/// The records of the next turn.
+fn next_turn(workload: &mut Workload) -> Outcome<Vec<Record>> {
+    let mut text = workload.session.header();
+    workload.session.turn(&mut text);
+    let failed = |source| unforget_engine::EngineError::Read { path: workload.path.clone(), source };
+    let mut reader = Reader::open(text.as_bytes()).map_err(failed)?;
+    let mut records = Vec::new();
+    // The header is there to tell the format; it is stored already.
+    reader.next_record().map_err(failed)?;
+    while let Some(record) = reader.next_record().map_err(failed)? {
+        records.push(record);
+    }
+    Ok(records)
+}

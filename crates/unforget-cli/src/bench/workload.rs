@@ -1,0 +1,65 @@
+//! The transcript that is measured: generated, or a file of the person's own.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use unforget_bench::Session;
+
+use crate::failure::{Failure, Outcome};
+
+/// A generated transcript on disk, and the session that it can go on with.
+pub(super) struct Workload {
+    /// Holds everything that the bench makes; removed at the end.
+    pub(super) folder: TempDir,
+    /// The transcript.
+    pub(super) path: PathBuf,
+    /// Its size in bytes.
+    pub(super) bytes: u64,
+    /// What wrote it.
+    pub(super) session: Session,
+}
+
+impl Workload {
+    /// Generates at least so many messages, whole turns.
+    pub(super) fn generate(messages: usize, seed: u64) -> Outcome<Self> {
+        let folder = folder()?;
+        let path = folder.path().join("session.jsonl");
+        let failed = |error| Failure::file(&path, &error);
+        let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
+        let mut session = Session::new(seed);
+        let mut text = session.header();
+        let mut bytes = 0;
+        while session.messages() < messages as u64 {
+            session.turn(&mut text);
+            file.write_all(text.as_bytes()).map_err(failed)?;
+            bytes += text.len() as u64;
+            text.clear();
+        }
+        file.write_all(text.as_bytes()).map_err(failed)?;
+        file.flush().map_err(failed)?;
+        Ok(Self { folder, bytes: bytes + text.len() as u64, session, path })
+    }
+
+    /// A file in the bench's folder.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// A folder for what a bench makes.
+pub(super) fn folder() -> Outcome<TempDir> {
+    tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))
+}
+
+/// Bytes of a database with what SQLite keeps beside it.
+pub(super) fn size_of(db: &Path) -> u64 {
+    let beside = |suffix: &str| {
+        let mut name = db.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let size = |path: PathBuf| path.metadata().map_or(0, |facts| facts.len());
+    size(db.to_path_buf()) + size(beside("-wal"))
+}

@@ -1,0 +1,116 @@
+//! One module per command: opens what it needs, asks the engine, shows what it said.
+
+pub(crate) mod backup;
+pub(crate) mod compact;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod describe;
+pub(crate) mod doctor;
+pub(crate) mod expand;
+pub(crate) mod export;
+pub(crate) mod grep;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod prompt;
+pub(crate) mod purge;
+pub(crate) mod reindex;
+pub(crate) mod replay;
+pub(crate) mod restore;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod stats;
+pub(crate) mod verify;
+
+use std::io::{BufRead, IsTerminal, Write};
+
+use unforget_core::entry;
+use unforget_core::id::{ConversationId, Timestamp};
+use unforget_engine::Engine;
+use unforget_wire::{Dialect, Format};
+
+use crate::args::Role;
+use crate::failure::{Failure, Outcome};
+
+/// The dialect that a host of this format talks.
+pub(crate) fn dialect_of(format: Format) -> Dialect {
+    match format {
+        Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Unknown => Dialect::Anthropic,
+        Format::Codex => Dialect::OpenAiResponses,
+        Format::OpenAiChat
+        | Format::GeminiCli
+        | Format::CopilotCli
+        | Format::SweAgent
+        | Format::OpenHands
+        | Format::TauBench => Dialect::OpenAiChat,
+    }
+}
+
+/// Asks a person to type a word. False if something else was typed or there is nobody to ask.
+pub(crate) fn types(question: &str, word: &str) -> bool {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return false;
+    }
+    let mut stderr = std::io::stderr();
+    write!(stderr, "{question} ").and_then(|()| stderr.flush()).ok();
+    let mut line = String::new();
+    stdin.lock().read_line(&mut line).is_ok() && line.trim().eq_ignore_ascii_case(word)
+}
+
+/// The conversation with this name.
+pub(crate) fn resolve(engine: &Engine, name: &str) -> Outcome<unforget_engine::trust::Resolved> {
+    engine.resolve(name).map_err(Failure::from)
+}
+
+/// The conversation that a command is confined to, if it is.
+pub(crate) fn confined(engine: &Engine, name: Option<&str>) -> Outcome<Option<ConversationId>> {
+    name.map(|name| Ok(resolve(engine, name)?.conversation.id)).transpose()
+}
+
+/// A role as the engine spells it.
+pub(crate) const fn role_of(role: Role) -> entry::Role {
+    match role {
+        Role::System => entry::Role::System,
+        Role::User => entry::Role::User,
+        Role::Assistant => entry::Role::Assistant,
+        Role::Tool => entry::Role::Tool,
+    }
+}
+
+/// A day or a time, in UTC unless it says otherwise.
+pub(crate) fn time_of(text: Option<&str>) -> Outcome<Option<Timestamp>> {
+    let Some(text) = text else { return Ok(None) };
+    let utc = |civil: jiff::civil::DateTime| civil.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
+    let time = text
+        .parse::<jiff::Timestamp>()
+        .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(utc))
+        .or_else(|_| text.parse::<jiff::civil::Date>().and_then(|day| utc(day.to_datetime(jiff::civil::Time::midnight()))));
+    match time {
+        Ok(time) => Ok(Some(Timestamp(time.as_millisecond()))),
+        Err(_) => Err(Failure::usage(
+            format!("{text} is not a time"),
+            "write 2026-03-02, 2026-03-02T09:00 or 2026-03-02T09:00:00Z",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_table() {
+        let table = [
+            ("1970-01-02", Some(86_400_000), "a day begins at midnight UTC"),
+            ("1970-01-01T00:01", Some(60_000), "a time is UTC"),
+            ("1970-01-01T00:00:01Z", Some(1_000), "an instant"),
+            ("1970-01-01T01:00:00+01:00", Some(0), "an offset"),
+            ("yesterday", None, "words are not times"),
+            ("", None, "nothing"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(time_of(Some(text)).ok().flatten().map(|time| time.0), want, "{why}: {text:?}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! `unforget backup`.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::args::BackupArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::text;
+
+#[derive(Serialize)]
+struct BackupJson {
+    path: String,
+    bytes: u64,
+}
+
+/// Writes a verified copy.
+pub(crate) fn run(app: &mut App, args: &BackupArgs) -> Outcome {
+    if args.file.exists() {
+        return Err(Failure::file(&args.file, &std::io::ErrorKind::AlreadyExists.into()));
+    }
+    let engine = app.read()?;
+    let bar = app.progress(0, "{spinner} copying and verifying");
+    bar.enable_steady_tick(std::time::Duration::from_millis(120));
+    let done = engine.store().backup(&args.file);
+    bar.finish_and_clear();
+    done?;
+    let bytes = std::fs::metadata(&args.file).map_err(|error| Failure::file(&args.file, &error))?.len();
+    let path = args.file.display().to_string();
+    if app.out.json {
+        app.out.json(&BackupJson { path, bytes })?;
+    } else {
+        writeln!(app.out, "{path}: {}, verified", text::bytes(bytes))?;
+    }
+    Ok(Exit::Done)
+}

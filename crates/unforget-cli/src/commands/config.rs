@@ -1,0 +1,57 @@
+//! `unforget config`.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::app::App;
+use crate::config::{Setting, Settings};
+use crate::failure::{Exit, Outcome};
+use crate::output::paint;
+use crate::text;
+
+#[derive(Serialize)]
+struct SettingJson {
+    name: &'static str,
+    value: Option<String>,
+    from: String,
+}
+
+#[derive(Serialize)]
+struct ConfigJson {
+    file: Option<String>,
+    settings: Vec<SettingJson>,
+}
+
+/// Every setting and who said it.
+pub(crate) fn run(app: &mut App) -> Outcome {
+    let Settings { file, db, window, model, dialect, color } = &app.settings;
+    let color_name = format!("{:?}", color.value).to_lowercase();
+    let settings = vec![
+        row("db", db, Some(db.value.display().to_string())),
+        row("window", window, Some(window.value.to_string())),
+        row("model", model, model.value.clone()),
+        row("dialect", dialect, dialect.value.map(|dialect| dialect.0.name().to_owned())),
+        row("color", color, Some(color_name)),
+    ];
+    let config = ConfigJson { file: file.as_ref().map(|path| path.display().to_string()), settings };
+    if app.out.json {
+        app.out.json(&config)?;
+        return Ok(Exit::Done);
+    }
+    let rows = config.settings.into_iter().map(|setting| {
+        let value = setting.value.unwrap_or_else(|| "as the transcript has it".to_owned());
+        vec![setting.name.to_owned(), value, setting.from]
+    });
+    let width = app.out.width().max(100);
+    write!(app.out, "{}", text::table(&["setting", "value", "from"], rows.collect(), &[], width))?;
+    if let Some(file) = config.file {
+        let dim = app.out.palette.dim;
+        writeln!(app.out, "{}", paint(dim, format!("settings file: {file}")))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn row<T>(name: &'static str, setting: &Setting<T>, value: Option<String>) -> SettingJson {
+    SettingJson { name, value, from: setting.from.name() }
+}

@@ -1,0 +1,35 @@
+//! `unforget describe`.
+
+use std::io::Write;
+
+use crate::app::App;
+use crate::args::DescribeArgs;
+use crate::failure::{Exit, Outcome};
+use crate::json::{DescriptionJson, role};
+use crate::output::paint;
+use crate::text;
+
+/// Says what is behind an id.
+pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
+    let engine = app.read()?;
+    let at_hand = super::confined(&engine, args.conversation.as_deref())?;
+    let what = engine.describe(at_hand, &args.id)?;
+    if app.out.json {
+        app.out.json(&DescriptionJson::from(&what))?;
+        return Ok(Exit::Done);
+    }
+    let p = app.out.palette;
+    writeln!(app.out, "{}  {}", paint(p.strong, &what.name), what.kind)?;
+    writeln!(app.out, "  in       {}, entries {} to {}", what.conversation, what.span.0, what.span.1)?;
+    let roles: Vec<_> = what.roles.iter().map(|(who, count)| format!("{count} {}", role(*who))).collect();
+    let entries = text::plural(what.entries, "entry");
+    writeln!(app.out, "  holds    {entries} ({}), {} tokens", roles.join(", "), text::count(what.tokens))?;
+    if let Some((from, to)) = what.time {
+        writeln!(app.out, "  time     {} to {} UTC", text::minute(from), text::minute(to))?;
+    }
+    if !what.sources.is_empty() {
+        writeln!(app.out, "  made of  {}", what.sources.join(", "))?;
+    }
+    writeln!(app.out, "\n{}", text::harmless(&what.preview))?;
+    Ok(Exit::Done)
+}

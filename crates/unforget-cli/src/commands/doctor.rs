@@ -1,0 +1,57 @@
+//! `unforget doctor`.
+
+use std::io::Write;
+
+use serde::Serialize;
+use unforget_engine::trust::Finding;
+
+use crate::app::App;
+use crate::failure::{Exit, Outcome};
+use crate::output::paint;
+use crate::text;
+
+#[derive(Serialize)]
+struct DoctorJson<'a> {
+    ok: bool,
+    findings: Vec<FindingJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct FindingJson<'a> {
+    what: &'a str,
+    place: &'a str,
+    command: &'a str,
+}
+
+impl<'a> From<&'a Finding> for FindingJson<'a> {
+    fn from(finding: &'a Finding) -> Self {
+        Self { what: &finding.what, place: &finding.place, command: &finding.command }
+    }
+}
+
+/// Says what is wrong here and the command that mends it.
+pub(crate) fn run(app: &mut App) -> Outcome {
+    let engine = app.read()?;
+    let findings = engine.doctor()?;
+    if app.out.json {
+        let findings: Vec<_> = findings.iter().map(FindingJson::from).collect();
+        app.out.json(&DoctorJson { ok: findings.is_empty(), findings })?;
+    } else {
+        say(app, &findings)?;
+    }
+    Ok(if findings.is_empty() { Exit::Done } else { Exit::Problems })
+}
+
+fn say(app: &mut App, findings: &[Finding]) -> Outcome<()> {
+    let p = app.out.palette;
+    if findings.is_empty() {
+        let line = "nothing to mend; unforget verify also reads every byte back";
+        return Ok(writeln!(app.out, "{} {line}", paint(p.good, "✓"))?);
+    }
+    for finding in findings {
+        writeln!(app.out, "{} {}", paint(p.bad, "!"), text::harmless(&finding.what))?;
+        writeln!(app.out, "  where  {}", text::harmless(&finding.place))?;
+        writeln!(app.out, "  do     {}", paint(p.strong, text::harmless(&finding.command)))?;
+    }
+    Ok(writeln!(app.out, "{}", text::plural(findings.len() as u64, "finding"))?)
+}

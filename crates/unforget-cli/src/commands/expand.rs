@@ -1,0 +1,47 @@
+//! `unforget expand`.
+
+use std::io::Write;
+
+use crate::app::App;
+use crate::args::ExpandArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::{PageJson, role};
+use crate::output::paint;
+use crate::text;
+
+/// Most entries of which `--raw` writes the bytes at once.
+const RAW_MAX: usize = 10_000;
+
+/// Shows what is behind an id, word for word, a page at a time.
+pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
+    let engine = app.read()?;
+    let at_hand = super::confined(&engine, args.conversation.as_deref())?;
+    if args.raw {
+        if app.out.json {
+            return Err(Failure::usage("raw bytes are not JSON", "leave out --json or --raw"));
+        }
+        for raw in engine.expand_raw(at_hand, &args.id, RAW_MAX)? {
+            app.out.write_all(&raw.body)?;
+            writeln!(app.out)?;
+        }
+        return Ok(Exit::Done);
+    }
+    let page = engine.expand(at_hand, &args.id, args.page, args.cursor.as_deref())?;
+    if app.out.json {
+        app.out.json(&PageJson::new(&args.id, &page))?;
+        return Ok(Exit::Done);
+    }
+    let p = app.out.palette;
+    for item in &page.items {
+        let who = item.author.as_deref().unwrap_or_else(|| role(item.role));
+        let when = item.time.map(text::minute).unwrap_or_default();
+        let purged = if item.purged { "  purged" } else { "" };
+        let head = text::harmless(&format!("{}  {who}  {when}{purged}", item.seq));
+        writeln!(app.out, "{}", paint(p.ours, head))?;
+        writeln!(app.out, "{}\n", text::harmless(&item.text))?;
+    }
+    if let Some(next) = &page.next {
+        app.out.note(format_args!("more: add --cursor {next}"));
+    }
+    Ok(Exit::Done)
+}

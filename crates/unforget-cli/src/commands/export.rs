@@ -1,0 +1,72 @@
+//! `unforget export`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+
+use serde::Serialize;
+use unforget_engine::EngineError;
+use unforget_engine::trust::Exported;
+
+use crate::app::App;
+use crate::args::ExportArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::text;
+
+#[derive(Serialize)]
+struct ExportJson<'a> {
+    conversation: &'a str,
+    snapshot: Option<u64>,
+    entries: u64,
+    bytes: u64,
+    purged: u64,
+    path: String,
+}
+
+/// Writes the original bytes to stdout or to a new file.
+pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
+    if app.out.json && args.output.is_none() {
+        return Err(Failure::usage(
+            "stdout cannot be both the transcript and JSON",
+            "name a file for the transcript with --output",
+        ));
+    }
+    let engine = app.read()?;
+    let found = super::resolve(&engine, &args.conversation)?;
+    let (id, snapshot) = (found.conversation.id, args.snapshot.or(found.snapshot));
+    let exported = match &args.output {
+        None => engine.export(id, snapshot, &mut app.out).map_err(of_stdout)?,
+        Some(path) => {
+            let failed = |error| Failure::file(path, &error);
+            let mut file = BufWriter::new(File::create_new(path).map_err(failed)?);
+            let exported = engine.export(id, snapshot, &mut file)?;
+            file.into_inner().map_err(|error| failed(error.into_error()))?.sync_all().map_err(failed)?;
+            exported
+        }
+    };
+    say(app, args, &found.conversation.key.0, &exported)?;
+    Ok(Exit::Done)
+}
+
+fn say(app: &mut App, args: &ExportArgs, key: &str, exported: &Exported) -> Outcome<()> {
+    let Exported { snapshot, entries, bytes, purged } = *exported;
+    if let (true, Some(path)) = (app.out.json, &args.output) {
+        let path = path.display().to_string();
+        return app.out.json(&ExportJson { conversation: key, snapshot, entries, bytes, purged, path });
+    }
+    if let Some(path) = &args.output {
+        let line = format!("{}, {} to {}", text::plural(entries, "entry"), text::bytes(bytes), path.display());
+        writeln!(app.out, "{line}")?;
+    }
+    if purged > 0 {
+        app.out.note(format_args!("{} purged and missing", text::plural(purged, "entry")));
+    }
+    Ok(())
+}
+
+/// A closed pipe comes back wrapped, because the engine does not know what it writes to.
+fn of_stdout(error: EngineError) -> Failure {
+    match error {
+        EngineError::File { source, .. } => source.into(),
+        other => other.into(),
+    }
+}

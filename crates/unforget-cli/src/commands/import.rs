@@ -1,0 +1,183 @@
+//! `unforget import`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use unforget_engine::EngineError;
+use unforget_engine::import::{Found, Imported, Progress};
+
+use crate::app::App;
+use crate::args::ImportArgs;
+use crate::config::process_env;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::{FailedJson, ImportedJson, SkippedJson};
+use crate::output::paint;
+use crate::text;
+
+/// Bytes known, a rate and a guess when it ends; for files of unknown length see the spinner in `app`.
+const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_bytes:<10} {binary_bytes_per_sec:>12}  {eta} left";
+
+/// What all files together came to.
+#[derive(Debug, Default)]
+struct Sum {
+    files: u64,
+    skipped: u64,
+    failed: Vec<Failure>,
+    added: u64,
+    bytes: u64,
+    warnings: u64,
+    /// The first thing that went wrong with stdout.
+    output: Option<Failure>,
+}
+
+/// Imports files and folders, or what was discovered.
+pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
+    let paths = if args.discover { discover(app, args)? } else { args.paths.clone() };
+    if paths.is_empty() {
+        return Ok(Exit::Done);
+    }
+    let engine = app.open()?;
+    let bar = app.progress(0, BAR);
+    let is_first = RefCell::new(true);
+    let mut progress = |at: Progress<'_>| {
+        if is_first.replace(false) || bar.length() != Some(at.total) {
+            bar.set_length(at.total);
+            bar.set_message(at.path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        }
+        bar.set_position(at.bytes);
+    };
+    let mut sum = Sum::default();
+    if args.force {
+        for path in &paths {
+            let outcome = engine.import_file_anyway(path, &mut progress);
+            let found = match outcome {
+                Ok(imported) => Found::Imported(imported),
+                Err(error) => Found::Failed(error),
+            };
+            sum.add(app, path, found);
+        }
+    } else {
+        engine.import_paths(&paths, &mut progress, &mut |path, found| {
+            bar.suspend(|| sum.add(app, path, found));
+            bar.reset();
+        });
+    }
+    bar.finish_and_clear();
+    engine.store().maintain()?;
+    sum.finish(app)
+}
+
+impl Sum {
+    fn add(&mut self, app: &mut App, path: &Path, found: Found) {
+        let shown = match found {
+            Found::Imported(imported) => {
+                self.files += 1;
+                self.added += imported.added;
+                self.bytes += imported.bytes;
+                self.warnings += imported.warnings.count;
+                if app.out.json { app.out.json(&ImportedJson::from(&imported)) } else { say(app, &imported) }
+            }
+            Found::Skipped(why) => {
+                self.skipped += 1;
+                if app.out.json { app.out.json(&SkippedJson::new(path, &why)) } else { Ok(()) }
+            }
+            Found::Failed(error) => self.fail(app, path, error),
+        };
+        self.output = self.output.take().or(shown.err());
+    }
+
+    fn fail(&mut self, app: &mut App, path: &Path, error: EngineError) -> Outcome<()> {
+        let failure = Failure::from(error);
+        let shown = if app.out.json {
+            app.out.json(&FailedJson::new(path, &failure))
+        } else {
+            let notes = app.out.notes;
+            app.out.note(format_args!("{} {}", paint(notes.bad, "failed:"), failure.message));
+            Ok(())
+        };
+        self.failed.push(failure);
+        shown
+    }
+
+    fn finish(mut self, app: &mut App) -> Outcome {
+        if let Some(failure) = self.output {
+            return Err(failure);
+        }
+        if !app.out.json && self.files + self.skipped > 1 {
+            let skipped = match self.skipped {
+                0 => String::new(),
+                n => format!(", {n} passed over"),
+            };
+            let line = format!(
+                "{}{skipped}: {} new, {} read",
+                text::plural(self.files, "file"),
+                text::plural(self.added, "entry"),
+                text::bytes(self.bytes),
+            );
+            writeln!(app.out, "{}", paint(app.out.palette.strong, line))?;
+        }
+        // With one file its own error is the whole story.
+        let worst = self.failed.iter().map(|failure| failure.exit).max_by_key(|exit| *exit as u8);
+        match (worst, self.failed.len()) {
+            (None, _) => Ok(Exit::Done),
+            (Some(_), 1) if self.files == 0 && !app.out.json => Err(self.failed.remove(0)),
+            (Some(exit), _) => Ok(exit),
+        }
+    }
+}
+
+/// One line per file, and its first warnings.
+fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
+    let palette = app.out.palette;
+    let what = match (imported.added, imported.skipped_unchanged) {
+        (_, true) => "unchanged".to_owned(),
+        (0, _) => format!("nothing new in {}", text::plural(imported.entries, "entry")),
+        (added, _) => format!("{} new of {}", text::count(added), text::plural(imported.entries, "entry")),
+    };
+    let plan = match imported.plan.name() {
+        "first-sight" | "append" | "up-to-date" | "trailer" => String::new(),
+        other => format!(" ({other})"),
+    };
+    let key = paint(palette.strong, &imported.conversation);
+    writeln!(app.out, "{key}  {what}{plan}  {}", paint(palette.dim, imported.path.display()))?;
+    for warning in imported.warnings.first.iter().take(3) {
+        app.out.note(format_args!("  line {}: {}", warning.place.line, warning.what));
+    }
+    if imported.warnings.count > 3 {
+        app.out.note(format_args!("  and {} more such lines; --json lists them", imported.warnings.count - 3));
+    }
+    Ok(())
+}
+
+/// Finds the histories of known hosts, shows them and asks.
+fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
+    let variable = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+    let home = process_env(variable).ok_or_else(|| {
+        Failure::usage("there is no home folder to look in", "name files or folders instead of --discover")
+    })?;
+    let found = unforget_engine::discover::discover(Path::new(&home));
+    for path in &found.unreadable {
+        app.out.note(format_args!("cannot be read: {}", path.display()));
+    }
+    let mut hosts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for transcript in &found.transcripts {
+        let host = hosts.entry(transcript.host).or_default();
+        *host = (host.0 + 1, host.1 + transcript.bytes);
+    }
+    if hosts.is_empty() {
+        app.out.note("no history of Claude Code, Codex, pi, OpenClaw or Gemini CLI was found in the usual places");
+        return Ok(Vec::new());
+    }
+    let width = app.out.width();
+    let row = |(host, (files, bytes)): (&&str, &(u64, u64))| {
+        vec![(*host).to_owned(), text::plural(*files, "file"), text::bytes(*bytes)]
+    };
+    app.out.note(text::table(&["", "", ""], hosts.iter().map(row).collect(), &[1, 2], width).trim_end());
+    let files = text::plural(found.transcripts.len() as u64, "file");
+    if !args.yes && !super::types(&format!("Import {files} into {}? Type yes:", app.settings.db.value.display()), "yes") {
+        return Err(Failure::usage("nothing was imported", "type yes when asked, or add --yes"));
+    }
+    Ok(found.transcripts.into_iter().map(|transcript| transcript.path).collect())
+}

@@ -1,0 +1,139 @@
+//! `unforget prompt`.
+
+use std::io::Write;
+
+use unforget_core::admit::{Certificate, Cover};
+use unforget_core::entry::Origin;
+use unforget_core::id::Seq;
+use unforget_engine::Engine;
+use unforget_engine::prompt::{Prompt, Session, Shape, Until};
+use unforget_engine::trust::Resolved;
+use unforget_wire::{Format, validate};
+
+use crate::app::App;
+use crate::args::{PromptArgs, ShapeArgs};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::{CertificateJson, PromptJson, violation};
+use crate::output::paint;
+use crate::text;
+
+/// Rows that are looked at together to find a turn.
+const STEP: u64 = 4096;
+
+/// Makes the request of a conversation, now or at an earlier turn.
+pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
+    let engine = app.open_or_read()?;
+    let found = super::resolve(&engine, &args.conversation)?;
+    let until = match args.at {
+        Some(turn) => Until::Seq(seq_of_turn(&engine, &found, turn)?),
+        None => Until::Now,
+    };
+    let (shape, model) = shape_of(app, &args.shape, &found.conversation.format);
+    let mut session = open(app, &engine, &found, shape, until)?;
+    let prompt = session.prompt()?;
+    let request = prompt.render(shape.dialect);
+    let violations = validate(&request, shape.dialect).err().unwrap_or_default();
+    let violations: Vec<_> = violations.iter().map(violation).collect();
+    let exit = if violations.is_empty() { Exit::Done } else { Exit::Problems };
+    let (key, dialect) = (&found.conversation.key.0, shape.dialect.name());
+    if app.out.json {
+        let certificate = CertificateJson::new((key, dialect, model.as_deref()), &prompt, violations);
+        app.out.json(&PromptJson::new(request, certificate)?)?;
+    } else {
+        writeln!(app.out, "{request}")?;
+        app.out.finish()?;
+        certify(app, (key, dialect), &prompt, &violations);
+    }
+    Ok(exit)
+}
+
+/// What prompts of a transcript of this format are made for, and the model's name.
+pub(super) fn shape_of(app: &App, args: &ShapeArgs, format: &str) -> (Shape, Option<String>) {
+    let settings = app.shape(args);
+    let usual = || super::dialect_of(Format::by_name(format).unwrap_or(Format::Unknown));
+    let dialect = settings.dialect.value.map_or_else(usual, |dialect| dialect.0);
+    let model = settings.model.value;
+    (Shape::new(settings.window.value, model.as_deref(), dialect), model)
+}
+
+/// A session on a lane, with a bar while its history is played.
+pub(super) fn open(
+    app: &App,
+    engine: &Engine,
+    found: &Resolved,
+    shape: Shape,
+    until: Until,
+) -> Outcome<Session> {
+    let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
+    bar.set_message("reading the history");
+    let mut progress = |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    };
+    let session = Session::open(engine, found.conversation.id, found.thread, shape, until, &mut progress);
+    bar.finish_and_clear();
+    Ok(session?)
+}
+
+/// The message that begins a turn, counted from 1.
+fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
+    let stored = &found.conversation;
+    let mut turns = 0;
+    for run in engine.store().path(stored.id, stored.current, stored.length)? {
+        for from in run.clone().step_by(STEP as usize) {
+            for row in engine.store().rows(stored.id, from..run.end.min(from + STEP))? {
+                turns += u64::from(row.thread == found.thread && row.origin == Origin::Human);
+                if turns == turn {
+                    return Ok(row.seq);
+                }
+            }
+        }
+    }
+    let message = format!("{} has {}, there is no turn {turn}", stored.key, text::plural(turns, "turn"));
+    Err(Failure::usage(message, "turns count from 1"))
+}
+
+/// The certificate, for people.
+fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
+    let p = app.out.notes;
+    let certificate: &Certificate = prompt.admitted.certificate();
+    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, omitted } = certificate;
+    let budget = window.saturating_sub(*reserve);
+    let n = text::count;
+    let said = |text: String| app.out.note(text);
+    said(format!("{} {key}", paint(p.strong, "certificate")));
+    said(format!("  for        {dialect}, window {} less {} for the answer: {}", n(*window), n(*reserve), n(budget)));
+    let share = total.upper as f64 / budget.max(1) as f64;
+    let how = if authority.name() == "assembled" { "assembled".to_owned() } else { format!("{}: {}", authority.name(), rung.name()) };
+    said(format!(
+        "  tokens     {} expected, {} at most ({} of the budget) by {ruler}; {how}",
+        n(total.expected),
+        n(total.upper),
+        text::percent(share)
+    ));
+    said(format!(
+        "  sections   system {}, summaries {}, carried {}, tail {}, frame {}",
+        n(sections.system.expected),
+        n(sections.summaries.expected),
+        n(sections.carried.expected),
+        n(sections.tail.expected),
+        n(sections.frame.expected)
+    ));
+    let Cover { verbatim, stubbed, summarised, elided } = *cover;
+    let proved = match proof {
+        Ok(()) => paint(p.good, "cover proved"),
+        Err(error) => paint(p.bad, error),
+    };
+    said(format!(
+        "  entries    {}: {verbatim} verbatim, {stubbed} stubbed, {summarised} summarised, {elided} elided; {proved}",
+        n(cover.total())
+    ));
+    if !omitted.is_empty() {
+        said(format!("  not sent   parts of {}; --json lists them", text::plural(omitted.len() as u64, "entry")));
+    }
+    match violations {
+        [] => said(format!("  valid      {}", paint(p.good, format!("yes, for {dialect}")))),
+        many => many.iter().for_each(|violation| said(format!("  {}  {violation}", paint(p.bad, "INVALID")))),
+    }
+}
+

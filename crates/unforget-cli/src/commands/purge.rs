@@ -1,0 +1,53 @@
+//! `unforget purge`.
+
+use std::io::Write;
+
+use unforget_store::Purged;
+
+use crate::app::App;
+use crate::args::PurgeArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::PurgedJson;
+use crate::output::paint;
+use crate::text;
+
+/// The word that a person types to agree.
+const WORD: &str = "purge";
+
+/// Says what would go, asks, and takes it.
+pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
+    let engine = app.open_existing()?;
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    let (first, end) = match args.entries {
+        Some(range) => (range.first, (range.last + 1).min(found.entries)),
+        None => (0, found.entries),
+    };
+    if first >= end {
+        let message = format!("{} has {}", found.key, text::plural(found.entries, "entry"));
+        return Err(Failure::usage(message, "unforget show CONVERSATION --entries A-B lists them"));
+    }
+    let plan = engine.purge_plan(&found, first..end)?;
+    if !app.out.json {
+        say(app, &found.key.0, (first, end - 1), &plan)?;
+        app.out.finish()?;
+    }
+    if !args.yes && !super::types(&format!("This cannot be undone. Type {WORD} to do it:"), WORD) {
+        return Err(Failure::usage("nothing was purged", format!("type {WORD} when asked, or add --yes")));
+    }
+    let done = engine.purge(&found, first..end)?;
+    if app.out.json {
+        app.out.json(&PurgedJson::new(&found.key.0, (first, end - 1), true, &done))?;
+    } else {
+        writeln!(app.out, "done; the chain still verifies around it")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn say(app: &mut App, key: &str, (first, last): (u64, u64), plan: &Purged) -> Outcome<()> {
+    let strong = app.out.palette.strong;
+    writeln!(app.out, "{} entries {first} to {last}. For good go:", paint(strong, key))?;
+    writeln!(app.out, "  {}, {}", text::plural(plan.entries, "entry"), text::bytes(plan.bytes))?;
+    writeln!(app.out, "  {}, held by nothing else", text::plural(plan.blobs, "large part"))?;
+    writeln!(app.out, "  {} over them", text::plural(plan.summaries, "summary"))?;
+    Ok(())
+}

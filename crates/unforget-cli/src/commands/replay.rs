@@ -1,0 +1,95 @@
+//! `unforget replay`.
+
+mod say;
+
+use std::fs::{self, File};
+use std::io::{BufReader, Write};
+use std::path::Path;
+
+use unforget_engine::Engine;
+use unforget_engine::replay::{Prices, ReplayOptions, Report, replay};
+use unforget_wire::{Dialect, Reader};
+
+use super::prompt::shape_of;
+use crate::app::App;
+use crate::args::ReplayArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::html;
+use crate::json::ReportJson;
+
+/// How many facts that left the context are asked for at the end.
+const FACTS: usize = 40;
+
+const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_bytes:<10}  {eta} left";
+
+/// Replays a transcript and shows what came out.
+pub(crate) fn run(app: &mut App, args: &ReplayArgs) -> Outcome {
+    let report = report(app, args)?;
+    if let Some(path) = &args.html {
+        fs::write(path, html::page(&report)).map_err(|error| Failure::file(path, &error))?;
+    }
+    if app.out.json {
+        app.out.json(&ReportJson::from(&report))?;
+    } else {
+        let text = say::text(&report, app.out.palette, app.out.width());
+        app.out.write_all(text.as_bytes())?;
+        if let Some(path) = &args.html {
+            writeln!(app.out, "\nreport: {}", path.display())?;
+        }
+    }
+    Ok(if is_sound(&report) { Exit::Done } else { Exit::Problems })
+}
+
+/// Whether every prompt could have been sent.
+pub(crate) fn is_sound(report: &Report) -> bool {
+    report.rejected.is_empty()
+        && report.too_large.is_empty()
+        && report.without_request.is_empty()
+        && report.unproved.is_empty()
+}
+
+fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
+    let format = format_of(&args.file)?;
+    let (shape, model) = shape_of(app, &args.shape, format);
+    let options = ReplayOptions {
+        shape,
+        model,
+        prices: prices_of(shape.dialect),
+        validate: !args.no_validate,
+        facts: FACTS,
+    };
+    // Dropped last: the store's files are in it.
+    let folder = tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
+    let kept = app.is_db_named.then_some(&app.settings.db.value);
+    let db = match kept {
+        Some(db) if db.exists() => return Err(Failure::file(db, &std::io::ErrorKind::AlreadyExists.into())),
+        Some(db) => db.clone(),
+        None => folder.path().join("replay.sqlite"),
+    };
+    let engine = Engine::open(&db)?;
+    let bar = app.progress(0, BAR);
+    let mut progress = |bytes, total, calls: u64| {
+        bar.set_length(total);
+        bar.set_position(bytes);
+        bar.set_message(crate::text::plural(calls, "call"));
+    };
+    let report = replay(&engine, &args.file, &options, &mut progress);
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// Name of a transcript's format, from its head.
+fn format_of(path: &Path) -> Outcome<&'static str> {
+    let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+    let reader = Reader::open(BufReader::new(file))
+        .map_err(|source| unforget_engine::EngineError::Read { path: path.to_path_buf(), source })?;
+    Ok(reader.source().format.name())
+}
+
+/// List prices of input in US dollars: of Claude Sonnet and of GPT-5, with their cache factors.
+const fn prices_of(dialect: Dialect) -> Prices {
+    match dialect {
+        Dialect::Anthropic | Dialect::Pi => Prices { input: 3.0, write: 1.25, read: 0.1 },
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => Prices { input: 1.25, write: 1.0, read: 0.1 },
+    }
+}

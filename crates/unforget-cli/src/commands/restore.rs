@@ -1,0 +1,116 @@
+//! `unforget restore`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use unforget_engine::{Engine, EngineError};
+use unforget_store::StoreError;
+
+use crate::app::App;
+use crate::args::RestoreArgs;
+use crate::failure::{Exit, Failure, Outcome};
+
+#[derive(Serialize)]
+struct RestoreJson {
+    db: String,
+    from: String,
+    conversations: u64,
+    kept: Option<String>,
+}
+
+/// Verifies the copy, puts it beside the database and swaps them. The old database is kept.
+pub(crate) fn run(app: &mut App, args: &RestoreArgs) -> Outcome {
+    let db = app.settings.db.value.clone();
+    fs::metadata(&args.file).map_err(|error| Failure::file(&args.file, &error))?;
+    if same_file(&args.file, &db) {
+        return Err(Failure::usage("the copy is the database itself", "name the file that backup wrote"));
+    }
+    let is_there = db.exists();
+    if is_there && !args.yes {
+        return Err(Failure::usage(
+            format!("there is a database at {}", db.display()),
+            "add --yes to put the copy in its place; the old one is kept beside it",
+        ));
+    }
+    let conversations = {
+        let copy = Engine::open_reader(&args.file)?;
+        let problems = copy.store().verify(&mut |_, _| {})?;
+        if let Some(problem) = problems.first() {
+            let message = format!("{} does not verify: {}", args.file.display(), problem.detail);
+            return Err(Failure::input("damaged-copy", message, "use another copy"));
+        }
+        if let Some(folder) = db.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            fs::create_dir_all(folder).map_err(|error| Failure::file(folder, &error))?;
+        }
+        let fresh = beside(&db, "restoring");
+        remove(&fresh)?;
+        copy.store().backup(&fresh)?;
+        copy.store().conversations()?.len() as u64
+    };
+    let kept = if is_there { Some(set_aside(&db)?) } else { None };
+    let fresh = beside(&db, "restoring");
+    fs::rename(&fresh, &db).map_err(|error| Failure::file(&db, &error))?;
+    let json = RestoreJson {
+        db: db.display().to_string(),
+        from: args.file.display().to_string(),
+        conversations,
+        kept: kept.map(|path| path.display().to_string()),
+    };
+    say(app, &json)?;
+    Ok(Exit::Done)
+}
+
+fn say(app: &mut App, done: &RestoreJson) -> Outcome<()> {
+    if app.out.json {
+        return app.out.json(done);
+    }
+    let count = crate::text::plural(done.conversations, "conversation");
+    writeln!(app.out, "{}: {count}, verified, from {}", done.db, done.from)?;
+    if let Some(kept) = &done.kept {
+        app.out.note(format_args!("what was there is now {kept}; delete it when you are sure"));
+    }
+    Ok(())
+}
+
+/// Moves the old database out of the way, with what SQLite keeps beside it.
+fn set_aside(db: &Path) -> Outcome<PathBuf> {
+    // Whoever owns it would go on writing to a file that has no name any more. A damaged one has no owner.
+    if let Err(error @ EngineError::Store(StoreError::Busy { .. })) = Engine::open(db) {
+        return Err(error.into());
+    }
+    let kept = (1..).map(|n| beside(db, &format!("before-restore-{n}"))).find(|path| !path.exists());
+    let kept = kept.unwrap_or_else(|| beside(db, "before-restore"));
+    for suffix in ["-wal", "-shm"] {
+        let from = with_suffix(db, suffix);
+        match fs::rename(&from, with_suffix(&kept, suffix)) {
+            Ok(()) => (),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (),
+            Err(error) => return Err(Failure::file(&from, &error)),
+        }
+    }
+    fs::rename(db, &kept).map_err(|error| Failure::file(db, &error))?;
+    Ok(kept)
+}
+
+fn beside(db: &Path, what: &str) -> PathBuf {
+    with_suffix(db, &format!(".{what}"))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn same_file(a: &Path, b: &Path) -> bool {
+    matches!((fs::canonicalize(a), fs::canonicalize(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+fn remove(path: &Path) -> Outcome<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::file(path, &error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,140 @@
+//! `unforget show`.
+
+use std::io::Write;
+
+use serde::Serialize;
+use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot};
+
+use crate::app::App;
+use crate::args::ShowArgs;
+use crate::failure::{Exit, Outcome};
+use crate::json::{ConversationJson, EntryJson, GenerationJson, SnapshotJson, opened_by, origin, role};
+use crate::output::paint;
+use crate::text;
+
+/// Everything about a conversation but its text.
+#[derive(Serialize)]
+struct ShowJson {
+    #[serde(flatten)]
+    conversation: ConversationJson,
+    children: Vec<String>,
+    generations: Vec<GenerationJson>,
+    snapshots: Vec<SnapshotJson>,
+    summaries: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<Vec<EntryJson>>,
+}
+
+struct Shown {
+    conversation: Conversation,
+    children: Vec<String>,
+    generations: Vec<GenerationRow>,
+    snapshots: Vec<Snapshot>,
+    summaries: u64,
+    rows: Option<Vec<EntryRow>>,
+}
+
+/// Facts, generations, saves and, if asked for, entries.
+pub(crate) fn run(app: &mut App, args: &ShowArgs) -> Outcome {
+    let engine = app.read()?;
+    let store = engine.store();
+    let conversation = super::resolve(&engine, &args.conversation)?.conversation;
+    let id = conversation.id;
+    let rows = args.entries.map(|range| store.rows(id, range.first..range.last + 1)).transpose()?;
+    let others = store.conversations()?.into_iter();
+    let shown = Shown {
+        children: others.filter(|c| c.parent.as_ref() == Some(&conversation.key)).map(|c| c.key.0).collect(),
+        generations: store.generations(id)?,
+        snapshots: store.snapshots(id)?,
+        summaries: store.summaries(id)?.len() as u64,
+        rows,
+        conversation,
+    };
+    if app.out.json {
+        let json = ShowJson {
+            conversation: (&shown.conversation).into(),
+            children: shown.children,
+            generations: shown.generations.iter().map(GenerationJson::from).collect(),
+            snapshots: shown.snapshots.iter().map(SnapshotJson::from).collect(),
+            summaries: shown.summaries,
+            rows: shown.rows.map(|rows| rows.iter().map(EntryJson::from).collect()),
+        };
+        app.out.json(&json)?;
+    } else {
+        facts(app, &shown)?;
+        history(app, &shown)?;
+        entries(app, shown.rows.as_deref())?;
+    }
+    Ok(Exit::Done)
+}
+
+fn facts(app: &mut App, shown: &Shown) -> Outcome<()> {
+    let Conversation { key, title, parent, time, .. } = &shown.conversation;
+    let strong = app.out.palette.strong;
+    writeln!(app.out, "{}", paint(strong, key))?;
+    let title = title.as_deref().map(text::harmless);
+    let span = time.map(|(first, last)| format!("{} to {} UTC", text::minute(first), text::minute(last)));
+    let parent = parent.as_ref().map(|key| key.0.clone());
+    let children = (!shown.children.is_empty()).then(|| shown.children.join(", "));
+    let facts = [
+        ("title", title),
+        ("format", Some(shown.conversation.format.clone())),
+        ("time", span),
+        ("started by", parent),
+        ("sub-agents", children),
+        ("entries", Some(text::count(shown.conversation.entries))),
+        ("tokens", Some(text::count(shown.conversation.tokens))),
+        ("size", Some(text::bytes(shown.conversation.raw_bytes))),
+        ("summaries", Some(text::count(shown.summaries))),
+    ];
+    for (name, fact) in facts {
+        if let Some(fact) = fact {
+            writeln!(app.out, "  {name:<11} {fact}")?;
+        }
+    }
+    Ok(())
+}
+
+fn history(app: &mut App, shown: &Shown) -> Outcome<()> {
+    let width = app.out.width().max(100);
+    if shown.generations.len() > 1 {
+        let rows = shown.generations.iter().map(|row| {
+            let from = row.parent.map(|(parent, at)| format!("{parent} after {at}")).unwrap_or_default();
+            let now = if row.number == shown.conversation.current { "now" } else { "" };
+            let opened = opened_by(row.opened_by).to_owned();
+            vec![row.number.to_string(), opened, from, text::count(row.length), now.to_owned()]
+        });
+        let head = ["generation", "opened by", "from", "length", ""];
+        write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 3], width))?;
+    }
+    let rows = shown.snapshots.iter().map(|snapshot| {
+        vec![
+            snapshot.number.to_string(),
+            text::minute(snapshot.time),
+            text::count(snapshot.length),
+            text::bytes(snapshot.file_bytes),
+            text::harmless(&snapshot.path),
+        ]
+    });
+    let head = ["save", "imported", "entries", "size", "from"];
+    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 2, 3], width))?;
+    Ok(())
+}
+
+fn entries(app: &mut App, rows: Option<&[EntryRow]>) -> Outcome<()> {
+    let Some(rows) = rows else { return Ok(()) };
+    let rows = rows.iter().map(|row| {
+        vec![
+            row.seq.to_string(),
+            row.time.map(text::minute).unwrap_or_default(),
+            role(row.role).to_owned(),
+            if row.purged { "purged".to_owned() } else { origin(row.origin).to_owned() },
+            text::count(row.tokens.expected),
+            row.host_id.clone().unwrap_or_default(),
+        ]
+    });
+    let head = ["seq", "time", "role", "origin", "tokens", "host id"];
+    let width = app.out.width().max(100);
+    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 4], width))?;
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! `unforget verify`.
+
+use std::io::Write;
+
+use serde::Serialize;
+use unforget_engine::trust::Verified;
+use unforget_store::Problem;
+
+use crate::app::App;
+use crate::args::VerifyArgs;
+use crate::failure::{Exit, Outcome};
+use crate::output::paint;
+use crate::text;
+
+#[derive(Serialize)]
+struct VerifyJson {
+    ok: bool,
+    problems: Vec<ProblemJson>,
+    conversations: u64,
+    entries: u64,
+    segments: u64,
+    summaries: u64,
+    snapshots: u64,
+}
+
+#[derive(Serialize)]
+struct ProblemJson {
+    kind: &'static str,
+    conversation: Option<String>,
+    seq: Option<u64>,
+    detail: String,
+}
+
+impl From<&Problem> for ProblemJson {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            kind: problem.kind,
+            conversation: problem.conversation.as_ref().map(|key| key.0.clone()),
+            seq: problem.seq.map(|seq| seq.0),
+            detail: problem.detail.clone(),
+        }
+    }
+}
+
+/// Reads everything back and says what is not as it should be.
+pub(crate) fn run(app: &mut App, _: &VerifyArgs) -> Outcome {
+    let engine = app.read()?;
+    let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");
+    bar.set_message("reading everything back");
+    let verified = engine.verify(&mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let verified = verified?;
+    let is_ok = verified.problems.is_empty();
+    if app.out.json {
+        app.out.json(&VerifyJson {
+            ok: is_ok,
+            problems: verified.problems.iter().map(ProblemJson::from).collect(),
+            conversations: verified.conversations,
+            entries: verified.entries,
+            segments: verified.segments,
+            summaries: verified.summaries,
+            snapshots: verified.snapshots,
+        })?;
+    } else {
+        say(app, &verified)?;
+    }
+    Ok(if is_ok { Exit::Done } else { Exit::Problems })
+}
+
+fn say(app: &mut App, verified: &Verified) -> Outcome<()> {
+    let p = app.out.palette;
+    for problem in &verified.problems {
+        let place = match (&problem.conversation, problem.seq) {
+            (Some(key), Some(seq)) => format!("{key}, entry {seq}"),
+            (Some(key), None) => key.0.clone(),
+            (None, _) => "the database".to_owned(),
+        };
+        writeln!(app.out, "{} {place}: {}", paint(p.bad, problem.kind), text::harmless(&problem.detail))?;
+    }
+    let looked_at = format!(
+        "{}, {}, {}, {}, {}",
+        text::plural(verified.conversations, "conversation"),
+        text::plural(verified.entries, "entry"),
+        text::plural(verified.segments, "index segment"),
+        text::plural(verified.summaries, "summary"),
+        text::plural(verified.snapshots, "save"),
+    );
+    match verified.problems.len() as u64 {
+        0 => writeln!(app.out, "{} {looked_at}: all of it reads back as it was received", paint(p.good, "✓"))?,
+        n => {
+            writeln!(app.out, "{} in {looked_at}", paint(p.bad, text::plural(n, "problem")))?;
+            app.out.note("unforget restore puts a backup in its place; importing the transcripts again adds what is missing");
+        }
+    }
+    Ok(())
+}

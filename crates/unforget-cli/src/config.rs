@@ -1,0 +1,281 @@
+//! Settings: what every option is when it is not on the command line, and who said so.
+
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::args::{Color, Dialect, Global, ShapeArgs};
+use crate::failure::{Failure, Outcome};
+
+/// Window of prompts where none is named, in tokens.
+const WINDOW: u64 = 200_000;
+
+/// Who said what a setting is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum From {
+    /// The command line.
+    Flag,
+    /// The environment, by the name of the variable.
+    Env(&'static str),
+    /// The settings file.
+    File,
+    /// Nobody.
+    Default,
+}
+
+impl From {
+    /// For people and scripts.
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Flag => "flag".to_owned(),
+            Self::Env(name) => format!("env {name}"),
+            Self::File => "file".to_owned(),
+            Self::Default => "default".to_owned(),
+        }
+    }
+}
+
+/// A setting and who said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Setting<T> {
+    /// What it is.
+    pub(crate) value: T,
+    /// Who said so.
+    pub(crate) from: From,
+}
+
+/// All settings.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The settings file, whether or not it is there.
+    pub(crate) file: Option<PathBuf>,
+    /// The database.
+    pub(crate) db: Setting<PathBuf>,
+    /// Window of prompts, in tokens.
+    pub(crate) window: Setting<u64>,
+    /// The model that prompts are for.
+    pub(crate) model: Setting<Option<String>>,
+    /// The dialect of prompts; `None` is that of the transcript's host.
+    pub(crate) dialect: Setting<Option<Dialect>>,
+    /// When to use colours.
+    pub(crate) color: Setting<Color>,
+}
+
+/// The settings file. A word that it does not know is an error: it would be a typing mistake.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct File {
+    db: Option<PathBuf>,
+    window: Option<Window>,
+    model: Option<String>,
+    dialect: Option<String>,
+    color: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Window {
+    Number(u64),
+    Text(String),
+}
+
+/// Looks up a variable of the environment; empty ones count as not set.
+pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+impl Settings {
+    /// Settings from the command line, the environment and the settings file, in this order.
+    ///
+    /// # Errors
+    /// If the file is there and cannot be understood, or a variable has no usable value.
+    pub(crate) fn new(global: &Global, env: Env<'_>) -> Outcome<Self> {
+        let path = config_folder(env).map(|folder| folder.join("unforget").join("config.toml"));
+        let file = path.as_deref().map_or_else(|| Ok(File::default()), read)?;
+        let window = file.window.map(|window| match window {
+            Window::Number(number) => number.to_string(),
+            Window::Text(text) => text,
+        });
+        let db = pick(global.db.clone(), env, "UNFORGET_DB", file.db, |text| Ok(PathBuf::from(text)))?;
+        let default_db = || default_db(env);
+        let window = parse_pick(None, env, "UNFORGET_WINDOW", window, crate::args::tokens)?;
+        let model = pick(None, env, "UNFORGET_MODEL", file.model, |text| Ok(text.to_owned()))?;
+        let dialect = parse_pick(None, env, "UNFORGET_DIALECT", file.dialect, str::parse::<Dialect>)?;
+        let color = parse_pick(global.color, env, "UNFORGET_COLOR", file.color, parse_color)?;
+        Ok(Self {
+            file: path,
+            db: match db {
+                Some(db) => db,
+                None => Setting { value: default_db()?, from: From::Default },
+            },
+            window: window.unwrap_or(Setting { value: WINDOW, from: From::Default }),
+            model: optional(model),
+            dialect: optional(dialect),
+            color: color.unwrap_or(Setting { value: Color::Auto, from: From::Default }),
+        })
+    }
+
+    /// The settings with what a command was told.
+    pub(crate) fn with_shape(mut self, shape: &ShapeArgs) -> Self {
+        let flag = From::Flag;
+        if let Some(value) = shape.window {
+            self.window = Setting { value, from: flag };
+        }
+        if shape.model.is_some() {
+            self.model = Setting { value: shape.model.clone(), from: flag };
+        }
+        if shape.dialect.is_some() {
+            self.dialect = Setting { value: shape.dialect, from: flag };
+        }
+        self
+    }
+}
+
+fn optional<T>(setting: Option<Setting<T>>) -> Setting<Option<T>> {
+    match setting {
+        Some(Setting { value, from }) => Setting { value: Some(value), from },
+        None => Setting { value: None, from: From::Default },
+    }
+}
+
+/// The first that says something: flag, environment, file.
+fn pick<T>(
+    flag: Option<T>,
+    env: Env<'_>,
+    name: &'static str,
+    file: Option<T>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Outcome<Option<Setting<T>>> {
+    if let Some(value) = flag {
+        return Ok(Some(Setting { value, from: From::Flag }));
+    }
+    if let Some(text) = env(name) {
+        let value = parse(&text).map_err(|what| {
+            Failure::usage(format!("{name} is {text:?}: {what}"), "set it to something else or unset it")
+        })?;
+        return Ok(Some(Setting { value, from: From::Env(name) }));
+    }
+    Ok(file.map(|value| Setting { value, from: From::File }))
+}
+
+/// The same for settings that are text in the file too.
+fn parse_pick<T>(
+    flag: Option<T>,
+    env: Env<'_>,
+    name: &'static str,
+    file: Option<String>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Outcome<Option<Setting<T>>> {
+    let file = file.map(|text| {
+        parse(&text).map_err(|what| {
+            let field = name.trim_start_matches("UNFORGET_").to_ascii_lowercase();
+            Failure::input("config", format!("{field} = {text:?} in the settings file: {what}"), "edit the file")
+        })
+    });
+    pick(flag, env, name, file.transpose()?, parse)
+}
+
+fn parse_color(text: &str) -> Result<Color, String> {
+    <Color as clap::ValueEnum>::from_str(text, true).map_err(|_| "write auto, always or never".to_owned())
+}
+
+fn read(path: &Path) -> Outcome<File> {
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) => return Err(Failure::file(path, &error)),
+    };
+    toml::from_str(&text).map_err(|error| {
+        let message = format!("{}: {}", path.display(), error.to_string().trim_end());
+        Failure::input("config", message, "it may hold db, window, model, dialect and color")
+    })
+}
+
+fn default_db(env: Env<'_>) -> Outcome<PathBuf> {
+    let folder = data_folder(env).ok_or_else(|| {
+        Failure::usage("there is no home folder to keep the database in", "name one with --db or UNFORGET_DB")
+    })?;
+    Ok(folder.join("unforget").join("unforget.sqlite"))
+}
+
+/// An absolute folder in a variable; relative ones are ignored, as the XDG specification says.
+fn folder(env: Env<'_>, name: &str) -> Option<PathBuf> {
+    env(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+fn data_folder(env: Env<'_>) -> Option<PathBuf> {
+    let home = || folder(env, "HOME");
+    if cfg!(windows) {
+        return folder(env, "LOCALAPPDATA");
+    }
+    folder(env, "XDG_DATA_HOME").or_else(|| {
+        let below = if cfg!(target_os = "macos") { "Library/Application Support" } else { ".local/share" };
+        Some(home()?.join(below))
+    })
+}
+
+fn config_folder(env: Env<'_>) -> Option<PathBuf> {
+    if cfg!(windows) {
+        return folder(env, "APPDATA");
+    }
+    folder(env, "XDG_CONFIG_HOME").or_else(|| Some(folder(env, "HOME")?.join(".config")))
+}
+
+/// The process's environment.
+pub(crate) fn process_env(name: &str) -> Option<String> {
+    std::env::var_os(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_voice_wins() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_str().unwrap().to_owned();
+        std::fs::create_dir(folder.path().join("unforget")).unwrap();
+        let file = folder.path().join("unforget/config.toml");
+        std::fs::write(&file, "window = \"32k\"\ndb = \"/file.sqlite\"\n").unwrap();
+        let flag = Global { db: Some("/flag.sqlite".into()), ..Global::default() };
+        let table = [
+            (flag, Some("/env.sqlite"), "/flag.sqlite", From::Flag),
+            (Global::default(), Some("/env.sqlite"), "/env.sqlite", From::Env("UNFORGET_DB")),
+            (Global::default(), None, "/file.sqlite", From::File),
+        ];
+        for (global, variable, want, from) in table {
+            let env = |name: &str| match name {
+                "XDG_CONFIG_HOME" => Some(root.clone()),
+                "UNFORGET_DB" => variable.map(str::to_owned),
+                _ => None,
+            };
+            let settings = Settings::new(&global, &env).unwrap();
+            assert_eq!(settings.db, Setting { value: want.into(), from });
+            assert_eq!(settings.window, Setting { value: 32_000, from: From::File });
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_default_database_is_in_the_data_folder() {
+        let table = [
+            (Some("/data"), "/data/unforget/unforget.sqlite", "named"),
+            (Some("data"), "/home/x/.local/share/unforget/unforget.sqlite", "relative: ignored"),
+            (None, "/home/x/.local/share/unforget/unforget.sqlite", "usual"),
+        ];
+        for (data, want, why) in table {
+            let env = |name: &str| match name {
+                "HOME" => Some("/home/x".to_owned()),
+                "XDG_DATA_HOME" => data.map(str::to_owned),
+                _ => None,
+            };
+            let settings = Settings::new(&Global::default(), &env).unwrap();
+            assert_eq!(settings.db.value, PathBuf::from(want), "{why}");
+        }
+    }
+
+    #[test]
+    fn unusable_values_are_errors_with_their_name() {
+        let env = |name: &str| (name == "UNFORGET_WINDOW").then(|| "huge".to_owned());
+        let failure = Settings::new(&Global { db: Some("x".into()), ..Global::default() }, &env).unwrap_err();
+        assert!(failure.message.contains("UNFORGET_WINDOW"), "{failure:?}");
+    }
+}

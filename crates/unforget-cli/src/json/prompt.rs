@@ -1,0 +1,166 @@
+//! A prompt and its certificate.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use unforget_core::admit::{Certificate, Sections};
+use unforget_core::tokens::Tokens;
+use unforget_engine::prompt::{Counters, Prompt};
+
+use crate::failure::Outcome;
+
+/// A request and what admission guarantees of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct PromptJson {
+    request: Box<RawValue>,
+    certificate: CertificateJson,
+}
+
+impl PromptJson {
+    /// * `request` - the rendered request, sent as it is.
+    pub(crate) fn new(request: String, certificate: CertificateJson) -> Outcome<Self> {
+        Ok(Self { request: RawValue::from_string(request)?, certificate })
+    }
+}
+
+/// A count: expected, and the bound that it does not exceed.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct TokensJson {
+    expected: u64,
+    upper: u64,
+}
+
+impl From<Tokens> for TokensJson {
+    fn from(tokens: Tokens) -> Self {
+        Self { expected: tokens.expected, upper: tokens.upper }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct SectionsJson {
+    system: TokensJson,
+    summaries: TokensJson,
+    carried: TokensJson,
+    tail: TokensJson,
+    frame: TokensJson,
+}
+
+impl From<Sections> for SectionsJson {
+    fn from(sections: Sections) -> Self {
+        Self {
+            system: sections.system.into(),
+            summaries: sections.summaries.into(),
+            carried: sections.carried.into(),
+            tail: sections.tail.into(),
+            frame: sections.frame.into(),
+        }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct CoverJson {
+    verbatim: u64,
+    stubbed: u64,
+    summarised: u64,
+    elided: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct OmittedJson {
+    seq: u64,
+    reason: &'static str,
+}
+
+/// What admission guarantees, in figures.
+#[derive(Debug, Serialize)]
+pub(crate) struct CertificateJson {
+    conversation: String,
+    dialect: &'static str,
+    model: Option<String>,
+    ruler: &'static str,
+    window: u64,
+    reserve: u64,
+    budget: u64,
+    total: TokensJson,
+    sections: SectionsJson,
+    authority: &'static str,
+    rung: &'static str,
+    cover: CoverJson,
+    proof: Option<String>,
+    omitted: Vec<OmittedJson>,
+    violations: Vec<String>,
+    epoch: u32,
+}
+
+impl CertificateJson {
+    /// * `named` - conversation, dialect, model.
+    /// * `violations` - what a provider would reject; empty, or we have a defect.
+    pub(crate) fn new(
+        named: (&str, &'static str, Option<&str>),
+        prompt: &Prompt,
+        violations: Vec<String>,
+    ) -> Self {
+        let certificate: &Certificate = prompt.admitted.certificate();
+        let cover = certificate.cover;
+        let omitted = certificate.omitted.iter();
+        Self {
+            conversation: named.0.to_owned(),
+            dialect: named.1,
+            model: named.2.map(str::to_owned),
+            ruler: certificate.ruler,
+            window: certificate.window,
+            reserve: certificate.reserve,
+            budget: certificate.window.saturating_sub(certificate.reserve),
+            total: certificate.total.into(),
+            sections: certificate.sections.into(),
+            authority: certificate.authority.name(),
+            rung: certificate.rung.name(),
+            cover: CoverJson {
+                verbatim: cover.verbatim,
+                stubbed: cover.stubbed,
+                summarised: cover.summarised,
+                elided: cover.elided,
+            },
+            proof: certificate.proof.as_ref().err().map(ToString::to_string),
+            omitted: omitted.map(|(seq, reason)| OmittedJson { seq: seq.0, reason: reason.name() }).collect(),
+            violations,
+            epoch: prompt.epoch,
+        }
+    }
+}
+
+/// What compacting did.
+#[derive(Debug, Serialize)]
+pub(crate) struct CompactJson {
+    pub(crate) conversation: String,
+    pub(crate) window: u64,
+    pub(crate) changed: bool,
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+    pub(crate) leaves: u64,
+    pub(crate) merges: u64,
+    pub(crate) reused: u64,
+    pub(crate) summariser_us: u64,
+}
+
+impl CompactJson {
+    /// * `tokens` - expected tokens of the prompt before and after.
+    pub(crate) fn new(named: (&str, u64), changed: bool, tokens: (u64, u64), done: Counters) -> Self {
+        Self {
+            conversation: named.0.to_owned(),
+            window: named.1,
+            changed,
+            before: tokens.0,
+            after: tokens.1,
+            leaves: done.leaves,
+            merges: done.merges,
+            reused: done.summaries_reused,
+            summariser_us: done.summariser_us,
+        }
+    }
+}
+
+/// A violation in one line.
+pub(crate) fn violation(violation: &unforget_wire::Violation) -> String {
+    let place = if violation.place.is_empty() { "the request" } else { &violation.place };
+    format!("{}: {} at {place}", violation.rule, violation.what)
+}

@@ -1,0 +1,232 @@
+//! What was found again, with receipts.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use unforget_engine::recall::{Description, GrepAnswer, GrepMatch, Hit, Item, Page, SearchAnswer};
+
+use super::stored::role;
+use crate::text::iso;
+
+/// A name that `describe` and `expand` take, from a result.
+pub(crate) fn id_of(conversation: &str, seq: u64) -> String {
+    format!("e:{conversation}:{seq}")
+}
+
+/// First byte and the byte behind the last, in the transcript.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct BytesJson {
+    start: u64,
+    end: u64,
+}
+
+impl From<&Range<u64>> for BytesJson {
+    fn from(bytes: &Range<u64>) -> Self {
+        Self { start: bytes.start, end: bytes.end }
+    }
+}
+
+/// What a search found and what it looked at.
+#[derive(Debug, Serialize)]
+pub(crate) struct SearchJson<'a> {
+    results: Vec<HitJson<'a>>,
+    matched: u64,
+    searched: u64,
+    total: u64,
+    complete: bool,
+    absent: &'a [String],
+    evidence: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct HitJson<'a> {
+    id: String,
+    conversation: &'a str,
+    seq: u64,
+    host_id: Option<&'a str>,
+    bytes: BytesJson,
+    score: f32,
+    role: &'static str,
+    author: Option<&'a str>,
+    time: Option<String>,
+    tokens: u64,
+    whole: bool,
+    text: &'a str,
+}
+
+impl<'a> From<&'a SearchAnswer> for SearchJson<'a> {
+    fn from(answer: &'a SearchAnswer) -> Self {
+        Self {
+            results: answer.results.iter().map(HitJson::from).collect(),
+            matched: answer.matched,
+            searched: answer.searched,
+            total: answer.total,
+            complete: answer.is_complete,
+            absent: &answer.absent,
+            evidence: Some(answer.evidence.as_str()).filter(|text| !text.is_empty()),
+        }
+    }
+}
+
+impl<'a> From<&'a Hit> for HitJson<'a> {
+    fn from(hit: &'a Hit) -> Self {
+        Self {
+            id: id_of(&hit.conversation.0, hit.seq.0),
+            conversation: &hit.conversation.0,
+            seq: hit.seq.0,
+            host_id: hit.host_id.as_deref(),
+            bytes: (&hit.bytes).into(),
+            score: hit.score,
+            role: role(hit.role),
+            author: hit.author.as_deref(),
+            time: hit.time.and_then(iso),
+            tokens: hit.tokens,
+            whole: hit.is_whole,
+            text: &hit.text,
+        }
+    }
+}
+
+/// What a scan found and what it looked at.
+#[derive(Debug, Serialize)]
+pub(crate) struct GrepJson<'a> {
+    results: Vec<MatchJson<'a>>,
+    searched: u64,
+    total: u64,
+    chunks_scanned: u64,
+    chunks_total: u64,
+    stopped_at_limit: bool,
+    stopped_at_deadline: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct MatchJson<'a> {
+    id: String,
+    conversation: &'a str,
+    seq: u64,
+    host_id: Option<&'a str>,
+    bytes: BytesJson,
+    role: &'static str,
+    time: Option<String>,
+    /// The match, escapes undone.
+    #[serde(rename = "match")]
+    matched: &'a str,
+    text: &'a str,
+}
+
+impl<'a> From<&'a GrepAnswer> for GrepJson<'a> {
+    fn from(answer: &'a GrepAnswer) -> Self {
+        Self {
+            results: answer.matches.iter().map(MatchJson::from).collect(),
+            searched: answer.entries_searched,
+            total: answer.entries_total,
+            chunks_scanned: answer.chunks_scanned,
+            chunks_total: answer.chunks_total,
+            stopped_at_limit: answer.stopped_at_limit,
+            stopped_at_deadline: answer.stopped_at_deadline,
+        }
+    }
+}
+
+impl<'a> From<&'a GrepMatch> for MatchJson<'a> {
+    fn from(found: &'a GrepMatch) -> Self {
+        Self {
+            id: id_of(&found.conversation.0, found.seq.0),
+            conversation: &found.conversation.0,
+            seq: found.seq.0,
+            host_id: found.host_id.as_deref(),
+            bytes: (&found.bytes).into(),
+            role: role(found.role),
+            time: found.time.and_then(iso),
+            matched: found.snippet.get(found.shown.clone()).unwrap_or_default(),
+            text: &found.snippet,
+        }
+    }
+}
+
+/// What is behind an id.
+#[derive(Debug, Serialize)]
+pub(crate) struct DescriptionJson<'a> {
+    id: &'a str,
+    kind: &'static str,
+    conversation: &'a str,
+    first: u64,
+    last: u64,
+    entries: u64,
+    tokens: u64,
+    from: Option<String>,
+    to: Option<String>,
+    roles: serde_json::Map<String, serde_json::Value>,
+    sources: &'a [String],
+    preview: &'a str,
+}
+
+impl<'a> From<&'a Description> for DescriptionJson<'a> {
+    fn from(what: &'a Description) -> Self {
+        let roles = what.roles.iter().map(|(who, count)| (role(*who).to_owned(), (*count).into()));
+        Self {
+            id: &what.name,
+            kind: what.kind,
+            conversation: &what.conversation.0,
+            first: what.span.0.0,
+            last: what.span.1.0,
+            entries: what.entries,
+            tokens: what.tokens,
+            from: what.time.and_then(|(from, _)| iso(from)),
+            to: what.time.and_then(|(_, to)| iso(to)),
+            roles: roles.collect(),
+            sources: &what.sources,
+            preview: &what.preview,
+        }
+    }
+}
+
+/// A page of entries.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageJson<'a> {
+    id: &'a str,
+    entries: u64,
+    tokens: u64,
+    next: Option<&'a str>,
+    items: Vec<ItemJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ItemJson<'a> {
+    seq: u64,
+    host_id: Option<&'a str>,
+    role: &'static str,
+    author: Option<&'a str>,
+    time: Option<String>,
+    bytes: BytesJson,
+    tokens: u64,
+    /// First character of the text within the entry, and the one behind the last; null if it is all.
+    piece: Option<BytesJson>,
+    purged: bool,
+    text: &'a str,
+}
+
+impl<'a> PageJson<'a> {
+    /// * `id` - what was asked for.
+    pub(crate) fn new(id: &'a str, page: &'a Page) -> Self {
+        let items = page.items.iter().map(ItemJson::from).collect();
+        Self { id, entries: page.entries, tokens: page.tokens, next: page.next.as_deref(), items }
+    }
+}
+
+impl<'a> From<&'a Item> for ItemJson<'a> {
+    fn from(item: &'a Item) -> Self {
+        Self {
+            seq: item.seq.0,
+            host_id: item.host_id.as_deref(),
+            role: role(item.role),
+            author: item.author.as_deref(),
+            time: item.time.and_then(iso),
+            bytes: (&item.bytes).into(),
+            tokens: item.tokens,
+            piece: item.piece.as_ref().map(BytesJson::from),
+            purged: item.purged,
+            text: &item.text,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is stored: conversations, generations, saves, entries.
+
+use serde::Serialize;
+use unforget_core::entry::{Origin, Role, Status};
+use unforget_store::{Conversation, EntryRow, GenerationRow, OpenedBy, Purged, Snapshot};
+
+use crate::text::iso;
+
+/// A conversation.
+#[derive(Debug, Serialize)]
+pub(crate) struct ConversationJson {
+    conversation: String,
+    format: String,
+    title: Option<String>,
+    parent: Option<String>,
+    entries: u64,
+    length: u64,
+    generation: u64,
+    revision: u64,
+    tokens: u64,
+    bytes: u64,
+    first: Option<String>,
+    last: Option<String>,
+}
+
+impl From<&Conversation> for ConversationJson {
+    fn from(stored: &Conversation) -> Self {
+        Self {
+            conversation: stored.key.0.clone(),
+            format: stored.format.clone(),
+            title: stored.title.clone(),
+            parent: stored.parent.as_ref().map(|key| key.0.clone()),
+            entries: stored.entries,
+            length: stored.length,
+            generation: stored.current.0,
+            revision: stored.revision,
+            tokens: stored.tokens,
+            bytes: stored.raw_bytes,
+            first: stored.time.and_then(|(first, _)| iso(first)),
+            last: stored.time.and_then(|(_, last)| iso(last)),
+        }
+    }
+}
+
+/// A generation.
+#[derive(Debug, Serialize)]
+pub(crate) struct GenerationJson {
+    number: u64,
+    opened_by: &'static str,
+    parent: Option<u64>,
+    shared: Option<u64>,
+    length: u64,
+}
+
+impl From<&GenerationRow> for GenerationJson {
+    fn from(row: &GenerationRow) -> Self {
+        Self {
+            number: row.number.0,
+            opened_by: opened_by(row.opened_by),
+            parent: row.parent.map(|(generation, _)| generation.0),
+            shared: row.parent.map(|(_, position)| position.0),
+            length: row.length,
+        }
+    }
+}
+
+/// What opened a generation, in a word.
+pub(crate) const fn opened_by(opened_by: OpenedBy) -> &'static str {
+    match opened_by {
+        OpenedBy::FirstSight => "first-sight",
+        OpenedBy::Branch => "branch",
+        OpenedBy::Rotation => "rotation",
+    }
+}
+
+/// A save of the transcript.
+#[derive(Debug, Serialize)]
+pub(crate) struct SnapshotJson {
+    number: u64,
+    generation: u64,
+    entries: u64,
+    bytes: u64,
+    path: String,
+    imported: Option<String>,
+}
+
+impl From<&Snapshot> for SnapshotJson {
+    fn from(snapshot: &Snapshot) -> Self {
+        Self {
+            number: snapshot.number,
+            generation: snapshot.generation.0,
+            entries: snapshot.length,
+            bytes: snapshot.file_bytes,
+            path: snapshot.path.clone(),
+            imported: iso(snapshot.time),
+        }
+    }
+}
+
+/// The facts of an entry.
+#[derive(Debug, Serialize)]
+pub(crate) struct EntryJson {
+    seq: u64,
+    generation: u64,
+    position: u64,
+    parent: Option<u64>,
+    thread: u64,
+    role: &'static str,
+    origin: &'static str,
+    status: &'static str,
+    host_id: Option<String>,
+    time: Option<String>,
+    tokens: u64,
+    bytes: (u64, u64),
+    purged: bool,
+}
+
+impl From<&EntryRow> for EntryJson {
+    fn from(row: &EntryRow) -> Self {
+        Self {
+            seq: row.seq.0,
+            generation: row.generation.0,
+            position: row.position.0,
+            parent: row.parent.map(|seq| seq.0),
+            thread: row.thread.0,
+            role: role(row.role),
+            origin: origin(row.origin),
+            status: status(row.status),
+            host_id: row.host_id.clone(),
+            time: row.time.and_then(iso),
+            tokens: row.tokens.expected,
+            bytes: (row.bytes.start, row.bytes.end),
+            purged: row.purged,
+        }
+    }
+}
+
+/// A role in a word.
+pub(crate) const fn role(role: Role) -> &'static str {
+    match role {
+        Role::System => "system",
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::Tool => "tool",
+        Role::None => "none",
+    }
+}
+
+/// An origin in a word.
+pub(crate) const fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Human => "human",
+        Origin::Model => "model",
+        Origin::Tool => "tool",
+        Origin::Injected => "injected",
+        Origin::HostSummary => "host-summary",
+        Origin::Copy => "copy",
+        Origin::Bookkeeping => "bookkeeping",
+        Origin::Opaque => "opaque",
+    }
+}
+
+const fn status(status: Status) -> &'static str {
+    match status {
+        Status::Complete => "complete",
+        Status::Aborted => "aborted",
+        Status::Error => "error",
+    }
+}
+
+/// What a purge takes.
+#[derive(Debug, Serialize)]
+pub(crate) struct PurgedJson {
+    conversation: String,
+    first: u64,
+    last: u64,
+    purged: bool,
+    entries: u64,
+    bytes: u64,
+    blobs: u64,
+    summaries: u64,
+}
+
+impl PurgedJson {
+    /// * `range` - first and last entry.
+    /// * `purged` - whether it was done.
+    pub(crate) fn new(conversation: &str, range: (u64, u64), purged: bool, what: &Purged) -> Self {
+        Self {
+            conversation: conversation.to_owned(),
+            first: range.0,
+            last: range.1,
+            purged,
+            entries: what.entries,
+            bytes: what.bytes,
+            blobs: what.blobs,
+            summaries: what.summaries,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The `unforget` command: arguments in, result out. The rules are in `unforget-core`, the order of
+//! effects in `unforget-engine`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`args`] | what can be typed |
+//! | [`config`] | settings and who said them |
+//! | [`app`] | what commands share |
+//! | [`commands`] | one module per command |
+//! | [`json`] | what `--json` prints |
+//! | [`chart`], [`html`] | the replay report for people |
+//! | [`bench`] | `unforget bench` |
+//! | [`output`], [`text`], [`failure`] | colours, tables, errors |
+
+mod app;
+mod args;
+mod bench;
+mod chart;
+mod commands;
+mod config;
+mod failure;
+mod html;
+mod json;
+mod output;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use app::App;
+use args::{Cli, Color, Command};
+use config::Settings;
+use failure::{Exit, Failure, Outcome};
+use output::Output;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error),
+    };
+    let global = cli.global;
+    let settings = Settings::new(&global, &config::process_env);
+    let color = settings.as_ref().map_or(Color::Auto, |settings| settings.color.value);
+    let out = Output::new(global.json, global.quiet, color);
+    let settings = match settings {
+        Ok(settings) => settings,
+        Err(failure) => return end(out, Err(failure)),
+    };
+    let mut app = App { settings, is_db_named: global.db.is_some(), out };
+    let outcome = run(&mut app, cli.command);
+    end(app.out, outcome)
+}
+
+/// Runs a command.
+fn run(app: &mut App, command: Command) -> Outcome {
+    match command {
+        Command::Replay(args) => commands::replay::run(app, &args),
+        Command::Import(args) => commands::import::run(app, &args),
+        Command::List => commands::list::run(app),
+        Command::Show(args) => commands::show::run(app, &args),
+        Command::Stats(args) => commands::stats::run(app, &args),
+        Command::Search(args) => commands::search::run(app, &args),
+        Command::Grep(args) => commands::grep::run(app, &args),
+        Command::Describe(args) => commands::describe::run(app, &args),
+        Command::Expand(args) => commands::expand::run(app, &args),
+        Command::Prompt(args) => commands::prompt::run(app, &args),
+        Command::Compact(args) => commands::compact::run(app, &args),
+        Command::Export(args) => commands::export::run(app, &args),
+        Command::Verify(args) => commands::verify::run(app, &args),
+        Command::Doctor => commands::doctor::run(app),
+        Command::Backup(args) => commands::backup::run(app, &args),
+        Command::Restore(args) => commands::restore::run(app, &args),
+        Command::Purge(args) => commands::purge::run(app, &args),
+        Command::Reindex(args) => commands::reindex::run(app, &args),
+        Command::Config => commands::config::run(app),
+        Command::Bench(args) => bench::run(app, &args.command),
+        Command::Completions(args) => commands::completions::run(app, &args),
+        Command::Man => commands::man::run(app),
+    }
+}
+
+/// Hands over the output and turns the outcome into an exit code.
+fn end(mut out: Output, outcome: Outcome) -> ExitCode {
+    let outcome = outcome.and_then(|exit| out.finish().map(|()| exit));
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) if failure.is_closed_pipe() => Exit::Done.into(),
+        Err(failure) => {
+            out.failure(&failure);
+            out.finish().ok();
+            failure.exit.into()
+        }
+    }
+}
+
+/// Answers what clap stopped at: help and version, or wrong usage.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let is_answer = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    // Help into a closed pipe is nobody's error.
+    error.print().ok();
+    if is_answer {
+        return Exit::Done.into();
+    }
+    if std::env::args_os().any(|argument| argument == "--json") {
+        let text = error.render().to_string();
+        let first = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+        let mut out = Output::new(true, true, Color::Never);
+        out.json(&json::ErrorJson::of(&Failure::usage(first, "unforget --help"))).ok();
+        out.finish().ok();
+    }
+    Exit::Usage.into()
+}

@@ -1,0 +1,160 @@
+//! Finds the histories of known hosts in their usual places.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::import::walk;
+
+/// A host and where it keeps its transcripts.
+struct Usual {
+    /// The host, as people call it.
+    host: &'static str,
+    /// Folder below the home folder; `*` stands for any one folder.
+    folder: &'static str,
+    /// Ends of names of transcripts.
+    ends: &'static [&'static str],
+}
+
+const USUAL: &[Usual] = &[
+    Usual { host: "Claude Code", folder: ".claude/projects", ends: &[".jsonl"] },
+    Usual { host: "Codex", folder: ".codex/sessions", ends: &[".jsonl"] },
+    Usual { host: "Codex", folder: ".codex/archived_sessions", ends: &[".jsonl"] },
+    Usual { host: "pi", folder: ".pi/agent/sessions", ends: &[".jsonl"] },
+    Usual { host: "OpenClaw", folder: ".openclaw/agents/*/sessions", ends: &[".jsonl"] },
+    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/chats", ends: &[".json", ".jsonl"] },
+    Usual { host: "Gemini CLI", folder: ".gemini/tmp/*/logs", ends: &[".json", ".jsonl"] },
+    Usual { host: "Copilot CLI", folder: ".copilot/session-state", ends: &[".jsonl"] },
+    Usual { host: "Copilot CLI", folder: ".copilot/history-session-state", ends: &[".json", ".jsonl"] },
+];
+
+/// A transcript that could be imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transcript {
+    /// The host that wrote it.
+    pub host: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was written last; `None` if the system does not tell.
+    pub modified: Option<SystemTime>,
+}
+
+/// What a look around found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Discovered {
+    /// By host, then path.
+    pub transcripts: Vec<Transcript>,
+    /// Folders and files that could not be read.
+    pub unreadable: Vec<PathBuf>,
+}
+
+/// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links are not followed below
+/// the usual folders, and those folders themselves only if they lie in the home folder in the end.
+pub fn discover(home: &Path) -> Discovered {
+    let mut found = Discovered::default();
+    let Ok(real_home) = fs::canonicalize(home) else { return found };
+    for usual in USUAL {
+        for folder in folders(home, usual.folder) {
+            let is_inside = fs::canonicalize(&folder).is_ok_and(|real| real.starts_with(&real_home));
+            if is_inside {
+                look_into(&folder, usual, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
+    walk(folder, &mut |outcome, path| {
+        if outcome.is_err() {
+            return found.unreadable.push(path.to_path_buf());
+        }
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if !usual.ends.iter().any(|end| name.ends_with(end.as_bytes())) {
+            return;
+        }
+        match fs::symlink_metadata(path) {
+            Ok(facts) => found.transcripts.push(Transcript {
+                host: usual.host,
+                path: path.to_path_buf(),
+                bytes: facts.len(),
+                modified: facts.modified().ok(),
+            }),
+            Err(_) => found.unreadable.push(path.to_path_buf()),
+        }
+    });
+}
+
+/// Folders that a pattern stands for, sorted.
+fn folders(home: &Path, pattern: &str) -> Vec<PathBuf> {
+    let mut folders = vec![home.to_path_buf()];
+    for step in pattern.split('/') {
+        let next = folders.iter().flat_map(|folder| match step {
+            "*" => below(folder),
+            _ => vec![folder.join(step)],
+        });
+        folders = next.collect();
+    }
+    folders.retain(|folder| folder.is_dir());
+    folders.sort();
+    folders
+}
+
+/// Real folders directly in a folder.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let Ok(items) = fs::read_dir(folder) else { return Vec::new() };
+    let folders = items.flatten().filter(|item| item.file_type().is_ok_and(|kind| kind.is_dir()));
+    folders.map(|item| item.path()).filter(|path| path.file_name() != Some(OsStr::new(""))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_places() {
+        let home = tempfile::tempdir().unwrap();
+        let table = [
+            (".claude/projects/-work/a.jsonl", true, "a session"),
+            (".claude/projects/-work/a/subagents/agent-1.jsonl", true, "its sub-agent"),
+            (".claude/projects/-work/notes.md", false, "not a transcript"),
+            (".claude/settings.json", false, "not among the sessions"),
+            (".codex/sessions/2026/01/02/rollout-x.jsonl", true, "by date"),
+            (".pi/agent/sessions/--work--/b.jsonl", true, "by folder"),
+            (".openclaw/agents/main/sessions/c.jsonl", true, "by agent"),
+            (".openclaw/agents/main/other/c.jsonl", false, "another folder of the agent"),
+            (".gemini/tmp/hash/chats/session-1.json", true, "one document"),
+            (".copilot/session-state/x/events.jsonl", true, "events"),
+            (".copilot/history-session-state/y.json", true, "older ones"),
+        ];
+        for (name, ..) in table {
+            let path = home.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "{}").unwrap();
+        }
+        let found = discover(home.path());
+        for (name, want, why) in table {
+            let path = home.path().join(name);
+            assert_eq!(found.transcripts.iter().any(|one| one.path == path), want, "{why}: {name}");
+        }
+        assert_eq!(found.unreadable, Vec::<PathBuf>::new());
+        assert!(discover(&home.path().join("nowhere")).transcripts.is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed_out() {
+        let (home, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("secret.jsonl"), "{}").unwrap();
+        fs::create_dir_all(home.path().join(".claude/projects")).unwrap();
+        fs::create_dir_all(home.path().join(".codex")).unwrap();
+        let link = |to: PathBuf, name: &str| std::os::unix::fs::symlink(to, home.path().join(name)).unwrap();
+        link(outside.path().into(), ".claude/projects/link");
+        link(outside.path().join("secret.jsonl"), ".claude/projects/x.jsonl");
+        link(outside.path().into(), ".codex/sessions");
+        assert_eq!(discover(home.path()), Discovered::default());
+    }
+}

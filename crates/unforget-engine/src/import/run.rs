@@ -1,0 +1,298 @@
+//! One import from start to end.
+
+use std::io::BufRead;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use unforget_core::digest::Chain;
+use unforget_core::id::{Generation, Position, Seq, Timestamp};
+use unforget_core::reconcile::{self, Delivered, Plan, Stored};
+use unforget_recall::segment::SegmentBuilder;
+use unforget_store::{Conversation, NewConversation, OpenedBy, Packed, Receipt, Snapshot, Store, Target};
+use unforget_wire::{Reader, Record, Warning};
+
+use super::crew::{Crew, Incoming, Prepared};
+use super::known::Known;
+use super::lineage::Lineage;
+use super::writer::Writer;
+use super::{Imported, Place, Progress, WARNINGS_LISTED, Warnings};
+use crate::EngineError;
+
+/// Raw bytes per transaction.
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// Records per transaction, for files of tiny ones.
+const BATCH_RECORDS: usize = 16 * 1024;
+
+/// Bytes between two reports of progress.
+const REPORT_BYTES: u64 = 512 * 1024;
+
+/// Rows name their parents by seq before the store gives the seqs out, so appends take turns.
+pub(crate) fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    // Nothing is kept in the mutex that a panic could have left half done.
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Imports what `input` holds.
+pub(super) fn import(
+    store: &dyn Store,
+    input: impl BufRead,
+    place: &Place<'_>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Imported, EngineError> {
+    let failed = |source| EngineError::Read { path: place.path.into(), source };
+    let reader = Reader::open(input).map_err(failed)?;
+    let source = reader.source().clone();
+    let new = NewConversation {
+        key: source.key.clone(),
+        format: source.format.name().to_owned(),
+        title: source.title.clone(),
+        parent: source.parent.clone(),
+    };
+    let _turn = turn();
+    let conversation = store.ensure(&new)?;
+    let mut walk = Walk::new(reader, place, progress);
+    let (plan, done) = walk.carry_out(store, &conversation)?;
+    walk.report();
+    Ok(Imported {
+        path: place.path.into(),
+        format: source.format,
+        conversation: source.key,
+        parent: source.parent,
+        plan,
+        generation: done.generation,
+        snapshot: done.snapshot,
+        entries: walk.entries,
+        added: done.added,
+        bytes: walk.bytes + walk.reader.trailer().len() as u64,
+        skipped_unchanged: false,
+        warnings: walk.warnings,
+    })
+}
+
+/// The reading side: the file, record by record, with what is known at each.
+struct Walk<'a, R> {
+    reader: Reader<R>,
+    place: &'a Place<'a>,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+    chain: Chain,
+    lineage: Lineage,
+    /// Records and bytes so far.
+    entries: u64,
+    bytes: u64,
+    reported: u64,
+    orphans: u64,
+    warnings: Warnings,
+}
+
+/// What the writing side did.
+struct Done {
+    generation: Generation,
+    snapshot: u64,
+    added: u64,
+}
+
+impl<'a, R: BufRead> Walk<'a, R> {
+    fn new(reader: Reader<R>, place: &'a Place<'a>, progress: &'a mut dyn FnMut(Progress<'_>)) -> Self {
+        Self {
+            reader,
+            place,
+            progress,
+            chain: Chain::root(),
+            lineage: Lineage::default(),
+            entries: 0,
+            bytes: 0,
+            reported: 0,
+            orphans: 0,
+            warnings: Warnings::default(),
+        }
+    }
+
+    /// Passes over what is stored, plans, and writes the rest.
+    fn carry_out(
+        &mut self,
+        store: &dyn Store,
+        conversation: &Conversation,
+    ) -> Result<(Plan, Done), EngineError> {
+        let generations = store.generations(conversation.id)?;
+        let head = (!generations.is_empty()).then_some((conversation.current, conversation.length));
+        let mut known = Known::new(store, conversation.id, generations, conversation.current)?;
+        let mut first_new = None;
+        while first_new.is_none()
+            && let Some((record, chain)) = self.read()?
+        {
+            match known.next(chain)? {
+                Some(seq) => self.pass(record, chain, seq),
+                None => first_new = Some((record, chain)),
+            }
+        }
+        let latest = store.snapshots(conversation.id)?.pop();
+        let stored = Stored {
+            head,
+            same_trailer: latest.as_ref().is_some_and(|latest| latest.trailer == self.reader.trailer()),
+        };
+        // How many more records there are does not change the plan.
+        let length = known.shared() + u64::from(first_new.is_some());
+        let plan = reconcile::plan(stored, Delivered { length, shared: known.shared(), end: known.end()? });
+        let target = target(plan, &known, conversation);
+        let mut writer = Writer::new(store, conversation.id, target, conversation.entries);
+        let done = match first_new {
+            Some(first) => self.write(store, &mut writer, conversation.entries, first)?,
+            None if plan == Plan::UpToDate => self.touch(store, &mut writer, latest)?,
+            None => self.finish(&mut writer, empty(conversation.entries))?,
+        };
+        let added = writer.added();
+        writer.finish()?;
+        Ok((plan, Done { added, ..done }))
+    }
+
+    /// The next record and the chain after it.
+    fn read(&mut self) -> Result<Option<(Record, Chain)>, EngineError> {
+        let record = self.reader.next_record();
+        let record = record.map_err(|source| EngineError::Read { path: self.place.path.into(), source })?;
+        Ok(record.map(|record| {
+            let chain = self.chain.next(&record.lead, &record.body);
+            (record, chain)
+        }))
+    }
+
+    /// Counts a record that is stored.
+    fn pass(&mut self, mut record: Record, chain: Chain, seq: Seq) {
+        self.warn(record.warning.take());
+        self.lineage.place(&record.entry, seq);
+        self.step(&record, chain);
+    }
+
+    /// Makes a record ready to be prepared.
+    fn take(&mut self, mut record: Record, chain: Chain, seq: Seq) -> Incoming {
+        self.warn(record.warning.take());
+        let standing = self.lineage.place(&record.entry, seq);
+        self.orphans += u64::from(standing.is_orphan);
+        let start = self.bytes + record.lead.len() as u64;
+        self.step(&record, chain);
+        Incoming { record, seq, standing, chain, bytes: start..self.bytes }
+    }
+
+    fn step(&mut self, record: &Record, chain: Chain) {
+        self.chain = chain;
+        self.entries += 1;
+        self.bytes += (record.lead.len() + record.body.len()) as u64;
+        if self.bytes - self.reported >= REPORT_BYTES {
+            self.report();
+        }
+    }
+
+    fn report(&mut self) {
+        self.reported = self.bytes;
+        let (path, total) = (self.place.path, self.place.size);
+        (self.progress)(Progress { path, bytes: self.bytes, total, entries: self.entries });
+    }
+
+    fn warn(&mut self, warning: Option<Warning>) {
+        let Some(warning) = warning else { return };
+        self.warnings.count += 1;
+        if self.warnings.first.len() < WARNINGS_LISTED {
+            self.warnings.first.push(warning);
+        }
+    }
+
+    /// Writes `first` and everything behind it.
+    fn write(
+        &mut self,
+        store: &dyn Store,
+        writer: &mut Writer<'_>,
+        from: u64,
+        first: (Record, Chain),
+    ) -> Result<Done, EngineError> {
+        std::thread::scope(|scope| {
+            let mut crew = Crew::new(scope, store.dictionary());
+            let (mut batch, mut batch_bytes, mut seq) = (Vec::new(), 0, from);
+            let mut next = Some(first);
+            while let Some((record, chain)) = next {
+                batch_bytes += record.lead.len() + record.body.len();
+                batch.push(self.take(record, chain, Seq(seq)));
+                seq += 1;
+                if batch_bytes >= BATCH_BYTES || batch.len() >= BATCH_RECORDS {
+                    batch_bytes = 0;
+                    crew.give(std::mem::take(&mut batch))?;
+                    while let Some(prepared) = crew.ready()? {
+                        writer.write(prepared, None)?;
+                    }
+                }
+                next = self.read()?;
+            }
+            let last = if batch.is_empty() { empty(seq) } else { crew.prepare(batch)? };
+            while let Some(prepared) = crew.wait()? {
+                writer.write(prepared, None)?;
+            }
+            self.finish(writer, last)
+        })
+    }
+
+    /// Writes the last batch and the snapshot that makes the file current.
+    fn finish(&mut self, writer: &mut Writer<'_>, last: Prepared) -> Result<Done, EngineError> {
+        self.warn(self.reader.trailer_warning().cloned());
+        let trailer = self.reader.trailer().to_vec();
+        let snapshot = Snapshot {
+            number: 0,
+            generation: Generation(0),
+            length: self.entries,
+            file_bytes: self.bytes + trailer.len() as u64,
+            trailer,
+            path: self.place.name.clone(),
+            modified_ns: self.place.modified_ns,
+            time: now(),
+        };
+        let Receipt { generation, .. } = writer.write(last, Some(snapshot))?;
+        let number = writer.latest_snapshot()?;
+        Ok(Done { generation, snapshot: number, added: 0 })
+    }
+
+    /// Nothing is new. Remembers where and when the file was seen, so that it need not be read again.
+    fn touch(
+        &mut self,
+        store: &dyn Store,
+        writer: &mut Writer<'_>,
+        latest: Option<Snapshot>,
+    ) -> Result<Done, EngineError> {
+        let seen = store.snapshot_of_path(&self.place.name)?;
+        let is_seen = seen.is_some_and(|(_, seen)| {
+            latest.as_ref().is_some_and(|latest| latest.number == seen.number && latest.time == seen.time)
+                && seen.modified_ns == self.place.modified_ns
+        });
+        match latest {
+            Some(latest) if is_seen => {
+                self.warn(self.reader.trailer_warning().cloned());
+                Ok(Done { generation: latest.generation, snapshot: latest.number, added: 0 })
+            }
+            _ => self.finish(writer, empty(0)),
+        }
+    }
+}
+
+/// Where the first new record goes; for plans without new records, the generation that becomes current.
+fn target(plan: Plan, known: &Known<'_>, conversation: &Conversation) -> Target {
+    let extend = |generation| Target::Extend(generation, known.length(generation));
+    match plan {
+        Plan::FirstSight => Target::Open { parent: None, opened_by: OpenedBy::FirstSight },
+        Plan::Rotation => Target::Open { parent: None, opened_by: OpenedBy::Rotation },
+        Plan::Branch { parent, keep } => {
+            Target::Open { parent: Some((parent, Position(keep))), opened_by: OpenedBy::Branch }
+        }
+        Plan::Append { generation, .. }
+        | Plan::Rewind { generation, .. }
+        | Plan::Switch { generation, .. } => extend(generation),
+        Plan::UpToDate | Plan::Trailer => extend(conversation.current),
+    }
+}
+
+fn empty(seq: u64) -> Prepared {
+    Prepared { seqs: seq..seq, packed: Packed::default(), terms: SegmentBuilder::new() }
+}
+
+/// Our clock. An attribute of what is stored, never an order.
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Timestamp(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))
+}

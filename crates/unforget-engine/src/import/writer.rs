@@ -1,0 +1,73 @@
+//! Batches into the store, one transaction each.
+
+use unforget_core::id::{ConversationId, Generation, Seq};
+use unforget_store::{Append, Receipt, Snapshot, Store, StoreError, Target};
+
+use super::crew::Prepared;
+use crate::EngineError;
+use crate::index::Indexing;
+
+/// Writes the batches of one import in order.
+pub(super) struct Writer<'a> {
+    store: &'a dyn Store,
+    id: ConversationId,
+    target: Target,
+    next: u64,
+    added: u64,
+    indexing: Indexing,
+}
+
+impl<'a> Writer<'a> {
+    /// * `target` - where the first batch goes; the rest goes behind it.
+    /// * `next` - seq that the first entry will have.
+    pub(super) fn new(store: &'a dyn Store, id: ConversationId, target: Target, next: u64) -> Self {
+        Self { store, id, target, next, added: 0, indexing: Indexing::new() }
+    }
+
+    /// Writes one batch. The snapshot comes with the last one.
+    pub(super) fn write(
+        &mut self,
+        prepared: Prepared,
+        snapshot: Option<Snapshot>,
+    ) -> Result<Receipt, EngineError> {
+        let Prepared { seqs, packed, terms } = prepared;
+        let count = packed.len() as u64;
+        let append = Append { conversation: self.id, target: self.target, packed, snapshot, context: None };
+        let receipt = self.store.append(append)?;
+        if count > 0 && receipt.first_seq != Seq(self.next) {
+            // Somebody else appended to this conversation without taking turns.
+            let (expected, found) = (self.next, receipt.first_seq.0);
+            return Err(StoreError::Moved { generation: receipt.generation, expected, found }.into());
+        }
+        self.next += count;
+        self.added += count;
+        self.target = Target::Extend(receipt.generation, self.length_before() + count);
+        if count > 0 {
+            self.indexing.add(self.store, self.id, seqs, terms)?;
+        }
+        Ok(receipt)
+    }
+
+    /// Entries written so far.
+    pub(super) fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Number of the conversation's latest snapshot; 0 if there is none.
+    pub(super) fn latest_snapshot(&self) -> Result<u64, EngineError> {
+        Ok(self.store.snapshots(self.id)?.last().map_or(0, |latest| latest.number))
+    }
+
+    /// Writes what is left of the search index.
+    pub(super) fn finish(self) -> Result<(), EngineError> {
+        self.indexing.finish(self.store, self.id)
+    }
+
+    /// Length of the path before the next batch.
+    fn length_before(&self) -> u64 {
+        match self.target {
+            Target::Extend(_, length) => length,
+            Target::Open { parent, .. } => parent.map_or(0, |(_, fork): (Generation, _)| fork.0),
+        }
+    }
+}

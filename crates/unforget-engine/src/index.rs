@@ -1,0 +1,152 @@
+//! The search index of conversations: built during import, completed on demand, merged, rebuilt.
+
+mod corpus;
+mod upkeep;
+
+use std::ops::Range;
+
+use unforget_core::entry::{Entry, Origin, Part};
+use unforget_core::id::{ConversationId, Seq};
+use unforget_recall::fields::DocTerms;
+use unforget_recall::segment::{self, SegmentBuilder, SegmentError};
+use unforget_recall::terms::Analyser;
+use unforget_store::{Segment, Store};
+
+use crate::EngineError;
+
+pub(crate) use corpus::{Corpus, place};
+pub use upkeep::UNINDEXED_MAX;
+pub(crate) use upkeep::{gaps, upkeep};
+
+/// Memory of a builder at which it becomes a segment.
+const BUILDER_BYTES: usize = 24 * 1024 * 1024;
+
+/// The filter of a chunk's or blob's bytes, for [`unforget_store::Packer`].
+pub(crate) fn filter(bytes: &[u8]) -> Vec<u8> {
+    unforget_recall::filter::build(bytes)
+}
+
+/// Turns entries into documents. Keeps its memory from one to the next; one per thread.
+pub(crate) struct Documents {
+    analyser: Analyser,
+    doc: DocTerms,
+}
+
+impl Documents {
+    pub(crate) fn new() -> Self {
+        Self { analyser: Analyser::new(), doc: DocTerms::new() }
+    }
+
+    /// Adds an entry to a segment, unless there is nothing in it to be found: copies, bookkeeping, opaque
+    /// records and entries without words.
+    pub(crate) fn add(
+        &mut self,
+        builder: &mut SegmentBuilder,
+        seq: Seq,
+        entry: &Entry,
+    ) -> Result<(), SegmentError> {
+        if self.read(entry) { builder.add(seq.0, &self.doc) } else { Ok(()) }
+    }
+
+    /// Reads an entry into `self.doc`; false if there is nothing to be found.
+    fn read(&mut self, entry: &Entry) -> bool {
+        if !entry.origin.is_visible() && entry.origin != Origin::HostSummary {
+            return false;
+        }
+        self.doc.clear();
+        for part in &entry.parts {
+            self.part(part);
+        }
+        if self.doc.terms().is_empty() {
+            return false;
+        }
+        self.doc.role(entry.role);
+        if let Some(author) = &entry.author {
+            self.doc.author(&mut self.analyser, author);
+        }
+        if let Some(time) = entry.time {
+            self.doc.time(time);
+        }
+        true
+    }
+
+    fn part(&mut self, part: &Part) {
+        let Self { analyser, doc } = self;
+        match part {
+            Part::Text(text) | Part::Thinking { text, .. } => doc.text(analyser, text),
+            Part::ToolCall(call) => {
+                doc.tool(&call.name);
+                doc.text(analyser, &call.name);
+                doc.text(analyser, &call.arguments);
+            }
+            Part::ToolResult(result) => {
+                if !result.name.is_empty() {
+                    doc.tool(&result.name);
+                }
+                for inner in &result.content {
+                    if let Part::Text(text) = inner {
+                        doc.text(analyser, text);
+                    }
+                }
+            }
+            Part::Media(_) | Part::Opaque { .. } => (),
+        }
+    }
+}
+
+/// Collects documents of consecutive entries and writes a segment whenever there are enough.
+pub(crate) struct Indexing {
+    builder: SegmentBuilder,
+    seqs: Range<u64>,
+}
+
+impl Indexing {
+    pub(crate) fn new() -> Self {
+        Self { builder: SegmentBuilder::new(), seqs: 0..0 }
+    }
+
+    /// Adds the documents of the entries `seqs`, which follow those before.
+    pub(crate) fn add(
+        &mut self,
+        store: &dyn Store,
+        id: ConversationId,
+        seqs: Range<u64>,
+        terms: SegmentBuilder,
+    ) -> Result<(), EngineError> {
+        let is_next = self.seqs.end == seqs.start;
+        let is_full = self.builder.memory_bytes() + terms.memory_bytes() > BUILDER_BYTES;
+        if !self.seqs.is_empty() && (is_full || !is_next) {
+            self.flush(store, id)?;
+        }
+        if self.seqs.is_empty() {
+            self.seqs = seqs.clone();
+        }
+        self.builder.absorb(terms)?;
+        self.seqs.end = seqs.end;
+        Ok(())
+    }
+
+    /// Writes what is left, then fills gaps that an import left that died, and merges.
+    pub(crate) fn finish(mut self, store: &dyn Store, id: ConversationId) -> Result<(), EngineError> {
+        if self.seqs.is_empty() {
+            return Ok(());
+        }
+        self.flush(store, id)?;
+        upkeep(store, id, 1)
+    }
+
+    fn flush(&mut self, store: &dyn Store, id: ConversationId) -> Result<(), EngineError> {
+        let seqs = std::mem::replace(&mut self.seqs, 0..0);
+        let built = std::mem::take(&mut self.builder).finish();
+        store.put_segment(id, &stored(built, seqs), &[])?;
+        Ok(())
+    }
+}
+
+/// A segment as stored: it covers `seqs`, whether or not there is something to be found in each entry.
+fn stored(built: Option<segment::Segment>, seqs: Range<u64>) -> Segment {
+    match built {
+        Some(built) => Segment { seqs, header: built.header, blocks: built.blocks },
+        None => Segment { seqs, header: Vec::new(), blocks: Vec::new() },
+    }
+}

@@ -1,0 +1,142 @@
+//! The index of several conversations as one source of postings.
+
+use std::collections::HashMap;
+
+use unforget_core::id::{ConversationId, Seq};
+use unforget_recall::segment::{Posting, SegmentReader};
+use unforget_recall::source::{MemoryIndex, PostingSource, SegmentIndex};
+use unforget_recall::terms::Term;
+use unforget_store::{Conversation, Store};
+
+use super::upkeep::{build, gaps};
+use crate::EngineError;
+
+/// Bits of a corpus-wide number that name the entry; above them is the conversation.
+const SEQ_BITS: u32 = 40;
+
+/// Documents that belong to nobody, between conversations: further apart than ranking looks for neighbours.
+const APART: u32 = 8;
+
+type Fetch<'a> = Box<dyn FnMut(usize, usize) -> Result<Vec<u8>, EngineError> + 'a>;
+
+/// The indexes of some conversations.
+pub(crate) struct Corpus<'a> {
+    lanes: Vec<Lane<'a>>,
+    docs: u32,
+}
+
+/// The index of one conversation.
+struct Lane<'a> {
+    index: SegmentIndex<Fetch<'a>>,
+    /// Number of its first document.
+    base: u32,
+}
+
+impl<'a> Corpus<'a> {
+    /// Opens the indexes; entries that have no segment yet are indexed in memory.
+    pub(crate) fn open(store: &'a dyn Store, conversations: &[Conversation]) -> Result<Self, EngineError> {
+        let mut lanes = Vec::with_capacity(conversations.len());
+        let mut docs = 0_u32;
+        for conversation in conversations {
+            let index = open(store, conversation)?;
+            let base = docs;
+            docs = docs.saturating_add(index.docs()).saturating_add(APART);
+            lanes.push(Lane { index, base });
+        }
+        Ok(Self { lanes, docs })
+    }
+
+    /// Number of real documents.
+    pub(crate) fn entries(&self) -> u64 {
+        self.lanes.iter().map(|lane| u64::from(lane.index.docs())).sum()
+    }
+
+    fn lane(&self, doc: u32) -> Option<(usize, &Lane<'a>)> {
+        let at = self.lanes.partition_point(|lane| lane.base <= doc).checked_sub(1)?;
+        self.lanes.get(at).map(|lane| (at, lane))
+    }
+}
+
+/// Splits a corpus-wide number: index of the conversation, and the entry.
+pub(crate) fn place(number: u64) -> (usize, Seq) {
+    ((number >> SEQ_BITS) as usize, Seq(number & ((1 << SEQ_BITS) - 1)))
+}
+
+fn open<'a>(
+    store: &'a dyn Store,
+    conversation: &Conversation,
+) -> Result<SegmentIndex<Fetch<'a>>, EngineError> {
+    let id: ConversationId = conversation.id;
+    let heads = store.segments(id)?;
+    let gaps = gaps(&heads, conversation.entries);
+    // Segments and, for what has none, their likes in memory; ascending.
+    let mut readers: Vec<(SegmentReader, Blocks)> = Vec::new();
+    for head in heads.iter().filter(|head| !head.header.is_empty()) {
+        readers.push((SegmentReader::parse(&head.header)?, Blocks::Stored(head.number)));
+    }
+    for gap in gaps {
+        build(store, conversation, gap, &mut |built| {
+            if !built.header.is_empty() {
+                readers.push((SegmentReader::parse(&built.header)?, Blocks::Memory(built.blocks)));
+            }
+            Ok(())
+        })?;
+    }
+    readers.sort_by_key(|(reader, _)| reader.seqs().start);
+    let (readers, blocks): (Vec<_>, Vec<_>) = readers.into_iter().unzip();
+    let mut cache: HashMap<(u64, usize), Vec<u8>> = HashMap::new();
+    let fetch = move |segment: usize, block: usize| match blocks.get(segment) {
+        Some(Blocks::Memory(blocks)) => Ok(blocks.get(block).cloned().unwrap_or_default()),
+        Some(Blocks::Stored(number)) => {
+            if let Some(bytes) = cache.get(&(*number, block)) {
+                return Ok(bytes.clone());
+            }
+            let bytes = store.block(id, *number, block)?;
+            cache.insert((*number, block), bytes.clone());
+            Ok(bytes)
+        }
+        None => Ok(Vec::new()),
+    };
+    Ok(SegmentIndex::new(readers, MemoryIndex::new(), Box::new(fetch) as Fetch<'a>)?)
+}
+
+/// Where the blocks of a segment are.
+enum Blocks {
+    Stored(u64),
+    Memory(Vec<Vec<u8>>),
+}
+
+impl PostingSource for Corpus<'_> {
+    type Error = EngineError;
+
+    fn docs(&self) -> u32 {
+        self.docs
+    }
+
+    fn length_sum(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.index.length_sum()).sum()
+    }
+
+    fn length(&self, doc: u32) -> u32 {
+        self.lane(doc).map_or(0, |(_, lane)| {
+            if doc - lane.base < lane.index.docs() { lane.index.length(doc - lane.base) } else { 0 }
+        })
+    }
+
+    fn seq(&self, doc: u32) -> Option<u64> {
+        let (at, lane) = self.lane(doc)?;
+        if doc - lane.base >= lane.index.docs() {
+            return None;
+        }
+        lane.index.seq(doc - lane.base).map(|seq| (at as u64) << SEQ_BITS | seq)
+    }
+
+    fn postings(&mut self, term: Term, out: &mut Vec<Posting>) -> Result<(), Self::Error> {
+        for lane in &mut self.lanes {
+            let start = out.len();
+            lane.index.postings(term, out)?;
+            out.iter_mut().skip(start).for_each(|posting| posting.doc += lane.base);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Keeping the index whole and small: gaps are filled, small segments merged.
+
+use std::ops::Range;
+
+use unforget_core::id::{ConversationId, Seq};
+use unforget_recall::segment::{self, SegmentBuilder, SegmentReader};
+use unforget_store::{Conversation, Segment, SegmentHead, Store};
+use unforget_wire::{Format, decode};
+
+use super::{BUILDER_BYTES, Documents, stored};
+use crate::trust::portions;
+use crate::{Engine, EngineError};
+
+/// Entries without a segment from which [`Engine::maintain_index`] writes one.
+pub const UNINDEXED_MAX: u64 = 256;
+
+/// Neighbours of one size that are merged into one segment.
+const FAN_IN: usize = 8;
+
+/// Blocks of a segment from which it is not merged any more: merging holds everything in memory.
+const MERGED_BLOCKS: usize = 512;
+
+/// Rows that are looked at together.
+const STEP: u64 = 512;
+
+impl Engine {
+    /// Writes segments for entries that have none, once there are [`UNINDEXED_MAX`], and merges small ones.
+    /// Until then searches index those entries each time.
+    ///
+    /// Cost: O(new entries), amortised; nothing to do costs one read of the segments' heads.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`], [`EngineError::Index`].
+    pub fn maintain_index(&self, conversation: ConversationId) -> Result<(), EngineError> {
+        let _turn = crate::import::turn();
+        upkeep(self.store(), conversation, UNINDEXED_MAX)
+    }
+
+    /// Drops the search index of a conversation and builds it again from the bytes. Searches give the same
+    /// answers as before.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`], [`EngineError::Index`].
+    pub fn reindex(&self, conversation: ConversationId) -> Result<(), EngineError> {
+        let _turn = crate::import::turn();
+        self.store().drop_segments(conversation)?;
+        upkeep(self.store(), conversation, 1)
+    }
+}
+
+/// Fills gaps of at least `least` entries in all, then merges.
+pub(crate) fn upkeep(store: &dyn Store, id: ConversationId, least: u64) -> Result<(), EngineError> {
+    let conversation = store.conversation(id)?;
+    let gaps = gaps(&store.segments(id)?, conversation.entries);
+    if gaps.iter().map(|gap| gap.end - gap.start).sum::<u64>() >= least {
+        for gap in gaps {
+            build(store, &conversation, gap, &mut |built| {
+                store.put_segment(id, &built, &[])?;
+                Ok(())
+            })?;
+        }
+    }
+    while merge_once(store, id)? {}
+    Ok(())
+}
+
+/// Entries that no segment covers, ascending.
+pub(crate) fn gaps(heads: &[SegmentHead], entries: u64) -> Vec<Range<u64>> {
+    let mut gaps = Vec::new();
+    let mut next = 0;
+    for head in heads {
+        if head.seqs.start > next {
+            gaps.push(next..head.seqs.start.min(entries));
+        }
+        next = next.max(head.seqs.end);
+    }
+    if next < entries {
+        gaps.push(next..entries);
+    }
+    gaps.retain(|gap| !gap.is_empty());
+    gaps
+}
+
+/// Indexes entries from their bytes; gives `each` a segment whenever there is enough for one, and the rest.
+pub(crate) fn build(
+    store: &dyn Store,
+    conversation: &Conversation,
+    seqs: Range<u64>,
+    each: &mut dyn FnMut(Segment) -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
+    let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
+    let mut documents = Documents::new();
+    let mut builder = SegmentBuilder::new();
+    let mut start = seqs.start;
+    let mut from = seqs.start;
+    while from < seqs.end {
+        let part = from..seqs.end.min(from + STEP);
+        from = part.end;
+        for few in portions(store, conversation.id, part)? {
+            for raw in store.raw(conversation.id, few.seqs)? {
+                documents.add(&mut builder, raw.seq, &decode(format, &raw.body))?;
+                let Seq(seq) = raw.seq;
+                if builder.memory_bytes() > BUILDER_BYTES {
+                    each(stored(std::mem::take(&mut builder).finish(), start..seq + 1))?;
+                    start = seq + 1;
+                }
+            }
+        }
+    }
+    if start < seqs.end { each(stored(builder.finish(), start..seqs.end)) } else { Ok(()) }
+}
+
+/// Merges the first run of small neighbours that is long enough; false if there is none.
+fn merge_once(store: &dyn Store, id: ConversationId) -> Result<bool, EngineError> {
+    let heads = store.segments(id)?;
+    let Some(run) = mergeable(&heads)? else { return Ok(false) };
+    let heads = heads.get(run).unwrap_or_default();
+    let (Some(first), Some(last)) = (heads.first(), heads.last()) else { return Ok(false) };
+    let seqs = first.seqs.start..last.seqs.end;
+    let mut segments = Vec::with_capacity(heads.len());
+    for head in heads.iter().filter(|head| !head.header.is_empty()) {
+        let blocks = SegmentReader::parse(&head.header)?.blocks();
+        let blocks =
+            (0..blocks).map(|block| store.block(id, head.number, block)).collect::<Result<_, _>>()?;
+        segments.push(segment::Segment { seqs: head.seqs.clone(), header: head.header.clone(), blocks });
+    }
+    let merged = segment::merge(&segments)?;
+    let replaced: Vec<u64> = heads.iter().map(|head| head.number).collect();
+    store.put_segment(id, &stored(merged, seqs), &replaced)?;
+    Ok(true)
+}
+
+/// At least [`FAN_IN`] neighbours without gaps between them, none larger than the smallest size class that
+/// has so many.
+fn mergeable(heads: &[SegmentHead]) -> Result<Option<Range<usize>>, EngineError> {
+    let mut classes = Vec::with_capacity(heads.len());
+    for head in heads {
+        classes.push(class(head)?);
+    }
+    for most in 0..8 {
+        let mut start = 0;
+        for (index, class) in classes.iter().enumerate() {
+            let follows = index == start || follows(heads, index);
+            let fits = class.is_some_and(|class| class <= most);
+            if !(fits && follows) {
+                if index - start >= FAN_IN {
+                    return Ok(Some(start..index));
+                }
+                start = if fits { index } else { index + 1 };
+            }
+        }
+        if heads.len() - start >= FAN_IN {
+            return Ok(Some(start..heads.len()));
+        }
+    }
+    Ok(None)
+}
+
+fn follows(heads: &[SegmentHead], index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|before| heads.get(before));
+    before.zip(heads.get(index)).is_some_and(|(before, head)| before.seqs.end == head.seqs.start)
+}
+
+/// Size class: powers of eight of the number of entries; `None` if it is too large to be merged.
+fn class(head: &SegmentHead) -> Result<Option<u32>, EngineError> {
+    if !head.header.is_empty() && SegmentReader::parse(&head.header)?.blocks() > MERGED_BLOCKS {
+        return Ok(None);
+    }
+    let entries = head.seqs.end.saturating_sub(head.seqs.start).max(1);
+    Ok(Some(entries.ilog(FAN_IN as u64)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
+
+    use super::*;
+
+    fn head(seqs: Range<u64>) -> SegmentHead {
+        SegmentHead { number: seqs.start, seqs, header: Vec::new() }
+    }
+
+    #[test]
+    fn gaps_table() {
+        type Row = (&'static [Range<u64>], u64, &'static [Range<u64>], &'static str);
+        let table: &[Row] = &[
+            (&[], 5, &[0..5], "nothing is indexed"),
+            (&[], 0, &[], "nothing is stored"),
+            (&[0..5], 5, &[], "everything is"),
+            (&[0..5], 9, &[5..9], "a tail"),
+            (&[3..5], 5, &[0..3], "the index of the start was lost in a crash"),
+            (&[0..2, 4..5], 6, &[2..4, 5..6], "purge took one in the middle"),
+            (&[0..4, 2..6], 6, &[], "overlap"),
+        ];
+        for (segments, entries, want, why) in table {
+            let heads: Vec<_> = segments.iter().cloned().map(head).collect();
+            assert_eq!(gaps(&heads, *entries), *want, "{why}");
+        }
+    }
+
+    #[test]
+    fn f084_many_small_imports_stay_few_segments() {
+        let mut heads: Vec<SegmentHead> = Vec::new();
+        let mut most = 0;
+        for turn in 0..5000_u64 {
+            heads.push(head(turn * 6..turn * 6 + 6));
+            while let Some(run) = mergeable(&heads).unwrap() {
+                let merged = head(heads[run.start].seqs.start..heads[run.end - 1].seqs.end);
+                heads.splice(run, [merged]);
+            }
+            most = most.max(heads.len());
+        }
+        assert!(most <= 7 * 6, "{most} segments");
+        assert_eq!(gaps(&heads, 30_000), []);
+    }
+
+    #[test]
+    fn segments_with_a_gap_between_them_are_not_merged() {
+        let heads: Vec<_> = (0..16).map(|n| head(n * 10..n * 10 + 9)).collect();
+        assert_eq!(mergeable(&heads).unwrap(), None);
+    }
+}

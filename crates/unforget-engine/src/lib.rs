@@ -1,0 +1,74 @@
+//! The engine: the order of effects. Loads, asks core, writes in one transaction.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`import`] | transcript files into the store, exactly once |
+//! | [`discover`] | finds the histories of known hosts |
+//! | [`view`] | the entries that a model sees, in groups |
+//! | [`prompt`] | compact, assemble, admit: the prompt of a view |
+//! | [`replay`] | drives a recorded session through all of it and reports |
+//! | [`recall`] | search, grep, describe, expand |
+//! | [`trust`] | export, verify, doctor |
+//! | [`ruler`] | tokens of a model |
+
+pub mod discover;
+pub mod import;
+pub mod index;
+pub mod prompt;
+pub mod recall;
+pub mod replay;
+pub mod ruler;
+pub mod trust;
+pub mod view;
+
+mod error;
+mod measure;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
+
+pub use error::EngineError;
+
+/// An open store and everything that can be done with it. Cheap to clone; clones share the store.
+#[derive(Clone)]
+pub struct Engine {
+    store: Arc<dyn Store>,
+    writer: bool,
+}
+
+impl Engine {
+    /// Opens or makes the database at `path` for writing.
+    ///
+    /// # Errors
+    /// See [`unforget_store::StoreError`]: busy, damaged, newer.
+    pub fn open(path: &Path) -> Result<Self, EngineError> {
+        Ok(Self::on(Arc::new(SqliteStore::open(path, &OpenOptions::default())?)))
+    }
+
+    /// Opens an existing database for reading, also while another process writes.
+    pub fn open_reader(path: &Path) -> Result<Self, EngineError> {
+        Ok(Self { store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?), writer: false })
+    }
+
+    /// An engine that forgets everything when it is dropped.
+    pub fn in_memory() -> Self {
+        Self::on(Arc::new(MemoryStore::new()))
+    }
+
+    /// An engine on a store.
+    pub fn on(store: Arc<dyn Store>) -> Self {
+        Self { store, writer: true }
+    }
+
+    /// Whether this engine may write.
+    pub const fn is_writer(&self) -> bool {
+        self.writer
+    }
+
+    /// The store.
+    pub fn store(&self) -> &dyn Store {
+        self.store.as_ref()
+    }
+}

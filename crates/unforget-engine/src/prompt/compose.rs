@@ -1,0 +1,295 @@
+//! A session's request on each rung of admission.
+
+use unforget_core::admit::{Compose, Composed, Cover, Rung, Sections};
+use unforget_core::assemble::{assemble, ours};
+use unforget_core::compact::CoverError;
+use unforget_core::group::Group;
+use unforget_core::id::Seq;
+use unforget_core::pair::Detail;
+use unforget_core::tokens::{Ruler, Tokens};
+
+use super::Session;
+use super::pieces::{Piece, handle, weigh};
+use super::shorten::{Caps, shorten};
+
+/// Tokens of brackets, roles and placeholders around the pieces of any request.
+const FRAME: Tokens = Tokens::exact(48);
+
+/// Composes a session's request. Pieces are shared with the session, nothing of it changes.
+pub struct Composer<'a> {
+    session: &'a Session,
+    outline: Vec<(u64, u64)>,
+}
+
+/// The pieces of a request in order, with what they stand for.
+#[derive(Default)]
+struct Layout {
+    summaries: Vec<Piece>,
+    carried: Option<Piece>,
+    tail: Vec<Piece>,
+    cover: Cover,
+}
+
+impl<'a> Composer<'a> {
+    /// A composer for what the session holds now.
+    pub const fn new(session: &'a Session) -> Self {
+        Self { session, outline: Vec::new() }
+    }
+
+    /// Prints and expected tokens of the pieces of the request composed last, the system first.
+    pub fn outline(self) -> Vec<(u64, u64)> {
+        self.outline
+    }
+
+    fn layout(&self, rung: Rung) -> Layout {
+        match rung {
+            Rung::Assembled => self.assembled(),
+            Rung::ShortResults => self.short_results(),
+            Rung::ActiveTurn => self.fitted(self.caps(8, false), self.session.summary_pieces()),
+            Rung::ShortTurn => self.fitted(self.caps(24, true), self.session.summary_pieces()),
+            Rung::Titles => self.fitted(self.caps(24, true), self.titles()),
+            Rung::Newest => self.newest(),
+        }
+    }
+
+    fn assembled(&self) -> Layout {
+        let mut layout = self.start(self.session.summary_pieces());
+        for (index, group) in self.session.view.groups.iter().enumerate() {
+            let piece = self.piece(index);
+            layout.count(group, piece.replaced);
+            layout.tail.push(piece);
+        }
+        layout
+    }
+
+    fn short_results(&self) -> Layout {
+        let cap = Some(self.session.shape.policy.excerpt_over);
+        let caps = Caps { result: cap, text: None, arguments: None };
+        let mut layout = self.start(self.session.summary_pieces());
+        for (index, group) in self.session.view.groups.iter().enumerate() {
+            let piece = self.shortened(index, caps);
+            layout.count(group, piece.replaced);
+            layout.tail.push(piece);
+        }
+        layout
+    }
+
+    /// Caps of a share of the budget for each part.
+    fn caps(&self, divisor: u64, texts: bool) -> Caps {
+        let cap = Some((self.session.shape.policy.budget() / divisor).max(64));
+        Caps { result: cap, text: cap.filter(|_| texts), arguments: cap }
+    }
+
+    /// As many of the newest groups as fit, shortened; one stub for those before them.
+    fn fitted(&self, caps: Caps, summaries: Vec<Piece>) -> Layout {
+        let mut layout = self.start(summaries);
+        let groups = &self.session.view.groups;
+        let human = groups.iter().rposition(Group::is_human);
+        let mut room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper);
+        if let Some(human) = human {
+            room = room.saturating_sub(self.shortened(human, caps).tokens.upper);
+        }
+        let mut kept = Vec::new();
+        for index in (0..groups.len()).rev() {
+            let piece = self.shortened(index, caps);
+            if Some(index) != human && piece.tokens.upper > room && !kept.is_empty() {
+                break;
+            }
+            if Some(index) != human {
+                room = room.saturating_sub(piece.tokens.upper);
+            }
+            kept.push((index, piece));
+        }
+        self.place(&mut layout, kept, human, caps);
+        layout
+    }
+
+    /// The stub for what is left out, the newest human message if it is among that, then what is kept.
+    fn place(&self, layout: &mut Layout, mut kept: Vec<(usize, Piece)>, human: Option<usize>, caps: Caps) {
+        kept.reverse();
+        let first = kept.first().map_or(0, |(index, _)| *index);
+        let groups = &self.session.view.groups;
+        let left_out = || groups.iter().take(first).enumerate().filter(|(index, _)| Some(*index) != human);
+        let count: u64 = left_out().map(|(_, group)| group.items.len() as u64).sum();
+        if count > 0 {
+            let from = left_out().map(|(_, group)| group.first_seq()).min().unwrap_or_default();
+            let to = left_out().map(|(_, group)| group.last_seq()).max().unwrap_or_default();
+            layout.summaries.push(self.elision(from, to, count));
+            layout.cover.elided += count;
+        }
+        if let Some(index) = human.filter(|human| *human < first)
+            && let Some(group) = groups.get(index)
+        {
+            let piece = self.shortened(index, caps);
+            layout.count(group, piece.replaced);
+            layout.tail.push(piece);
+        }
+        for (index, piece) in kept {
+            if let Some(group) = groups.get(index) {
+                layout.count(group, piece.replaced);
+            }
+            layout.tail.push(piece);
+        }
+    }
+
+    /// The newest human message and the last group, each in a share of the budget whatever its size.
+    fn newest(&self) -> Layout {
+        let mut layout = self.start(self.titles());
+        layout.carried = None;
+        let groups = &self.session.view.groups;
+        let room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper + 96);
+        let human = groups.iter().rposition(Group::is_human);
+        let last = groups.len().checked_sub(1);
+        let wanted: Vec<usize> = human.into_iter().chain(last.filter(|last| Some(*last) != human)).collect();
+        let carried = self.session.carried.is_some() && human.is_none();
+        let share = room / (wanted.len() + usize::from(carried)).max(1) as u64;
+        if let Some((_, piece)) = self.session.carried.as_ref().filter(|_| carried) {
+            let short = self.shrink(piece, share);
+            layout.cover.stubbed += 1;
+            layout.cover.summarised = layout.cover.summarised.saturating_sub(1);
+            layout.carried = Some(short);
+        }
+        let shown: u64 = wanted.iter().filter_map(|index| groups.get(*index)).map(|g| g.items.len() as u64).sum();
+        let all: u64 = groups.iter().map(|group| group.items.len() as u64).sum();
+        if all > shown {
+            let from = groups.first().map(Group::first_seq).unwrap_or_default();
+            let to = groups.last().map(Group::last_seq).unwrap_or_default();
+            layout.summaries.push(self.elision(from, to, all - shown));
+            layout.cover.elided += all - shown;
+        }
+        for index in wanted {
+            let piece = self.shrink(&self.settled(index), share);
+            layout.cover.stubbed += groups.get(index).map_or(0, |group| group.items.len() as u64);
+            layout.tail.push(piece);
+        }
+        layout
+    }
+
+    /// Halves the caps until the piece fits its share. Ends: the caps reach the smallest excerpt.
+    fn shrink(&self, piece: &Piece, share: u64) -> Piece {
+        let mut cap = share.max(64);
+        loop {
+            let caps = Caps { result: Some(cap), text: Some(cap), arguments: Some(cap) };
+            let short = self.short_piece(piece, caps);
+            if short.tokens.upper <= share || cap <= 64 {
+                return short;
+            }
+            cap = (cap / 2).max(64);
+        }
+    }
+
+    fn start(&self, summaries: Vec<Piece>) -> Layout {
+        let carried = self.session.carried.as_ref().map(|(_, piece)| piece.clone());
+        let covered = self.session.context.covered;
+        let carried_count = u64::from(carried.is_some());
+        let cover =
+            Cover { summarised: covered.saturating_sub(carried_count), verbatim: carried_count, ..Cover::default() };
+        Layout { summaries, carried, tail: Vec::new(), cover }
+    }
+
+    fn fixed(&self, layout: &Layout) -> Tokens {
+        let carried = layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default();
+        let summaries: Tokens = layout.summaries.iter().map(|piece| piece.tokens).sum();
+        // A stub for what is left out may still be added.
+        self.session.system.tokens + FRAME + summaries + carried + Tokens::exact(64)
+    }
+
+    fn detail(&self, index: usize) -> Detail {
+        let first = self.session.view.groups.get(index).map(Group::first_seq).unwrap_or_default();
+        if first < self.session.context.stub_below {
+            Detail::Stubbed
+        } else if first < self.session.context.settled_below {
+            Detail::Settled
+        } else {
+            Detail::Full
+        }
+    }
+
+    fn piece(&self, index: usize) -> Piece {
+        let pieces = self.session.pieces.get(index);
+        pieces.map(|pieces| pieces.at(self.detail(index)).clone()).unwrap_or_default()
+    }
+
+    /// The piece without reasoning, stubbed if the context says so.
+    fn settled(&self, index: usize) -> Piece {
+        let detail = self.detail(index).max(Detail::Settled);
+        self.session.pieces.get(index).map(|pieces| pieces.at(detail).clone()).unwrap_or_default()
+    }
+
+    fn shortened(&self, index: usize, caps: Caps) -> Piece {
+        let piece = if caps.text.is_some() { self.settled(index) } else { self.piece(index) };
+        self.short_piece(&piece, caps)
+    }
+
+    fn short_piece(&self, piece: &Piece, caps: Caps) -> Piece {
+        let shape = &self.session.shape;
+        let messages: Vec<_> = piece.messages.iter().map(|message| shorten(message, caps, shape)).collect();
+        if messages == *piece.messages {
+            return piece.clone();
+        }
+        weigh(messages, piece.omitted.clone(), true, shape)
+    }
+
+    fn elision(&self, from: Seq, to: Seq, count: u64) -> Piece {
+        let at = handle(from, to);
+        let text = format!("[{count} stored entries are left out here for room: expand {at}]");
+        weigh(vec![ours(&text)], Vec::new(), true, &self.session.shape)
+    }
+
+    /// One line for all summaries.
+    fn titles(&self) -> Vec<Piece> {
+        let roots = &self.session.context.roots;
+        let (Some(first), Some(last)) = (roots.first(), roots.last()) else { return Vec::new() };
+        let at = handle(first.span.0, last.span.1);
+        let count = self.session.context.covered;
+        let text = format!("[{count} earlier entries are summarised and stored: expand {at}]");
+        vec![weigh(vec![ours(&text)], Vec::new(), true, &self.session.shape)]
+    }
+}
+
+impl Layout {
+    fn count(&mut self, group: &Group, replaced: bool) {
+        let items = group.items.len() as u64;
+        if replaced { self.cover.stubbed += items } else { self.cover.verbatim += items }
+    }
+
+    fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.summaries.iter().chain(&self.carried).chain(&self.tail)
+    }
+}
+
+impl Compose for Composer<'_> {
+    fn compose(&mut self, rung: Rung) -> Composed {
+        let layout = self.layout(rung);
+        let sum = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tokens).sum();
+        let sections = Sections {
+            system: self.session.system.tokens,
+            summaries: sum(&layout.summaries),
+            carried: layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
+            tail: sum(&layout.tail),
+            frame: FRAME,
+        };
+        let system = std::iter::once((0, self.session.system.tokens.expected));
+        let prints = layout.pieces().map(|piece| (piece.print, piece.tokens.expected));
+        self.outline = system.chain(prints).collect();
+        let messages = layout.pieces().flat_map(|piece| piece.messages.iter());
+        let request = assemble(&self.session.system.texts, messages);
+        let unsent = layout.pieces().flat_map(|piece| piece.omitted.iter().copied());
+        let omitted = self.session.system.shortened.iter().copied().chain(unsent).collect();
+        Composed { request, sections, cover: layout.cover, omitted }
+    }
+
+    fn proof(&self) -> Result<(), CoverError> {
+        self.session.proof()
+    }
+
+    fn ruler(&self) -> &'static str {
+        self.session.shape.ruler.name()
+    }
+}
+
+impl Session {
+    fn summary_pieces(&self) -> Vec<Piece> {
+        self.roots.iter().map(|root| root.piece.clone()).collect()
+    }
+}

@@ -1,0 +1,402 @@
+//! The prompt of a view: compact when it is due, assemble, admit.
+//!
+//! A [`Session`] holds one lane of a conversation in the shape of one request: dialect, ruler, window.
+//! Feed it the entries in order and ask for the prompt before every model call; what it keeps in memory
+//! is what the prompt shows, never the history. Its state after any history is a function of that
+//! history and the shape, so that a session opened from the store goes on with the same bytes.
+
+mod compose;
+mod open;
+mod pieces;
+mod shorten;
+mod state;
+mod summaries;
+mod system;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use unforget_core::admit::{Admitted, admit};
+use unforget_core::compact::{self, Context, Pressure, Root, Sizes, prove_cover};
+use unforget_core::entry::{Entry, ToolCall};
+use unforget_core::group::{Group, Item, Placed};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_core::policy::Policy;
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_text::Summary;
+use unforget_wire::{Dialect, render};
+
+use crate::error::EngineError;
+use crate::ruler::ModelRuler;
+use crate::view::{Shown, View};
+use crate::Engine;
+
+use pieces::{GroupPieces, Piece, dialect_number};
+use system::System;
+
+pub use open::Until;
+pub use pieces::IMAGE_TOKENS;
+
+/// What a request is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Form of the request.
+    pub dialect: Dialect,
+    /// Tokens of the model.
+    pub ruler: ModelRuler,
+    /// Limits and thresholds.
+    pub policy: Policy,
+}
+
+impl Shape {
+    /// The shape for a window, a model by name and a dialect.
+    pub fn new(window: u64, model: Option<&str>, dialect: Dialect) -> Self {
+        Self { dialect, ruler: ModelRuler::of(model, dialect), policy: Policy::for_window(window) }
+    }
+
+    /// Key under which the state of a prompt of this shape is stored.
+    fn key(&self) -> u64 {
+        let ruler = match self.ruler {
+            ModelRuler::O200k => 0,
+            ModelRuler::Cl100k => 1,
+            ModelRuler::Estimate => 2,
+        };
+        (self.policy.window << 20 | self.policy.reserve) << 4 | dialect_number(self.dialect) << 2 | ruler
+    }
+}
+
+/// A summary as the prompt shows it.
+#[derive(Clone, Debug)]
+struct ShownRoot {
+    root: Root,
+    summary: Summary,
+    piece: Piece,
+}
+
+/// Why the beginning of a prompt is not that of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The first prompt of a session.
+    First,
+    /// Compaction: summaries or stubs took the place of older entries.
+    Compaction,
+    /// It did not fit as assembled, or the one before did not.
+    Ladder,
+    /// A late result or a further piece went into an earlier group.
+    LateEntry,
+    /// The transcript went back and on differently.
+    Rewind,
+}
+
+impl Cause {
+    /// Name for reports, in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Compaction => "compaction",
+            Self::Ladder => "ladder",
+            Self::LateEntry => "late-entry",
+            Self::Rewind => "rewind",
+        }
+    }
+}
+
+/// A prompt and how it relates to the one before.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The certified request.
+    pub admitted: Admitted,
+    /// Expected tokens at its beginning that equal the one before: what a provider's cache can serve.
+    pub reused: u64,
+    /// Why less than everything sent before is reused; `None` if the prompt only grew.
+    pub broken: Option<Cause>,
+    /// Breaks of the context since it was opened.
+    pub epoch: u32,
+}
+
+impl Prompt {
+    /// The request body of the session's dialect.
+    pub fn render(&self, dialect: Dialect) -> String {
+        render(self.admitted.request(), dialect)
+    }
+}
+
+/// One lane of a conversation as a prompt.
+pub struct Session {
+    engine: Engine,
+    conversation: ConversationId,
+    thread: Thread,
+    shape: Shape,
+    view: View,
+    context: Context,
+    /// Newest entry when the context broke last: what was repeated by then stays superseded.
+    as_of: Seq,
+    roots: Vec<ShownRoot>,
+    /// Forms of the view's groups; shorter than the view while groups wait to be prepared.
+    pieces: Vec<GroupPieces>,
+    sizes: Vec<Sizes>,
+    /// Source tokens of each entry behind the summaries.
+    sources: BTreeMap<Seq, u64>,
+    carried: Option<(Item, Piece)>,
+    system: System,
+    /// First group that changed since it was prepared.
+    stale: usize,
+    /// Prints and expected tokens of what the last prompt was made of, in order.
+    sent: Vec<(u64, u64)>,
+    cause: Option<Cause>,
+    /// Parents of recent entries, to follow a transcript that is a tree.
+    parents: BTreeMap<Seq, Option<Seq>>,
+    counters: Counters,
+    /// Full sizes of the groups that were summarised since they were last asked for.
+    passed: Vec<u64>,
+    persist: bool,
+    now: Timestamp,
+}
+
+/// What a session did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Breaks.
+    pub breaks: u64,
+    /// Leaf summaries made.
+    pub leaves: u64,
+    /// Merges made.
+    pub merges: u64,
+    /// Summaries taken from the store instead of being made again.
+    pub summaries_reused: u64,
+    /// Time in the summariser, in microseconds.
+    pub summariser_us: u64,
+}
+
+impl Session {
+    /// A session on an empty lane.
+    ///
+    /// * `persist` - whether summaries and contexts are written to the store.
+    pub fn new(engine: &Engine, conversation: ConversationId, thread: Thread, shape: Shape, persist: bool) -> Self {
+        Self {
+            engine: engine.clone(),
+            conversation,
+            thread,
+            shape,
+            view: View::new(),
+            context: Context::default(),
+            as_of: Seq(0),
+            roots: Vec::new(),
+            pieces: Vec::new(),
+            sizes: Vec::new(),
+            sources: BTreeMap::new(),
+            carried: None,
+            system: System::default(),
+            stale: 0,
+            sent: Vec::new(),
+            cause: Some(Cause::First),
+            parents: BTreeMap::new(),
+            counters: Counters::default(),
+            passed: Vec::new(),
+            persist,
+            now: Timestamp::default(),
+        }
+    }
+
+    /// What was done so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The shape that prompts are made in.
+    pub const fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The state of the context.
+    pub const fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Size of the system instructions.
+    pub const fn system_tokens(&self) -> Tokens {
+        self.system.tokens
+    }
+
+    /// Expected sizes of the groups behind the summaries, sent whole, oldest first.
+    pub fn group_sizes(&self) -> impl Iterator<Item = u64> {
+        self.sizes.iter().map(|sizes| sizes.full.expected)
+    }
+
+    /// The same of the groups that were summarised since this was last called.
+    pub fn take_passed(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.passed)
+    }
+
+    /// Sets the time that new summaries are stamped with. No rule depends on it.
+    pub fn at(&mut self, now: Timestamp) {
+        self.now = now;
+    }
+
+    /// Adds the next stored entry of the lane.
+    ///
+    /// * `parent` - the entry that it follows; another one than the newest means the transcript went back.
+    /// * `source` - its model-independent expected tokens, as the store counts them.
+    ///
+    /// Returns whether a model sees it.
+    pub fn push(&mut self, seq: Seq, parent: Option<Seq>, entry: &Arc<Entry>, source: u64) -> Result<bool, EngineError> {
+        if self.view.shown.is_some_and(|shown| parent.is_none_or(|parent| parent < shown)) {
+            self.go_back(parent)?;
+        }
+        self.parents.insert(seq, parent);
+        Ok(self.push_here(seq, entry, source))
+    }
+
+    fn push_here(&mut self, seq: Seq, entry: &Arc<Entry>, source: u64) -> bool {
+        let shown = self.view.push(seq, entry);
+        match shown {
+            Shown::Hidden => return false,
+            Shown::System => self.system = System::of(&self.view.system, &self.shape),
+            Shown::Group(placed) => {
+                self.sources.insert(seq, source);
+                let last = self.view.groups.len().saturating_sub(1);
+                let at = if let Placed::Earlier(at) | Placed::Rewrote(at) = placed { at } else { last };
+                self.stale = self.stale.min(at);
+            }
+        }
+        true
+    }
+
+    /// The prompt that would be sent now. Breaks the context first if that is due.
+    ///
+    /// # Errors
+    /// [`EngineError::Irreducible`] if not even the newest message fits; store errors from committing a break.
+    ///
+    /// Cost: O(what the prompt shows), independent of the history.
+    pub fn prompt(&mut self) -> Result<Prompt, EngineError> {
+        self.settle()?;
+        let mut composer = compose::Composer::new(self);
+        let admitted = admit(&mut composer, &self.shape.policy)?;
+        let pieces = composer.outline();
+        let rung = admitted.certificate().rung;
+        let (reused, same) = common_prefix(&self.sent, &pieces);
+        let broken = (same < self.sent.len()).then(|| {
+            let ladder = rung != unforget_core::admit::Rung::Assembled;
+            self.cause.unwrap_or(if ladder { Cause::Ladder } else { Cause::LateEntry })
+        });
+        let first = self.sent.is_empty().then_some(Cause::First);
+        self.sent = pieces;
+        self.cause = None;
+        Ok(Prompt { admitted, reused, broken: first.or(broken), epoch: self.context.epoch })
+    }
+
+    /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
+    pub fn settle(&mut self) -> Result<(), EngineError> {
+        self.prepare();
+        if self.pressure() == Pressure::Hard {
+            let plan = compact::plan_break(&self.context, self.system.tokens, &self.sizes, &self.shape.policy);
+            if let Some(plan) = plan {
+                self.carry_out(plan)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compacts everything that is old enough, whatever the pressure.
+    ///
+    /// Returns whether anything changed.
+    pub fn compact(&mut self) -> Result<bool, EngineError> {
+        self.prepare();
+        match compact::plan_all(&self.context, &self.sizes, &self.shape.policy) {
+            Some(plan) => self.carry_out(plan).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// How full the prompt is.
+    pub fn pressure(&self) -> Pressure {
+        compact::pressure(self.total(), &self.shape.policy)
+    }
+
+    /// Size of the prompt as the context wants it.
+    pub fn total(&self) -> Tokens {
+        let roots: Tokens = self.roots.iter().map(|root| root.piece.tokens).sum();
+        let carried = self.carried.as_ref().map(|(_, piece)| piece.tokens).unwrap_or_default();
+        compact::total(&self.context, self.system.tokens, roots + carried, &self.sizes)
+    }
+
+    /// Prepares the groups that are new or changed.
+    fn prepare(&mut self) {
+        let from = self.stale.min(self.pieces.len());
+        self.pieces.truncate(from);
+        self.sizes.truncate(from);
+        let superseded = self.superseded(from);
+        let fresh = self.view.groups.iter().zip(&self.view.ends).skip(from).map(|(group, end)| {
+            let last = group.last_seq();
+            let newer = |call: &ToolCall| {
+                let by = superseded.get(&(call.name.as_str(), call.arguments.as_str()));
+                by.copied().filter(|by| *by > last)
+            };
+            let pieces = pieces::prepare(group, &newer, &self.shape);
+            let sizes = pieces::sizes(group, &pieces, self.source(group), *end);
+            (pieces, sizes)
+        });
+        let fresh: Vec<_> = fresh.collect();
+        for (pieces, sizes) in fresh {
+            self.pieces.push(pieces);
+            self.sizes.push(sizes);
+        }
+        self.stale = self.view.groups.len();
+    }
+
+    fn source(&self, group: &Group) -> u64 {
+        group.items.iter().filter_map(|item| self.sources.get(&item.seq)).sum()
+    }
+
+    /// The newest entry, not after the last break, that made each call: older results of it are superseded.
+    /// Empty if no group from `from` on stood at the last break.
+    fn superseded(&self, from: usize) -> BTreeMap<(&str, &str), Seq> {
+        let mut newest = BTreeMap::new();
+        if self.view.groups.get(from).is_none_or(|group| group.first_seq() > self.as_of) {
+            return newest;
+        }
+        let items = self.view.groups.iter().flat_map(|group| &group.items);
+        for item in items.filter(|item| item.seq <= self.as_of) {
+            for call in item.entry.live_calls() {
+                newest.insert((call.name.as_str(), call.arguments.as_str()), item.seq);
+            }
+        }
+        newest
+    }
+
+    /// Prepares the groups again whose calls were repeated by the last break. Their stubs say so from now on.
+    fn refresh_superseded(&mut self) {
+        let superseded = self.superseded(0);
+        let mut again = Vec::new();
+        for (index, group) in self.view.groups.iter().enumerate() {
+            let last = group.last_seq();
+            let newer = |call: &ToolCall| {
+                let by = superseded.get(&(call.name.as_str(), call.arguments.as_str()));
+                by.copied().filter(|by| *by > last)
+            };
+            let stubbed = self.pieces.get(index).is_some_and(|pieces| pieces.stubbed.is_some());
+            let repeated = group.items.iter().any(|item| item.entry.live_calls().any(|call| newer(call).is_some()));
+            if let Some(end) = self.view.ends.get(index).filter(|_| stubbed && repeated) {
+                let pieces = pieces::prepare(group, &newer, &self.shape);
+                let sizes = pieces::sizes(group, &pieces, self.source(group), *end);
+                again.push((index, pieces, sizes));
+            }
+        }
+        for (index, pieces, sizes) in again {
+            if let (Some(held), Some(size)) = (self.pieces.get_mut(index), self.sizes.get_mut(index)) {
+                (*held, *size) = (pieces, sizes);
+            }
+        }
+    }
+
+    /// Proves that roots and groups tile the view.
+    fn proof(&self) -> Result<(), unforget_core::compact::CoverError> {
+        prove_cover(&self.context, &self.sizes, self.view.visible)
+    }
+}
+
+/// Expected tokens and number of pieces at the beginning that are equal.
+fn common_prefix(before: &[(u64, u64)], now: &[(u64, u64)]) -> (u64, usize) {
+    let equal = before.iter().zip(now).take_while(|(a, b)| a.0 == b.0);
+    equal.fold((0, 0), |(tokens, count), (piece, _)| (tokens + piece.1, count + 1))
+}

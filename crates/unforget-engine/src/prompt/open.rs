@@ -1,0 +1,283 @@
+//! Opening a session on what is stored, and following a transcript that goes back.
+
+use std::sync::Arc;
+
+use unforget_core::entry::{Entry, Origin, Role};
+use unforget_core::group::Item;
+use unforget_core::id::{ConversationId, Seq, Thread};
+use unforget_store::{Conversation, EntryRow};
+use unforget_wire::{Format, decode};
+
+use crate::Engine;
+use crate::error::EngineError;
+use crate::view::{Answers, View};
+
+use super::{Cause, Session, Shape, state};
+
+/// How much of a conversation a prompt is made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// All of it.
+    Now,
+    /// The entries up to and with this one: time travel.
+    Seq(Seq),
+}
+
+/// Entries decoded at once while a history is read; bounds memory.
+const RUN: u64 = 512;
+
+/// Leading entries looked at for system instructions when a session is resumed.
+const SYSTEM_WITHIN: u64 = 64;
+
+impl Engine {
+    /// The message of a person that opened a turn of a lane; turns count from 1.
+    ///
+    /// Cost: O(rows of the lane).
+    pub fn turn(&self, conversation: ConversationId, thread: Thread, turn: u64) -> Result<Option<Seq>, EngineError> {
+        let stored = self.store().conversation(conversation)?;
+        let mut count = 0;
+        for run in self.store().path(conversation, stored.current, stored.length)? {
+            for row in self.store().rows(conversation, run)? {
+                let opens = row.origin == Origin::Human && row.role == Role::User && row.tokens.expected > 0;
+                count += u64::from(opens && row.thread == thread);
+                if count == turn && opens {
+                    return Ok(Some(row.seq));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Session {
+    /// A session on a stored lane, at its end or at an earlier entry.
+    ///
+    /// Resumes from the stored context where there is one: O(what the prompt shows). Otherwise, and for
+    /// time travel, plays the history through: O(history), with the summaries that exist.
+    ///
+    /// * `progress` - called with entries played and entries in all.
+    pub fn open(
+        engine: &Engine,
+        conversation: ConversationId,
+        thread: Thread,
+        shape: Shape,
+        until: Until,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<Self, EngineError> {
+        let stored = engine.store().conversation(conversation)?;
+        let persist = until == Until::Now && engine.is_writer();
+        let mut session = Self::new(engine, conversation, thread, shape, persist);
+        if until == Until::Now && session.resume(&stored)? {
+            return Ok(session);
+        }
+        session = Self::new(engine, conversation, thread, shape, persist);
+        session.play(&stored, until, progress)?;
+        Ok(session)
+    }
+
+    /// Loads the stored context and what is behind it. Returns false if it has to be played instead.
+    fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
+        let store = self.engine.store();
+        let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else { return Ok(false) };
+        let Some((context, as_of)) = state::decode(&row.state) else { return Ok(false) };
+        let Some(boundary) = context.roots.iter().map(|root| root.span.1).max() else { return Ok(false) };
+        let runs = store.path(self.conversation, stored.current, stored.length)?;
+        if runs.len() != 1 || context.carried.is_some_and(|carried| carried > boundary) {
+            // Forks and rewinds are rare: playing them again is always right.
+            return Ok(false);
+        }
+        self.view = View::behind(&context);
+        self.view.head = Some(boundary);
+        self.load_system(stored)?;
+        let carried = context.carried;
+        (self.context, self.as_of) = (context, as_of);
+        if let Some(seq) = carried {
+            let entry = self.entry(stored, seq)?;
+            self.carried = entry.map(|entry| self.carry(Item { seq, entry }));
+        }
+        let mut from = boundary.0 + 1;
+        let end = runs.last().map_or(0, |run| run.end);
+        while from < end {
+            let to = (from + RUN).min(end);
+            for (row, entry) in self.decoded(stored, from..to)? {
+                if row.thread != self.thread {
+                    continue;
+                }
+                self.push(row.seq, row.parent, &entry, row.tokens.expected)?;
+            }
+            from = to;
+        }
+        self.show_roots(Vec::new())?;
+        Ok(true)
+    }
+
+    /// Feeds the active path from its start, settling before every model call as a live host would.
+    fn play(
+        &mut self,
+        stored: &Conversation,
+        until: Until,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), EngineError> {
+        let path = self.active_path(stored, until)?;
+        let mut answers = Answers::default();
+        let total = path.iter().map(|run| run.end - run.start).sum::<u64>();
+        let mut done = 0;
+        for run in path {
+            let mut from = run.start;
+            while from < run.end {
+                let to = (from + RUN).min(run.end);
+                for (row, entry) in self.decoded(stored, from..to)? {
+                    if row.thread != self.thread {
+                        continue;
+                    }
+                    if answers.is_call(&entry) {
+                        self.settle()?;
+                    }
+                    let head = self.view.head;
+                    self.parents.insert(row.seq, head);
+                    self.push_here(row.seq, &entry, row.tokens.expected);
+                }
+                done += to - from;
+                from = to;
+                progress(done, total);
+            }
+        }
+        self.settle()
+    }
+
+    /// Seqs of the active path as ascending runs: from the newest entry of the lane back to its root.
+    fn active_path(&self, stored: &Conversation, until: Until) -> Result<Vec<std::ops::Range<u64>>, EngineError> {
+        let store = self.engine.store();
+        let mut rows = Vec::new();
+        for run in store.path(self.conversation, stored.current, stored.length)? {
+            let run = match until {
+                Until::Now => run,
+                Until::Seq(seq) => run.start..run.end.min(seq.0 + 1),
+            };
+            let lane = store.rows(self.conversation, run)?;
+            rows.extend(lane.into_iter().filter(|row| row.thread == self.thread).map(|row| (row.seq, row.parent)));
+        }
+        let mut path = Vec::new();
+        let mut want = rows.last().map(|(seq, _)| *seq);
+        for (seq, parent) in rows.into_iter().rev() {
+            if Some(seq) == want {
+                path.push(seq.0);
+                want = parent;
+            }
+        }
+        path.reverse();
+        Ok(runs(&path))
+    }
+
+    /// Rows and entries of a range of seqs.
+    fn decoded(
+        &self,
+        stored: &Conversation,
+        seqs: std::ops::Range<u64>,
+    ) -> Result<Vec<(EntryRow, Arc<Entry>)>, EngineError> {
+        let store = self.engine.store();
+        let rows = store.rows(self.conversation, seqs.clone())?;
+        let raw = store.raw(self.conversation, seqs)?;
+        let format = Format::by_name(&stored.format).unwrap_or(Format::Unknown);
+        let pairs = rows.into_iter().zip(raw).filter(|(row, _)| !row.purged);
+        Ok(pairs.map(|(row, raw)| (row, Arc::new(decode(format, &raw.body)))).collect())
+    }
+
+    fn entry(
+        &self,
+        stored: &Conversation,
+        seq: Seq,
+    ) -> Result<Option<Arc<Entry>>, EngineError> {
+        Ok(self.decoded(stored, seq.0..seq.0 + 1)?.pop().map(|(_, entry)| entry))
+    }
+
+    fn load_system(&mut self, stored: &Conversation) -> Result<(), EngineError> {
+        let mut first = View::new();
+        for (row, entry) in self.decoded(stored, 0..SYSTEM_WITHIN)? {
+            if row.thread == self.thread {
+                first.push(row.seq, &entry);
+            }
+            if first.visible > 0 {
+                break;
+            }
+        }
+        self.view.system = first.system;
+        self.system = super::system::System::of(&self.view.system, &self.shape);
+        Ok(())
+    }
+
+    /// The transcript continues from an earlier entry: what came after it is not part of the path any more.
+    pub(super) fn go_back(&mut self, parent: Option<Seq>) -> Result<(), EngineError> {
+        self.cause = Some(Cause::Rewind);
+        let mut at = parent;
+        let boundary = self.context.roots.iter().map(|root| root.span.1).max();
+        // Hidden entries are on the path too: walk to one that this lane still holds, or out of what it holds.
+        while let Some(seq) = at {
+            if boundary.is_some_and(|boundary| seq <= boundary) || !self.parents.contains_key(&seq) {
+                break;
+            }
+            if self.on_path(seq) {
+                return self.cut_after(seq);
+            }
+            at = self.parents.get(&seq).copied().flatten();
+        }
+        self.rebuild(parent)
+    }
+
+    fn on_path(&self, seq: Seq) -> bool {
+        let mut at = self.view.head;
+        while let Some(here) = at {
+            if here <= seq {
+                return here == seq;
+            }
+            at = self.parents.get(&here).copied().flatten();
+        }
+        false
+    }
+
+    /// Drops the groups' items after `seq` by pushing the remaining ones again.
+    fn cut_after(&mut self, seq: Seq) -> Result<(), EngineError> {
+        let groups = std::mem::take(&mut self.view.groups);
+        let system = std::mem::take(&mut self.view.system);
+        self.view = View { system, ..View::behind(&self.context) };
+        self.pieces.clear();
+        self.sizes.clear();
+        self.stale = 0;
+        let mut items: Vec<Item> = groups.into_iter().flat_map(|group| group.items).collect();
+        items.sort_by_key(|item| item.seq);
+        for item in items.into_iter().filter(|item| item.seq <= seq) {
+            let source = self.sources.get(&item.seq).copied().unwrap_or_default();
+            self.push_here(item.seq, &item.entry, source);
+        }
+        self.view.head = Some(seq);
+        Ok(())
+    }
+
+    /// Plays the path to `parent` from the store: the way back leads into what is summarised.
+    fn rebuild(&mut self, parent: Option<Seq>) -> Result<(), EngineError> {
+        let mut fresh = Self::new(&self.engine, self.conversation, self.thread, self.shape, self.persist);
+        fresh.counters = self.counters;
+        fresh.sent = std::mem::take(&mut self.sent);
+        fresh.now = self.now;
+        if let Some(parent) = parent {
+            let stored = self.engine.store().conversation(self.conversation)?;
+            fresh.play(&stored, Until::Seq(parent), &mut |_, _| {})?;
+        }
+        fresh.view.head = parent;
+        fresh.cause = Some(Cause::Rewind);
+        *self = fresh;
+        Ok(())
+    }
+}
+
+/// Ascending numbers as runs.
+fn runs(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
+    let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
+    for &n in numbers {
+        match runs.last_mut() {
+            Some(run) if run.end == n => run.end += 1,
+            _ => runs.push(n..n + 1),
+        }
+    }
+    runs
+}

@@ -1,0 +1,191 @@
+//! Groups as messages of a dialect, weighed and fingerprinted once and kept.
+
+use std::sync::Arc;
+
+use unforget_core::compact::Sizes;
+use unforget_core::digest::Digest;
+use unforget_core::entry::{Part, ToolCall, ToolResult};
+use unforget_core::group::{Group, Kind};
+use unforget_core::id::Seq;
+use unforget_core::message::{Block, Message};
+use unforget_core::pair::{self, Detail, Reason};
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_text::{StubReason, stub};
+use unforget_wire::{Dialect, render_message};
+
+use super::Shape;
+
+/// What an image counts as: the most that a provider charges for one.
+///
+/// Source: Anthropic's formula, width × height / 750 with 1,568 pixels at most on the long edge.
+pub const IMAGE_TOKENS: u64 = 1_600;
+
+/// Tokens that joining two messages may add to their sum.
+const SEAM: u64 = 3;
+
+/// Messages with their weight.
+#[derive(Clone, Debug, Default)]
+pub struct Piece {
+    /// In order; shared, since every prompt takes them.
+    pub messages: Arc<Vec<Message>>,
+    /// As the dialect writes them.
+    pub tokens: Tokens,
+    /// Digest of that text: equal prints are equal bytes.
+    pub print: u64,
+    /// What of the group is not sent.
+    pub omitted: Vec<(Seq, Reason)>,
+    /// Whether a part is replaced by a stub or an excerpt.
+    pub replaced: bool,
+}
+
+/// A group behind the summaries, in every form in which it may be sent.
+#[derive(Clone, Debug)]
+pub struct GroupPieces {
+    /// With reasoning.
+    pub full: Piece,
+    /// Without reasoning; `None` if that is the same.
+    pub settled: Option<Piece>,
+    /// Large results stubbed; `None` if that is the same as settled.
+    pub stubbed: Option<Piece>,
+}
+
+impl GroupPieces {
+    /// The piece of a detail.
+    pub fn at(&self, detail: Detail) -> &Piece {
+        let settled = || self.settled.as_ref().unwrap_or(&self.full);
+        match detail {
+            Detail::Full => &self.full,
+            Detail::Settled => settled(),
+            Detail::Stubbed => self.stubbed.as_ref().unwrap_or_else(settled),
+        }
+    }
+}
+
+/// Weighs messages as the dialect writes them.
+pub fn weigh(messages: Vec<Message>, omitted: Vec<(Seq, Reason)>, replaced: bool, shape: &Shape) -> Piece {
+    let mut tokens = Tokens::default();
+    let mut hash = Vec::with_capacity(messages.len() * 32);
+    for message in &messages {
+        let text = render_message(message, shape.dialect);
+        tokens += message_tokens(message, &text, shape);
+        hash.extend_from_slice(&Digest::of(text.as_bytes()).0);
+    }
+    let print = Digest::of(&hash).short() as u64;
+    Piece { messages: Arc::new(messages), tokens, print, omitted, replaced }
+}
+
+/// Media count by formula, not by their encoding (F069).
+fn message_tokens(message: &Message, text: &str, shape: &Shape) -> Tokens {
+    let media = count_media(&message.blocks);
+    if media == 0 {
+        return shape.ruler.count(text) + Tokens::exact(SEAM);
+    }
+    let plain = without_media(message);
+    let text = render_message(&plain, shape.dialect);
+    shape.ruler.count(&text) + Tokens::exact(SEAM + media * IMAGE_TOKENS)
+}
+
+fn count_media(blocks: &[Block]) -> u64 {
+    let parts = |parts: &[Part]| parts.iter().filter(|part| matches!(part, Part::Media(_))).count();
+    let count = |block: &Block| match block {
+        Block::Part(part) => parts(std::slice::from_ref(part)),
+        Block::Result(result) => parts(&result.content),
+        Block::Call(_) | Block::Ours(_) => 0,
+    };
+    blocks.iter().map(count).sum::<usize>() as u64
+}
+
+/// The message with a short word in place of every medium.
+pub fn without_media(message: &Message) -> Message {
+    let mut message = message.clone();
+    for block in &mut message.blocks {
+        match block {
+            Block::Part(part) => note_media(part),
+            Block::Result(result) => result.content.iter_mut().for_each(note_media),
+            Block::Call(_) | Block::Ours(_) => {}
+        }
+    }
+    message
+}
+
+fn note_media(part: &mut Part) {
+    if let Part::Media(media) = part {
+        let size = media.size.map(|(width, height)| format!(" {width}x{height}")).unwrap_or_default();
+        let mime = if media.mime.is_empty() { "media" } else { &media.mime };
+        *part = Part::Text(format!("[{mime}{size}, stored]"));
+    }
+}
+
+/// Prepares a group in all its forms.
+///
+/// * `superseded` - for a result, the later entry that repeats its call, if one is known.
+pub fn prepare(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, shape: &Shape) -> GroupPieces {
+    let whole = pair::messages(group, Detail::Full, &|_, _, _| None);
+    let full = weigh(whole.messages, whole.omitted, false, shape);
+    let settled = has_thinking(group).then(|| {
+        let paired = pair::messages(group, Detail::Settled, &|_, _, _| None);
+        weigh(paired.messages, paired.omitted, false, shape)
+    });
+    let large = |result: &ToolResult| text_bytes(&result.content) as u64 > shape.policy.stub_over * 4;
+    let any_large = group.items.iter().any(|item| item.entry.results().any(large));
+    let any_media = full.messages.iter().any(|message| count_media(&message.blocks) > 0);
+    let stubbed = (any_large || any_media).then(|| {
+        let paired = pair::messages(group, Detail::Stubbed, &|seq, result, call| {
+            if !large(result) {
+                return None;
+            }
+            let by = call.and_then(superseded);
+            let reason = by.map_or(StubReason::Old, |by| StubReason::Superseded { by: handle(by, by) });
+            Some(stub(result, call, &handle(seq, seq), reason))
+        });
+        let messages = paired.messages.iter().map(without_media).collect();
+        weigh(messages, paired.omitted, true, shape)
+    });
+    GroupPieces { full, settled, stubbed }
+}
+
+/// Sizes of a prepared group, for planning.
+pub fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest) -> Sizes {
+    let human = group.is_human().then(|| group.first_seq());
+    Sizes {
+        full: pieces.full.tokens,
+        settled: pieces.at(Detail::Settled).tokens,
+        stubbed: pieces.at(Detail::Stubbed).tokens,
+        source,
+        span: (group.first_seq(), group.last_seq()),
+        count: group.items.len() as u64,
+        human,
+        open: group.kind == Kind::Exchange && group.unanswered > 0,
+        end,
+    }
+}
+
+/// How a person or a model asks for these entries again.
+pub fn handle(first: Seq, last: Seq) -> String {
+    if first == last { format!("s:{first}") } else { format!("s:{first}-{last}") }
+}
+
+fn has_thinking(group: &Group) -> bool {
+    let thinks = |part: &Part| matches!(part, Part::Thinking { .. });
+    group.items.iter().any(|item| item.entry.parts.iter().any(thinks))
+}
+
+/// Bytes of text in parts.
+pub fn text_bytes(parts: &[Part]) -> usize {
+    let bytes = |part: &Part| match part {
+        Part::Text(text) => text.len(),
+        Part::Opaque { raw, .. } => raw.len(),
+        _ => 0,
+    };
+    parts.iter().map(bytes).sum()
+}
+
+/// Dialects by number, for keys of stored state.
+pub const fn dialect_number(dialect: Dialect) -> u64 {
+    match dialect {
+        Dialect::Anthropic => 0,
+        Dialect::OpenAiChat => 1,
+        Dialect::OpenAiResponses => 2,
+        Dialect::Pi => 3,
+    }
+}

@@ -1,0 +1,84 @@
+//! Messages made shorter for the lower rungs of admission: everything left out has a handle.
+
+use unforget_core::entry::{Part, ToolCall, ToolResult};
+use unforget_core::message::{Block, Message};
+use unforget_text::excerpt;
+
+use super::Shape;
+use super::pieces::{handle, text_bytes, without_media};
+
+/// What a message may keep, in tokens. `None` leaves that kind as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Caps {
+    /// Each tool result.
+    pub result: Option<u64>,
+    /// Each text, whoever wrote it.
+    pub text: Option<u64>,
+    /// Arguments of each call.
+    pub arguments: Option<u64>,
+}
+
+/// Bytes that surely weigh no more than so many tokens need no excerpt.
+const BYTES_PER_TOKEN_MIN: u64 = 1;
+
+/// Shortens what is above its cap. Reasoning and unknown blocks are left out if texts are capped, media too.
+pub fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
+    let at = match (message.seqs.first(), message.seqs.last()) {
+        (Some(first), Some(last)) => handle(*first, *last),
+        _ => String::from("s:?"),
+    };
+    let mut short = if caps.text.is_some() { without_media(message) } else { message.clone() };
+    let mut blocks = Vec::with_capacity(short.blocks.len());
+    for block in std::mem::take(&mut short.blocks) {
+        match block {
+            Block::Result(result) => blocks.push(Block::Result(short_result(result, caps, &at, shape))),
+            Block::Call(call) => blocks.push(Block::Call(short_call(call, caps, &at, shape))),
+            Block::Part(Part::Text(text)) => {
+                blocks.push(Block::Part(Part::Text(short_text(text, caps.text, &at, shape))));
+            }
+            Block::Part(Part::Thinking { .. } | Part::Opaque { .. }) if caps.text.is_some() => {}
+            other => blocks.push(other),
+        }
+    }
+    if blocks.is_empty() {
+        blocks.push(Block::Ours(format!("[stored: expand {at}]")));
+    }
+    short.blocks = blocks;
+    short
+}
+
+fn short_text(text: String, cap: Option<u64>, at: &str, shape: &Shape) -> String {
+    match cap {
+        Some(cap) if text.len() as u64 > cap * BYTES_PER_TOKEN_MIN => excerpt(&text, cap, &shape.ruler, at),
+        _ => text,
+    }
+}
+
+fn short_result(mut result: ToolResult, caps: Caps, at: &str, shape: &Shape) -> ToolResult {
+    let Some(cap) = caps.result else { return result };
+    if text_bytes(&result.content) as u64 <= cap * BYTES_PER_TOKEN_MIN {
+        return result;
+    }
+    let mut text = String::new();
+    for part in &result.content {
+        match part {
+            Part::Text(part) => text.push_str(part),
+            Part::Opaque { raw, .. } => text.push_str(raw),
+            _ => {}
+        }
+    }
+    result.content.retain(|part| matches!(part, Part::Media(_)));
+    result.content.insert(0, Part::Text(excerpt(&text, cap, &shape.ruler, at)));
+    result
+}
+
+fn short_call(mut call: ToolCall, caps: Caps, at: &str, shape: &Shape) -> ToolCall {
+    let Some(cap) = caps.arguments else { return call };
+    if call.arguments.len() as u64 <= cap * BYTES_PER_TOKEN_MIN {
+        return call;
+    }
+    let text = excerpt(&call.arguments, cap, &shape.ruler, at);
+    call.arguments = serde_json::json!({ "excerpt": text }).to_string();
+    call.raw = None;
+    call
+}

@@ -1,0 +1,86 @@
+//! The context as stored bytes.
+
+use serde::{Deserialize, Serialize};
+use unforget_core::compact::{Context, Root};
+use unforget_core::digest::Digest;
+use unforget_core::id::Seq;
+
+/// Format of the encoding; another number is not read and the context is rebuilt from the log.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct Dto {
+    version: u32,
+    epoch: u32,
+    /// Level, first, last, count, end.
+    roots: Vec<(u8, u64, u64, u64, String)>,
+    covered: u64,
+    carried: Option<u64>,
+    stub_below: u64,
+    settled_below: u64,
+    as_of: u64,
+    end: String,
+}
+
+/// Encodes a context and the newest entry at its break.
+pub fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
+    let root =
+        |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
+    let dto = Dto {
+        version: VERSION,
+        epoch: context.epoch,
+        roots: context.roots.iter().map(root).collect(),
+        covered: context.covered,
+        carried: context.carried.map(|seq| seq.0),
+        stub_below: context.stub_below.0,
+        settled_below: context.settled_below.0,
+        as_of: as_of.0,
+        end: context.end.hex(),
+    };
+    // A struct of numbers and strings always serialises.
+    serde_json::to_vec(&dto).unwrap_or_default()
+}
+
+/// Decodes what [`encode`] wrote; `None` for anything else, which means: rebuild.
+pub fn decode(bytes: &[u8]) -> Option<(Context, Seq)> {
+    let dto: Dto = serde_json::from_slice(bytes).ok().filter(|dto: &Dto| dto.version == VERSION)?;
+    let root = |(level, first, last, count, end): (u8, u64, u64, u64, String)| {
+        Some(Root { level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })
+    };
+    let context = Context {
+        epoch: dto.epoch,
+        roots: dto.roots.into_iter().map(root).collect::<Option<_>>()?,
+        covered: dto.covered,
+        carried: dto.carried.map(Seq),
+        stub_below: Seq(dto.stub_below),
+        settled_below: Seq(dto.settled_below),
+        end: digest(&dto.end)?,
+    };
+    Some((context, Seq(dto.as_of)))
+}
+
+fn digest(hex: &str) -> Option<Digest> {
+    let mut bytes = [0; 32];
+    if hex.len() != 64 {
+        return None;
+    }
+    for (index, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(hex.get(index * 2..index * 2 + 2)?, 16).ok()?;
+    }
+    Some(Digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_and_refusal() {
+        let root = Root { level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
+        let context = Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
+        let bytes = encode(&context, Seq(11));
+        assert_eq!(decode(&bytes), Some((context, Seq(11))));
+        assert_eq!(decode(b"{}"), None);
+        assert_eq!(decode(&bytes[..bytes.len() / 2]), None);
+    }
+}

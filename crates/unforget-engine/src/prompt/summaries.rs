@@ -1,0 +1,169 @@
+//! Carries out a break: makes the summaries, commits them together with the context.
+
+use std::time::Instant;
+
+use unforget_core::assemble::ours;
+use unforget_core::compact::{Break, Job, Root, allotment};
+use unforget_core::group::{Group, Item};
+use unforget_core::id::Seq;
+use unforget_core::pair::{self, Detail};
+use unforget_core::tokens::Ruler;
+use unforget_store::{ContextRow, SummaryKey, SummaryRow};
+use unforget_text::{Source, Summary, fence, render, summarise};
+
+use crate::error::EngineError;
+
+use super::pieces::weigh;
+use super::{Cause, Session, ShownRoot, state};
+
+/// Who wrote a deterministic summary, and in which version.
+pub const WRITER: &str = "deterministic/1";
+
+/// Tokens that the fence around a summary takes at most.
+const FENCE_TOKENS: u64 = 48;
+
+/// Smallest room that a summary is rendered into.
+const RENDER_MIN: u64 = 30;
+
+impl Session {
+    /// Makes what the break needs and commits it with the new context in one transaction.
+    pub(super) fn carry_out(&mut self, plan: Break) -> Result<(), EngineError> {
+        let started = Instant::now();
+        let mut made: Vec<(Root, Summary)> = Vec::new();
+        let mut rows = Vec::new();
+        for job in &plan.jobs {
+            let (root, row, summary) = self.run(job, &made)?;
+            rows.extend(row);
+            made.push((root, summary));
+        }
+        self.counters.summariser_us += started.elapsed().as_micros() as u64;
+        self.counters.breaks += 1;
+        let as_of = self.view.head.unwrap_or_default();
+        if self.persist {
+            let context =
+                ContextRow { thread: self.thread, budget: self.shape.key(), state: state::encode(&plan.context, as_of) };
+            self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
+        }
+        self.as_of = as_of;
+        self.apply(plan, made)
+    }
+
+    fn apply(&mut self, plan: Break, made: Vec<(Root, Summary)>) -> Result<(), EngineError> {
+        let carried = self.carried_item(plan.context.carried, plan.groups);
+        self.context = plan.context;
+        self.view.drop_groups(plan.groups);
+        self.passed.extend(self.sizes.iter().take(plan.groups).map(|sizes| sizes.full.expected));
+        self.pieces.drain(..plan.groups.min(self.pieces.len()));
+        self.sizes.drain(..plan.groups.min(self.sizes.len()));
+        self.stale = self.view.groups.len();
+        if let Some(first) = self.view.groups.first().map(Group::first_seq) {
+            self.parents = self.parents.split_off(&first);
+            self.sources = self.sources.split_off(&first);
+        }
+        self.carried = carried.map(|item| self.carry(item));
+        self.show_roots(made)?;
+        self.cause = Some(Cause::Compaction);
+        self.refresh_superseded();
+        Ok(())
+    }
+
+    /// The item that the new context carries, from the groups that are about to be covered.
+    fn carried_item(&self, seq: Option<Seq>, groups: usize) -> Option<Item> {
+        let seq = seq?;
+        let covered = self.view.groups.iter().take(groups).flat_map(|group| &group.items);
+        let kept = self.carried.iter().map(|(item, _)| item);
+        covered.chain(kept).find(|item| item.seq == seq).cloned()
+    }
+
+    pub(super) fn carry(&self, item: Item) -> (Item, super::Piece) {
+        let group = Group { kind: unforget_core::group::Kind::Input, items: vec![item.clone()], unanswered: 0 };
+        let paired = pair::messages(&group, Detail::Full, &|_, _, _| None);
+        (item, weigh(paired.messages, paired.omitted, false, &self.shape))
+    }
+
+    /// Renders every root at its allotment.
+    ///
+    /// * `made` - summaries at hand; others come from what is shown already or from the store.
+    pub(super) fn show_roots(&mut self, made: Vec<(Root, Summary)>) -> Result<(), EngineError> {
+        let roots = self.context.roots.clone();
+        let mut shown = Vec::with_capacity(roots.len());
+        for root in &roots {
+            let summary = self.find(root, &made)?;
+            let room = allotment(root.level, roots.len(), &self.shape.policy);
+            let body = render(&summary, room.saturating_sub(FENCE_TOKENS).max(RENDER_MIN), &self.shape.ruler);
+            let text = fence(&name(&self.key(root)), root.span, &body);
+            let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
+            shown.push(ShownRoot { root: *root, summary, piece });
+        }
+        self.roots = shown;
+        Ok(())
+    }
+
+    fn find(&self, root: &Root, made: &[(Root, Summary)]) -> Result<Summary, EngineError> {
+        let made = made.iter().find(|(other, _)| other == root).map(|(_, summary)| summary.clone());
+        let shown = || self.roots.iter().find(|other| other.root == *root).map(|other| other.summary.clone());
+        if let Some(summary) = made.or_else(shown) {
+            return Ok(summary);
+        }
+        self.stored(root)?.ok_or_else(|| EngineError::MissingSummary { name: name(&self.key(root)) })
+    }
+
+    pub(super) fn stored(&self, root: &Root) -> Result<Option<Summary>, EngineError> {
+        let row = self.engine.store().summary(self.conversation, &self.key(root))?;
+        Ok(row.and_then(|row| Summary::parse(&row.body).ok()))
+    }
+
+    pub(super) fn key(&self, root: &Root) -> SummaryKey {
+        let grain = self.shape.policy.grain as u32;
+        SummaryKey { thread: self.thread, grain, level: root.level, end: root.end }
+    }
+
+    /// One summary: from the store if it is there, else made now.
+    fn run(
+        &mut self,
+        job: &Job,
+        made: &[(Root, Summary)],
+    ) -> Result<(Root, Option<SummaryRow>, Summary), EngineError> {
+        let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
+        if let Some(summary) = self.stored(&root)? {
+            self.counters.summaries_reused += 1;
+            return Ok((root, None, summary));
+        }
+        let (summary, sources, read) = match job {
+            Job::Leaf { groups, .. } => {
+                self.counters.leaves += 1;
+                let run = self.view.groups.get(groups.0..groups.1).unwrap_or_default();
+                let mut items: Vec<&Item> = run.iter().flat_map(|group| &group.items).collect();
+                items.sort_by_key(|item| item.seq);
+                let sources: Vec<_> = items.iter().map(|item| Source { seq: item.seq, entry: &item.entry }).collect();
+                let read = run.iter().map(|group| self.source(group)).sum();
+                (summarise(&sources), Vec::new(), read)
+            }
+            Job::Merge { sources, .. } => {
+                self.counters.merges += 1;
+                let parts = sources.iter().map(|root| self.find(root, made)).collect::<Result<Vec<_>, _>>()?;
+                let read = parts.iter().map(|part| self.shape.ruler.count(&part.to_text()).expected).sum();
+                (Summary::merge(&parts), sources.iter().map(|root| self.key(root)).collect(), read)
+            }
+        };
+        let body = summary.to_text();
+        let tokens = (read, self.shape.ruler.count(&body).expected);
+        let row = SummaryRow {
+            key: self.key(&root),
+            span: root.span,
+            count: root.count,
+            sources,
+            writer: WRITER.to_owned(),
+            body,
+            tokens,
+            time: self.now,
+        };
+        Ok((root, Some(row), summary))
+    }
+}
+
+/// The name under which a summary is shown and expanded: `sum:` grain, level and 12 hex digits of its end.
+pub fn name(key: &SummaryKey) -> String {
+    let end = key.end.hex();
+    format!("sum:{}.{}.{}", key.grain, key.level, end.get(..12).unwrap_or_default())
+}

@@ -1,0 +1,15 @@
+//! Recall: brings anything back. `search` by words, `grep` by any byte, `describe` and `expand` by name.
+//!
+//! Every answer carries receipts: which entry, where in the file, when, how much was looked at. An answer
+//! without results says what was searched and why that was not enough.
+
+mod expand;
+mod grep;
+mod name;
+mod search;
+mod text;
+
+pub use expand::{Description, Item, Page};
+pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
+pub use name::{Address, summary_name};
+pub use search::{Hit, SearchAnswer, SearchQuery};

@@ -1,0 +1,331 @@
+//! From a name to what it stands for: a description, or the entries themselves, page by page.
+
+use std::ops::Range;
+
+use unforget_core::entry::{Origin, Role};
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
+use unforget_core::tokens::Ruler;
+use unforget_store::{EntryRow, Raw, SummaryRow};
+use unforget_wire::{Format, decode};
+
+use super::name::{Address, summary_name};
+use super::text;
+use crate::{Engine, EngineError};
+
+/// Rows that are looked at together.
+const STEP: u64 = 256;
+
+/// Characters of an entry that a description shows.
+const PREVIEW_CHARS: usize = 200;
+
+/// Fewest tokens of a page: less would not get anywhere.
+const PAGE_MIN: u64 = 64;
+
+/// What a name stands for, in short.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Description {
+    /// The name.
+    pub name: String,
+    /// `entry`, `entries` or `summary`.
+    pub kind: &'static str,
+    /// Key of the conversation.
+    pub conversation: ConversationKey,
+    /// First and last entry.
+    pub span: (Seq, Seq),
+    /// Number of entries that `expand` gives.
+    pub entries: u64,
+    /// Tokens of them.
+    pub tokens: u64,
+    /// Times of the first and the last that have one.
+    pub time: Option<(Timestamp, Timestamp)>,
+    /// Entries by who speaks, in the order of [`Role`].
+    pub roles: Vec<(Role, u64)>,
+    /// Names of the summaries that this one was merged from.
+    pub sources: Vec<String>,
+    /// How it begins; of a summary, its text.
+    pub preview: String,
+}
+
+/// An entry, or a piece of a long one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The entry.
+    pub seq: Seq,
+    /// The host's id of it.
+    pub host_id: Option<String>,
+    /// Who speaks.
+    pub role: Role,
+    /// Who wrote it, where several share a conversation.
+    pub author: Option<String>,
+    /// The host's time.
+    pub time: Option<Timestamp>,
+    /// Range of its record in the file.
+    pub bytes: Range<u64>,
+    /// What it says, verbatim.
+    pub text: String,
+    /// Range of `text` in all that the entry says, in characters; `None` if it is all.
+    pub piece: Option<Range<u64>>,
+    /// Tokens of `text`.
+    pub tokens: u64,
+    /// True if the bytes were purged.
+    pub purged: bool,
+}
+
+/// Some of what a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// In the order of the conversation.
+    pub items: Vec<Item>,
+    /// Tokens of them.
+    pub tokens: u64,
+    /// What to ask for next; `None` at the end.
+    pub next: Option<String>,
+    /// Entries that the name stands for.
+    pub entries: u64,
+}
+
+/// Where a page begins: entry, and characters of it that were shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cursor {
+    seq: u64,
+    chars: u64,
+}
+
+impl Engine {
+    /// Says what a name stands for: see [`Engine::address`] for names.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if nothing has this name.
+    pub fn describe(
+        &self,
+        conversation: Option<ConversationId>,
+        name: &str,
+    ) -> Result<Description, EngineError> {
+        let address = self.address(conversation, name)?;
+        let (id, rows) = self.members(&address)?;
+        let mut roles: Vec<(Role, u64)> = Vec::new();
+        for row in &rows {
+            match roles.iter_mut().find(|(role, _)| *role == row.role) {
+                Some((_, count)) => *count += 1,
+                None => roles.push((row.role, 1)),
+            }
+        }
+        roles.sort_unstable();
+        let times: Vec<Timestamp> = rows.iter().filter_map(|row| row.time).collect();
+        let (kind, span, sources, preview) = match &address {
+            Address::Summary { row, .. } => {
+                ("summary", row.span, row.sources.iter().map(summary_name).collect(), row.body.clone())
+            }
+            Address::Entries { seqs, .. } => {
+                let kind = if rows.len() == 1 { "entry" } else { "entries" };
+                let preview = self.preview(id, rows.first())?;
+                (kind, (Seq(seqs.start), Seq(seqs.end.saturating_sub(1))), Vec::new(), preview)
+            }
+        };
+        Ok(Description {
+            name: name.to_owned(),
+            kind,
+            conversation: self.store().conversation(id)?.key,
+            span,
+            entries: rows.len() as u64,
+            tokens: rows.iter().map(|row| row.tokens.expected).sum(),
+            time: times.first().copied().zip(times.last().copied()),
+            roles,
+            sources,
+            preview,
+        })
+    }
+
+    /// Gives what a name stands for, verbatim, a page at a time.
+    ///
+    /// * `page_tokens` - tokens of a page; at least 64. An entry that is longer comes in pieces.
+    /// * `cursor` - [`Page::next`] of the page before; `None` starts.
+    ///
+    /// All pages together are every entry, in order, each once and whole.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if nothing has this name or the cursor is not one.
+    pub fn expand(
+        &self,
+        conversation: Option<ConversationId>,
+        name: &str,
+        page_tokens: u64,
+        cursor: Option<&str>,
+    ) -> Result<Page, EngineError> {
+        let (id, rows) = self.members(&self.address(conversation, name)?)?;
+        let cursor = match cursor {
+            Some(text) => parse_cursor(text)?,
+            None => Cursor::default(),
+        };
+        let mut page = Page { items: Vec::new(), tokens: 0, next: None, entries: rows.len() as u64 };
+        let budget = page_tokens.max(PAGE_MIN);
+        let format = self.store().conversation(id)?.format;
+        let format = Format::by_name(&format).unwrap_or(Format::Unknown);
+        for row in rows.into_iter().filter(|row| row.seq.0 >= cursor.seq) {
+            let seq = row.seq.0;
+            let from = if seq == cursor.seq { cursor.chars } else { 0 };
+            let left = budget.saturating_sub(page.tokens);
+            let (item, rest) = self.item(id, format, row, from..left)?;
+            let is_first = page.items.is_empty();
+            // An entry that would be cut although it fits a page of its own waits for the next.
+            if !is_first && (item.tokens > left || rest.is_some()) {
+                page.next = Some(format!("{seq}.{from}"));
+                break;
+            }
+            page.tokens += item.tokens;
+            page.items.push(item);
+            if let Some(chars) = rest {
+                page.next = Some(format!("{seq}.{chars}"));
+                break;
+            }
+        }
+        Ok(page)
+    }
+
+    /// The bytes that a name stands for, as received.
+    ///
+    /// * `most` - entries to read at most, from the first on.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if nothing has this name.
+    pub fn expand_raw(
+        &self,
+        conversation: Option<ConversationId>,
+        name: &str,
+        most: usize,
+    ) -> Result<Vec<Raw>, EngineError> {
+        let (id, rows) = self.members(&self.address(conversation, name)?)?;
+        let mut all = Vec::new();
+        for row in rows.iter().take(most) {
+            all.extend(self.store().raw(id, row.seq.0..row.seq.0 + 1)?);
+        }
+        Ok(all)
+    }
+
+    /// One entry as an item: the characters from `from` on that fit `from.end` tokens, and where the rest
+    /// begins.
+    fn item(
+        &self,
+        id: ConversationId,
+        format: Format,
+        row: EntryRow,
+        Range { start: from, end: left }: Range<u64>,
+    ) -> Result<(Item, Option<u64>), EngineError> {
+        let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
+        let entry = raw.first().map(|raw| decode(format, &raw.body));
+        // Records that no parser understood are shown as their bytes.
+        let whole = match &entry {
+            Some(entry) if !entry.parts.is_empty() => text::text(entry),
+            _ => raw.first().map(|raw| String::from_utf8_lossy(&raw.body).into_owned()).unwrap_or_default(),
+        };
+        let rest: String = whole.chars().skip(from as usize).collect();
+        let (text, taken) = fitting(&rest, left.max(PAGE_MIN));
+        let end = from + taken;
+        let is_end = text.len() == rest.len();
+        let piece = (from > 0 || !is_end).then_some(from..end);
+        let item = Item {
+            seq: row.seq,
+            host_id: row.host_id,
+            role: row.role,
+            author: entry.and_then(|entry| entry.author),
+            time: row.time,
+            bytes: row.bytes,
+            tokens: ClassEstimate.count(&text).expected,
+            text,
+            piece,
+            purged: row.purged,
+        };
+        Ok((item, (!is_end).then_some(end)))
+    }
+
+    /// The entries behind an address, in order.
+    pub(crate) fn members(&self, address: &Address) -> Result<(ConversationId, Vec<EntryRow>), EngineError> {
+        match address {
+            Address::Entries { conversation, seqs } => {
+                Ok((*conversation, self.store().rows(*conversation, seqs.clone())?))
+            }
+            Address::Summary { conversation, row } => Ok((*conversation, self.sources(*conversation, row)?)),
+        }
+    }
+
+    /// The entries that a summary stands for: those of its span that a model sees, on a path that has as
+    /// many of them as it says.
+    pub(crate) fn sources(&self, id: ConversationId, row: &SummaryRow) -> Result<Vec<EntryRow>, EngineError> {
+        let conversation = self.store().conversation(id)?;
+        let mut generations = self.store().generations(id)?;
+        generations.sort_by_key(|one| (one.number != conversation.current, one.number));
+        let mut closest = Vec::new();
+        for generation in generations {
+            let path = self.store().path(id, generation.number, generation.length)?;
+            let rows = self.in_span(id, &path, row)?;
+            if rows.len() as u64 == row.count {
+                return Ok(rows);
+            }
+            if closest.is_empty() {
+                closest = rows;
+            }
+        }
+        Ok(closest)
+    }
+
+    fn in_span(
+        &self,
+        id: ConversationId,
+        path: &[Range<u64>],
+        row: &SummaryRow,
+    ) -> Result<Vec<EntryRow>, EngineError> {
+        let (first, last) = (row.span.0.0, row.span.1.0);
+        let mut rows = Vec::new();
+        for run in path {
+            let run = run.start.max(first)..run.end.min(last.saturating_add(1));
+            for from in run.clone().step_by(STEP as usize) {
+                let part = self.store().rows(id, from..run.end.min(from + STEP))?;
+                rows.extend(part.into_iter().filter(|one| {
+                    one.thread == row.key.thread
+                        && (one.origin.is_visible() || one.origin == Origin::HostSummary)
+                }));
+            }
+        }
+        // The host's own summary counts only where it begins the view.
+        if rows.len() as u64 > row.count {
+            rows.retain(|one| one.origin != Origin::HostSummary);
+        }
+        Ok(rows)
+    }
+
+    fn preview(&self, id: ConversationId, row: Option<&EntryRow>) -> Result<String, EngineError> {
+        let Some(row) = row else { return Ok(String::new()) };
+        let format = self.store().conversation(id)?.format;
+        let format = Format::by_name(&format).unwrap_or(Format::Unknown);
+        let (item, _) = self.item(id, format, row.clone(), 0..PAGE_MIN)?;
+        Ok(text::snippet(&item.text, "", PREVIEW_CHARS))
+    }
+}
+
+/// The longest start of `text` within `budget` tokens, and its characters; at least one character.
+fn fitting(text: &str, budget: u64) -> (String, u64) {
+    if ClassEstimate.count(text).expected <= budget {
+        return (text.to_owned(), text.chars().count() as u64);
+    }
+    let ends: Vec<usize> = text.char_indices().map(|(at, one)| at + one.len_utf8()).collect();
+    // No character has less than a sixteenth of a token, none more than some.
+    let (mut low, mut high) = (1, ends.len().min((budget as usize).saturating_mul(16)));
+    while low < high {
+        let middle = low.midpoint(high + 1);
+        let start = ends.get(middle - 1).and_then(|end| text.get(..*end)).unwrap_or_default();
+        if ClassEstimate.count(start).expected <= budget { low = middle } else { high = middle - 1 }
+    }
+    let end = ends.get(low.saturating_sub(1)).copied().unwrap_or(0);
+    (text.get(..end).unwrap_or_default().to_owned(), low as u64)
+}
+
+fn parse_cursor(text: &str) -> Result<Cursor, EngineError> {
+    let parsed = text
+        .split_once('.')
+        .and_then(|(seq, chars)| Some(Cursor { seq: seq.parse().ok()?, chars: chars.parse().ok()? }));
+    parsed.ok_or_else(|| EngineError::Usage {
+        what: format!("{text} is not a cursor"),
+        hint: "take it from `next` of the page before".to_owned(),
+    })
+}

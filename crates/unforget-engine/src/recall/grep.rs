@@ -1,0 +1,304 @@
+//! Search by any byte.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use unforget_core::entry::Role;
+use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
+use unforget_recall::filter;
+use unforget_recall::grep::Pattern;
+use unforget_store::{Conversation, EntryRow, FilterOf};
+
+use crate::{Engine, EngineError};
+
+/// Matches if no other number is asked for.
+const LIMIT: usize = 100;
+
+/// Matches of one entry that are listed.
+const PER_ENTRY: usize = 20;
+
+/// Characters shown before and after a match.
+const CONTEXT_CHARS: usize = 80;
+
+/// How long a scan may take if nothing else is asked for.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Threads that scan.
+const THREADS: usize = 2;
+
+/// What to look for, and where.
+#[derive(Clone, Debug, Default)]
+pub struct GrepQuery {
+    /// A regular expression; linear time, no look-around.
+    pub pattern: String,
+    /// Take the pattern as it stands, not as an expression.
+    pub is_literal: bool,
+    /// Only this conversation.
+    pub conversation: Option<ConversationId>,
+    /// Only this lane.
+    pub thread: Option<Thread>,
+    /// Only entries of this role.
+    pub role: Option<Role>,
+    /// Only entries from this time on; entries without a time are out.
+    pub since: Option<Timestamp>,
+    /// Only entries before this time.
+    pub until: Option<Timestamp>,
+    /// Matches at most; `None` is 100.
+    pub limit: Option<usize>,
+    /// Large and small letters are the same.
+    pub ignore_case: bool,
+    /// When to give up; `None` is 30 seconds.
+    pub deadline: Option<Duration>,
+}
+
+/// One match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrepMatch {
+    /// Key of its conversation.
+    pub conversation: ConversationKey,
+    /// The entry.
+    pub seq: Seq,
+    /// The host's id of it.
+    pub host_id: Option<String>,
+    /// Who speaks.
+    pub role: Role,
+    /// The host's time.
+    pub time: Option<Timestamp>,
+    /// Range of the match in the file.
+    pub bytes: Range<u64>,
+    /// The match with what is around it, escapes undone.
+    pub snippet: String,
+    /// Range of the match in `snippet`.
+    pub shown: Range<usize>,
+}
+
+/// What a scan found and what it looked at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrepAnswer {
+    /// Conversations by newest entry, then entries newest first, then by place.
+    pub matches: Vec<GrepMatch>,
+    /// Entries that were read, or whose filter proves that they cannot match.
+    pub entries_searched: u64,
+    /// Entries in the conversations in scope.
+    pub entries_total: u64,
+    /// Chunks and blobs that were read.
+    pub chunks_scanned: u64,
+    /// Chunks and blobs in the conversations in scope.
+    pub chunks_total: u64,
+    /// There may be more matches than listed.
+    pub stopped_at_limit: bool,
+    /// Time ran out before everything was read.
+    pub stopped_at_deadline: bool,
+}
+
+impl Engine {
+    /// Finds a pattern in every byte that is stored, as it is and with JSON escapes undone; no match is
+    /// reported twice. Never silently incomplete: see [`GrepAnswer::stopped_at_limit`].
+    ///
+    /// A match that begins in the text of a large string (16 KiB and more) and ends outside of it is found
+    /// only if the filters of both parts let it.
+    ///
+    /// Cost: O(filters), and O(bytes) of the chunks whose filter allows a match, on two threads.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if the pattern cannot be used; [`EngineError::Store`] if something cannot be
+    /// read: there is no partial answer.
+    pub fn grep(&self, wanted: &GrepQuery) -> Result<GrepAnswer, EngineError> {
+        let pattern = compile(wanted)?;
+        let mut conversations = self.conversations_in(wanted.conversation)?;
+        conversations.sort_by_key(|one| (Reverse(one.time.map(|time| time.1)), one.id));
+        let mut answer = GrepAnswer::default();
+        let mut units = Vec::new();
+        for (at, conversation) in conversations.iter().enumerate() {
+            let filters = self.store().filters(conversation.id)?;
+            answer.entries_total += conversation.entries;
+            answer.chunks_total += filters.len() as u64;
+            // Blobs first: which entries they belong to is known only once they are read.
+            let blobs = filters.iter().rev().filter(|filter| matches!(filter.of, FilterOf::Blob(_)));
+            let chunks = filters.iter().rev().filter(|filter| matches!(filter.of, FilterOf::Chunk(_)));
+            let fitting = blobs.chain(chunks).filter(|filter| filter::matches(&filter.bytes, pattern.need()));
+            units.extend(fitting.map(|filter| Unit { at, of: filter.of }));
+        }
+        let scan = Scan {
+            engine: self,
+            wanted,
+            pattern: &pattern,
+            conversations: &conversations,
+            units: &units,
+            limit: wanted.limit.unwrap_or(LIMIT),
+            deadline: Instant::now() + wanted.deadline.unwrap_or(DEADLINE),
+            next: AtomicUsize::new(0),
+            found: AtomicUsize::new(0),
+            late: AtomicBool::new(false),
+            matches: Mutex::new(BTreeMap::new()),
+            read: Mutex::new((0, 0)),
+        };
+        scan.run()?;
+        Ok(scan.finish(answer))
+    }
+}
+
+fn compile(wanted: &GrepQuery) -> Result<Pattern, EngineError> {
+    let pattern = match (wanted.is_literal, wanted.ignore_case) {
+        (true, ignore_case) => Pattern::literal(&wanted.pattern, ignore_case),
+        (false, true) => Pattern::new(&format!("(?i){}", wanted.pattern)),
+        (false, false) => Pattern::new(&wanted.pattern),
+    };
+    pattern.map_err(|error| {
+        use std::error::Error;
+        let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+        EngineError::Usage { what: format!("{error}{why}"), hint: error.hint().to_owned() }
+    })
+}
+
+/// A chunk or blob of one of the conversations.
+struct Unit {
+    at: usize,
+    of: FilterOf,
+}
+
+/// Orders matches: conversation, newest entry first, place.
+type Key = (usize, Reverse<Seq>, u64);
+
+/// One scan, shared by its threads. They take units in order, so that what was taken is a prefix.
+struct Scan<'a> {
+    engine: &'a Engine,
+    wanted: &'a GrepQuery,
+    pattern: &'a Pattern,
+    conversations: &'a [Conversation],
+    units: &'a [Unit],
+    limit: usize,
+    deadline: Instant,
+    next: AtomicUsize,
+    found: AtomicUsize,
+    late: AtomicBool,
+    matches: Mutex<BTreeMap<Key, GrepMatch>>,
+    /// Units and entries that were read.
+    read: Mutex<(u64, u64)>,
+}
+
+impl Scan<'_> {
+    fn run(&self) -> Result<(), EngineError> {
+        if self.units.len() < 2 {
+            return self.work();
+        }
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..THREADS).map(|_| scope.spawn(|| self.work())).collect();
+            let own = self.work();
+            others.into_iter().try_for_each(|other| match other.join() {
+                Ok(outcome) => outcome,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })?;
+            own
+        })
+    }
+
+    fn work(&self) -> Result<(), EngineError> {
+        while self.found.load(Ordering::Relaxed) <= self.limit {
+            let Some(unit) = self.units.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
+            if Instant::now() > self.deadline {
+                self.late.store(true, Ordering::Relaxed);
+                break;
+            }
+            self.unit(unit)?;
+        }
+        Ok(())
+    }
+
+    fn unit(&self, unit: &Unit) -> Result<(), EngineError> {
+        let Some(conversation) = self.conversations.get(unit.at) else { return Ok(()) };
+        let store = self.engine.store();
+        let mut entries = 0;
+        match unit.of {
+            FilterOf::Chunk(number) => {
+                let chunk = store.chunk(conversation.id, number)?;
+                entries = chunk.entries.len() as u64;
+                if self.pattern.may_match(&chunk.bytes) {
+                    let bodies = chunk.entries.iter().rev();
+                    let bodies =
+                        bodies.map(|(seq, range)| (*seq, chunk.bytes.get(range.clone()).unwrap_or_default()));
+                    bodies
+                        .filter(|(_, body)| self.pattern.is_match(body))
+                        .try_for_each(|(seq, body)| self.entry(unit.at, seq, Some(body)))?;
+                }
+            }
+            FilterOf::Blob(digest) => {
+                let (bytes, seqs) = store.blob(conversation.id, digest)?;
+                if self.pattern.is_match(&bytes) {
+                    seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
+                }
+            }
+        }
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        *read = (read.0 + 1, read.1 + entries);
+        Ok(())
+    }
+
+    /// Lists the matches of an entry that is known to have one.
+    ///
+    /// * `body` - as the chunk has it: without its large parts.
+    fn entry(&self, at: usize, seq: Seq, body: Option<&[u8]>) -> Result<(), EngineError> {
+        let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
+        let row = self.engine.row(conversation.id, seq)?;
+        if !self.in_scope(&row) {
+            return Ok(());
+        }
+        let length = row.bytes.end.saturating_sub(row.bytes.start);
+        let found = if let Some(body) = body.filter(|body| body.len() as u64 == length) {
+            self.pattern.find(body, CONTEXT_CHARS, PER_ENTRY)
+        } else {
+            let raw = self.engine.store().raw(conversation.id, seq.0..seq.0 + 1)?;
+            let body = raw.first().map(|raw| raw.body.as_slice()).unwrap_or_default();
+            self.pattern.find(body, CONTEXT_CHARS, PER_ENTRY)
+        };
+        let mut matches = self.matches.lock().unwrap_or_else(PoisonError::into_inner);
+        for one in found {
+            let bytes = row.bytes.start + one.bytes.start as u64..row.bytes.start + one.bytes.end as u64;
+            let shown = GrepMatch {
+                conversation: conversation.key.clone(),
+                seq,
+                host_id: row.host_id.clone(),
+                role: row.role,
+                time: row.time,
+                bytes,
+                snippet: one.snippet,
+                shown: one.shown,
+            };
+            matches.insert((at, Reverse(seq), one.bytes.start as u64), shown);
+        }
+        self.found.store(matches.len(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn in_scope(&self, row: &EntryRow) -> bool {
+        let wanted = self.wanted;
+        let timed = wanted.since.is_some() || wanted.until.is_some();
+        let since = wanted.since.is_none_or(|since| row.time.is_some_and(|time| time >= since));
+        let until = wanted.until.is_none_or(|until| row.time.is_some_and(|time| time < until));
+        wanted.thread.is_none_or(|thread| row.thread == thread)
+            && wanted.role.is_none_or(|role| row.role == role)
+            && (!timed || (since && until))
+    }
+
+    fn finish(self, mut answer: GrepAnswer) -> GrepAnswer {
+        let (units, entries) = self.read.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let matches = self.matches.into_inner().unwrap_or_else(PoisonError::into_inner);
+        answer.chunks_scanned = units;
+        let is_whole = units == self.units.len() as u64;
+        answer.stopped_at_deadline = self.late.into_inner();
+        answer.stopped_at_limit = matches.len() > self.limit || (!is_whole && !answer.stopped_at_deadline);
+        answer.entries_searched = if is_whole { answer.entries_total } else { entries };
+        // An entry lists some of its matches only; say so if that may have happened.
+        let mut per_entry: HashMap<(usize, Reverse<Seq>), usize> = HashMap::new();
+        for (at, seq, _) in matches.keys() {
+            *per_entry.entry((*at, *seq)).or_default() += 1;
+        }
+        answer.stopped_at_limit |= per_entry.values().any(|count| *count >= PER_ENTRY);
+        answer.matches = matches.into_values().take(self.limit).collect();
+        answer
+    }
+}

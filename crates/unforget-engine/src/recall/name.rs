@@ -1,0 +1,119 @@
+//! Names of things that can be expanded.
+
+use std::ops::Range;
+
+use unforget_core::id::{ConversationId, ConversationKey};
+use unforget_store::{SummaryKey, SummaryRow};
+
+use crate::{Engine, EngineError};
+
+/// What a name stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// Entries, by seq.
+    Entries {
+        /// Whose.
+        conversation: ConversationId,
+        /// Which; never empty.
+        seqs: Range<u64>,
+    },
+    /// A summary.
+    Summary {
+        /// Whose.
+        conversation: ConversationId,
+        /// The summary.
+        row: Box<SummaryRow>,
+    },
+}
+
+/// The name under which a summary is shown: `sum:`, grain, level and 12 hex digits of its end.
+pub fn summary_name(key: &SummaryKey) -> String {
+    let end = key.end.hex();
+    format!("sum:{}.{}.{}", key.grain, key.level, end.get(..12).unwrap_or_default())
+}
+
+impl Engine {
+    /// Finds what a name stands for.
+    ///
+    /// | name | stands for |
+    /// |---|---|
+    /// | `s:12`, `s:12-40` | entries of the conversation at hand, by seq, both ends included |
+    /// | `e:KEY:12`, `e:KEY:12-40` | entries of the conversation with this key |
+    /// | `sum:8000.0.3f09…` | a summary, of the conversation at hand or of any |
+    ///
+    /// * `conversation` - the one at hand.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if nothing has this name.
+    pub fn address(&self, conversation: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {
+        if name.starts_with("sum:") {
+            return self.summary_address(conversation, name);
+        }
+        let (id, seqs) = if let Some(rest) = name.strip_prefix("e:") {
+            let Some((key, seqs)) = rest.rsplit_once(':') else { return Err(unknown(name)) };
+            let found = self.store().find(&ConversationKey(key.to_owned()))?;
+            let conversation = match found {
+                Some(conversation) => conversation,
+                None => self.resolve(key)?.conversation,
+            };
+            (conversation.id, seqs)
+        } else if let (Some(seqs), Some(id)) = (name.strip_prefix("s:"), conversation) {
+            (id, seqs)
+        } else {
+            return Err(unknown(name));
+        };
+        let Some(seqs) = parse_seqs(seqs) else { return Err(unknown(name)) };
+        let entries = self.store().conversation(id)?.entries;
+        if seqs.start >= entries {
+            let what = format!("there is no entry {}: the conversation has {entries}", seqs.start);
+            return Err(EngineError::Usage { what, hint: "seqs count from 0".to_owned() });
+        }
+        Ok(Address::Entries { conversation: id, seqs: seqs.start..seqs.end.min(entries) })
+    }
+
+    fn summary_address(&self, only: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {
+        for conversation in self.conversations_in(only)? {
+            let rows = self.store().summaries(conversation.id)?;
+            if let Some(row) = rows.into_iter().find(|row| summary_name(&row.key) == name) {
+                return Ok(Address::Summary { conversation: conversation.id, row: Box::new(row) });
+            }
+        }
+        Err(unknown(name))
+    }
+}
+
+/// `12` or `12-40`, both ends included.
+fn parse_seqs(text: &str) -> Option<Range<u64>> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);
+    (first <= last).then(|| first..last.saturating_add(1))
+}
+
+fn unknown(name: &str) -> EngineError {
+    EngineError::Usage {
+        what: format!("nothing is called {name}"),
+        hint: "names look like s:12, s:12-40 (with a conversation), e:KEY:12 or sum:8000.0.3f09a1b2c4d5"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seqs_table() {
+        let table = [
+            ("12", Some(12..13), "one"),
+            ("12-40", Some(12..41), "both ends included"),
+            ("40-12", None, "backwards"),
+            ("-", None, "nothing"),
+            ("1-2-3", None, "too much"),
+            ("18446744073709551615", Some(u64::MAX..u64::MAX), "the largest number does not overflow"),
+            ("99999999999999999999", None, "larger than that"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(parse_seqs(text), want, "{why}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Search by words.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use unforget_core::entry::Role;
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
+use unforget_core::tokens::Ruler;
+use unforget_recall::fields::{author_term, role_term, tool_term};
+use unforget_recall::query::Query;
+use unforget_recall::rank::{self, Limits, Ranked};
+use unforget_recall::terms::{Analyser, Term};
+use unforget_store::{Conversation, EntryRow, StoreError};
+use unforget_wire::{Format, decode};
+
+use super::text;
+use crate::index::{Corpus, place};
+use crate::{Engine, EngineError};
+
+/// Results if neither a number nor a budget is asked for.
+const LIMIT: usize = 10;
+
+/// Candidates that a budget of tokens may choose from.
+const CANDIDATES: usize = 400;
+
+/// Characters up to which an entry is shown whole.
+const WHOLE_CHARS: usize = 1200;
+
+/// Rows that are looked at together.
+const STEP: u64 = 4096;
+
+/// What to search for, and where.
+#[derive(Clone, Debug, Default)]
+pub struct SearchQuery {
+    /// Words, names, questions: any text.
+    pub text: String,
+    /// Only this conversation.
+    pub conversation: Option<ConversationId>,
+    /// Only entries of this role.
+    pub role: Option<Role>,
+    /// Only entries of this author.
+    pub author: Option<String>,
+    /// Only calls and results of this tool.
+    pub tool: Option<String>,
+    /// Only entries from this time on. Entries without a time are in scope if all of their conversation is.
+    pub since: Option<Timestamp>,
+    /// Only entries before this time.
+    pub until: Option<Timestamp>,
+    /// Results at most; `None` is 10, or as many as the budget holds.
+    pub limit: Option<usize>,
+    /// Tokens that the texts of the results may have in all.
+    pub budget_tokens: Option<u64>,
+    /// What `yesterday` is relative to.
+    pub now: Option<Timestamp>,
+}
+
+/// One result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hit {
+    /// Key of its conversation.
+    pub conversation: ConversationKey,
+    /// The entry.
+    pub seq: Seq,
+    /// The host's id of it.
+    pub host_id: Option<String>,
+    /// Range of its record in the file.
+    pub bytes: Range<u64>,
+    /// The host's time.
+    pub time: Option<Timestamp>,
+    /// Who wrote it, where several share a conversation.
+    pub author: Option<String>,
+    /// Who speaks.
+    pub role: Role,
+    /// Comparable within one answer.
+    pub score: f32,
+    /// What it says: whole if it is short, else the part that fits the query best.
+    pub text: String,
+    /// Whether `text` is all that it says.
+    pub is_whole: bool,
+    /// Tokens of `text`.
+    pub tokens: u64,
+}
+
+/// What a search found and what it looked at.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SearchAnswer {
+    /// Best first.
+    pub results: Vec<Hit>,
+    /// Entries in scope that have something of the query, shown or not.
+    pub matched: u64,
+    /// Entries in scope with words in them.
+    pub searched: u64,
+    /// Entries with words in them, in scope or not.
+    pub total: u64,
+    /// Whether every result that matched is shown.
+    pub is_complete: bool,
+    /// Words of the query that are nowhere.
+    pub absent: Vec<String>,
+    /// What the lack of results means; empty if there are results.
+    pub evidence: String,
+}
+
+impl Engine {
+    /// Searches by words: any text, in any language, is a query. Never cuts silently.
+    ///
+    /// Cost: O(entries in the index + postings of the words), and the texts that are shown.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if there is no word in the query; [`EngineError::Store`],
+    /// [`EngineError::Index`].
+    pub fn search(&self, wanted: &SearchQuery) -> Result<SearchAnswer, EngineError> {
+        let mut analyser = Analyser::new();
+        let usage = |error: unforget_recall::query::QueryError| EngineError::Usage {
+            what: error.to_string(),
+            hint: "use `grep` for punctuation and exact bytes".to_owned(),
+        };
+        let query = Query::parse(&mut analyser, &wanted.text, wanted.now).map_err(usage)?;
+        let only = [
+            wanted.role.map(role_term),
+            wanted.author.as_deref().map(author_term),
+            wanted.tool.as_deref().map(tool_term),
+        ];
+        let query = query.only(only.into_iter().flatten());
+        let conversations = self.conversations_in(wanted.conversation)?;
+        let times = self.times(wanted, &conversations)?;
+        let mut corpus = Corpus::open(self.store(), &conversations)?;
+        let accept = |number: u64| times.accepts(number);
+        let limit = wanted.limit.unwrap_or(if wanted.budget_tokens.is_some() { CANDIDATES } else { LIMIT });
+        let limits = Limits { hits: limit, accept: &accept, ..Limits::default() };
+        let ranked = rank::search(&query, &mut corpus, &limits)?;
+        let mut answer = SearchAnswer {
+            matched: ranked.matched,
+            searched: ranked.searched,
+            total: corpus.entries(),
+            absent: absent(&mut analyser, &wanted.text, &ranked),
+            ..SearchAnswer::default()
+        };
+        self.show(wanted, &conversations, &ranked, &mut answer)?;
+        answer.is_complete = answer.results.len() as u64 == answer.matched;
+        if answer.results.is_empty() {
+            answer.evidence = evidence(&answer, conversations.len());
+        }
+        Ok(answer)
+    }
+
+    /// The conversations in scope.
+    pub(super) fn conversations_in(
+        &self,
+        only: Option<ConversationId>,
+    ) -> Result<Vec<Conversation>, EngineError> {
+        Ok(match only {
+            Some(id) => vec![self.store().conversation(id)?],
+            None => self.store().conversations()?,
+        })
+    }
+
+    /// Reads the hits and cuts them to the budget: one that does not fit is passed over.
+    fn show(
+        &self,
+        wanted: &SearchQuery,
+        conversations: &[Conversation],
+        ranked: &Ranked,
+        answer: &mut SearchAnswer,
+    ) -> Result<(), EngineError> {
+        let mut left = wanted.budget_tokens.unwrap_or(u64::MAX);
+        for found in &ranked.hits {
+            let (at, seq) = place(found.seq);
+            let Some(conversation) = conversations.get(at) else { continue };
+            let hit = self.hit(conversation, seq, found.score, &wanted.text)?;
+            if hit.tokens <= left {
+                left -= hit.tokens;
+                answer.results.push(hit);
+            }
+            // Nothing fits into less than this.
+            if left < 4 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn hit(
+        &self,
+        conversation: &Conversation,
+        seq: Seq,
+        score: f32,
+        query: &str,
+    ) -> Result<Hit, EngineError> {
+        let row = self.row(conversation.id, seq)?;
+        let format = Format::by_name(&conversation.format).unwrap_or(Format::Unknown);
+        let raw = self.store().raw(conversation.id, seq.0..seq.0 + 1)?;
+        let entry = raw.first().map(|raw| decode(format, &raw.body));
+        let whole = entry.as_ref().map(text::text).unwrap_or_default();
+        let shown = text::snippet(&whole, query, WHOLE_CHARS);
+        Ok(Hit {
+            conversation: conversation.key.clone(),
+            seq,
+            host_id: row.host_id,
+            bytes: row.bytes,
+            time: row.time,
+            author: entry.and_then(|entry| entry.author),
+            role: row.role,
+            score,
+            tokens: ClassEstimate.count(&shown).expected,
+            is_whole: shown.len() == whole.len(),
+            text: shown,
+        })
+    }
+
+    /// The row of one entry.
+    pub(crate) fn row(&self, id: ConversationId, seq: Seq) -> Result<EntryRow, EngineError> {
+        let row = self.store().rows(id, seq.0..seq.0.saturating_add(1))?.pop();
+        Ok(row.ok_or_else(|| StoreError::Missing { id, what: format!("entry {seq}") })?)
+    }
+
+    /// Which entries are in the time asked for.
+    fn times(&self, wanted: &SearchQuery, conversations: &[Conversation]) -> Result<Times, EngineError> {
+        if wanted.since.is_none() && wanted.until.is_none() {
+            return Ok(Times::All);
+        }
+        let since = wanted.since.map_or(i64::MIN, |time| time.0);
+        let until = wanted.until.map_or(i64::MAX, |time| time.0);
+        let mut scopes = Vec::with_capacity(conversations.len());
+        for conversation in conversations {
+            scopes.push(match conversation.time {
+                Some((first, last)) if first.0 >= since && last.0 < until => Scope::Whole,
+                Some((first, last)) if first.0 < until && last.0 >= since => {
+                    Scope::Some(self.in_time(conversation, since..until)?)
+                }
+                _ => Scope::Nothing,
+            });
+        }
+        Ok(Times::By(scopes))
+    }
+
+    fn in_time(&self, conversation: &Conversation, time: Range<i64>) -> Result<HashSet<u64>, EngineError> {
+        let mut seqs = HashSet::new();
+        for from in (0..conversation.entries).step_by(STEP as usize) {
+            let rows = self.store().rows(conversation.id, from..from + STEP)?;
+            let fitting = rows.iter().filter(|row| row.time.is_some_and(|at| time.contains(&at.0)));
+            seqs.extend(fitting.map(|row| row.seq.0));
+        }
+        Ok(seqs)
+    }
+}
+
+/// Entries that are in the time asked for, by conversation.
+enum Times {
+    All,
+    By(Vec<Scope>),
+}
+
+enum Scope {
+    Nothing,
+    Whole,
+    Some(HashSet<u64>),
+}
+
+impl Times {
+    fn accepts(&self, number: u64) -> bool {
+        let Self::By(scopes) = self else { return true };
+        let (at, seq) = place(number);
+        match scopes.get(at) {
+            Some(Scope::Whole) => true,
+            Some(Scope::Some(seqs)) => seqs.contains(&seq.0),
+            Some(Scope::Nothing) | None => false,
+        }
+    }
+}
+
+/// Words of the query all of whose terms are unknown to the index.
+fn absent(analyser: &mut Analyser, text: &str, ranked: &Ranked) -> Vec<String> {
+    let unknown: HashSet<Term> = ranked.unknown.iter().copied().collect();
+    if unknown.is_empty() {
+        return Vec::new();
+    }
+    let mut seen: HashSet<&str> = HashSet::new();
+    let mut absent = Vec::new();
+    for word in text.split_whitespace() {
+        let Ok(query) = Query::parse(analyser, word, None) else { continue };
+        let is_absent =
+            !query.terms.is_empty() && query.terms.iter().all(|term| unknown.contains(&term.term));
+        if is_absent && seen.insert(word) {
+            absent.push(word.to_owned());
+        }
+    }
+    absent
+}
+
+/// What it means that nothing was found.
+fn evidence(answer: &SearchAnswer, conversations: usize) -> String {
+    let of = if answer.searched == answer.total {
+        format!("all {} entries", answer.total)
+    } else {
+        format!("the {} of {} entries in scope", answer.searched, answer.total)
+    };
+    let plural = if conversations == 1 { "" } else { "s" };
+    let why = if answer.matched > 0 {
+        format!("{} match and none fits the budget", answer.matched)
+    } else if answer.absent.is_empty() {
+        "none has a word of the query".to_owned()
+    } else {
+        format!("nowhere: {}", answer.absent.join(", "))
+    };
+    format!("searched {of} with words in {conversations} conversation{plural}; {why}")
+}

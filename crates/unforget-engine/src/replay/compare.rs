@@ -1,0 +1,70 @@
+//! What other ways to send prompts would have sent: everything, and a sliding window.
+
+use std::collections::VecDeque;
+
+use crate::prompt::Session;
+
+/// Sizes of the alternatives at one call, in expected tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Compared {
+    /// Everything so far.
+    pub(super) everything: u64,
+    /// Of it, what was sent before.
+    pub(super) everything_reused: u64,
+    /// The newest groups that fit the budget.
+    pub(super) sliding: u64,
+    /// Of it, what a cache could serve: all of the call before, or only the system if the window moved.
+    pub(super) sliding_reused: u64,
+}
+
+/// Follows a session. Memory: one number per group inside the sliding window.
+#[derive(Default)]
+pub(super) struct Alternatives {
+    /// Sizes of the groups that left the session's hands.
+    settled: u64,
+    window: VecDeque<u64>,
+    window_sum: u64,
+    moved: u64,
+    last: Compared,
+}
+
+impl Alternatives {
+    /// The alternatives at the call that the session just made a prompt for.
+    pub(super) fn next(&mut self, session: &mut Session) -> Compared {
+        for size in session.take_passed() {
+            self.settled += size;
+            self.window.push_back(size);
+            self.window_sum += size;
+        }
+        let system = session.system_tokens().expected;
+        let held: Vec<u64> = session.group_sizes().collect();
+        let held_sum: u64 = held.iter().sum();
+        let everything = system + self.settled + held_sum;
+        let room = session.shape().policy.budget().saturating_sub(system);
+        let moved_before = self.moved;
+        while self.window_sum + held_sum > room {
+            let Some(size) = self.window.pop_front() else { break };
+            self.window_sum -= size;
+            self.moved += 1;
+        }
+        let (mut kept, mut skipped) = (held_sum, 0);
+        for size in &held {
+            if self.window_sum + kept <= room {
+                break;
+            }
+            kept -= size;
+            skipped += 1;
+        }
+        let sliding = system + self.window_sum + kept;
+        let stays = moved_before == self.moved && skipped == 0;
+        let sliding_reused = if stays { self.last.sliding.min(sliding) } else { system };
+        let now = Compared {
+            everything,
+            everything_reused: self.last.everything.min(everything),
+            sliding,
+            sliding_reused,
+        };
+        self.last = now;
+        now
+    }
+}

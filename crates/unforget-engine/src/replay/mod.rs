@@ -1,0 +1,9 @@
+//! Drives a recorded session through the whole engine as a live host would, and reports.
+
+mod compare;
+mod facts;
+mod report;
+mod run;
+
+pub use report::*;
+pub use run::{ReplayOptions, replay};

@@ -1,0 +1,373 @@
+//! The replay itself: deliver, and before every recorded model call make the prompt.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::time::Instant;
+
+use unforget_core::entry::Origin;
+use unforget_core::id::{Seq, Thread, Timestamp};
+use unforget_core::message::{Block, Message};
+use unforget_core::entry::Part;
+use unforget_store::Snapshot;
+use unforget_wire::{Reader, Record, validate};
+
+use crate::error::EngineError;
+use crate::import::{Live, Stored};
+use crate::prompt::{Prompt, Session, Shape};
+use crate::recall::SearchQuery;
+use crate::Engine;
+use crate::view::Answers;
+
+use super::compare::Alternatives;
+use super::facts::{Fact, Facts};
+use super::{Breaks, Call, FactRecall, Prices, Rejected, Report, Spend, TooLarge};
+
+/// How to replay.
+#[derive(Clone, Debug)]
+pub struct ReplayOptions {
+    /// What prompts are made for.
+    pub shape: Shape,
+    /// Name of the model, for the report.
+    pub model: Option<String>,
+    /// Prices for the costs.
+    pub prices: Prices,
+    /// Whether every prompt is rendered and validated.
+    pub validate: bool,
+    /// How many facts to ask for at the end.
+    pub facts: usize,
+}
+
+/// Violations kept in a report; a defect shows in the first few.
+const REJECTED_KEPT: usize = 20;
+
+/// Results looked through for a fact.
+const FACT_RESULTS: usize = 50;
+
+/// Entries between two looks at the search index.
+const INDEX_EVERY: u64 = 1_024;
+
+/// Replays a transcript into `engine`, which should not know it yet.
+///
+/// * `progress` - called with bytes read, bytes in all, and calls made.
+///
+/// # Errors
+/// Store and read errors. A prompt that cannot fit or would be rejected is in the report, not an error.
+pub fn replay(
+    engine: &Engine,
+    path: &Path,
+    options: &ReplayOptions,
+    progress: &mut dyn FnMut(u64, u64, u64),
+) -> Result<Report, EngineError> {
+    let started = Instant::now();
+    let file = File::open(path).map_err(|source| EngineError::File { path: path.into(), source })?;
+    let total = file.metadata().map_or(0, |meta| meta.len());
+    let failed = |source| EngineError::Read { path: path.into(), source };
+    let mut reader = Reader::open(BufReader::with_capacity(1 << 18, file)).map_err(failed)?;
+    let live = Live::begin(engine, reader.source())?;
+    let mut run = Run::new(engine, live, options);
+    let mut report = run.report(path, reader.source());
+    let (mut bytes, mut waiting) = (0, Vec::new());
+    while let Some(record) = reader.next_record().map_err(failed)? {
+        bytes += (record.lead.len() + record.body.len()) as u64;
+        report.entries += 1;
+        report.warnings += u64::from(record.warning.is_some());
+        if run.is_call(&record) {
+            run.deliver(std::mem::take(&mut waiting), None, &mut report)?;
+            run.call(&record, &mut report)?;
+            progress(bytes, total, report.calls.len() as u64);
+        }
+        waiting.push(record);
+    }
+    report.bytes = bytes + reader.trailer().len() as u64;
+    let snapshot = snapshot(path, report.bytes, reader.trailer());
+    run.deliver(waiting, Some(snapshot), &mut report)?;
+    run.finish(&mut report)?;
+    report.elapsed_ms = started.elapsed().as_millis() as u64;
+    Ok(report)
+}
+
+fn snapshot(path: &Path, file_bytes: u64, trailer: &[u8]) -> Snapshot {
+    Snapshot {
+        number: 0,
+        generation: unforget_core::id::Generation(0),
+        length: 0,
+        trailer: trailer.to_vec(),
+        file_bytes,
+        path: path.display().to_string(),
+        modified_ns: 0,
+        time: Timestamp::default(),
+    }
+}
+
+/// The state of a replay.
+struct Run<'a> {
+    engine: &'a Engine,
+    live: Live,
+    options: &'a ReplayOptions,
+    /// A session per lane: inline sub-agents have prompts of their own.
+    lanes: BTreeMap<Option<String>, Lane>,
+    answers: BTreeMap<Option<String>, Answers>,
+    facts: Facts,
+    commit_us: u64,
+    unindexed: u64,
+}
+
+struct Lane {
+    session: Session,
+    alternatives: Alternatives,
+    turns: u64,
+    request: Option<Seq>,
+    last: Option<Prompt>,
+}
+
+impl<'a> Run<'a> {
+    fn new(engine: &'a Engine, live: Live, options: &'a ReplayOptions) -> Self {
+        let (lanes, answers) = (BTreeMap::new(), BTreeMap::new());
+        Self { engine, live, options, lanes, answers, facts: Facts::default(), commit_us: 0, unindexed: 0 }
+    }
+
+    /// Whether this record answers a call of the model.
+    fn is_call(&mut self, record: &Record) -> bool {
+        self.answers.entry(record.entry.thread.clone()).or_default().is_call(&record.entry)
+    }
+
+    /// Stores what was delivered and shows it to its lanes.
+    fn deliver(
+        &mut self,
+        records: Vec<Record>,
+        snapshot: Option<Snapshot>,
+        report: &mut Report,
+    ) -> Result<(), EngineError> {
+        let threads: Vec<_> = records.iter().map(|record| record.entry.thread.clone()).collect();
+        let begun = Instant::now();
+        let stored = self.live.append(records, snapshot)?;
+        self.commit_us = begun.elapsed().as_micros() as u64;
+        self.unindexed += stored.len() as u64;
+        if self.unindexed >= INDEX_EVERY {
+            self.engine.maintain_index(self.live.conversation())?;
+            self.unindexed = 0;
+        }
+        for (stored, thread) in stored.into_iter().zip(threads) {
+            self.show(stored, thread, report)?;
+        }
+        Ok(())
+    }
+
+    fn show(&mut self, stored: Stored, thread: Option<String>, report: &mut Report) -> Result<(), EngineError> {
+        self.facts.collect(stored.seq, &stored.entry);
+        let human = stored.entry.origin == Origin::Human && !stored.entry.parts.is_empty();
+        let lane = self.lane(thread, stored.thread);
+        let visible = lane.session.push(stored.seq, stored.parent, &stored.entry, stored.tokens)?;
+        report.visible += u64::from(visible);
+        if human && visible {
+            lane.turns += 1;
+            lane.request = Some(stored.seq);
+            report.turns += 1;
+        }
+        Ok(())
+    }
+
+    fn lane(&mut self, name: Option<String>, thread: Thread) -> &mut Lane {
+        let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
+        self.lanes.entry(name).or_insert_with(|| Lane {
+            session: Session::new(engine, conversation, thread, shape, true),
+            alternatives: Alternatives::default(),
+            turns: 0,
+            request: None,
+            last: None,
+        })
+    }
+
+    /// Makes the prompt of a call and writes down what it is.
+    fn call(&mut self, record: &Record, report: &mut Report) -> Result<(), EngineError> {
+        let index = report.calls.len() as u64;
+        // The thread's number is only needed for a lane that begins with an answer.
+        let (options, commit_us) = (self.options, self.commit_us);
+        let next_seq = Seq(report.entries - 1);
+        let lane = self.lane(record.entry.thread.clone(), Thread(0));
+        let before = lane.session.counters();
+        let begun = Instant::now();
+        let prompt = match lane.session.prompt() {
+            Ok(prompt) => prompt,
+            Err(EngineError::Irreducible(irreducible)) => {
+                let needs = irreducible.sections.total().upper;
+                report.too_large.push(TooLarge { call: index, needs, budget: irreducible.budget });
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        let prompt_us = begun.elapsed().as_micros() as u64;
+        let compared = lane.alternatives.next(&mut lane.session);
+        let render_us = check(&prompt, lane.request, index, options, report);
+        let certificate = prompt.admitted.certificate();
+        report.calls.push(Call {
+            index,
+            seq: next_seq,
+            turn: lane.turns,
+            time: record.entry.time,
+            prompt: certificate.total,
+            summaries: certificate.sections.summaries,
+            reused: prompt.reused,
+            broken: prompt.broken,
+            rung: certificate.rung,
+            everything: compared.everything,
+            sliding: compared.sliding,
+            sliding_reused: compared.sliding_reused,
+            commit_us,
+            prompt_us,
+            summariser_us: lane.session.counters().summariser_us - before.summariser_us,
+            render_us,
+        });
+        count(report, &prompt, &compared, lane.last.as_ref(), options.prices);
+        lane.last = Some(prompt);
+        Ok(())
+    }
+
+    fn finish(&mut self, report: &mut Report) -> Result<(), EngineError> {
+        for lane in self.lanes.values() {
+            let counters = lane.session.counters();
+            report.summaries.0 += counters.leaves;
+            report.summaries.1 += counters.merges;
+        }
+        let Some(lane) = self.lanes.get(&None).or_else(|| self.lanes.values().next()) else { return Ok(()) };
+        let Some(boundary) = lane.session.context().roots.iter().map(|root| root.span.1).max() else { return Ok(()) };
+        self.engine.maintain_index(self.live.conversation())?;
+        let said = lane.last.as_ref().map(words).unwrap_or_default();
+        for fact in self.facts.spread(Seq(boundary.0 + 1), self.options.facts) {
+            self.ask(fact, &said, &mut report.facts)?;
+        }
+        Ok(())
+    }
+
+    fn ask(&self, fact: &Fact, said: &str, recall: &mut FactRecall) -> Result<(), EngineError> {
+        let text = fact.question.clone();
+        let query = SearchQuery { text, limit: Some(FACT_RESULTS), ..SearchQuery::default() };
+        let answer = self.engine.search(&query)?;
+        let at = answer.results.iter().position(|hit| hit.seq == fact.seq);
+        let mut tokens = 0;
+        let within = answer.results.iter().find_map(|hit| {
+            tokens += hit.tokens;
+            (hit.seq == fact.seq).then_some(tokens)
+        });
+        recall.asked += 1;
+        recall.in_prompt += u64::from(said.contains(&fact.answer));
+        recall.in_five += u64::from(at.is_some_and(|at| at < 5));
+        recall.in_budget += u64::from(within.is_some_and(|tokens| tokens <= 2_000) || at == Some(0));
+        Ok(())
+    }
+
+    fn report(&self, path: &Path, source: &unforget_wire::Source) -> Report {
+        let shape = self.options.shape;
+        Report {
+            path: path.display().to_string(),
+            format: source.format.name().to_owned(),
+            conversation: source.key.to_string(),
+            model: self.options.model.clone(),
+            dialect: shape.dialect.name(),
+            ruler: unforget_core::tokens::Ruler::name(&shape.ruler),
+            window: shape.policy.window,
+            reserve: shape.policy.reserve,
+            budget: shape.policy.budget(),
+            entries: 0,
+            bytes: 0,
+            visible: 0,
+            turns: 0,
+            calls: Vec::new(),
+            rejected: Vec::new(),
+            too_large: Vec::new(),
+            without_request: Vec::new(),
+            unproved: Vec::new(),
+            breaks: Vec::new(),
+            summaries: (0, 0),
+            prices: self.options.prices,
+            ours: Spend::default(),
+            everything: Spend::default(),
+            sliding: Spend::default(),
+            overflow_at: None,
+            facts: FactRecall::default(),
+            warnings: 0,
+            validated: self.options.validate,
+            elapsed_ms: 0,
+        }
+    }
+}
+
+/// Renders and validates a prompt. Returns the time to render in microseconds.
+fn check(prompt: &Prompt, request: Option<Seq>, call: u64, options: &ReplayOptions, report: &mut Report) -> u64 {
+    if prompt.admitted.certificate().proof.is_err() {
+        report.unproved.push(call);
+    }
+    let shown = |message: &Message| request.is_some_and(|seq| message.seqs.contains(&seq));
+    if request.is_some() && !prompt.admitted.request().messages.iter().any(shown) {
+        report.without_request.push(call);
+    }
+    if !options.validate {
+        return 0;
+    }
+    let begun = Instant::now();
+    let body = prompt.render(options.shape.dialect);
+    let render_us = begun.elapsed().as_micros() as u64;
+    if let Err(violations) = validate(&body, options.shape.dialect)
+        && report.rejected.len() < REJECTED_KEPT
+    {
+        report.rejected.push(Rejected { call, violations });
+    }
+    render_us
+}
+
+fn count(
+    report: &mut Report,
+    prompt: &Prompt,
+    compared: &super::compare::Compared,
+    last: Option<&Prompt>,
+    prices: Prices,
+) {
+    let sent = prompt.admitted.certificate().total.expected;
+    add(&mut report.ours, sent, prompt.reused, prices, sent > report.budget);
+    add(&mut report.everything, compared.everything, compared.everything_reused, prices, compared.everything > report.budget);
+    add(&mut report.sliding, compared.sliding, compared.sliding_reused, prices, compared.sliding > report.budget);
+    if compared.everything > report.budget && report.overflow_at.is_none() {
+        report.overflow_at = Some(report.calls.len() as u64 - 1);
+    }
+    let Some(cause) = prompt.broken else { return };
+    let before = last.map_or(0, |last| last.admitted.certificate().total.expected);
+    let rebilled = before.saturating_sub(prompt.reused);
+    match report.breaks.iter_mut().find(|breaks| breaks.cause == cause) {
+        Some(breaks) => {
+            breaks.count += 1;
+            breaks.rebilled += rebilled;
+        }
+        None => report.breaks.push(Breaks { cause, count: 1, rebilled }),
+    }
+}
+
+fn add(spend: &mut Spend, sent: u64, cached: u64, prices: Prices, refused: bool) {
+    spend.sent += sent;
+    spend.cached += cached;
+    spend.refused += u64::from(refused);
+    let fresh = sent.saturating_sub(cached) as f64;
+    spend.cost += (fresh * prices.write + cached as f64 * prices.read) * prices.input / 1e6;
+}
+
+/// All words of a prompt.
+fn words(prompt: &Prompt) -> String {
+    let mut text = String::new();
+    for block in prompt.admitted.request().messages.iter().flat_map(|message| &message.blocks) {
+        match block {
+            Block::Part(Part::Text(part)) | Block::Ours(part) => text.push_str(part),
+            Block::Call(call) => text.push_str(&call.arguments),
+            Block::Result(result) => {
+                for part in &result.content {
+                    if let Part::Text(part) = part {
+                        text.push_str(part);
+                    }
+                }
+            }
+            Block::Part(_) => {}
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,100 @@
+//! Tokens of a model: exact where its tokeniser is known, the class-aware estimate elsewhere.
+
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_wire::Dialect;
+
+/// A ruler for one family of models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelRuler {
+    /// `o200k_base`: GPT-4o and later OpenAI models.
+    O200k,
+    /// `cl100k_base`: GPT-4 and GPT-3.5.
+    Cl100k,
+    /// No public tokeniser: estimated, with an upper bound.
+    Estimate,
+}
+
+/// Model name prefixes and their encodings. The longest match wins.
+const FAMILIES: &[(&str, ModelRuler)] = &[
+    ("gpt-3.5", ModelRuler::Cl100k),
+    ("gpt-4", ModelRuler::Cl100k),
+    ("gpt-4o", ModelRuler::O200k),
+    ("gpt-4.1", ModelRuler::O200k),
+    ("gpt-4.5", ModelRuler::O200k),
+    ("gpt-5", ModelRuler::O200k),
+    ("gpt-oss", ModelRuler::O200k),
+    ("chatgpt-4o", ModelRuler::O200k),
+    ("codex", ModelRuler::O200k),
+    ("o1", ModelRuler::O200k),
+    ("o3", ModelRuler::O200k),
+    ("o4", ModelRuler::O200k),
+];
+
+impl ModelRuler {
+    /// The ruler of a model by name; without a name, of the dialect's usual models.
+    ///
+    /// Vendor prefixes such as `openai/` are ignored. Unknown names are estimated.
+    pub fn of(model: Option<&str>, dialect: Dialect) -> Self {
+        let Some(model) = model else {
+            return match dialect {
+                Dialect::OpenAiChat | Dialect::OpenAiResponses => Self::O200k,
+                Dialect::Anthropic | Dialect::Pi => Self::Estimate,
+            };
+        };
+        let name = model.rsplit('/').next().unwrap_or(model);
+        let matching = FAMILIES.iter().filter(|(prefix, _)| name.starts_with(prefix));
+        matching.max_by_key(|(prefix, _)| prefix.len()).map_or(Self::Estimate, |(_, ruler)| *ruler)
+    }
+
+    fn encoding(self) -> Option<&'static tiktoken::CoreBpe> {
+        match self {
+            Self::O200k => tiktoken::get_encoding("o200k_base"),
+            Self::Cl100k => tiktoken::get_encoding("cl100k_base"),
+            Self::Estimate => None,
+        }
+    }
+}
+
+impl Ruler for ModelRuler {
+    fn count(&self, text: &str) -> Tokens {
+        match self.encoding() {
+            Some(encoding) => Tokens::exact(encoding.count(text) as u64),
+            None => ClassEstimate.count(text),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Self::O200k => "o200k_base",
+            Self::Cl100k => "cl100k_base",
+            Self::Estimate => ClassEstimate.name(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f072_every_model_name_has_a_ruler() {
+        let table = [
+            (Some("gpt-4o-mini"), ModelRuler::O200k, "longest prefix wins"),
+            (Some("gpt-4-turbo"), ModelRuler::Cl100k, "older family"),
+            (Some("openai/gpt-5.2-codex"), ModelRuler::O200k, "vendor prefix"),
+            (Some("claude-opus-4-5"), ModelRuler::Estimate, "no public tokeniser"),
+            (Some("something-new"), ModelRuler::Estimate, "unknown"),
+            (None, ModelRuler::Estimate, "the dialect's usual models"),
+        ];
+        for (model, want, why) in table {
+            assert_eq!(ModelRuler::of(model, Dialect::Anthropic), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn bpe_counts_are_the_published_ones() {
+        assert_eq!(ModelRuler::O200k.count("hello world").upper, 2);
+        assert_eq!(ModelRuler::Cl100k.count("hello world").upper, 2);
+    }
+}

@@ -1,0 +1,159 @@
+//! What could be better here, and the command that makes it so.
+
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use unforget_core::entry::Origin;
+use unforget_core::id::Seq;
+use unforget_recall::segment::SegmentReader;
+use unforget_store::{Conversation, Snapshot};
+
+use crate::index::{UNINDEXED_MAX, gaps};
+use crate::{Engine, EngineError};
+
+/// Rows that are looked at together.
+const STEP: u64 = 4096;
+
+/// Something that a person may want to mend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What is wrong.
+    pub what: String,
+    /// Where: a key, an entry or a path.
+    pub place: String,
+    /// The command that mends it or shows more.
+    pub command: String,
+}
+
+impl Engine {
+    /// Looks for what is unfinished, stale or odd. Reads rows and heads, not the bytes: `verify` does that.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn doctor(&self) -> Result<Vec<Finding>, EngineError> {
+        let mut findings = Vec::new();
+        for conversation in self.store().conversations()? {
+            let latest = self.store().snapshots(conversation.id)?.pop();
+            check_import(&conversation, latest.as_ref(), &mut findings);
+            self.check_parent(&conversation, &mut findings)?;
+            self.check_search(&conversation, &mut findings)?;
+            self.check_records(&conversation, &mut findings)?;
+        }
+        Ok(findings)
+    }
+
+    fn check_parent(
+        &self,
+        conversation: &Conversation,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), EngineError> {
+        let Some(parent) = &conversation.parent else { return Ok(()) };
+        if self.store().find(parent)?.is_none() {
+            let what = format!("the conversation that started it, {parent}, is not here");
+            let command = "unforget import FOLDER".to_owned();
+            findings.push(Finding { what, place: conversation.key.0.clone(), command });
+        }
+        Ok(())
+    }
+
+    fn check_search(
+        &self,
+        conversation: &Conversation,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), EngineError> {
+        let heads = self.store().segments(conversation.id)?;
+        let missing: u64 = gaps(&heads, conversation.entries).iter().map(|gap| gap.end - gap.start).sum();
+        let broken = heads
+            .iter()
+            .filter(|head| !head.header.is_empty() && SegmentReader::parse(&head.header).is_err())
+            .count();
+        let command = format!("unforget reindex {}", quoted(&conversation.key.0));
+        let place = conversation.key.0.clone();
+        if broken > 0 {
+            let what = format!("{broken} segments of the search index cannot be read");
+            findings.push(Finding { what, place, command });
+        } else if missing > UNINDEXED_MAX {
+            let what = format!("{missing} entries are not in the search index; searches read them each time");
+            findings.push(Finding { what, place, command });
+        }
+        Ok(())
+    }
+
+    fn check_records(
+        &self,
+        conversation: &Conversation,
+        findings: &mut Vec<Finding>,
+    ) -> Result<(), EngineError> {
+        if conversation.format == "unknown" {
+            return Ok(());
+        }
+        let mut opaque = 0_u64;
+        let mut first = None;
+        for from in (0..conversation.entries).step_by(STEP as usize) {
+            for row in self.store().rows(conversation.id, from..from + STEP)? {
+                if row.origin == Origin::Opaque && !row.purged {
+                    opaque += 1;
+                    first.get_or_insert(row.seq);
+                }
+            }
+        }
+        if let Some(Seq(seq)) = first {
+            let what = format!("{opaque} records that no parser understands; kept, never shown to a model");
+            let place = format!("e:{}:{seq}", conversation.key);
+            let command = format!("unforget expand {}", quoted(&place));
+            findings.push(Finding { what, place, command });
+        }
+        Ok(())
+    }
+}
+
+fn check_import(conversation: &Conversation, latest: Option<&Snapshot>, findings: &mut Vec<Finding>) {
+    let place = conversation.key.0.clone();
+    let Some(latest) = latest else {
+        if conversation.entries > 0 {
+            let what =
+                format!("{} entries and no whole file: an import was interrupted", conversation.entries);
+            findings.push(Finding { what, place, command: "unforget import FILE".to_owned() });
+        }
+        return;
+    };
+    // A name with escapes is not a path; a file that is gone is why people keep it here.
+    let Ok(facts) = fs::metadata(Path::new(&latest.path)) else { return };
+    let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let is_newer = modified.is_some_and(|time| time.as_nanos() as i128 > latest.modified_ns);
+    if facts.len() != latest.file_bytes && is_newer {
+        let what =
+            format!("the file has {} bytes now, {} when it was imported", facts.len(), latest.file_bytes);
+        let command = format!("unforget import {}", quoted(&latest.path));
+        findings.push(Finding { what, place, command });
+    }
+}
+
+/// A word for a shell.
+fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quoted_table() {
+        let table = [
+            ("/a/b.jsonl", "/a/b.jsonl", "plain"),
+            ("/a b", "'/a b'", "a space"),
+            ("it's", r"'it'\''s'", "a quote"),
+            ("$(rm)", "'$(rm)'", "nothing is run"),
+            ("", "''", "nothing"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(quoted(text), want, "{why}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Reads everything back and says what is not as it should be.
+
+use std::io::{self, Write};
+
+use unforget_core::id::Seq;
+use unforget_recall::segment::{self, SegmentReader};
+use unforget_store::{Conversation, Problem, Purged, Snapshot};
+
+use crate::recall::summary_name;
+use crate::{Engine, EngineError};
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Everything that is wrong; empty if all is well.
+    pub problems: Vec<Problem>,
+    /// Conversations looked at.
+    pub conversations: u64,
+    /// Entries read back.
+    pub entries: u64,
+    /// Segments of search indexes read back.
+    pub segments: u64,
+    /// Summaries whose sources were looked up.
+    pub summaries: u64,
+    /// Snapshots whose length was checked.
+    pub snapshots: u64,
+}
+
+impl Engine {
+    /// Checks everything: the database, every byte and chain, search indexes, summaries against what they
+    /// stand for, snapshots against the length of their files; the latest snapshot of each is written out.
+    ///
+    /// * `progress` - called with entries checked and entries in all.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`] if checking itself is not possible; damage is a problem, not an error.
+    pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verified, EngineError> {
+        let mut verified = Verified { problems: self.store().verify(progress)?, ..Verified::default() };
+        let is_readable = verified.problems.iter().all(|problem| problem.kind != "database");
+        if !is_readable {
+            return Ok(verified);
+        }
+        for conversation in self.store().conversations()? {
+            verified.conversations += 1;
+            verified.entries += conversation.entries;
+            self.check_index(&conversation, &mut verified)?;
+            self.check_summaries(&conversation, &mut verified)?;
+            self.check_snapshots(&conversation, &mut verified)?;
+        }
+        Ok(verified)
+    }
+
+    /// What purging these entries would take; see [`unforget_store::Store::purge_plan`].
+    ///
+    /// # Errors
+    /// [`EngineError::Store`].
+    pub fn purge_plan(
+        &self,
+        conversation: &Conversation,
+        seqs: std::ops::Range<u64>,
+    ) -> Result<Purged, EngineError> {
+        Ok(self.store().purge_plan(conversation.id, seqs)?)
+    }
+
+    /// Takes the bytes of these entries for good: see [`unforget_store::Store::purge`]. The search index is
+    /// built again without them.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`], [`EngineError::Index`].
+    pub fn purge(
+        &self,
+        conversation: &Conversation,
+        seqs: std::ops::Range<u64>,
+    ) -> Result<Purged, EngineError> {
+        let _turn = crate::import::turn();
+        let purged = self.store().purge(conversation.id, seqs)?;
+        crate::index::upkeep(self.store(), conversation.id, 1)?;
+        Ok(purged)
+    }
+
+    fn check_index(&self, conversation: &Conversation, verified: &mut Verified) -> Result<(), EngineError> {
+        let mut next = 0;
+        for head in self.store().segments(conversation.id)? {
+            verified.segments += 1;
+            let mut wrong = |what: String| verified.problems.push(problem(conversation, None, "index", what));
+            if head.seqs.start < next || head.seqs.end > conversation.entries {
+                wrong(format!("segment {} overlaps another or goes beyond the last entry", head.number));
+            }
+            next = next.max(head.seqs.end);
+            if head.header.is_empty() {
+                continue;
+            }
+            let reader = match SegmentReader::parse(&head.header) {
+                Ok(reader) => reader,
+                Err(error) => {
+                    wrong(format!("segment {}: {error}", head.number));
+                    continue;
+                }
+            };
+            let numbers = 0..reader.blocks();
+            let blocks =
+                numbers.map(|block| self.store().block(conversation.id, head.number, block)).collect();
+            let blocks = match blocks {
+                Ok(blocks) => blocks,
+                Err(error) => {
+                    wrong(format!("segment {}: {error}", head.number));
+                    continue;
+                }
+            };
+            // Merging one segment reads every posting and must give it back.
+            let whole = segment::Segment { seqs: reader.seqs(), header: head.header.clone(), blocks };
+            match segment::merge(std::slice::from_ref(&whole)) {
+                Ok(Some(again)) if again == whole => (),
+                Ok(_) => wrong(format!("segment {} reads back as another", head.number)),
+                Err(error) => wrong(format!("segment {}: {error}", head.number)),
+            }
+        }
+        Ok(())
+    }
+
+    fn check_summaries(
+        &self,
+        conversation: &Conversation,
+        verified: &mut Verified,
+    ) -> Result<(), EngineError> {
+        for row in self.store().summaries(conversation.id)? {
+            verified.summaries += 1;
+            let name = summary_name(&row.key);
+            let mut wrong = |what: String| {
+                verified.problems.push(problem(conversation, Some(row.span.0), "summary", what));
+            };
+            for source in &row.sources {
+                if self.store().summary(conversation.id, source)?.is_none() {
+                    wrong(format!("{name} was merged from {}, which is not there", summary_name(source)));
+                }
+            }
+            let members = self.sources(conversation.id, &row)?;
+            if members.len() as u64 != row.count {
+                wrong(format!("{name} stands for {} entries and expands to {}", row.count, members.len()));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_snapshots(
+        &self,
+        conversation: &Conversation,
+        verified: &mut Verified,
+    ) -> Result<(), EngineError> {
+        let snapshots = self.store().snapshots(conversation.id)?;
+        let latest = snapshots.last().map(|latest| latest.number);
+        for snapshot in snapshots {
+            verified.snapshots += 1;
+            let length = if latest == Some(snapshot.number) {
+                self.written_length(conversation, &snapshot)?
+            } else {
+                self.told_length(conversation, &snapshot)?
+            };
+            if length.is_some_and(|length| length != snapshot.file_bytes) {
+                let what = format!(
+                    "snapshot {} gives {} bytes, the file had {}",
+                    snapshot.number,
+                    length.unwrap_or_default(),
+                    snapshot.file_bytes
+                );
+                verified.problems.push(problem(conversation, None, "snapshot", what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes that an export writes; `None` if that cannot tell: some are purged, or cannot be read, which
+    /// the store reports.
+    fn written_length(
+        &self,
+        conversation: &Conversation,
+        snapshot: &Snapshot,
+    ) -> Result<Option<u64>, EngineError> {
+        let mut sink = Counter(0);
+        match self.export(conversation.id, Some(snapshot.number), &mut sink) {
+            Ok(exported) => Ok((exported.purged == 0).then_some(sink.0)),
+            Err(EngineError::Store(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Bytes up to the end of the last entry, and the trailer; `None` if a part of it is purged.
+    fn told_length(
+        &self,
+        conversation: &Conversation,
+        snapshot: &Snapshot,
+    ) -> Result<Option<u64>, EngineError> {
+        let path = self.store().path(conversation.id, snapshot.generation, snapshot.length)?;
+        let covered: u64 = path.iter().map(|run| run.end - run.start).sum();
+        let Some(last) = path.last().map(|run| run.end.saturating_sub(1)) else {
+            return Ok(Some(snapshot.trailer.len() as u64));
+        };
+        let row = self.row(conversation.id, Seq(last))?;
+        let is_whole = covered == snapshot.length;
+        let length = if is_whole { row.bytes.end + snapshot.trailer.len() as u64 } else { 0 };
+        Ok((!row.purged).then_some(length))
+    }
+}
+
+fn problem(conversation: &Conversation, seq: Option<Seq>, kind: &'static str, detail: String) -> Problem {
+    Problem { conversation: Some(conversation.key.clone()), seq, kind, detail }
+}
+
+/// Counts what is written to it.
+struct Counter(u64);
+
+impl Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,139 @@
+//! The entries that a model sees, in groups: one lane of a conversation, along its active path.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use unforget_core::compact::Context;
+use unforget_core::digest::{Digest, content_digest};
+use unforget_core::entry::{Entry, Origin, Part, Role};
+use unforget_core::group::{self, Group, Item, Placed};
+use unforget_core::id::Seq;
+
+/// What the view did with an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Not for a model: bookkeeping, copies, the host's summaries of what we have.
+    Hidden,
+    /// System instructions at the start.
+    System,
+    /// In a group.
+    Group(Placed),
+}
+
+/// One lane as groups. Holds only what is behind the summaries.
+#[derive(Clone, Debug)]
+pub struct View {
+    /// System instructions, in order.
+    pub system: Vec<(Seq, String)>,
+    /// Groups behind the summaries, oldest first.
+    pub groups: Vec<Group>,
+    /// The view's content chain after each group, as far as it was when its newest item came.
+    pub ends: Vec<Digest>,
+    /// Number of entries shown, summarised ones included.
+    pub visible: u64,
+    /// The view's content chain at its end.
+    pub end: Digest,
+    /// Newest entry of the active path, shown or not.
+    pub head: Option<Seq>,
+    /// Newest entry that a model sees.
+    pub shown: Option<Seq>,
+}
+
+impl View {
+    /// An empty lane.
+    pub fn new() -> Self {
+        Self::behind(&Context::default())
+    }
+
+    /// A lane whose first entries are summarised; the entries behind them are pushed next.
+    pub fn behind(context: &Context) -> Self {
+        Self {
+            system: Vec::new(),
+            groups: Vec::new(),
+            ends: Vec::new(),
+            visible: context.covered,
+            end: context.end,
+            head: context.roots.last().map(|root| root.span.1),
+            shown: context.roots.last().map(|root| root.span.1),
+        }
+    }
+
+    /// Adds the next entry of the active path.
+    pub fn push(&mut self, seq: Seq, entry: &Arc<Entry>) -> Shown {
+        self.head = Some(seq);
+        if !self.shows(entry) {
+            return Shown::Hidden;
+        }
+        self.shown = Some(seq);
+        self.end = chain(self.end, entry);
+        if entry.role == Role::System && self.visible == 0 {
+            self.system.extend(entry.parts.iter().filter_map(|part| match part {
+                Part::Text(text) if !text.trim().is_empty() => Some((seq, text.clone())),
+                _ => None,
+            }));
+            return Shown::System;
+        }
+        let placed = group::push(&mut self.groups, Item { seq, entry: Arc::clone(entry) });
+        self.visible += u64::from(!matches!(placed, Placed::Rewrote(..)));
+        match placed {
+            Placed::New => self.ends.push(self.end),
+            // The chain is over arrival order: a late item counts where it arrived.
+            Placed::Last | Placed::Earlier(_) | Placed::Rewrote(..) => {
+                if let Some(end) = self.ends.last_mut() {
+                    *end = self.end;
+                }
+            }
+        }
+        Shown::Group(placed)
+    }
+
+    /// Whether a model sees this entry. The host's own summary counts only where the file starts with it:
+    /// otherwise the entries that it stands for are here.
+    fn shows(&self, entry: &Entry) -> bool {
+        let has_words = !entry.parts.is_empty();
+        has_words && (entry.origin.is_visible() || (entry.origin == Origin::HostSummary && self.visible == 0))
+    }
+
+    /// Takes the first groups out, after summaries took their place.
+    pub fn drop_groups(&mut self, count: usize) -> Vec<Group> {
+        let count = count.min(self.groups.len());
+        self.ends.drain(..count);
+        self.groups.drain(..count).collect()
+    }
+}
+
+/// Tells the first record of each answer of the model from its further pieces.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    recent: VecDeque<String>,
+}
+
+/// Answers whose pieces may still come, interleaved with others.
+const INTERLEAVED: usize = 8;
+
+impl Answers {
+    /// Whether a model was called for this entry: prompts are due before it. Entries come in order, once each.
+    pub fn is_call(&mut self, entry: &Entry) -> bool {
+        if entry.role != Role::Assistant || !entry.origin.is_visible() || entry.parts.is_empty() {
+            return false;
+        }
+        let Some(id) = &entry.message_id else { return true };
+        if self.recent.contains(id) {
+            return false;
+        }
+        if self.recent.len() == INTERLEAVED {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(id.clone());
+        true
+    }
+}
+
+/// The content chain of a view after one more entry.
+pub fn chain(before: Digest, entry: &Entry) -> Digest {
+    let mut bytes = [0; 64];
+    for (to, from) in bytes.iter_mut().zip(before.0.iter().chain(content_digest(entry).0.iter())) {
+        *to = *from;
+    }
+    Digest::of(&bytes)
+}

@@ -1,0 +1,189 @@
+//! Trigram filters: which chunks cannot hold what a pattern needs.
+//!
+//! A filter is a bitmap of hashed trigrams, ASCII letters folded to lower case, of the bytes as they are
+//! and of the text with JSON escapes undone. It may say yes where the answer is no, never the other way.
+
+use crate::literals::Need;
+use crate::unescape;
+
+/// Smallest and largest filter, in bytes; in between, a 32nd of the chunk.
+const BYTES_MIN: usize = 64;
+const BYTES_MAX: usize = 8 * 1024;
+const SHARE: usize = 32;
+
+/// Collects the trigrams of the entries of a chunk.
+#[derive(Clone, Debug)]
+pub struct FilterBuilder {
+    bits: Vec<u8>,
+}
+
+impl FilterBuilder {
+    /// A builder for a chunk of about `raw_len` bytes in all. The estimate only decides the size.
+    pub fn new(raw_len: usize) -> Self {
+        let size = (raw_len / SHARE).next_power_of_two().clamp(BYTES_MIN, BYTES_MAX);
+        Self { bits: vec![0; size] }
+    }
+
+    /// Adds the bytes of one entry. Trigrams across entries are not added: no match crosses them.
+    ///
+    /// Cost: O(bytes).
+    pub fn add(&mut self, bytes: &[u8]) {
+        Window::default().extend(bytes, &mut self.bits);
+        self.add_unescaped(bytes);
+    }
+
+    /// The filter.
+    pub fn finish(self) -> Vec<u8> {
+        self.bits
+    }
+
+    /// Adds the trigrams that only exist once the escapes are undone.
+    fn add_unescaped(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        let mut window = Window::default();
+        while let Some(found) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
+            let start = at + found;
+            // Two bytes before an escape and two after it share trigrams with it.
+            let plain = bytes.get(at..start).unwrap_or_default();
+            let (head, tail) = plain.split_at_checked(2).unwrap_or((plain, &[]));
+            window.extend(head, &mut self.bits);
+            let skip = tail.len().saturating_sub(2);
+            if skip > 0 {
+                window = Window::default();
+            }
+            window.extend(tail.get(skip..).unwrap_or_default(), &mut self.bits);
+            let rest = bytes.get(start..).unwrap_or_default();
+            let (character, used) = unescape::escape(rest);
+            let mut buffer = [0; 4];
+            let text = match character {
+                Some(character) => character.encode_utf8(&mut buffer).as_bytes(),
+                None => rest.get(..used).unwrap_or_default(),
+            };
+            window.extend(text, &mut self.bits);
+            at = start + used;
+        }
+        if at > 0 {
+            let after = bytes.get(at..).unwrap_or_default();
+            window.extend(after.get(..2).unwrap_or(after), &mut self.bits);
+        }
+    }
+}
+
+/// The filter of one run of bytes.
+///
+/// For a chunk of many entries use [`FilterBuilder`]; giving the whole chunk here is right as long as
+/// no entry ends inside an escape, which no whole JSON value does.
+pub fn build(bytes: &[u8]) -> Vec<u8> {
+    let mut builder = FilterBuilder::new(bytes.len());
+    builder.add(bytes);
+    builder.finish()
+}
+
+/// Whether the bytes that `filter` was built from may hold what is needed. Bytes that are no filter, such
+/// as an empty one, exclude nothing.
+pub fn matches(filter: &[u8], need: &Need) -> bool {
+    if !filter.len().is_power_of_two() {
+        return true;
+    }
+    need.clauses().iter().all(|clause| clause.iter().any(|literal| may_hold(filter, literal)))
+}
+
+fn may_hold(filter: &[u8], literal: &[u8]) -> bool {
+    literal.windows(3).all(|three| {
+        let bit = three.iter().fold(0, |window, &byte| slide(window, byte));
+        let bit = place(bit, filter.len());
+        filter.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+    })
+}
+
+/// The last three bytes, folded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    bytes: u32,
+    len: u8,
+}
+
+impl Window {
+    fn extend(&mut self, bytes: &[u8], bits: &mut [u8]) {
+        for &byte in bytes {
+            self.push(byte, bits);
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, byte: u8, bits: &mut [u8]) {
+        self.bytes = slide(self.bytes, byte);
+        if self.len < 2 {
+            self.len += 1;
+            return;
+        }
+        let bit = place(self.bytes, bits.len());
+        if let Some(slot) = bits.get_mut(bit / 8) {
+            *slot |= 1 << (bit % 8);
+        }
+    }
+}
+
+#[inline]
+fn slide(window: u32, byte: u8) -> u32 {
+    (window << 8 | u32::from(byte.to_ascii_lowercase())) & 0x00FF_FFFF
+}
+
+/// Where a trigram's bit is in a filter of this many bytes, a power of two.
+#[inline]
+fn place(trigram: u32, filter_len: usize) -> usize {
+    trigram.wrapping_mul(0x9E37_79B1).wrapping_shr(8) as usize & (filter_len * 8 - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::grep::Pattern;
+
+    #[test]
+    fn size_table() {
+        for (raw, want) in [(0, 64), (2048, 64), (65_536, 2048), (100_000, 4096), (1 << 30, 8192)] {
+            assert_eq!(FilterBuilder::new(raw).finish().len(), want, "{raw}");
+        }
+    }
+
+    #[test]
+    fn absent_literals_are_excluded() {
+        let filter = build(br#"{"text":"the quick brown fox\njumps"}"#);
+        let table = [
+            ("quick brown", true, "as it is"),
+            ("(?i)QUICK", true, "other case"),
+            (r"fox\njumps", true, "only there once unescaped"),
+            (r"fox\\njumps", true, "as escaped"),
+            ("zebra", false, "not there"),
+            ("zebra|quick", true, "one of two"),
+            ("qu[a-z]+ zebra", false, "one of the needed parts is missing"),
+            ("q.*z", true, "no literal of three bytes: everything must be read"),
+        ];
+        for (pattern, want, why) in table {
+            let pattern = Pattern::new(pattern).unwrap();
+            assert_eq!(matches(&filter, pattern.need()), want, "{why}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        /// A chunk in which a pattern matches is never excluded.
+        #[test]
+        fn f104_filter_never_excludes_a_match(
+            bodies in prop::collection::vec(r#"([a-cA-CkK \\"né\u{17f}\u{212a}]|\\n|\\"|\\\\|\\u00e9|\\u0061){0,24}"#, 1..4),
+            pattern in r"(\(\?i\))?([a-ck]{1,5}|é|\\n|\\\\|\[abk\]|ab\*|ab\+|\(abc\|cab\)|\(a\|\)|\.|a\{2,3\}|ſ|k){1,6}",
+        ) {
+            let mut builder = FilterBuilder::new(64);
+            for body in &bodies { builder.add(body.as_bytes()); }
+            let filter = builder.finish();
+            let Ok(pattern) = Pattern::new(&pattern) else { return Ok(()) };
+            if bodies.iter().any(|body| pattern.is_match(body.as_bytes())) {
+                prop_assert!(matches(&filter, pattern.need()), "{:?} {:?}", pattern, pattern.need());
+            }
+        }
+    }
+}

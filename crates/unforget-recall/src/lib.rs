@@ -1,0 +1,31 @@
+//! Recall: finds entries again by their words ([`rank::search`]) and by any byte ([`grep`]).
+//!
+//! Pure functions over plain values. The flow of `search` is
+//! `text → terms → document → segment → postings → ranked hits`:
+//!
+//! - [`terms`] turns text into terms, and [`fields`] adds who, when and which tool;
+//! - [`segment`] packs the terms of many entries into immutable blocks and reads them back;
+//! - [`query`] turns a person's words into weighted terms, [`rank`] scores them over a
+//!   [`source::PostingSource`], [`select`] cuts the hits to a budget of tokens.
+//!
+//! The flow of `grep` is `pattern → literals → filter → matches`: [`filter`] tells which chunks
+//! cannot match, [`grep`] looks into the others. [`eval`] measures recall against known evidence.
+
+pub mod calendar;
+pub mod eval;
+pub mod fields;
+pub mod filter;
+pub mod grep;
+pub mod literals;
+pub mod query;
+pub mod rank;
+pub mod segment;
+pub mod select;
+pub mod source;
+pub mod terms;
+pub mod unescape;
+
+mod stem;
+mod unicode;
+mod varint;
+mod words;

@@ -1,0 +1,172 @@
+//! Queries: a person's or a model's words to weighted terms. Any text is a query; there is no syntax
+//! to get wrong. Words in quotes and identifiers weigh more, stop words less; nothing is a filter
+//! but what is asked for by [`Query::only`].
+
+use unforget_core::id::Timestamp;
+
+use crate::calendar::Day;
+use crate::fields::{author_word_term, day_term, month_name_term, month_term, year_term};
+use crate::terms::{Analyser, Shape, Sink, Term};
+use crate::words;
+
+mod dates;
+
+/// Weight of an identifier, a word in quotes, a single ideograph beside a pair, where a word has 1.
+const WHOLE_WEIGHT: f32 = 2.0;
+const QUOTED_WEIGHT: f32 = 1.5;
+const SINGLE_WEIGHT: f32 = 0.3;
+
+/// Distinct terms of a query that are looked up; see [`Query::ignored`].
+pub const TERMS_MAX: usize = 256;
+
+/// A parsed query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Query {
+    /// What to look for, with weights above 0; no term twice.
+    pub terms: Vec<QueryTerm>,
+    /// Entries with such a term are likelier: days, months.
+    pub hints: Vec<Hint>,
+    /// Entries must have all of these: role, author, tool. Empty for no restriction.
+    pub only: Vec<Term>,
+    /// Terms beyond [`TERMS_MAX`] that are not looked up. 0 for any query that a person writes.
+    pub ignored: usize,
+}
+
+/// One term to look for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QueryTerm {
+    /// The term.
+    pub term: Term,
+    /// Its weight; 1 for a plain word.
+    pub weight: f32,
+    /// How the ranking treats it.
+    pub kind: Kind,
+    /// The term that the entries of an author have, if the word is a name.
+    pub author: Option<Term>,
+}
+
+/// How the ranking treats a term.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A word of a language: entries near one that has it are likelier too.
+    Word,
+    /// A word that says little: the same, and it weighs little.
+    Stop,
+    /// An identifier, a number, something in quotes: only entries that have it are meant.
+    Exact,
+}
+
+/// Something that makes entries likelier without a word in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hint {
+    /// The field term.
+    pub term: Term,
+    /// From 0 to 1: how much likelier.
+    pub strength: f32,
+}
+
+/// Why a query cannot be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// There is no letter, digit, ideograph or emoji in it.
+    #[error("the query has no words; use grep to search for punctuation")]
+    Empty,
+}
+
+impl Query {
+    /// Reads a query.
+    ///
+    /// * `now` - what `yesterday` and `last week` are relative to; `None` leaves such words plain words.
+    ///
+    /// # Errors
+    /// [`QueryError::Empty`] if there is nothing to look for.
+    pub fn parse(analyser: &mut Analyser, text: &str, now: Option<Timestamp>) -> Result<Self, QueryError> {
+        let mut query = Self::default();
+        for (part, quoted) in split_quotes(text) {
+            analyser.text(part, &mut Reader { query: &mut query, quoted });
+        }
+        for (days, strength) in dates::spans(text, now.map(Day::of)) {
+            query.hint(days, strength);
+        }
+        if query.terms.is_empty() && query.hints.is_empty() { Err(QueryError::Empty) } else { Ok(query) }
+    }
+
+    /// Restricts the search to entries that have all of these field terms.
+    #[must_use]
+    pub fn only(mut self, terms: impl IntoIterator<Item = Term>) -> Self {
+        self.only.extend(terms);
+        self
+    }
+
+    fn add(&mut self, new: QueryTerm) {
+        if let Some(known) = self.terms.iter_mut().find(|known| known.term == new.term) {
+            if new.weight > known.weight {
+                *known = new;
+            }
+        } else if self.terms.len() < TERMS_MAX {
+            self.terms.push(new);
+        } else {
+            self.ignored += 1;
+        }
+    }
+
+    fn hint(&mut self, span: dates::Span, strength: f32) {
+        let terms: Vec<(Term, f32)> = match span {
+            dates::Span::Days(first, count) => {
+                // What happened on a day is often told a day or some days later.
+                let after = [0.6, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1];
+                let inside = (0..count).map(|add| (add, 1.0));
+                let later = (count..).zip(after);
+                inside
+                    .chain(later)
+                    .map(|(add, part)| (day_term(Day::from_number(first.number() + add)), part))
+                    .collect()
+            }
+            dates::Span::Month(day) => vec![(month_term(day), 1.0)],
+            dates::Span::MonthName(month) => vec![(month_name_term(month), 1.0)],
+            dates::Span::Year(year) => vec![(year_term(year), 0.5)],
+        };
+        for (term, part) in terms {
+            if self.hints.len() < TERMS_MAX {
+                self.hints.push(Hint { term, strength: strength * part });
+            } else {
+                self.ignored += 1;
+            }
+        }
+    }
+}
+
+/// Collects the terms of one part of a query.
+struct Reader<'a> {
+    query: &'a mut Query,
+    quoted: bool,
+}
+
+impl Sink for Reader<'_> {
+    fn term(&mut self, term: Term, shape: Shape, source: &[u8]) {
+        let stop =
+            || std::str::from_utf8(source).is_ok_and(|word| words::is_stop(&word.to_ascii_lowercase()));
+        let (weight, kind) = match shape {
+            Shape::Word | Shape::Piece if stop() => (1.0, Kind::Stop),
+            Shape::Word | Shape::Piece | Shape::Pair => (1.0, Kind::Word),
+            Shape::Number => (1.0, Kind::Exact),
+            Shape::Whole => (WHOLE_WEIGHT, Kind::Exact),
+            Shape::Also => (SINGLE_WEIGHT, Kind::Word),
+        };
+        let (weight, kind) = match kind {
+            Kind::Word | Kind::Exact if self.quoted => (weight * QUOTED_WEIGHT, Kind::Exact),
+            kind => (weight, kind),
+        };
+        let author = (kind == Kind::Word && shape != Shape::Also).then(|| author_word_term(term));
+        self.query.add(QueryTerm { term, weight, kind, author });
+    }
+}
+
+/// Splits at double quotes of all kinds: parts, and whether they are quoted. An odd quote ends with the text.
+fn split_quotes(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let quote = |c| matches!(c, '"' | '\u{201C}' | '\u{201D}' | '\u{201E}' | '\u{00AB}' | '\u{00BB}' | '`');
+    text.split(quote).enumerate().map(|(index, part)| (part, index % 2 == 1))
+}
+
+#[cfg(test)]
+mod tests;

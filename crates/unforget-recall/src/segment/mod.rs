@@ -1,0 +1,112 @@
+//! Posting segments: the search index of a range of entries, immutable, in a few large blocks.
+//!
+//! Layout, integers as LEB128:
+//!
+//! ```text
+//! header  version(1 byte) · docs · first seq · sum of lengths · terms
+//!         · runs: (docs in the run, gap of seqs before it)*, until all docs are told
+//!         · one length class byte per doc
+//!         · blocks · for each block its first term, as delta
+//! block   lists, each: term delta from the one before, first one from the block's first term, then
+//!         2 × doc + 1, if it is one doc that has the term once, else
+//!         2 × docs · (2 × doc delta + more than once)[· count of occurrences])*
+//! ```
+//!
+//! Docs are numbered from 0 within the segment, ascending by seq; the first delta of a list is the
+//! number itself. A long list comes in several parts under the same term,
+//! in one block or several.
+//! Nothing here is ever trusted: reading returns a [`SegmentError`] on bytes that break a rule.
+
+mod build;
+mod merge;
+mod read;
+
+pub use build::SegmentBuilder;
+pub use merge::merge;
+pub use read::{Posting, SegmentReader};
+
+use std::ops::Range;
+
+/// First byte of every header.
+const VERSION: u8 = 1;
+
+/// A block is closed when it has this many bytes.
+const BLOCK_BYTES: usize = 12 * 1024;
+
+/// The largest doc count of one segment.
+const DOCS_MAX: u64 = u32::MAX as u64;
+
+/// A finished segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Entries that it covers: from the first to one past the last.
+    pub seqs: Range<u64>,
+    /// What a reader keeps in memory: about one byte per entry and five per block.
+    pub header: Vec<u8>,
+    /// The blocks, about 12 KiB each.
+    pub blocks: Vec<Vec<u8>>,
+}
+
+impl Segment {
+    /// Size of everything, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.header.len() + self.blocks.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
+/// Why a segment could not be built or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// A document came out of order, or segments to be merged overlap. Nothing was added.
+    #[error("entry {seq} does not come after entry {last}")]
+    Order {
+        /// The entry that was added.
+        seq: u64,
+        /// The last one before it.
+        last: u64,
+    },
+    /// No more documents fit. Finish the segment and start another; nothing was added.
+    #[error("the segment is full")]
+    Full,
+    /// The header was written by another version of this library. Rebuild the index.
+    #[error("search index version {found} is not {VERSION}")]
+    Version {
+        /// The version found.
+        found: u8,
+    },
+    /// The bytes break a rule of the format. The index is derived: rebuild it.
+    #[error("search index is damaged: {rule}")]
+    Damaged {
+        /// The rule that they break.
+        rule: &'static str,
+    },
+}
+
+/// Shorthand for damage.
+fn damaged(rule: &'static str) -> SegmentError {
+    SegmentError::Damaged { rule }
+}
+
+/// One byte for a length: exact below 16, then 8 steps for every doubling.
+fn length_class(length: u32) -> u8 {
+    if length < 16 {
+        return length as u8;
+    }
+    let exponent = length.ilog2();
+    let mantissa = (length >> (exponent - 3)) & 7;
+    (16 + (exponent - 4) * 8 + mantissa) as u8
+}
+
+/// The least length of a class.
+fn class_length(class: u8) -> u32 {
+    if class < 16 {
+        return u32::from(class);
+    }
+    let exponent = (u32::from(class) - 16) / 8 + 4;
+    let mantissa = (u32::from(class) - 16) % 8;
+    (8 + mantissa).checked_shl(exponent - 3).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,252 @@
+//! Reading a segment, one block at a time.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use super::{DOCS_MAX, SegmentError, VERSION, class_length, damaged};
+use crate::terms::{TERM_BITS, Term};
+use crate::varint;
+
+/// One document of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Posting {
+    /// Number of the document: within the segment here, over all segments in a
+    /// [`crate::source::PostingSource`].
+    pub doc: u32,
+    /// How often the term is in it, at least 1.
+    pub count: u32,
+}
+
+/// A parsed header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentReader {
+    /// (first seq, count, number of the first doc), ascending.
+    runs: Vec<(u64, u64, u32)>,
+    lengths: Vec<u8>,
+    sum: u64,
+    terms: u64,
+    firsts: Vec<Term>,
+}
+
+impl SegmentReader {
+    /// Parses and checks a header. Cost: O(header); memory as much.
+    ///
+    /// # Errors
+    /// [`SegmentError::Version`] or [`SegmentError::Damaged`].
+    pub fn parse(header: &[u8]) -> Result<Self, SegmentError> {
+        let (&found, mut rest) = header.split_first().ok_or(damaged("the header is empty"))?;
+        if found != VERSION {
+            return Err(SegmentError::Version { found });
+        }
+        let mut number = |rule| varint::take(&mut rest).ok_or(damaged(rule));
+        let docs = number("count of documents")?;
+        let first = number("first entry")?;
+        let sum = number("sum of lengths")?;
+        let terms = number("count of terms")?;
+        if docs == 0 || docs > DOCS_MAX {
+            return Err(damaged("count of documents is out of range"));
+        }
+        let (mut runs, mut next, mut told) = (Vec::new(), first, 0);
+        while told < docs {
+            let count = number("length of a run")?;
+            let gap = number("gap before a run")?;
+            let start = next.checked_add(gap).ok_or(damaged("an entry number is too large"))?;
+            next = start.checked_add(count).ok_or(damaged("an entry number is too large"))?;
+            if count == 0 || count > docs - told {
+                return Err(damaged("runs do not add up to the documents"));
+            }
+            runs.push((start, count, told as u32));
+            told += count;
+        }
+        let (lengths, after) = rest.split_at_checked(docs as usize).ok_or(damaged("lengths are cut off"))?;
+        let mut rest = after;
+        let blocks = varint::take(&mut rest).ok_or(damaged("count of blocks"))?;
+        if blocks > rest.len() as u64 {
+            return Err(damaged("first terms are cut off"));
+        }
+        let mut firsts = Vec::with_capacity(blocks as usize);
+        let mut last = 0_u64;
+        for _ in 0..blocks {
+            let delta = varint::take(&mut rest).ok_or(damaged("first term of a block"))?;
+            last = add_term(last, delta)?;
+            firsts.push(Term(last));
+        }
+        if !rest.is_empty() {
+            return Err(damaged("bytes after the header"));
+        }
+        Ok(Self { runs, lengths: lengths.to_vec(), sum, terms, firsts })
+    }
+
+    /// Number of documents.
+    pub fn docs(&self) -> u32 {
+        self.lengths.len() as u32
+    }
+
+    /// Number of distinct terms.
+    pub fn terms(&self) -> u64 {
+        self.terms
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.firsts.len()
+    }
+
+    /// Sum of the lengths of all documents, in words.
+    pub fn length_sum(&self) -> u64 {
+        self.sum
+    }
+
+    /// From the first entry to one past the last.
+    pub fn seqs(&self) -> Range<u64> {
+        let start = self.runs.first().map_or(0, |run| run.0);
+        start..self.runs.last().map_or(0, |run| run.0 + run.1)
+    }
+
+    /// The entry of a document; `None` if there is no such document.
+    pub fn seq(&self, doc: u32) -> Option<u64> {
+        let at = self.runs.partition_point(|run| run.2 <= doc).checked_sub(1)?;
+        let &(first, count, number) = self.runs.get(at)?;
+        let offset = u64::from(doc - number);
+        (offset < count).then_some(first + offset)
+    }
+
+    /// The document of an entry; `None` if the segment does not have it.
+    pub fn doc(&self, seq: u64) -> Option<u32> {
+        let at = self.runs.partition_point(|run| run.0 <= seq).checked_sub(1)?;
+        let &(first, count, number) = self.runs.get(at)?;
+        (seq - first < count).then(|| number + (seq - first) as u32)
+    }
+
+    /// Length of a document in words, rounded down by up to an eighth; 0 if there is none.
+    pub fn length(&self, doc: u32) -> u32 {
+        self.lengths.get(doc as usize).map_or(0, |&class| class_length(class))
+    }
+
+    /// Lengths as classes, by document.
+    pub(super) fn classes(&self) -> &[u8] {
+        &self.lengths
+    }
+
+    /// Runs of (first seq, count, number of the first doc).
+    pub(super) fn runs(&self) -> &[(u64, u64, u32)] {
+        &self.runs
+    }
+
+    /// The blocks that may hold the list of `term`: none, one, or several if the list is long.
+    pub fn blocks_for(&self, term: Term) -> Range<usize> {
+        let end = self.firsts.partition_point(|&first| first <= term);
+        let start = self.firsts.partition_point(|&first| first < term).saturating_sub(1);
+        start..end.max(start)
+    }
+
+    /// Appends to `out` what the block number `block`, whose bytes are `bytes`, has of the list of `term`.
+    ///
+    /// Calling it for each of [`SegmentReader::blocks_for`] gives the whole list, ascending.
+    ///
+    /// # Errors
+    /// [`SegmentError::Damaged`]; `out` then holds what was read so far.
+    pub fn postings(
+        &self,
+        term: Term,
+        block: usize,
+        bytes: &[u8],
+        out: &mut Vec<Posting>,
+    ) -> Result<(), SegmentError> {
+        let mut cursor = BlockCursor::new(self, block, bytes)?;
+        while let Some((found, list)) = cursor.next_list()? {
+            match found.cmp(&term) {
+                Ordering::Less => cursor.skip(list)?,
+                // A long list may come in several parts.
+                Ordering::Equal => cursor.read(list, out)?,
+                Ordering::Greater => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `last + delta`, if that is a term.
+fn add_term(last: u64, delta: u64) -> Result<u64, SegmentError> {
+    last.checked_add(delta).filter(|&term| term < 1 << TERM_BITS).ok_or(damaged("a term is out of range"))
+}
+
+/// Walks over the lists of one block.
+pub(super) struct BlockCursor<'a> {
+    rest: &'a [u8],
+    term: u64,
+    docs: u32,
+}
+
+/// A list that is not read yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum List {
+    /// One document that has the term once.
+    One(u32),
+    /// This many postings, which follow.
+    Many(u64),
+}
+
+impl<'a> BlockCursor<'a> {
+    pub(super) fn new(reader: &SegmentReader, block: usize, bytes: &'a [u8]) -> Result<Self, SegmentError> {
+        let first = reader.firsts.get(block).ok_or(damaged("no such block"))?;
+        Ok(Self { rest: bytes, term: first.0, docs: reader.docs() })
+    }
+
+    /// The next term and its list, which must be read or skipped before the next call.
+    pub(super) fn next_list(&mut self) -> Result<Option<(Term, List)>, SegmentError> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let delta = varint::take(&mut self.rest).ok_or(damaged("a term is cut off"))?;
+        self.term = add_term(self.term, delta)?;
+        let head = varint::take(&mut self.rest).ok_or(damaged("a count is cut off"))?;
+        let value = head >> 1;
+        let list = if head & 1 == 1 { List::One(self.doc(value)?) } else { List::Many(value) };
+        if head & 1 == 0 && (value == 0 || value > u64::from(self.docs) || value > self.rest.len() as u64) {
+            return Err(damaged("the length of a list is out of range"));
+        }
+        Ok(Some((Term(self.term), list)))
+    }
+
+    fn doc(&self, doc: u64) -> Result<u32, SegmentError> {
+        u32::try_from(doc).ok().filter(|&doc| doc < self.docs).ok_or(damaged("a document is out of range"))
+    }
+
+    /// Reads a list onto `out`.
+    pub(super) fn read(&mut self, list: List, out: &mut Vec<Posting>) -> Result<(), SegmentError> {
+        let count = match list {
+            List::One(doc) => {
+                out.push(Posting { doc, count: 1 });
+                return Ok(());
+            }
+            List::Many(count) => count,
+        };
+        out.reserve(count as usize);
+        let mut previous: Option<u32> = None;
+        for _ in 0..count {
+            let coded = varint::take(&mut self.rest).ok_or(damaged("a posting is cut off"))?;
+            let doc = self.doc(u64::from(previous.unwrap_or(0)) + (coded >> 1))?;
+            if previous == Some(doc) {
+                return Err(damaged("a document is in a list twice"));
+            }
+            previous = Some(doc);
+            let times = if coded & 1 == 0 { Some(1) } else { varint::take(&mut self.rest) };
+            let times = times.ok_or(damaged("a posting is cut off"))?;
+            out.push(Posting { doc, count: u32::try_from(times).unwrap_or(u32::MAX) });
+        }
+        Ok(())
+    }
+
+    /// Passes over a list.
+    pub(super) fn skip(&mut self, list: List) -> Result<(), SegmentError> {
+        let List::Many(count) = list else { return Ok(()) };
+        for _ in 0..count {
+            let coded = varint::take(&mut self.rest).ok_or(damaged("a posting is cut off"))?;
+            if coded & 1 == 1 {
+                varint::take(&mut self.rest).ok_or(damaged("a posting is cut off"))?;
+            }
+        }
+        Ok(())
+    }
+}

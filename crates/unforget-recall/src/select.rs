@@ -1,0 +1,102 @@
+//! Cutting hits to what a reader can take: a budget of tokens, no near-copies.
+
+use std::collections::HashSet;
+
+use crate::rank::Hit;
+use crate::terms::{Analyser, Shape, Sink, Term};
+
+/// Hits that fit a budget.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// Those that fit, best first.
+    pub hits: Vec<Hit>,
+    /// Their tokens in all.
+    pub tokens: u64,
+    /// Number of hits that did not fit.
+    pub left_out: usize,
+}
+
+/// Takes hits, best first, as long as they fit; one that does not is passed over and counted.
+///
+/// * `tokens_of` - tokens of an entry as it would be shown.
+/// * `budget` - in the same tokens. The sum never exceeds it.
+pub fn take_within(hits: &[Hit], mut tokens_of: impl FnMut(u64) -> u64, budget: u64) -> Taken {
+    let mut taken = Taken { hits: Vec::new(), tokens: 0, left_out: 0 };
+    for hit in hits {
+        let after = taken.tokens.saturating_add(tokens_of(hit.seq));
+        if after <= budget {
+            taken.tokens = after;
+            taken.hits.push(*hit);
+        } else {
+            taken.left_out += 1;
+        }
+    }
+    taken
+}
+
+/// Hits without near-copies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Collapsed {
+    /// The best hit of each group, with the seqs of its near-copies.
+    pub hits: Vec<(Hit, Vec<u64>)>,
+}
+
+/// Puts hits whose sketches are nearly equal under the best of them; nothing is dropped.
+///
+/// * `sketch_of` - [`sketch`] of an entry's text; `None` keeps the entry on its own.
+///
+/// Cost: O(hits² × sketch), so give it what will be shown, not everything that matched.
+pub fn collapse(hits: &[Hit], mut sketch_of: impl FnMut(u64) -> Option<Sketch>) -> Collapsed {
+    let mut groups: Vec<(Hit, Vec<u64>, Option<Sketch>)> = Vec::new();
+    for hit in hits {
+        let sketch = sketch_of(hit.seq);
+        let same = groups.iter_mut().find(|(_, _, known)| match (known, &sketch) {
+            (Some(known), Some(sketch)) => known.is_near(sketch),
+            _ => false,
+        });
+        match same {
+            Some((_, copies, _)) => copies.push(hit.seq),
+            None => groups.push((*hit, Vec::new(), sketch)),
+        }
+    }
+    Collapsed { hits: groups.into_iter().map(|(hit, copies, _)| (hit, copies)).collect() }
+}
+
+/// The smallest terms of a text: near-copies share nearly all of them (min-wise hashing).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sketch {
+    terms: Vec<Term>,
+    distinct: usize,
+}
+
+/// Terms of a sketch.
+const SKETCH_TERMS: usize = 64;
+
+/// Sketches a text; `None` if it has fewer than four distinct words, too few to call it a copy.
+pub fn sketch(analyser: &mut Analyser, text: &str) -> Option<Sketch> {
+    struct Distinct(HashSet<Term>);
+    impl Sink for Distinct {
+        fn term(&mut self, term: Term, _: Shape, _: &[u8]) {
+            self.0.insert(term);
+        }
+    }
+    let mut found = Distinct(HashSet::new());
+    analyser.text(text, &mut found);
+    let distinct = found.0.len();
+    let mut terms: Vec<Term> = found.0.into_iter().collect();
+    terms.sort_unstable();
+    terms.truncate(SKETCH_TERMS);
+    (distinct >= 4).then_some(Sketch { terms, distinct })
+}
+
+impl Sketch {
+    /// Whether about nine of ten distinct words are the same.
+    pub fn is_near(&self, other: &Self) -> bool {
+        let (small, large) = (self.distinct.min(other.distinct), self.distinct.max(other.distinct));
+        if small * 10 < large * 9 {
+            return false;
+        }
+        let shared = self.terms.iter().filter(|term| other.terms.binary_search(term).is_ok()).count();
+        shared * 20 >= (self.terms.len() + other.terms.len()) * 9
+    }
+}

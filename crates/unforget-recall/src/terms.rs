@@ -1,0 +1,342 @@
+//! The analyser: text to terms. The same rules read entries and queries.
+
+use crate::stem::Stems;
+use crate::unicode;
+
+/// Number of significant bits of a [`Term`]. With a million terms, an unknown word is taken for a
+/// known one once in a million times, which costs a little precision and no recall.
+pub const TERM_BITS: u32 = 40;
+
+/// Longest run of letters and digits that is split at its capitals, in bytes. Longer ones are
+/// hashes and base64, whose pieces mean nothing.
+const SPLIT_MAX: usize = 40;
+
+/// Longest path or dotted name that is also indexed whole, in bytes.
+const WHOLE_MAX: usize = 256;
+
+/// Longest word that is stemmed, in bytes.
+const STEM_MAX: usize = 24;
+
+/// A search term: a hash of a word, an identifier, a pair of ideographs or a field value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Term(pub(crate) u64);
+
+impl Term {
+    /// The term of exactly these bytes: no folding, no stemming.
+    pub fn exact(bytes: &[u8]) -> Self {
+        finish(bytes.iter().fold(HASH_SEED, |hash, &byte| step(hash, byte)))
+    }
+
+    /// The number itself, below 2^[`TERM_BITS`].
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+/// What a term stands for in its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A word of a natural language, stemmed if it is English; counts towards the length.
+    Word,
+    /// A number, or a word with digits in it; counts towards the length.
+    Number,
+    /// An identifier, path or dotted name as a whole, beside its pieces.
+    Whole,
+    /// A piece of an identifier; counts towards the length.
+    Piece,
+    /// A weaker reading beside a stronger one: one ideograph of a pair, a word without its accents.
+    Also,
+    /// Two neighbouring characters of a script without spaces; counts towards the length.
+    Pair,
+}
+
+impl Shape {
+    /// Whether the term counts towards the length of its document.
+    pub fn counts(self) -> bool {
+        !matches!(self, Self::Whole | Self::Also)
+    }
+}
+
+/// Receives terms in text order: the term, what it is, and the bytes it was made from (as they stand
+/// in the text, or normalised where the text is not ASCII).
+pub trait Sink {
+    /// Takes one term.
+    fn term(&mut self, term: Term, shape: Shape, source: &[u8]);
+}
+
+/// Turns text into terms. Holds a bounded cache of stems (1 MiB), so keep one per thread.
+#[derive(Debug, Default)]
+pub struct Analyser {
+    stems: Stems,
+    buffer: String,
+}
+
+impl Analyser {
+    /// A new analyser with an empty cache.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Analyses `text`.
+    ///
+    /// Words are folded to lower case and NFKC; English ones are stemmed. `snake_case`, `camelCase`,
+    /// `a/b/c.rs`, `POL-358` and dotted names give the whole and the pieces. Scripts written without
+    /// spaces give every character and every pair. Everything else of UAX#29 is a word.
+    ///
+    /// Cost: O(text); ASCII needs no allocation.
+    pub fn text(&mut self, text: &str, sink: &mut impl Sink) {
+        let mut rest = text;
+        while let Some((ascii, odd, after)) = split_odd(rest) {
+            self.ascii(ascii.as_bytes(), sink);
+            unicode::normalise(odd, &mut self.buffer);
+            let buffer = std::mem::take(&mut self.buffer);
+            unicode::runs(&buffer, |run| match run {
+                unicode::Run::Ascii(text) => self.ascii(text.as_bytes(), sink),
+                unicode::Run::Word(word) => self.word(word, sink),
+                unicode::Run::Spaceless(run) => unicode::pairs(run, sink),
+            });
+            self.buffer = buffer;
+            rest = after;
+        }
+        self.ascii(rest.as_bytes(), sink);
+    }
+
+    /// A word that is not ASCII, as it is, and without its marks if it has any (`café` and `cafe`).
+    fn word(&mut self, word: &str, sink: &mut impl Sink) {
+        let lower = word.to_ascii_lowercase();
+        let word = lower.strip_suffix("'s").unwrap_or(&lower);
+        sink.term(Term::exact(word.as_bytes()), Shape::Word, word.as_bytes());
+        let Some(plain) = unicode::without_marks(word) else { return };
+        let letters = plain.bytes().all(|byte| byte.is_ascii_lowercase()) && plain.len() <= STEM_MAX;
+        let term = if letters && plain.len() >= 3 {
+            self.stems.stem(scan(plain.as_bytes()).hash, plain.as_bytes())
+        } else {
+            Term::exact(plain.as_bytes())
+        };
+        sink.term(term, Shape::Also, plain.as_bytes());
+    }
+
+    /// Analyses ASCII text.
+    fn ascii(&mut self, mut rest: &[u8], sink: &mut impl Sink) {
+        while let Some(start) = rest.iter().position(|&byte| class(byte) & INSIDE != 0) {
+            rest = rest.get(start..).unwrap_or_default();
+            let scan = scan(rest);
+            let (token, after) = rest.split_at_checked(scan.len).unwrap_or((rest, &[]));
+            rest = after;
+            if scan.seen & (JOINER | UNDERSCORE | APOSTROPHE) != 0 {
+                self.compound(token, sink);
+            } else {
+                self.leaf(token, &scan, sink);
+            }
+        }
+    }
+
+    /// A run with joiners in it: the whole, each component of a path, then the leaves but for
+    /// numbers of one or two digits, which only mean something in the whole.
+    fn compound(&mut self, token: &[u8], sink: &mut impl Sink) {
+        let joined = |part: &[u8]| part.iter().any(|&byte| class(byte) & (JOINER | UNDERSCORE) != 0);
+        let whole = token.len() <= WHOLE_MAX && joined(token);
+        // A date with a time behind it is asked for as a date: `2025-04-28T20:53`.
+        if let Some(&[_, _, _, _, b'-', _, _, b'-', _, _, b'T']) = token.get(..11)
+            && let Some(date) = token.get(..10)
+        {
+            sink.term(folded(date), Shape::Whole, date);
+        } else if whole {
+            sink.term(folded(token), Shape::Whole, token);
+            if token.contains(&b'/') {
+                for part in token.split(|&byte| byte == b'/').filter(|part| joined(part)) {
+                    sink.term(folded(part), Shape::Whole, part);
+                }
+            }
+        }
+        for part in token.split(|&byte| class(byte) & (JOINER | UNDERSCORE) != 0) {
+            let small = part.len() <= 2 && part.iter().all(u8::is_ascii_digit);
+            if part.contains(&b'\'') {
+                self.contraction(part, sink);
+            } else if !small || !whole {
+                self.leaf(part, &scan(part), sink);
+            }
+        }
+    }
+
+    /// A word with apostrophes: a possessive loses its ending, others lose the apostrophe.
+    fn contraction(&mut self, part: &[u8], sink: &mut impl Sink) {
+        let word = part.strip_suffix(b"'s").or_else(|| part.strip_suffix(b"'S")).unwrap_or(part);
+        let mut plain = [0; 64];
+        let mut len = 0;
+        for (slot, &byte) in plain.iter_mut().zip(word.iter().filter(|&&byte| byte != b'\'')) {
+            *slot = byte;
+            len += 1;
+        }
+        let plain = plain.get(..len).unwrap_or_default();
+        if !plain.is_empty() {
+            self.leaf(plain, &scan(plain), sink);
+        }
+    }
+
+    /// A run of letters and digits.
+    #[inline]
+    fn leaf(&mut self, token: &[u8], scan: &Scan, sink: &mut impl Sink) {
+        if scan.seen & DIGIT == 0 {
+            let term = if (3..=STEM_MAX).contains(&token.len()) {
+                self.stems.stem(scan.hash, token)
+            } else {
+                finish(scan.hash)
+            };
+            sink.term(term, Shape::Word, token);
+        } else {
+            sink.term(finish(scan.hash), Shape::Number, token);
+        }
+        // A capital after the first letter beside lower-case letters: `camelCase`, `HTTPServer`.
+        if scan.later & UPPER != 0 && scan.seen & LOWER != 0 && token.len() <= SPLIT_MAX {
+            self.camel(token, sink);
+        }
+    }
+
+    /// The pieces of a name with inner capitals.
+    fn camel(&mut self, token: &[u8], sink: &mut impl Sink) {
+        let mut start = 0;
+        let mut pieces = 0;
+        for (index, pair) in token.windows(3).enumerate() {
+            let &[a, b, c] = pair else { continue };
+            let (a, b, c) = (class(a), class(b), class(c));
+            let cut = if index == 0 && a & UPPER == 0 && b & UPPER != 0 {
+                1
+            } else if b & UPPER == 0 && c & UPPER != 0 {
+                index + 2
+            } else if a & UPPER != 0 && b & UPPER != 0 && c & LOWER != 0 {
+                index + 1
+            } else {
+                continue;
+            };
+            if cut > start {
+                self.piece(token.get(start..cut).unwrap_or_default(), sink);
+                start = cut;
+                pieces += 1;
+            }
+        }
+        if pieces > 0 {
+            self.piece(token.get(start..).unwrap_or_default(), sink);
+        }
+    }
+
+    fn piece(&mut self, piece: &[u8], sink: &mut impl Sink) {
+        let scan = scan(piece);
+        let stemmed = scan.seen & DIGIT == 0 && (3..=STEM_MAX).contains(&piece.len());
+        let term = if stemmed { self.stems.stem(scan.hash, piece) } else { finish(scan.hash) };
+        sink.term(term, Shape::Piece, piece);
+    }
+}
+
+/// Splits at the first piece between spaces that is not all ASCII: before, the piece, after.
+fn split_odd(text: &str) -> Option<(&str, &str, &str)> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    for chunk in bytes.chunks(64) {
+        if !chunk.is_ascii() {
+            break;
+        }
+        at += chunk.len();
+    }
+    at += bytes.get(at..)?.iter().position(|byte| !byte.is_ascii())?;
+    let space = |byte: &u8| byte.is_ascii_whitespace();
+    let start = bytes.get(..at)?.iter().rposition(space).map_or(0, |index| index + 1);
+    let end = bytes.get(at..)?.iter().position(space).map_or(bytes.len(), |index| at + index);
+    Some((text.get(..start)?, text.get(start..end)?, text.get(end..)?))
+}
+
+/// What one pass over a run found.
+struct Scan {
+    len: usize,
+    /// Classes of all bytes, and of all but the first.
+    seen: u8,
+    later: u8,
+    /// Unfinished hash of the folded bytes.
+    hash: u64,
+}
+
+/// Reads the run at the start of `bytes`, whose first byte is inside a word. A joiner belongs to the
+/// run only between two bytes of words, an apostrophe only between two letters.
+#[inline]
+fn scan(bytes: &[u8]) -> Scan {
+    let Some((&first, rest)) = bytes.split_first() else {
+        return Scan { len: 0, seen: 0, later: 0, hash: HASH_SEED };
+    };
+    let (mut later, mut hash, mut len) = (0, step(HASH_SEED, fold(first)), 1);
+    for (index, &byte) in rest.iter().enumerate() {
+        let kind = class(byte);
+        if kind & INSIDE == 0 {
+            if kind == 0 {
+                break;
+            }
+            let next = rest.get(index + 1).map_or(0, |&byte| class(byte));
+            let joins = if kind & APOSTROPHE != 0 { LOWER | UPPER } else { INSIDE };
+            if next & joins == 0 {
+                break;
+            }
+        }
+        later |= kind;
+        hash = step(hash, byte | (kind & UPPER) << 4);
+        len = index + 2;
+    }
+    Scan { len, seen: later | class(first), later, hash }
+}
+
+const LOWER: u8 = 1;
+const UPPER: u8 = 2;
+const DIGIT: u8 = 4;
+const UNDERSCORE: u8 = 8;
+const JOINER: u8 = 16;
+const APOSTROPHE: u8 = 32;
+const INSIDE: u8 = LOWER | UPPER | DIGIT | UNDERSCORE;
+
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler")]
+const CLASSES: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_usize;
+    while byte < 256 {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' => LOWER,
+            b'A'..=b'Z' => UPPER,
+            b'0'..=b'9' => DIGIT,
+            b'_' => UNDERSCORE,
+            b'.' | b'-' | b'/' | b'@' | b'#' | b'\\' => JOINER,
+            b'\'' => APOSTROPHE,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    table
+};
+
+#[inline]
+fn class(byte: u8) -> u8 {
+    CLASSES.get(usize::from(byte)).copied().unwrap_or_default()
+}
+
+#[inline]
+fn fold(byte: u8) -> u8 {
+    // UPPER is 2, and 0x20 makes a letter small.
+    byte | (class(byte) & UPPER) << 4
+}
+
+/// The term of ASCII bytes folded to lower case.
+pub(crate) fn folded(bytes: &[u8]) -> Term {
+    finish(bytes.iter().fold(HASH_SEED, |hash, &byte| step(hash, fold(byte))))
+}
+
+const HASH_SEED: u64 = 0x243F_6A88_85A3_08D3;
+
+#[inline]
+fn step(hash: u64, byte: u8) -> u64 {
+    (hash.rotate_left(5) ^ u64::from(byte)).wrapping_mul(0x517C_C1B7_2722_0A95)
+}
+
+#[inline]
+fn finish(hash: u64) -> Term {
+    let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    Term((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> (64 - TERM_BITS))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,466 @@
+//! The checks.
+
+use unforget_core::digest::{Chain, Digest};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Thread, Timestamp};
+
+use super::tape::{Tape, entry, opening, snapshot, summary};
+use crate::error::StoreError;
+use crate::pack::{CHUNK_BYTES, Packed, pack};
+use crate::port::{Append, ContextRow, FilterOf, NewConversation, Segment, Store, Target};
+
+/// A named check on an empty store.
+pub(super) type Check = (&'static str, fn(&dyn Store));
+
+/// All of them.
+pub(super) const ALL: &[Check] = &[
+    ("ensure finds or makes", ensure_finds_or_makes),
+    ("unknown conversations are errors", unknown_conversations),
+    ("append is dense and counts", append_counts),
+    ("a stale append changes nothing", stale_append),
+    ("paths share their prefix", paths_share),
+    ("current follows snapshots and the live end", current_follows),
+    ("snapshots are numbered and found by path", snapshots_found),
+    ("chains find entries", chains_find),
+    ("ranges are clamped", ranges_clamped),
+    ("bytes come back as received", bytes_come_back),
+    ("f096 equal large parts are stored once", large_parts_once),
+    ("chunks and filters cover all bytes", chunks_cover),
+    ("segments replace each other", segments_replace),
+    ("summaries stay as first written", summaries_stay),
+    ("contexts go with their append", contexts_kept),
+    ("purge takes bytes and leaves tombstones", purge_takes),
+    ("purge is idempotent", purge_twice),
+    ("verify finds nothing wrong", verify_clean),
+];
+
+fn ensure_finds_or_makes(store: &dyn Store) {
+    let new = NewConversation {
+        key: ConversationKey("pi:x".into()),
+        format: "pi".into(),
+        title: None,
+        parent: Some(ConversationKey("pi:p".into())),
+    };
+    assert_eq!(store.find(&new.key).unwrap(), None);
+    let made = store.ensure(&new).unwrap();
+    assert_eq!((made.revision, made.entries, made.length, made.time), (0, 0, 0, None));
+    assert_eq!((made.parent.clone(), made.format.as_str()), (new.parent.clone(), "pi"));
+    let again = store.ensure(&NewConversation { format: "other".into(), ..new.clone() }).unwrap();
+    assert_eq!(again, made, "what is there stays as it is");
+    assert_eq!(store.find(&new.key).unwrap(), Some(made.clone()));
+    let other = Tape::new(store, "pi:y");
+    let ids: Vec<_> =
+        store.conversations().unwrap().into_iter().map(|conversation| conversation.id).collect();
+    assert_eq!(ids, [made.id, other.id], "by id");
+}
+
+fn unknown_conversations(store: &dyn Store) {
+    let id = ConversationId(77);
+    let key = super::tape::summary(0, 0).key;
+    let segment = Segment { seqs: 0..0, header: vec![], blocks: vec![] };
+    let packed = || pack(Vec::new(), &|_| Vec::new(), None);
+    let append =
+        Append { conversation: id, target: opening(None), packed: packed(), snapshot: None, context: None };
+    let errors = [
+        store.conversation(id).err(),
+        store.generations(id).err(),
+        store.snapshots(id).err(),
+        store.append(append).err(),
+        store.by_chain(id, Chain::root()).err(),
+        store.chains(id, Generation(0), 0..1).err(),
+        store.path(id, Generation(0), 1).err(),
+        store.rows(id, 0..1).err(),
+        store.raw(id, 0..1).err(),
+        store.filters(id).err(),
+        store.chunk(id, 0).err(),
+        store.blob(id, Digest([0; 32])).err(),
+        store.put_segment(id, &segment, &[]).err(),
+        store.segments(id).err(),
+        store.block(id, 0, 0).err(),
+        store.drop_segments(id).err(),
+        store.put_summaries(id, &[], None).err(),
+        store.summary(id, &key).err(),
+        store.summaries(id).err(),
+        store.context(id, Thread(0), 1).err(),
+        store.purge_plan(id, 0..1).err(),
+        store.purge(id, 0..1).err(),
+    ];
+    for (number, error) in errors.into_iter().enumerate() {
+        let right = matches!(error, Some(StoreError::NoConversation { id: ConversationId(77) }));
+        assert!(right, "method {number}: {error:?}");
+    }
+    assert!(store.conversations().unwrap().is_empty());
+}
+
+fn append_counts(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let first = store.append(tape.plan(opening(None), &[b"one".to_vec(), b"two".to_vec()])).unwrap();
+    assert_eq!((first.generation, first.first_seq.0, first.revision), (Generation(0), 0, 1));
+    let second = store.append(tape.plan(tape.end(0), &[b"three".to_vec()])).unwrap();
+    assert_eq!((second.generation, second.first_seq.0, second.revision), (Generation(0), 2, 2));
+    let empty = store.append(tape.plan(tape.end(0), &[])).unwrap();
+    assert_eq!((empty.first_seq.0, empty.revision), (3, 3));
+    let head = store.conversation(tape.id).unwrap();
+    let rows = store.rows(tape.id, 0..3).unwrap();
+    let places: Vec<_> =
+        rows.iter().map(|row| (row.seq.0, row.generation.0, row.position.0, row.purged)).collect();
+    assert_eq!(places, [(0, 0, 0, false), (1, 0, 1, false), (2, 0, 2, false)]);
+    assert_eq!(head.tokens, rows.iter().map(|row| row.tokens.expected).sum::<u64>());
+    let raw = store.raw(tape.id, 0..3).unwrap();
+    assert_eq!(head.raw_bytes, raw.iter().map(|raw| (raw.lead.len() + raw.body.len()) as u64).sum::<u64>());
+    let times: Vec<Timestamp> = rows.iter().filter_map(|row| row.time).collect();
+    assert_eq!(head.time, times.iter().min().copied().zip(times.iter().max().copied()));
+    assert_eq!((head.entries, head.revision, head.length), (3, 3, 3));
+}
+
+fn stale_append(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b"]);
+    let before = super::observe(store);
+    let too_long = |target: Target| {
+        let mut append = tape.plan(target, &[b"x".to_vec()]);
+        append.snapshot = Some(snapshot(9, "a"));
+        append
+    };
+    let open = |generation, fork| opening(Some((generation, fork)));
+    let table = [
+        (tape.plan(Target::Extend(Generation(0), 1), &[b"x".to_vec()]), (0, 1, 2), "shorter than it is"),
+        (tape.plan(Target::Extend(Generation(0), 3), &[b"x".to_vec()]), (0, 3, 2), "longer than it is"),
+        (tape.plan(Target::Extend(Generation(5), 0), &[]), (5, 0, 0), "no such generation"),
+        (tape.plan(open(0, 3), &[]), (0, 3, 2), "fork beyond the end"),
+        (tape.plan(open(4, 0), &[]), (4, 0, 0), "fork from nothing"),
+        (too_long(Target::Extend(Generation(0), 2)), (0, 9, 3), "snapshot longer than the path"),
+        (too_long(opening(None)), (1, 9, 1), "snapshot longer than the new path"),
+    ];
+    for (append, want, why) in table {
+        match store.append(append) {
+            Err(StoreError::Moved { generation, expected, found }) => {
+                assert_eq!((generation.0, expected, found), want, "{why}");
+            }
+            other => panic!("{why}: {other:?}"),
+        }
+        assert_eq!(super::observe(store), before, "{why}: nothing was written");
+    }
+}
+
+fn paths_share(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c"]);
+    let branch = tape.open(Some((0, 2)), &["x", "y"]);
+    tape.append(tape.end(0), &["d"]);
+    let deep = tape.open(Some((branch, 3)), &["z"]);
+    tape.append(tape.end(branch), &["w"]);
+    let bare = tape.open(Some((deep, 1)), &[]);
+    let table = [
+        (0, 9, "a b c d", vec![0..3, 5..6]),
+        (0, 2, "a b", vec![0..2]),
+        (branch, 9, "a b x y w", vec![0..2, 3..5, 7..8]),
+        (branch, 3, "a b x", vec![0..2, 3..4]),
+        (deep, 9, "a b x z", vec![0..2, 3..4, 6..7]),
+        (bare, 9, "a", vec![0..1]),
+        (9, 9, "", vec![]),
+    ];
+    for (generation, length, want, runs) in table {
+        assert_eq!(
+            store.path(tape.id, Generation(generation), length).unwrap(),
+            runs,
+            "{generation} {length}"
+        );
+        assert_eq!(tape.read(generation, length).join(" "), want);
+    }
+    let rows = store.generations(tape.id).unwrap();
+    let lengths: Vec<_> = rows.iter().map(|row| (row.number.0, row.length)).collect();
+    assert_eq!(lengths, [(0, 4), (1, 5), (2, 4), (3, 1)]);
+    assert_eq!(rows[2].parent, Some((Generation(1), Position(3))));
+    assert!(store.verify(&mut |_, _| {}).unwrap().is_empty());
+}
+
+fn current_follows(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let current = || {
+        let head = store.conversation(tape.id).unwrap();
+        (head.current.0, head.length)
+    };
+    let with = |target, bodies: &[&str], length| {
+        let bodies: Vec<_> = bodies.iter().map(|body| body.as_bytes().to_vec()).collect();
+        let mut append = tape.plan(target, &bodies);
+        append.snapshot = Some(snapshot(length, "a"));
+        store.append(append).unwrap();
+    };
+    assert_eq!(current(), (0, 0));
+    tape.open(None, &["a", "b"]);
+    assert_eq!(current(), (0, 2), "the first generation is current at once");
+    tape.append(tape.end(0), &["c"]);
+    assert_eq!(current(), (0, 3), "a live host extends the current one");
+    let branch = tape.open(Some((0, 1)), &["x"]);
+    assert_eq!(current(), (0, 3), "a later generation waits for its snapshot");
+    tape.append(tape.end(branch), &["y"]);
+    assert_eq!(current(), (0, 3));
+    with(tape.end(branch), &["z"], 4);
+    assert_eq!(current(), (branch, 4));
+    with(tape.end(branch), &[], 2);
+    assert_eq!(current(), (branch, 2), "a rewind");
+    with(tape.end(0), &[], 3);
+    assert_eq!(current(), (0, 3), "back to another generation");
+    with(opening(Some((0, 1))), &["q"], 2);
+    assert_eq!(current(), (2, 2), "opened with a snapshot");
+}
+
+fn snapshots_found(store: &dyn Store) {
+    let (one, two) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
+    let add = |tape: &Tape<'_>, target, length, path| {
+        let mut append = tape.plan(target, &[b"x".to_vec()]);
+        append.snapshot = Some(snapshot(length, path));
+        store.append(append).unwrap();
+    };
+    add(&one, opening(None), 1, "a");
+    add(&two, opening(None), 1, "a");
+    add(&one, one.end(0), 2, "b");
+    let numbers: Vec<_> =
+        store.snapshots(one.id).unwrap().iter().map(|found| (found.number, found.length)).collect();
+    assert_eq!(numbers, [(1, 1), (2, 2)]);
+    let (id, found) = store.snapshot_of_path("a").unwrap().unwrap();
+    assert_eq!((id, found.number), (two.id, 1), "the latest, in any conversation");
+    let want = crate::port::Snapshot { number: 2, ..snapshot(2, "b") };
+    assert_eq!(store.snapshot_of_path("b").unwrap(), Some((one.id, want)), "as it was given");
+    assert_eq!(store.snapshot_of_path("c").unwrap(), None);
+}
+
+fn chains_find(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c"]);
+    tape.open(Some((0, 1)), &["x", "y"]);
+    for row in store.rows(tape.id, 0..9).unwrap() {
+        assert_eq!(store.by_chain(tape.id, row.chain).unwrap(), Some(row));
+    }
+    let chains = store.chains(tape.id, Generation(1), 0..9).unwrap();
+    let rows = store.rows(tape.id, 0..9).unwrap();
+    assert_eq!(chains, [rows[0].chain, rows[3].chain, rows[4].chain]);
+    assert_eq!(store.chains(tape.id, Generation(1), 1..2).unwrap(), [rows[3].chain]);
+    assert_eq!(store.chains(tape.id, Generation(7), 0..9).unwrap(), []);
+    let mut near = rows[0].chain;
+    near.0.0[31] ^= 1;
+    assert_eq!(store.by_chain(tape.id, near).unwrap(), None, "only whole digests count");
+    let other = Tape::new(store, "t:2");
+    assert_eq!(store.by_chain(other.id, rows[0].chain).unwrap(), None, "conversations cannot see each other");
+}
+
+fn ranges_clamped(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b"]);
+    let table = [(0..u64::MAX, 2), (1..9, 1), (2..9, 0), (7..9, 0), (1..1, 0)];
+    for (seqs, want) in table {
+        assert_eq!(store.rows(tape.id, seqs.clone()).unwrap().len(), want, "{seqs:?}");
+        assert_eq!(store.raw(tape.id, seqs.clone()).unwrap().len(), want, "{seqs:?}");
+        assert_eq!(store.chains(tape.id, Generation(0), seqs.clone()).unwrap().len(), want, "{seqs:?}");
+        assert_eq!(store.purge_plan(tape.id, seqs.clone()).unwrap().entries, want as u64, "{seqs:?}");
+    }
+}
+
+fn bytes_come_back(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let bodies: Vec<Vec<u8>> = vec![
+        Vec::new(),
+        b"{\"a\": 1e5, \"b\": \"\\ud800\"}".to_vec(),
+        vec![0, 255, 254, 10, 13],
+        vec![b'#'; 5000],
+        b"a#####b#####c".to_vec(),
+        vec![b'x'; CHUNK_BYTES],
+        (0..3 * CHUNK_BYTES).map(|number| ((number * number) >> 7) as u8).collect(),
+        b"end".to_vec(),
+    ];
+    store.append(tape.plan(opening(None), &bodies)).unwrap();
+    let raw = store.raw(tape.id, 0..99).unwrap();
+    for (number, (raw, body)) in raw.iter().zip(&bodies).enumerate() {
+        let mut chain = Chain::root();
+        assert_eq!(raw.seq.0, number as u64);
+        assert!(raw.body == *body, "body {number}");
+        assert_eq!(raw.lead, entry(body, &mut chain).lead);
+    }
+    for number in (0..bodies.len() as u64).rev() {
+        let one = store.raw(tape.id, number..number + 1).unwrap();
+        assert!(one[0].body == bodies[number as usize], "alone, backwards");
+    }
+}
+
+fn large_parts_once(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let large = "#".repeat(40_000);
+    let bodies: Vec<String> = (0..85).map(|number| format!("{number}:{large}:end")).collect();
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    tape.open(None, &bodies[..40]);
+    tape.append(tape.end(0), &bodies[40..]);
+    let filters = store.filters(tape.id).unwrap();
+    let blobs: Vec<_> = filters.iter().filter(|filter| matches!(filter.of, FilterOf::Blob(_))).collect();
+    assert_eq!(blobs.len(), 1);
+    let (bytes, seqs) = store.blob(tape.id, Digest::of(large.as_bytes())).unwrap();
+    assert_eq!((bytes.len(), seqs.len()), (40_000, 85));
+    assert_eq!(tape.read(0, 99), bodies);
+    let missing = store.blob(tape.id, Digest::of(b"none"));
+    assert!(matches!(missing, Err(StoreError::Missing { .. })));
+}
+
+fn chunks_cover(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let big = "b".repeat(200_000);
+    tape.open(None, &["first", &big, "a#####c", &big, "last"]);
+    let mut covered = Vec::new();
+    let filters = store.filters(tape.id).unwrap();
+    for filter in &filters {
+        let bytes = match filter.of {
+            FilterOf::Chunk(number) => {
+                let chunk = store.chunk(tape.id, number).unwrap();
+                assert!(chunk.bytes.len() <= CHUNK_BYTES);
+                covered.extend(
+                    chunk.entries.iter().map(|(seq, range)| (seq.0, chunk.bytes[range.clone()].to_vec())),
+                );
+                chunk.bytes
+            }
+            FilterOf::Blob(digest) => store.blob(tape.id, digest).unwrap().0,
+        };
+        assert_eq!(filter.bytes, Digest::of(&bytes).0, "made of the uncompressed bytes");
+    }
+    let seqs: Vec<u64> = covered.iter().map(|(seq, _)| *seq).collect();
+    assert_eq!(seqs, [0, 1, 2, 3, 4]);
+    assert_eq!(covered[2].1, b"ac", "holes are closed up");
+    assert!(filters.len() > 2 && matches!(store.chunk(tape.id, 99), Err(StoreError::Missing { .. })));
+}
+
+fn segments_replace(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let make = |seqs: std::ops::Range<u64>| Segment {
+        header: vec![seqs.start as u8],
+        blocks: vec![vec![seqs.end as u8], vec![], vec![9; 9000]],
+        seqs,
+    };
+    let first = store.put_segment(tape.id, &make(10..20), &[]).unwrap();
+    let second = store.put_segment(tape.id, &make(0..10), &[]).unwrap();
+    assert_eq!((first, second), (0, 1));
+    let heads = |store: &dyn Store| -> Vec<_> {
+        store
+            .segments(tape.id)
+            .unwrap()
+            .into_iter()
+            .map(|head| (head.number, head.seqs, head.header))
+            .collect()
+    };
+    assert_eq!(heads(store), [(1, 0..10, vec![0]), (0, 10..20, vec![10])]);
+    let merged = store.put_segment(tape.id, &make(0..20), &[0, 1, 55]).unwrap();
+    assert_eq!(heads(store), [(merged, 0..20, vec![0])]);
+    assert_eq!(store.block(tape.id, merged, 0).unwrap(), [20]);
+    assert_eq!(store.block(tape.id, merged, 1).unwrap(), [] as [u8; 0]);
+    assert_eq!(store.block(tape.id, merged, 2).unwrap().len(), 9000);
+    for (segment, block) in [(merged, 3), (0, 0), (77, 0)] {
+        assert!(matches!(store.block(tape.id, segment, block), Err(StoreError::Missing { .. })));
+    }
+    store.drop_segments(tape.id).unwrap();
+    assert!(store.segments(tape.id).unwrap().is_empty());
+    assert_eq!(store.put_segment(tape.id, &make(0..1), &[]).unwrap(), 3, "numbers are never used twice");
+    assert_eq!(store.conversation(tape.id).unwrap().revision, 0, "derived things do not count");
+}
+
+fn summaries_stay(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c", "d"]);
+    let (leaf, merged) = (summary(2, 2), summary(0, 3));
+    store.put_summaries(tape.id, &[merged.clone(), leaf.clone()], None).unwrap();
+    let other = crate::port::SummaryRow { body: "other".into(), ..leaf.clone() };
+    store.put_summaries(tape.id, &[other], None).unwrap();
+    assert_eq!(store.summary(tape.id, &leaf.key).unwrap(), Some(leaf.clone()), "the first stays");
+    assert_eq!(store.summaries(tape.id).unwrap(), [merged, leaf.clone()], "by span");
+    let unknown = crate::port::SummaryKey { grain: 7, ..leaf.key };
+    assert_eq!(store.summary(tape.id, &unknown).unwrap(), None);
+}
+
+fn contexts_kept(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let context = |budget, state: &[u8]| ContextRow { thread: Thread(2), budget, state: state.to_vec() };
+    let mut append = tape.plan(opening(None), &[]);
+    append.context = Some(context(5, b"one"));
+    store.append(append).unwrap();
+    assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"one")));
+    store.put_summaries(tape.id, &[], Some(&context(5, b"two"))).unwrap();
+    assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")));
+    assert_eq!(store.context(tape.id, Thread(1), 5).unwrap(), None);
+    let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);
+    stale.context = Some(context(5, b"three"));
+    assert!(store.append(stale).is_err());
+    assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")), "one transaction");
+}
+
+fn purge_takes(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(
+        None,
+        &["keep 0", "secret 1 #####", "secret 2 ******", "keep 3 #####", "gone $$ ######", "keep 5"],
+    );
+    let segment = |seqs| Segment { seqs, header: vec![], blocks: vec![vec![1]] };
+    store.put_segment(tape.id, &segment(0..3), &[]).unwrap();
+    store.put_segment(tape.id, &segment(5..6), &[]).unwrap();
+    let context = ContextRow { thread: Thread(0), budget: 1, state: b"secret".to_vec() };
+    store.put_summaries(tape.id, &[summary(0, 1), summary(3, 3), summary(5, 5)], Some(&context)).unwrap();
+    let before = store.rows(tape.id, 0..9).unwrap();
+    let sizes: Vec<u64> = store
+        .raw(tape.id, 0..9)
+        .unwrap()
+        .iter()
+        .map(|raw| (raw.lead.len() + raw.body.len()) as u64)
+        .collect();
+    let plan = store.purge_plan(tape.id, 1..3).unwrap();
+    let revision = store.conversation(tape.id).unwrap().revision;
+    let done = store.purge(tape.id, 1..3).unwrap();
+    assert_eq!(plan, done);
+    assert_eq!((done.entries, done.bytes, done.blobs, done.summaries), (2, sizes[1] + sizes[2], 0, 1));
+    assert_eq!(store.purge(tape.id, 4..5).unwrap().blobs, 1, "a blob that nobody else holds");
+    assert_eq!(tape.read(0, 9), ["keep 0", "", "", "keep 3 #####", "", "keep 5"]);
+    let after = store.rows(tape.id, 0..9).unwrap();
+    for (before, after) in before.into_iter().zip(after) {
+        let purged = [1, 2, 4].contains(&before.seq.0);
+        assert_eq!(after, crate::port::EntryRow { purged, ..before }, "rows stay as tombstones");
+    }
+    assert_eq!(store.segments(tape.id).unwrap().len(), 1);
+    assert_eq!(store.summaries(tape.id).unwrap().len(), 2);
+    assert_eq!(store.context(tape.id, Thread(0), 1).unwrap(), None);
+    assert_eq!(store.conversation(tape.id).unwrap().revision, revision + 2);
+    assert!(store.verify(&mut |_, _| {}).unwrap().is_empty(), "the chain verifies around the tombstones");
+    for filter in store.filters(tape.id).unwrap() {
+        if let FilterOf::Chunk(number) = filter.of {
+            let chunk = store.chunk(tape.id, number).unwrap();
+            let text = String::from_utf8_lossy(&chunk.bytes).into_owned();
+            assert!(!text.contains("secret") && !text.contains("gone"));
+            assert!(filter.bytes.is_empty() || filter.bytes == Digest::of(&chunk.bytes).0);
+        }
+    }
+    tape.append(tape.end(0), &["after"]);
+    assert_eq!(tape.read(0, 9).last().map(String::as_str), Some("after"));
+    assert!(store.verify(&mut |_, _| {}).unwrap().is_empty());
+}
+
+fn purge_twice(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let mut append = tape.plan(opening(None), &[b"secret".to_vec()]);
+    append.snapshot = Some(snapshot(1, "a"));
+    store.append(append).unwrap();
+    tape.append(tape.end(0), &["{\"half a line\"}"]);
+    assert_eq!(store.purge(tape.id, 0..2).unwrap().entries, 2);
+    assert!(store.snapshots(tape.id).unwrap()[0].trailer.is_empty(), "the half line was the second entry");
+    let once = super::observe(store);
+    assert_eq!(store.purge(tape.id, 0..2).unwrap(), crate::port::Purged::default());
+    assert_eq!(super::observe(store), once);
+    assert_eq!(store.purge(tape.id, 0..0).unwrap(), crate::port::Purged::default());
+}
+
+fn verify_clean(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let bodies: Vec<String> =
+        (0..1500).map(|number| format!("entry {number} #### {}", "x".repeat(number % 90))).collect();
+    let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
+    tape.open(None, &bodies[..700]);
+    tape.open(Some((0, 300)), &bodies[700..]);
+    let mut last = (0, 0);
+    assert_eq!(store.verify(&mut |done, total| last = (done, total)).unwrap(), []);
+    assert_eq!(last, (1500, 1500));
+    store.maintain().unwrap();
+    assert!(!store.sizes().unwrap().is_empty());
+    let empty = Packed::default();
+    assert_eq!((empty.len(), empty.raw_bytes()), (0, 0));
+}

@@ -1,0 +1,54 @@
+//! Everything that the port shows of a store, as text: equal text, equal stores.
+
+use std::fmt::Write;
+
+use crate::port::{FilterOf, Store};
+
+/// What a store holds, by every reading method.
+pub fn observe(store: &dyn Store) -> String {
+    let mut text = String::new();
+    for conversation in store.conversations().unwrap() {
+        let id = conversation.id;
+        writeln!(text, "{conversation:?}").unwrap();
+        assert_eq!(store.find(&conversation.key).unwrap().as_ref(), Some(&conversation));
+        assert_eq!(store.conversation(id).unwrap(), conversation);
+        for generation in store.generations(id).unwrap() {
+            let path = store.path(id, generation.number, u64::MAX).unwrap();
+            let chains = store.chains(id, generation.number, 0..u64::MAX).unwrap();
+            let middle = generation.length / 3..generation.length / 2;
+            let some = store.chains(id, generation.number, middle.clone()).unwrap();
+            assert_eq!(some, chains[middle.start as usize..middle.end as usize]);
+            assert_eq!(path.iter().map(|run| run.end - run.start).sum::<u64>(), generation.length);
+            writeln!(text, "{generation:?} {path:?} {chains:?}").unwrap();
+        }
+        writeln!(text, "{:?}", store.snapshots(id).unwrap()).unwrap();
+        for row in store.rows(id, 0..u64::MAX).unwrap() {
+            assert_eq!(store.rows(id, row.seq.0..row.seq.0 + 1).unwrap(), std::slice::from_ref(&row));
+            let found = store.by_chain(id, row.chain).unwrap().unwrap();
+            assert!(found.seq <= row.seq && found.chain == row.chain);
+            writeln!(text, "{row:?} {:?}", store.raw(id, row.seq.0..row.seq.0 + 1).unwrap()).unwrap();
+        }
+        for filter in store.filters(id).unwrap() {
+            match filter.of {
+                FilterOf::Chunk(chunk) => writeln!(text, "{filter:?} {:?}", store.chunk(id, chunk).unwrap()),
+                FilterOf::Blob(digest) => writeln!(text, "{filter:?} {:?}", store.blob(id, digest).unwrap()),
+            }
+            .unwrap();
+        }
+        for segment in store.segments(id).unwrap() {
+            let first = store.block(id, segment.number, 0);
+            writeln!(text, "{segment:?} {:?}", first.ok()).unwrap();
+        }
+        for summary in store.summaries(id).unwrap() {
+            assert_eq!(store.summary(id, &summary.key).unwrap().as_ref(), Some(&summary));
+            writeln!(text, "{summary:?}").unwrap();
+        }
+        for budget in 0..4 {
+            writeln!(text, "{:?}", store.context(id, unforget_core::id::Thread(0), budget).unwrap()).unwrap();
+        }
+    }
+    for path in ["a", "b", "c"] {
+        writeln!(text, "{path}: {:?}", store.snapshot_of_path(path).unwrap()).unwrap();
+    }
+    text
+}

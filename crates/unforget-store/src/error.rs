@@ -1,0 +1,123 @@
+//! Why the store did not do what was asked.
+
+use std::path::PathBuf;
+
+use unforget_core::id::{ConversationId, Generation, Seq};
+
+/// A driver's error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Why the store did not do what was asked. Unless a variant says otherwise, nothing was written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another process owns the database.
+    #[error("{} is in use by process {pid}", path.display())]
+    Busy {
+        /// The database.
+        path: PathBuf,
+        /// The owner, 0 if it could not be read.
+        pid: u32,
+    },
+    /// The file was written by a newer version.
+    #[error("{} has schema {found}, this program knows up to {known}", path.display())]
+    NewerSchema {
+        /// The database.
+        path: PathBuf,
+        /// Its `user_version`.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// The file is not a database of ours.
+    #[error("{} is not an unforget store: {detail}", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// What was found instead.
+        detail: String,
+    },
+    /// The linked SQLite has a known data-loss bug.
+    #[error("sqlite {version} can lose committed writes (WAL reset); 3.51.3 or newer is needed")]
+    UnsafeSqlite {
+        /// What is linked.
+        version: String,
+    },
+    /// No such conversation.
+    #[error("no conversation {id}")]
+    NoConversation {
+        /// What was asked for.
+        id: ConversationId,
+    },
+    /// Somebody else appended in the meantime; plan again.
+    #[error("generation {generation} has {found} entries, not {expected}")]
+    Moved {
+        /// The generation.
+        generation: Generation,
+        /// What the plan was made for.
+        expected: u64,
+        /// What is there.
+        found: u64,
+    },
+    /// Stored bytes cannot be read back.
+    #[error("entry {seq} of conversation {id} is damaged: {detail}")]
+    Damaged {
+        /// Whose.
+        id: ConversationId,
+        /// The first entry that is touched.
+        seq: Seq,
+        /// What is wrong.
+        detail: String,
+    },
+    /// A chunk, blob, segment or block that was asked for by name is not there.
+    #[error("conversation {id} has no {what}")]
+    Missing {
+        /// Whose.
+        id: ConversationId,
+        /// What was asked for, such as `chunk 7`.
+        what: String,
+    },
+    /// The database file itself is malformed. Writing has stopped; restore a backup or `verify`.
+    #[error("{} is malformed: {detail}", path.display())]
+    Corrupt {
+        /// The database.
+        path: PathBuf,
+        /// What the driver said.
+        detail: String,
+    },
+    /// Somebody replaced or removed the database file while it was open. Writing has stopped.
+    #[error("{} was replaced or removed while it was open", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// This store was opened for reading only.
+    #[error("{} is open for reading only", path.display())]
+    ReadOnly {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The file system cannot be trusted with a database: locks and shared memory do not work there.
+    #[error("{} is on a network or user-space file system ({kind})", path.display())]
+    NetworkFilesystem {
+        /// The database.
+        path: PathBuf,
+        /// The file system, as the kernel names it.
+        kind: String,
+    },
+    /// The disk or the quota is full. Everything acknowledged is safe; try again when there is room.
+    #[error("no room left while writing {}", path.display())]
+    Full {
+        /// The database.
+        path: PathBuf,
+    },
+    /// The database failed; whether it wrote is unknown. Doing it again is safe.
+    #[error("store failed during {operation}")]
+    Backend {
+        /// Name of the store method, for logs.
+        operation: &'static str,
+        /// What the driver said.
+        #[source]
+        source: BoxError,
+    },
+}

@@ -1,0 +1,24 @@
+//! The store: a port with one contract per method, and the databases behind it.
+//!
+//! * [`Store`] - the port. Everything above talks to it and to nothing else.
+//! * [`pack()`], [`Packer`] - entries into compressed chunks, on any thread.
+//! * [`SqliteStore`] - the embedded default.
+//! * [`MemoryStore`] - the same contract without a disk, for tests and for throw-away replays.
+//! * `conformance` - the suite that every implementation passes; behind feature `testing`.
+//!
+//! The store decides nothing: it is told what to write and keeps the facts together in one
+//! transaction. It knows no format; indexes and filters are opaque bytes that `unforget-recall` makes.
+
+#[cfg(any(test, feature = "testing"))]
+pub mod conformance;
+mod error;
+mod memory;
+mod pack;
+mod port;
+mod sqlite;
+
+pub use error::{BoxError, StoreError};
+pub use memory::MemoryStore;
+pub use pack::{CHUNK_BYTES, Dictionary, Packed, Packer, SMALL_CHUNK_BYTES, pack};
+pub use port::*;
+pub use sqlite::{FilterFn, OpenOptions, SqliteStore};

@@ -1,0 +1,271 @@
+//! The port, method by method.
+
+use std::ops::Range;
+use std::path::Path;
+
+use unforget_core::digest::{Chain, Digest};
+use unforget_core::id::Seq;
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
+
+use super::{Held, History, MemoryStore};
+use crate::error::StoreError;
+use crate::port::{
+    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, FilterOf, GenerationRow, NewConversation,
+    Problem, Purged, Raw, Receipt, Result, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+};
+
+impl Store for MemoryStore {
+    fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
+        if let Some(found) = self.find(&new.key)? {
+            return Ok(found);
+        }
+        let mut inner = self.lock();
+        let id = ConversationId(inner.all.len() as u64 + 1);
+        let history = inner.all.entry(id.0).or_insert_with(|| History::new(id, new));
+        Ok(history.head.clone())
+    }
+
+    fn find(&self, key: &ConversationKey) -> Result<Option<Conversation>> {
+        Ok(self
+            .lock()
+            .all
+            .values()
+            .find(|history| history.head.key == *key)
+            .map(|history| history.head.clone()))
+    }
+
+    fn conversation(&self, id: ConversationId) -> Result<Conversation> {
+        Ok(self.lock().get(id)?.head.clone())
+    }
+
+    fn conversations(&self) -> Result<Vec<Conversation>> {
+        Ok(self.lock().all.values().map(|history| history.head.clone()).collect())
+    }
+
+    fn generations(&self, id: ConversationId) -> Result<Vec<GenerationRow>> {
+        Ok(self.lock().get(id)?.generations.clone())
+    }
+
+    fn snapshots(&self, id: ConversationId) -> Result<Vec<Snapshot>> {
+        let inner = self.lock();
+        inner.get(id)?;
+        Ok(inner.snapshots.iter().filter(|(of, _)| *of == id).map(|(_, snapshot)| snapshot.clone()).collect())
+    }
+
+    fn snapshot_of_path(&self, path: &str) -> Result<Option<(ConversationId, Snapshot)>> {
+        Ok(self.lock().snapshots.iter().rev().find(|(_, snapshot)| snapshot.path == path).cloned())
+    }
+
+    fn append(&self, append: Append) -> Result<Receipt> {
+        let mut inner = self.lock();
+        let id = append.conversation;
+        let (receipt, snapshot) = inner.get_mut(id)?.append(append)?;
+        if let Some(mut snapshot) = snapshot {
+            snapshot.number = 1 + inner.snapshots.iter().filter(|(of, _)| *of == id).count() as u64;
+            inner.snapshots.push((id, snapshot));
+        }
+        Ok(receipt)
+    }
+
+    fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
+        let inner = self.lock();
+        Ok(inner.get(id)?.entries.iter().find(|held| held.row.chain == chain).map(|held| held.row.clone()))
+    }
+
+    fn chains(
+        &self,
+        id: ConversationId,
+        generation: Generation,
+        positions: Range<u64>,
+    ) -> Result<Vec<Chain>> {
+        let inner = self.lock();
+        let history = inner.get(id)?;
+        let asked = (0..).zip(history.path(generation)).filter(|(position, _)| positions.contains(position));
+        let entries = asked.filter_map(|(_, seq)| history.entries.get(*seq as usize));
+        Ok(entries.map(|held| held.row.chain).collect())
+    }
+
+    fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>> {
+        let inner = self.lock();
+        let path = inner.get(id)?.path(generation);
+        Ok(runs(path.get(..(length.min(path.len() as u64)) as usize).unwrap_or_default()))
+    }
+
+    fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>> {
+        Ok(self.lock().get(id)?.slice(&seqs).iter().map(|held| held.row.clone()).collect())
+    }
+
+    fn raw(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<Raw>> {
+        let inner = self.lock();
+        let raw = |held: &Held| Raw { seq: held.row.seq, lead: held.lead.clone(), body: held.body.clone() };
+        Ok(inner.get(id)?.slice(&seqs).iter().map(raw).collect())
+    }
+
+    fn filters(&self, id: ConversationId) -> Result<Vec<Filter>> {
+        let inner = self.lock();
+        let history = inner.get(id)?;
+        let chunks = history.chunks.iter();
+        let chunks = chunks
+            .map(|(number, chunk)| Filter { of: FilterOf::Chunk(*number), bytes: chunk.filter.clone() });
+        let blobs = history.blobs.iter();
+        let blobs = blobs.map(|blob| Filter { of: FilterOf::Blob(blob.digest), bytes: blob.filter.clone() });
+        Ok(chunks.chain(blobs).collect())
+    }
+
+    fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
+        let inner = self.lock();
+        let history = inner.get(id)?;
+        let missing = || StoreError::Missing { id, what: format!("chunk {chunk}") };
+        let seqs = history.chunks.get(&chunk).ok_or_else(missing)?.seqs.clone();
+        let mut found = ChunkBytes { chunk, bytes: Vec::new(), entries: Vec::new() };
+        for held in history.slice(&seqs).iter().filter(|held| held.chunk == Some(chunk)) {
+            found.bytes.extend_from_slice(&held.lead);
+            let start = found.bytes.len();
+            found.bytes.extend_from_slice(&held.closed());
+            found.entries.push((held.row.seq, start..found.bytes.len()));
+        }
+        Ok(found)
+    }
+
+    fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)> {
+        let inner = self.lock();
+        let history = inner.get(id)?;
+        let missing = || StoreError::Missing { id, what: format!("blob {digest:?}") };
+        let blob = history.blobs.iter().find(|blob| blob.digest == digest).ok_or_else(missing)?;
+        Ok((blob.bytes.clone(), history.holders(digest)))
+    }
+
+    fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
+        let mut inner = self.lock();
+        let history = inner.get_mut(id)?;
+        history.segments.retain(|number, _| !replaces.contains(number));
+        let number = history.next_segment;
+        history.next_segment += 1;
+        history.segments.insert(number, segment.clone());
+        Ok(number)
+    }
+
+    fn segments(&self, id: ConversationId) -> Result<Vec<SegmentHead>> {
+        let inner = self.lock();
+        let mut heads: Vec<SegmentHead> = Vec::new();
+        for (number, segment) in &inner.get(id)?.segments {
+            let (seqs, header) = (segment.seqs.clone(), segment.header.clone());
+            heads.push(SegmentHead { number: *number, seqs, header });
+        }
+        heads.sort_by_key(|head| (head.seqs.start, head.number));
+        Ok(heads)
+    }
+
+    fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
+        let inner = self.lock();
+        let found = inner.get(id)?.segments.get(&segment).and_then(|segment| segment.blocks.get(block));
+        found
+            .cloned()
+            .ok_or_else(|| StoreError::Missing { id, what: format!("block {block} of segment {segment}") })
+    }
+
+    fn drop_segments(&self, id: ConversationId) -> Result<()> {
+        self.lock().get_mut(id)?.segments.clear();
+        Ok(())
+    }
+
+    fn put_summaries(
+        &self,
+        id: ConversationId,
+        rows: &[SummaryRow],
+        context: Option<&ContextRow>,
+    ) -> Result<()> {
+        let mut inner = self.lock();
+        let history = inner.get_mut(id)?;
+        for row in rows {
+            history.summaries.entry(row.key).or_insert_with(|| row.clone());
+        }
+        if let Some(context) = context {
+            history.contexts.insert((context.thread, context.budget), context.clone());
+        }
+        Ok(())
+    }
+
+    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        Ok(self.lock().get(id)?.summaries.get(key).cloned())
+    }
+
+    fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
+        let mut rows: Vec<SummaryRow> = self.lock().get(id)?.summaries.values().cloned().collect();
+        rows.sort_by_key(|row| (row.span, row.key.level, row.key.thread, row.key.grain, row.key.end));
+        Ok(rows)
+    }
+
+    fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
+        Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
+    }
+
+    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        Ok(self.lock().get(id)?.plan(&seqs))
+    }
+
+    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        let mut inner = self.lock();
+        let (purged, positions) = inner.get_mut(id)?.purge(&seqs);
+        for (of, snapshot) in &mut inner.snapshots {
+            let says_something = !snapshot.trailer.trim_ascii().is_empty();
+            if *of == id && positions.contains(&snapshot.length) && says_something {
+                snapshot.trailer.clear();
+            }
+        }
+        Ok(purged)
+    }
+
+    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
+        let inner = self.lock();
+        let total = inner.all.values().map(|history| history.head.entries).sum();
+        let mut problems = Vec::new();
+        for history in inner.all.values() {
+            let key = || Some(history.head.key.clone());
+            for held in history.entries.iter().filter(|held| !held.row.purged) {
+                let path = history.path(held.row.generation);
+                let before =
+                    held.row.position.0.checked_sub(1).and_then(|position| path.get(position as usize));
+                let before = before.and_then(|seq| history.entries.get(*seq as usize));
+                let before = before.map_or_else(Chain::root, |before| before.row.chain);
+                if before.next(&held.lead, &held.body) != held.row.chain {
+                    let detail = "its bytes are not those that its chain was made of".to_owned();
+                    let seq = Some(held.row.seq);
+                    problems.push(Problem { conversation: key(), seq, kind: "chain", detail });
+                    break;
+                }
+            }
+        }
+        progress(total, total);
+        Ok(problems)
+    }
+
+    fn backup(&self, _: &Path) -> Result<()> {
+        Err(StoreError::Backend {
+            operation: "backup",
+            source: "a store in memory has no file to copy".into(),
+        })
+    }
+
+    fn sizes(&self) -> Result<Vec<(String, u64)>> {
+        let inner = self.lock();
+        let bytes = inner.all.values().flat_map(|history| &history.entries);
+        Ok(vec![("entries".to_owned(), bytes.map(|held| (held.lead.len() + held.body.len()) as u64).sum())])
+    }
+
+    fn maintain(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Neighbouring numbers as runs.
+fn runs(seqs: &[u64]) -> Vec<Range<u64>> {
+    let mut all: Vec<Range<u64>> = Vec::new();
+    for seq in seqs {
+        match all.last_mut() {
+            Some(last) if last.end == *seq => last.end += 1,
+            _ => all.push(*seq..*seq + 1),
+        }
+    }
+    all
+}

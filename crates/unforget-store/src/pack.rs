@@ -1,0 +1,436 @@
+//! Packing: entries into compressed chunks and blobs. Pure CPU, so it runs on any thread, before the
+//! store is asked to write.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+
+use unforget_core::digest::Digest;
+use zstd::bulk::{Compressor, Decompressor};
+use zstd::dict::{DecoderDictionary, EncoderDictionary};
+use zstd::zstd_safe::CParameter;
+
+use crate::port::{EntryRow, NewEntry};
+
+/// Raw bytes that a chunk holds at most, unless a single entry is larger.
+pub const CHUNK_BYTES: usize = 256 * 1024;
+
+/// Chunks below this many raw bytes are compressed with the store's dictionary, if there is one.
+pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Where zstd's curve of size against time bends.
+const LEVEL: i32 = 3;
+
+/// Packs entries: see [`Packer`].
+///
+/// * `filter` - makes the filter of a chunk's or blob's uncompressed bytes.
+/// * `dictionary` - what [`crate::Store::dictionary`] gives.
+pub fn pack(
+    entries: Vec<NewEntry>,
+    filter: &dyn Fn(&[u8]) -> Vec<u8>,
+    dictionary: Option<&Dictionary>,
+) -> Packed {
+    let mut packer = Packer::new(filter, dictionary);
+    for entry in entries {
+        packer.push(entry);
+    }
+    packer.finish()
+}
+
+/// A packed batch: entries compressed into chunks, ready to be written.
+#[derive(Debug, Default)]
+pub struct Packed {
+    /// The entries without their bytes, and where those are.
+    pub(crate) entries: Vec<PackedEntry>,
+    /// Compressed chunks in order.
+    pub(crate) chunks: Vec<PackedChunk>,
+    /// Large parts, each digest once.
+    pub(crate) blobs: Vec<PackedBlob>,
+    /// Raw bytes of all entries.
+    pub(crate) raw_bytes: u64,
+}
+
+impl Packed {
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Bytes of leads and bodies as received.
+    pub fn raw_bytes(&self) -> u64 {
+        self.raw_bytes
+    }
+
+    /// Bytes after compression, filters included: what the batch costs in memory and on disk.
+    pub fn packed_bytes(&self) -> u64 {
+        let chunks: usize = self.chunks.iter().map(|chunk| chunk.data.len() + chunk.filter.len()).sum();
+        let blobs: usize = self.blobs.iter().map(|blob| blob.data.len() + blob.filter.len()).sum();
+        (chunks + blobs) as u64
+    }
+
+    /// Adds the entries of `later` after these, so that parts packed on several threads go into one append.
+    pub fn extend(&mut self, mut later: Self) {
+        let shift = self.chunks.len();
+        for entry in &mut later.entries {
+            entry.chunk += shift;
+        }
+        self.entries.append(&mut later.entries);
+        self.chunks.append(&mut later.chunks);
+        self.blobs.append(&mut later.blobs);
+        self.raw_bytes += later.raw_bytes;
+    }
+}
+
+/// One entry of a [`Packed`] batch.
+#[derive(Debug)]
+pub(crate) struct PackedEntry {
+    pub(crate) row: EntryRow,
+    /// Index into `chunks`.
+    pub(crate) chunk: usize,
+    /// Offset of the lead in the uncompressed chunk.
+    pub(crate) offset: u64,
+    pub(crate) lead_len: u64,
+    /// Length of the body in the chunk: without the bytes that went to blobs.
+    pub(crate) body_len: u64,
+    /// Holes in the body: where, in the body as received, and which blob. Ascending.
+    pub(crate) holes: Vec<(u64, Digest)>,
+}
+
+/// One chunk of a [`Packed`] batch.
+#[derive(Debug)]
+pub(crate) struct PackedChunk {
+    pub(crate) raw_len: u64,
+    pub(crate) dictionary: Option<u32>,
+    pub(crate) data: Vec<u8>,
+    pub(crate) filter: Vec<u8>,
+}
+
+/// One blob of a [`Packed`] batch.
+#[derive(Debug)]
+pub(crate) struct PackedBlob {
+    pub(crate) digest: Digest,
+    pub(crate) raw_len: u64,
+    pub(crate) data: Vec<u8>,
+    pub(crate) filter: Vec<u8>,
+}
+
+/// Packs entries one by one.
+///
+/// Consecutive entries share a chunk of at most [`CHUNK_BYTES`]; an entry that is larger has its own.
+/// Large ranges become blobs, each digest once per packer; ranges that are empty, out of bounds or
+/// overlap an earlier one stay in the chunk.
+///
+/// Memory: one open chunk and its compressed form, besides the result.
+pub struct Packer<'a> {
+    filter: &'a dyn Fn(&[u8]) -> Vec<u8>,
+    encoder: Encoder<'a>,
+    open: Vec<u8>,
+    seen: BTreeSet<Digest>,
+    packed: Packed,
+}
+
+impl<'a> Packer<'a> {
+    /// An empty packer. For the arguments see [`pack`].
+    pub fn new(filter: &'a dyn Fn(&[u8]) -> Vec<u8>, dictionary: Option<&'a Dictionary>) -> Self {
+        let encoder = Encoder::new(dictionary);
+        Self { filter, encoder, open: Vec::new(), seen: BTreeSet::new(), packed: Packed::default() }
+    }
+
+    /// Adds one entry.
+    pub fn push(&mut self, entry: NewEntry) {
+        let NewEntry { lead, body, large, row } = entry;
+        let large = usable_ranges(&large, body.len());
+        let cut: usize = large.iter().map(Range::len).sum();
+        let body_len = body.len() - cut;
+        if !self.open.is_empty() && self.open.len() + lead.len() + body_len > CHUNK_BYTES {
+            self.close_chunk();
+        }
+        let offset = self.open.len() as u64;
+        self.open.extend_from_slice(&lead);
+        let holes = self.cut_holes(&body, &large);
+        self.packed.raw_bytes += (lead.len() + body.len()) as u64;
+        self.packed.entries.push(PackedEntry {
+            row,
+            chunk: self.packed.chunks.len(),
+            offset,
+            lead_len: lead.len() as u64,
+            body_len: body_len as u64,
+            holes,
+        });
+        if self.open.len() >= CHUNK_BYTES {
+            self.close_chunk();
+        }
+    }
+
+    /// Raw bytes pushed so far.
+    pub fn raw_bytes(&self) -> u64 {
+        self.packed.raw_bytes
+    }
+
+    /// Compresses what is open and gives the batch.
+    pub fn finish(mut self) -> Packed {
+        let unplaced =
+            self.packed.entries.last().is_some_and(|entry| entry.chunk == self.packed.chunks.len());
+        if unplaced {
+            self.close_chunk();
+        }
+        self.packed
+    }
+
+    fn close_chunk(&mut self) {
+        let (data, dictionary) = self.encoder.encode(&self.open);
+        let filter = (self.filter)(&self.open);
+        self.packed.chunks.push(PackedChunk { raw_len: self.open.len() as u64, dictionary, data, filter });
+        // One giant entry must not keep its capacity for the rest of the import.
+        if self.open.capacity() > 2 * CHUNK_BYTES {
+            self.open = Vec::with_capacity(CHUNK_BYTES);
+        }
+        self.open.clear();
+    }
+
+    /// Appends the body without `large` to the open chunk; gives the holes.
+    fn cut_holes(&mut self, body: &[u8], large: &[Range<usize>]) -> Vec<(u64, Digest)> {
+        let mut from = 0;
+        let mut holes = Vec::with_capacity(large.len());
+        for range in large {
+            let part = body.get(range.clone()).unwrap_or_default();
+            self.open.extend_from_slice(body.get(from..range.start).unwrap_or_default());
+            from = range.end;
+            let digest = Digest::of(part);
+            holes.push((range.start as u64, digest));
+            if self.seen.insert(digest) {
+                let (data, _) = self.encoder.encode_plain(part);
+                let filter = (self.filter)(part);
+                self.packed.blobs.push(PackedBlob { digest, raw_len: part.len() as u64, data, filter });
+            }
+        }
+        self.open.extend_from_slice(body.get(from..).unwrap_or_default());
+        holes
+    }
+}
+
+impl fmt::Debug for Packer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packer").field("open", &self.open.len()).finish_non_exhaustive()
+    }
+}
+
+/// The ranges that can be cut: not empty, inside the body, after the one before.
+fn usable_ranges(large: &[Range<usize>], body_len: usize) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let mut usable = Vec::with_capacity(large.len());
+    for range in large {
+        if range.start >= end && range.start < range.end && range.end <= body_len {
+            end = range.end;
+            usable.push(range.clone());
+        }
+    }
+    usable
+}
+
+/// A trained zstd dictionary of a store. Never removed while a chunk needs it.
+pub struct Dictionary {
+    pub(crate) id: u32,
+    encoder: EncoderDictionary<'static>,
+    decoder: DecoderDictionary<'static>,
+}
+
+impl Dictionary {
+    /// A dictionary from its bytes.
+    ///
+    /// * `id` - its number in the store, from 1.
+    ///
+    /// # Errors
+    /// If zstd does not accept the bytes.
+    pub(crate) fn new(id: u32, bytes: &[u8]) -> std::io::Result<Self> {
+        let encoder = EncoderDictionary::try_copy(bytes, LEVEL)?;
+        let decoder = DecoderDictionary::try_copy(bytes)?;
+        Ok(Self { id, encoder, decoder })
+    }
+}
+
+impl fmt::Debug for Dictionary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dictionary").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// Compresses chunks; keeps zstd's working memory from one to the next.
+pub(crate) struct Encoder<'a> {
+    plain: Option<Compressor<'static>>,
+    small: Option<(u32, Compressor<'a>)>,
+}
+
+impl<'a> Encoder<'a> {
+    /// * `dictionary` - for inputs below [`SMALL_CHUNK_BYTES`].
+    pub(crate) fn new(dictionary: Option<&'a Dictionary>) -> Self {
+        let small = dictionary.and_then(|dictionary| {
+            let mut compressor = Compressor::with_prepared_dictionary(&dictionary.encoder).ok()?;
+            compressor.set_parameter(CParameter::ChecksumFlag(true)).ok()?;
+            Some((dictionary.id, compressor))
+        });
+        Self { plain: None, small }
+    }
+
+    /// Compresses, with the dictionary where that pays. Returns the frame and the dictionary's number.
+    pub(crate) fn encode(&mut self, bytes: &[u8]) -> (Vec<u8>, Option<u32>) {
+        if bytes.len() < SMALL_CHUNK_BYTES
+            && let Some((id, compressor)) = &mut self.small
+            && let Ok(frame) = compressor.compress(bytes)
+        {
+            return (frame, Some(*id));
+        }
+        self.encode_plain(bytes)
+    }
+
+    /// Compresses without a dictionary. The frame carries a checksum of the content.
+    pub(crate) fn encode_plain(&mut self, bytes: &[u8]) -> (Vec<u8>, Option<u32>) {
+        if self.plain.is_none() {
+            self.plain = Compressor::new(LEVEL).ok();
+            if let Some(compressor) = &mut self.plain {
+                compressor.set_parameter(CParameter::ChecksumFlag(true)).ok();
+            }
+        }
+        let frame = self.plain.as_mut().and_then(|compressor| compressor.compress(bytes).ok());
+        // zstd compresses any bytes unless memory ran out. A frame that does not decode would be a silent
+        // loss, so the bytes go in as a frame of stored blocks.
+        (frame.unwrap_or_else(|| stored_frame(bytes)), None)
+    }
+}
+
+/// A valid zstd frame of raw blocks: no compression, no checksum, no allocation beyond the result.
+fn stored_frame(bytes: &[u8]) -> Vec<u8> {
+    const BLOCK: usize = 128 * 1024;
+    let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0b1110_0000];
+    frame.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    let blocks = bytes.len().div_ceil(BLOCK).max(1);
+    let mut rest = bytes;
+    for number in 1..=blocks {
+        let (block, after) = rest.split_at(rest.len().min(BLOCK));
+        let header = ((block.len() as u32) << 3) | u32::from(number == blocks);
+        frame.extend(header.to_le_bytes().iter().take(3));
+        frame.extend_from_slice(block);
+        rest = after;
+    }
+    frame
+}
+
+/// Decompresses a frame of exactly `raw_len` bytes.
+///
+/// # Errors
+/// What is wrong, in words: a broken frame, another length, another checksum.
+pub(crate) fn decode(
+    data: &[u8],
+    raw_len: u64,
+    dictionary: Option<&Dictionary>,
+) -> std::result::Result<Vec<u8>, String> {
+    // A damaged length must not make us reserve the memory that it claims. zstd's best case is 128 KiB
+    // from 4 bytes.
+    let bound = Decompressor::upper_bound(data).unwrap_or(0) as u64;
+    let bound = bound.min((data.len() as u64).saturating_mul(32 * 1024));
+    if raw_len > bound {
+        return Err(format!("frame holds at most {bound} bytes, not {raw_len}"));
+    }
+    let decoder = match dictionary {
+        Some(dictionary) => Decompressor::with_prepared_dictionary(&dictionary.decoder),
+        None => Decompressor::new(),
+    };
+    let bytes = decoder
+        .and_then(|mut decoder| decoder.decompress(data, raw_len as usize))
+        .map_err(|error| format!("cannot be decompressed: {error}"))?;
+    if bytes.len() as u64 != raw_len {
+        return Err(format!("decompressed to {} bytes, not {raw_len}", bytes.len()));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(
+        clippy::unwrap_used,
+        clippy::indexing_slicing,
+        clippy::single_range_in_vec_init,
+        reason = "tests"
+    )]
+
+    use proptest::prelude::*;
+    use unforget_core::digest::Chain;
+
+    use super::*;
+
+    fn packed(bodies: &[Vec<u8>]) -> Packed {
+        let mut chain = Chain::root();
+        let entries = bodies.iter().map(|body| crate::conformance::entry(body, &mut chain)).collect();
+        pack(entries, &|bytes| vec![bytes.len() as u8], None)
+    }
+
+    #[test]
+    fn chunk_borders() {
+        let table = [
+            (vec![], vec![], "nothing"),
+            (vec![1], vec![1], "one"),
+            (vec![CHUNK_BYTES], vec![1], "a full chunk"),
+            (vec![CHUNK_BYTES + 1], vec![1], "one that is too large stands alone"),
+            (vec![10, CHUNK_BYTES + 1, 10], vec![1, 1, 1], "between others too"),
+            (vec![10, CHUNK_BYTES - 100], vec![2], "together they fit"),
+            (vec![10, CHUNK_BYTES - 9], vec![1, 1], "together they do not"),
+            (vec![0, 0], vec![2], "empty entries are entries"),
+        ];
+        for (lengths, want, why) in table {
+            // Lengths that are no multiple of three have no lead.
+            let bodies: Vec<Vec<u8>> = lengths.iter().map(|length| vec![b'x'; *length]).collect();
+            let packed = packed(&bodies);
+            let mut counts = vec![0; packed.chunks.len()];
+            packed.entries.iter().for_each(|entry| counts[entry.chunk] += 1);
+            assert_eq!(counts, want, "{why}");
+        }
+    }
+
+    #[test]
+    fn bad_ranges_stay_in_the_chunk() {
+        let table = [
+            (vec![0..4], vec![0..4], "whole"),
+            (vec![2..2], vec![], "empty"),
+            (vec![3..9], vec![], "beyond the end"),
+            (vec![0..2, 1..3], vec![0..2], "overlapping"),
+            (vec![2..3, 0..1], vec![2..3], "backwards"),
+        ];
+        for (large, want, why) in table {
+            assert_eq!(usable_ranges(&large, 4), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn batches_join() {
+        let mut all = packed(&[vec![b'a'; 10], vec![b'b'; 10]]);
+        all.extend(packed(&[vec![b'c'; 10]]));
+        assert_eq!((all.len(), all.entries[2].chunk, all.chunks.len()), (3, 1, 2));
+    }
+
+    #[test]
+    fn f093_a_giant_entry_does_not_keep_its_memory() {
+        let mut packer = Packer::new(&|_| Vec::new(), None);
+        packer.push(crate::conformance::entry(&vec![b'x'; 8 << 20], &mut Chain::root()));
+        assert!(packer.open.capacity() <= 2 * CHUNK_BYTES);
+    }
+
+    proptest! {
+        #[test]
+        fn frames_go_there_and_back(bytes in prop::collection::vec(any::<u8>(), 0..5000), times in 1_usize..80) {
+            let bytes = bytes.repeat(times);
+            let (frame, _) = Encoder::new(None).encode(&bytes);
+            prop_assert_eq!(decode(&frame, bytes.len() as u64, None).unwrap(), bytes.clone());
+            prop_assert_eq!(decode(&stored_frame(&bytes), bytes.len() as u64, None).unwrap(), bytes);
+        }
+
+        #[test]
+        fn hostile_frames_are_errors(bytes in prop::collection::vec(any::<u8>(), 0..200), claimed in any::<u64>()) {
+            prop_assert!(decode(&bytes, claimed, None).is_err() || claimed < 1 << 20);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Backup: a copy through SQLite itself, proven before it gets its name.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+
+use super::fault::Outcome;
+use super::open::OpenOptions;
+use super::{SqliteStore, verify};
+use crate::error::{BoxError, StoreError};
+use crate::port::Result;
+
+/// See [`crate::Store::backup`].
+pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
+    if to.symlink_metadata().is_ok() {
+        return Err(failed(format!("{} is there already", to.display())));
+    }
+    let mut unfinished = to.as_os_str().to_owned();
+    unfinished.push(format!(".{}.unfinished", std::process::id()));
+    let unfinished = PathBuf::from(unfinished);
+    let outcome = copy_and_prove(store, &unfinished).and_then(|()| publish(&unfinished, to));
+    if outcome.is_err() {
+        // What is left is ours and worth nothing; the error that matters is the first one.
+        std::fs::remove_file(&unfinished).ok();
+    }
+    outcome
+}
+
+fn copy_and_prove(store: &SqliteStore, copy: &Path) -> Result<()> {
+    store.read("backup", |conn| copy_pages(conn, copy))?;
+    // The place was good enough to write to; where it is does not matter for reading it once.
+    let options = OpenOptions { allow_network_fs: true, ..OpenOptions::default() };
+    let opened = SqliteStore::open_reader(copy, &options)?;
+    match verify::store(&opened, &mut |_, _| {})?.into_iter().next() {
+        None => Ok(()),
+        Some(problem) => {
+            let detail = format!("the copy does not verify: {}: {}", problem.kind, problem.detail);
+            Err(StoreError::Corrupt { path: copy.to_path_buf(), detail })
+        }
+    }
+}
+
+/// Copies one consistent state: the caller's read transaction.
+fn copy_pages(conn: &Connection, copy: &Path) -> Outcome<()> {
+    // Without a read the transaction would not have begun, and a writer could restart the copy.
+    conn.query_row("SELECT count(*) FROM conversation", [], |_| Ok(()))?;
+    let mut to = Connection::open(copy)?;
+    {
+        let backup = Backup::new(conn, &mut to)?;
+        while backup.step(1024)? != StepResult::Done {}
+    }
+    // One file without a log beside it.
+    to.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
+    to.close().map_err(|(_, error)| error)?;
+    Ok(())
+}
+
+/// Makes the copy durable, then gives it its name, then makes the name durable.
+fn publish(unfinished: &Path, to: &Path) -> Result<()> {
+    let sync = |path: &Path| File::open(path).and_then(|file| file.sync_all());
+    sync(unfinished).map_err(failed)?;
+    std::fs::rename(unfinished, to).map_err(failed)?;
+    if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        // Not every system can sync a folder; the file itself is safe.
+        sync(folder).ok();
+    }
+    Ok(())
+}
+
+fn failed(source: impl Into<BoxError>) -> StoreError {
+    StoreError::Backend { operation: "backup", source: source.into() }
+}

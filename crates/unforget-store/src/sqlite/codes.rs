@@ -1,0 +1,109 @@
+//! Numbers for enums, and integers in and out of SQLite's signed 64 bits.
+
+use unforget_core::digest::Digest;
+use unforget_core::entry::{Origin, Role, Status};
+
+use crate::port::OpenedBy;
+
+/// For SQLite. Numbers beyond `i64::MAX` become `i64::MAX`, which is beyond everything stored.
+pub(super) fn int(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// From SQLite. A negative number can only be damage and becomes a value that fits nothing.
+pub(super) fn uint(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// 32 bytes from SQLite; `None` for another length.
+pub(super) fn digest(bytes: &[u8]) -> Option<Digest> {
+    <[u8; 32]>::try_from(bytes).ok().map(Digest)
+}
+
+pub(super) fn role_code(role: Role) -> i64 {
+    match role {
+        Role::System => 0,
+        Role::User => 1,
+        Role::Assistant => 2,
+        Role::Tool => 3,
+        Role::None => 4,
+    }
+}
+
+pub(super) fn role(code: i64) -> Option<Role> {
+    [Role::System, Role::User, Role::Assistant, Role::Tool, Role::None]
+        .get(usize::try_from(code).ok()?)
+        .copied()
+}
+
+pub(super) fn origin_code(origin: Origin) -> i64 {
+    match origin {
+        Origin::Human => 0,
+        Origin::Model => 1,
+        Origin::Tool => 2,
+        Origin::Injected => 3,
+        Origin::HostSummary => 4,
+        Origin::Copy => 5,
+        Origin::Bookkeeping => 6,
+        Origin::Opaque => 7,
+    }
+}
+
+pub(super) fn origin(code: i64) -> Option<Origin> {
+    const ALL: [Origin; 8] = [
+        Origin::Human,
+        Origin::Model,
+        Origin::Tool,
+        Origin::Injected,
+        Origin::HostSummary,
+        Origin::Copy,
+        Origin::Bookkeeping,
+        Origin::Opaque,
+    ];
+    ALL.get(usize::try_from(code).ok()?).copied()
+}
+
+pub(super) fn status_code(status: Status) -> i64 {
+    match status {
+        Status::Complete => 0,
+        Status::Aborted => 1,
+        Status::Error => 2,
+    }
+}
+
+pub(super) fn status(code: i64) -> Option<Status> {
+    [Status::Complete, Status::Aborted, Status::Error].get(usize::try_from(code).ok()?).copied()
+}
+
+pub(super) fn opened_by_code(opened_by: OpenedBy) -> i64 {
+    match opened_by {
+        OpenedBy::FirstSight => 0,
+        OpenedBy::Branch => 1,
+        OpenedBy::Rotation => 2,
+    }
+}
+
+pub(super) fn opened_by(code: i64) -> Option<OpenedBy> {
+    [OpenedBy::FirstSight, OpenedBy::Branch, OpenedBy::Rotation].get(usize::try_from(code).ok()?).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn codes_go_there_and_back() {
+        for code in 0..5 {
+            assert_eq!(role_code(role(code).unwrap()), code);
+        }
+        for code in 0..8 {
+            assert_eq!(origin_code(origin(code).unwrap()), code);
+        }
+        for code in 0..3 {
+            assert_eq!(status_code(status(code).unwrap()), code);
+            assert_eq!(opened_by_code(opened_by(code).unwrap()), code);
+        }
+        assert_eq!((role(5), origin(-1), status(3), opened_by(9)), (None, None, None, None));
+    }
+}

@@ -1,0 +1,197 @@
+//! Conversations, their counters, generations and snapshots.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Timestamp};
+
+use super::codes::{int, opened_by, uint};
+use super::fault::Outcome;
+use crate::error::StoreError;
+use crate::port::{Conversation, EntryRow, GenerationRow, NewConversation, OpenedBy, Snapshot};
+
+const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
+    first_ms, last_ms";
+
+/// See [`crate::Store::find`].
+pub(super) fn find(conn: &Connection, key: &ConversationKey) -> Outcome<Option<Conversation>> {
+    let sql = format!("SELECT {COLUMNS} FROM conversation WHERE key = ?");
+    Ok(conn.prepare_cached(&sql)?.query_row([&key.0], read).optional()?)
+}
+
+/// Makes a conversation.
+pub(super) fn insert(tx: &Connection, new: &NewConversation) -> Outcome<()> {
+    tx.prepare_cached(
+        "INSERT INTO conversation (key, format, title, parent, revision, entries, generations, chunks, segments,
+           snapshots, current, length, tokens, raw_bytes)
+         VALUES (?, ?, ?, ?, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+    )?
+    .execute(params![new.key.0, new.format, new.title, new.parent.as_ref().map(|key| &key.0)])?;
+    Ok(())
+}
+
+/// See [`crate::Store::conversation`].
+pub(super) fn get(conn: &Connection, id: ConversationId) -> Outcome<Conversation> {
+    let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id = ?");
+    let found = conn.prepare_cached(&sql)?.query_row([int(id.0)], read).optional()?;
+    Ok(found.ok_or(StoreError::NoConversation { id })?)
+}
+
+/// Fails if there is no such conversation.
+pub(super) fn require(conn: &Connection, id: ConversationId) -> Outcome<()> {
+    let found = conn.prepare_cached("SELECT 1 FROM conversation WHERE id = ?")?.exists([int(id.0)])?;
+    if found { Ok(()) } else { Err(StoreError::NoConversation { id }.into()) }
+}
+
+/// See [`crate::Store::conversations`].
+pub(super) fn all(conn: &Connection) -> Outcome<Vec<Conversation>> {
+    let sql = format!("SELECT {COLUMNS} FROM conversation ORDER BY id");
+    let all = conn.prepare_cached(&sql)?.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(all)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Conversation> {
+    let first: Option<i64> = row.get(11)?;
+    let last: Option<i64> = row.get(12)?;
+    Ok(Conversation {
+        id: ConversationId(uint(row.get(0)?)),
+        key: ConversationKey(row.get(1)?),
+        format: row.get(2)?,
+        title: row.get(3)?,
+        parent: row.get::<_, Option<String>>(4)?.map(ConversationKey),
+        revision: uint(row.get(5)?),
+        entries: uint(row.get(6)?),
+        current: Generation(uint(row.get(7)?)),
+        length: uint(row.get(8)?),
+        tokens: uint(row.get(9)?),
+        raw_bytes: uint(row.get(10)?),
+        time: first.zip(last).map(|(first, last)| (Timestamp(first), Timestamp(last))),
+    })
+}
+
+/// What an append changes in a conversation's row.
+#[derive(Clone, Debug)]
+pub(super) struct Counters {
+    pub(super) revision: u64,
+    pub(super) entries: u64,
+    pub(super) generations: u64,
+    pub(super) chunks: u64,
+    pub(super) snapshots: u64,
+    pub(super) current: u64,
+    pub(super) length: u64,
+    pub(super) tokens: u64,
+    pub(super) raw_bytes: u64,
+    pub(super) first_ms: Option<i64>,
+    pub(super) last_ms: Option<i64>,
+}
+
+impl Counters {
+    /// Adds the tokens and times of new rows.
+    pub(super) fn add_rows<'a>(&mut self, rows: impl Iterator<Item = &'a EntryRow>) {
+        for row in rows {
+            self.tokens += row.tokens.expected;
+            if let Some(Timestamp(time)) = row.time {
+                self.first_ms = Some(self.first_ms.map_or(time, |first| first.min(time)));
+                self.last_ms = Some(self.last_ms.map_or(time, |last| last.max(time)));
+            }
+        }
+    }
+}
+
+/// The counters of a conversation; [`StoreError::NoConversation`] if it is not there.
+pub(super) fn counters(conn: &Connection, id: ConversationId) -> Outcome<Counters> {
+    let found = conn
+        .prepare_cached(
+            "SELECT revision, entries, generations, chunks, snapshots, current, length, tokens, raw_bytes,
+               first_ms, last_ms FROM conversation WHERE id = ?",
+        )?
+        .query_row([int(id.0)], |row| {
+            Ok(Counters {
+                revision: uint(row.get(0)?),
+                entries: uint(row.get(1)?),
+                generations: uint(row.get(2)?),
+                chunks: uint(row.get(3)?),
+                snapshots: uint(row.get(4)?),
+                current: uint(row.get(5)?),
+                length: uint(row.get(6)?),
+                tokens: uint(row.get(7)?),
+                raw_bytes: uint(row.get(8)?),
+                first_ms: row.get(9)?,
+                last_ms: row.get(10)?,
+            })
+        })
+        .optional()?;
+    Ok(found.ok_or(StoreError::NoConversation { id })?)
+}
+
+/// Writes the counters back.
+pub(super) fn put_counters(tx: &Connection, id: ConversationId, counters: &Counters) -> Outcome<()> {
+    tx.prepare_cached(
+        "UPDATE conversation SET revision = ?2, entries = ?3, generations = ?4, chunks = ?5, snapshots = ?6,
+           current = ?7, length = ?8, tokens = ?9, raw_bytes = ?10, first_ms = ?11, last_ms = ?12 WHERE id = ?1",
+    )?
+    .execute(params![
+        int(id.0),
+        int(counters.revision),
+        int(counters.entries),
+        int(counters.generations),
+        int(counters.chunks),
+        int(counters.snapshots),
+        int(counters.current),
+        int(counters.length),
+        int(counters.tokens),
+        int(counters.raw_bytes),
+        counters.first_ms,
+        counters.last_ms
+    ])?;
+    Ok(())
+}
+
+/// See [`crate::Store::generations`].
+pub(super) fn generations(conn: &Connection, id: ConversationId) -> Outcome<Vec<GenerationRow>> {
+    let mut select = conn.prepare_cached(
+        "SELECT number, parent, fork, opened_by, length FROM generation WHERE conversation = ? ORDER BY number",
+    )?;
+    let rows = select.query_map([int(id.0)], |row| {
+        let parent: Option<i64> = row.get(1)?;
+        let fork: Option<i64> = row.get(2)?;
+        Ok(GenerationRow {
+            number: Generation(uint(row.get(0)?)),
+            parent: parent.zip(fork).map(|(parent, fork)| (Generation(uint(parent)), Position(uint(fork)))),
+            opened_by: opened_by(row.get(3)?).unwrap_or(OpenedBy::Rotation),
+            length: uint(row.get(4)?),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+const SNAPSHOT: &str =
+    "number, generation, length, trailer, file_bytes, path, modified_ns, time_ms, conversation FROM snapshot";
+
+/// See [`crate::Store::snapshots`].
+pub(super) fn snapshots(conn: &Connection, id: ConversationId) -> Outcome<Vec<Snapshot>> {
+    let sql = format!("SELECT {SNAPSHOT} WHERE conversation = ? ORDER BY number");
+    let all =
+        conn.prepare_cached(&sql)?.query_map([int(id.0)], read_snapshot)?.collect::<rusqlite::Result<_>>()?;
+    Ok(all)
+}
+
+/// See [`crate::Store::snapshot_of_path`].
+pub(super) fn snapshot_of_path(conn: &Connection, path: &str) -> Outcome<Option<(ConversationId, Snapshot)>> {
+    let sql = format!("SELECT {SNAPSHOT} WHERE path = ? ORDER BY id DESC LIMIT 1");
+    let found = conn
+        .prepare_cached(&sql)?
+        .query_row([path], |row| Ok((ConversationId(uint(row.get(8)?)), read_snapshot(row)?)));
+    Ok(found.optional()?)
+}
+
+fn read_snapshot(row: &Row<'_>) -> rusqlite::Result<Snapshot> {
+    Ok(Snapshot {
+        number: uint(row.get(0)?),
+        generation: Generation(uint(row.get(1)?)),
+        length: uint(row.get(2)?),
+        trailer: row.get(3)?,
+        file_bytes: uint(row.get(4)?),
+        path: row.get(5)?,
+        modified_ns: i128::from(row.get::<_, i64>(6)?),
+        time: Timestamp(row.get(7)?),
+    })
+}

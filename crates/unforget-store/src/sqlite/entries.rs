@@ -1,0 +1,429 @@
+//! Entry rows: appending and reading them.
+
+use std::ops::Range;
+
+use rusqlite::{CachedStatement, Connection, Row, params};
+use unforget_core::digest::{Chain, Digest};
+use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread, Timestamp};
+use unforget_core::tokens::Tokens;
+
+use super::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
+use super::conversations::{self, Counters};
+use super::fault::Outcome;
+use super::{paths, summaries};
+use crate::error::StoreError;
+use crate::pack::{Packed, PackedEntry};
+use crate::port::{Append, EntryRow, Receipt, Snapshot};
+
+/// An entry row with the place of its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) row: EntryRow,
+    /// Number of its chunk; `None` once purged.
+    pub(super) chunk: Option<u64>,
+    pub(super) offset: u64,
+    pub(super) lead_len: u64,
+    pub(super) body_len: u64,
+    pub(super) holes: u64,
+}
+
+/// Carries out one append inside the caller's transaction.
+pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
+    let Append { conversation: id, target, packed, snapshot, context } = append;
+    let mut counters = conversations::counters(tx, id)?;
+    let count = packed.len() as u64;
+    let (generation, length) = paths::enter(tx, id, target, &mut counters)?;
+    let first_seq = counters.entries;
+    let place = Place { id, generation, position: length, seq: first_seq };
+    counters.add_rows(packed.entries.iter().map(|entry| &entry.row));
+    counters.raw_bytes += packed.raw_bytes;
+    write_packed(tx, place, packed, counters.chunks)?.advance(&mut counters);
+    paths::grow(tx, id, generation, length, first_seq..first_seq + count)?;
+    if counters.current == generation {
+        counters.length = length + count;
+    }
+    counters.entries += count;
+    counters.revision += 1;
+    if let Some(snapshot) = snapshot {
+        write_snapshot(tx, id, (generation, length + count), &snapshot, &mut counters)?;
+    }
+    if let Some(context) = context {
+        summaries::put_context(tx, id, &context)?;
+    }
+    conversations::put_counters(tx, id, &counters)?;
+    Ok(Receipt { generation: Generation(generation), first_seq: Seq(first_seq), revision: counters.revision })
+}
+
+/// Where the first entry of a batch goes.
+#[derive(Clone, Copy)]
+struct Place {
+    id: ConversationId,
+    generation: u64,
+    position: u64,
+    seq: u64,
+}
+
+/// How many chunks a batch added.
+struct Added(u64);
+
+impl Added {
+    fn advance(&self, counters: &mut Counters) {
+        counters.chunks += self.0;
+    }
+}
+
+/// * `first_chunk` - number of the batch's first chunk.
+fn write_packed(tx: &Connection, place: Place, packed: Packed, first_chunk: u64) -> Outcome<Added> {
+    write_blobs(tx, place.id, &packed)?;
+    write_chunks(tx, place, &packed, first_chunk)?;
+    let added = Added(packed.chunks.len() as u64);
+    let mut insert = insert_entry(tx)?;
+    for (index, entry) in (0..).zip(packed.entries) {
+        let PackedEntry { mut row, chunk, offset, lead_len, body_len, holes } = entry;
+        row.seq = Seq(place.seq + index);
+        row.generation = Generation(place.generation);
+        row.position = Position(place.position + index);
+        row.purged = false;
+        for (at, digest) in &holes {
+            tx.prepare_cached(
+                "INSERT INTO hole SELECT ?1, ?2, ?3, id FROM blob WHERE conversation = ?1 AND digest = ?4",
+            )?
+            .execute(params![int(place.id.0), int(row.seq.0), int(*at), digest.0])?;
+        }
+        let chunk = Some(first_chunk + chunk as u64);
+        let stored = Stored { row, chunk, offset, lead_len, body_len, holes: holes.len() as u64 };
+        bind_entry(&mut insert, place.id, &stored)?;
+    }
+    Ok(added)
+}
+
+fn write_blobs(tx: &Connection, id: ConversationId, packed: &Packed) -> Outcome<()> {
+    for blob in &packed.blobs {
+        let added = tx
+            .prepare_cached(
+                "INSERT OR IGNORE INTO blob (conversation, digest, raw_len, data) VALUES (?, ?, ?, ?)",
+            )?
+            .execute(params![int(id.0), blob.digest.0, int(blob.raw_len), blob.data])?;
+        if added > 0 && !blob.filter.is_empty() {
+            tx.prepare_cached("INSERT INTO blob_filter VALUES (?, ?)")?
+                .execute(params![tx.last_insert_rowid(), blob.filter])?;
+        }
+    }
+    Ok(())
+}
+
+fn write_chunks(tx: &Connection, place: Place, packed: &Packed, first_chunk: u64) -> Outcome<()> {
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO chunk (conversation, number, first_seq, entries, raw_len, dictionary, data)
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    let mut entries = packed.entries.iter().zip(place.seq..).peekable();
+    for (index, chunk) in packed.chunks.iter().enumerate() {
+        let first = entries.peek().map_or(place.seq, |(_, seq)| *seq);
+        let mut count = 0;
+        while entries.next_if(|(entry, _)| entry.chunk == index).is_some() {
+            count += 1;
+        }
+        let number = first_chunk + index as u64;
+        if let Some(dictionary) = chunk.dictionary {
+            require_dictionary(tx, dictionary)?;
+        }
+        insert.execute(params![
+            int(place.id.0),
+            int(number),
+            int(first),
+            count,
+            int(chunk.raw_len),
+            chunk.dictionary,
+            chunk.data
+        ])?;
+        if !chunk.filter.is_empty() {
+            tx.prepare_cached("INSERT INTO chunk_filter VALUES (?, ?)")?
+                .execute(params![tx.last_insert_rowid(), chunk.filter])?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails if a purge took the dictionary after the batch was packed: nobody could read such a chunk.
+fn require_dictionary(tx: &Connection, dictionary: u32) -> Outcome<()> {
+    if tx.prepare_cached("SELECT 1 FROM dictionary WHERE id = ?")?.exists([dictionary])? {
+        return Ok(());
+    }
+    let source = format!("dictionary {dictionary} was purged after packing; pack again").into();
+    Err(StoreError::Backend { operation: "append", source }.into())
+}
+
+/// Records a snapshot and makes it current.
+///
+/// * `path` - the generation written to and the length of its path now.
+fn write_snapshot(
+    tx: &Connection,
+    id: ConversationId,
+    path: (u64, u64),
+    snapshot: &Snapshot,
+    counters: &mut Counters,
+) -> Outcome<()> {
+    let (generation, length) = path;
+    if snapshot.length > length {
+        let generation = Generation(generation);
+        return Err(StoreError::Moved { generation, expected: snapshot.length, found: length }.into());
+    }
+    counters.snapshots += 1;
+    counters.current = generation;
+    counters.length = snapshot.length;
+    tx.prepare_cached(
+        "INSERT INTO snapshot (conversation, number, generation, length, trailer, file_bytes, path, modified_ns, time_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?
+    .execute(params![
+        int(id.0),
+        int(counters.snapshots),
+        int(generation),
+        int(snapshot.length),
+        snapshot.trailer,
+        int(snapshot.file_bytes),
+        snapshot.path,
+        snapshot.modified_ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64,
+        snapshot.time.0
+    ])?;
+    Ok(())
+}
+
+const COLUMNS: &str = "seq, seal, generation, position, follows, thread, role, origin, status, host_id, time_ms, \
+    tokens, tokens_over, stubbed, stubbed_over, chain_head, chain_rest, content, byte_start, byte_len, \
+    chunk, offset, lead_len, body_len, holes";
+
+fn insert_entry(tx: &Connection) -> Outcome<CachedStatement<'_>> {
+    let sql = format!(
+        "INSERT INTO entry (conversation, {COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+    );
+    Ok(tx.prepare_cached(&sql)?)
+}
+
+/// Writes the row in place of the one with its seq.
+pub(super) fn replace(tx: &Connection, id: ConversationId, stored: &Stored) -> Outcome<()> {
+    tx.prepare_cached("DELETE FROM entry WHERE conversation = ? AND seq = ?")?
+        .execute([int(id.0), int(stored.row.seq.0)])?;
+    bind_entry(&mut insert_entry(tx)?, id, stored)
+}
+
+fn bind_entry(insert: &mut CachedStatement<'_>, id: ConversationId, stored: &Stored) -> Outcome<()> {
+    let row = &stored.row;
+    let (head, rest) = split_chain(row.chain);
+    let same = row.stubbed == row.tokens;
+    insert.execute(params![
+        int(id.0),
+        int(row.seq.0),
+        i64::from(seal(id, stored)),
+        int(row.generation.0),
+        int(row.position.0),
+        row.parent.map(|parent| int(row.seq.0) - int(parent.0)),
+        int(row.thread.0),
+        role_code(row.role),
+        origin_code(row.origin),
+        status_code(row.status),
+        row.host_id,
+        row.time.map(|time| time.0),
+        int(row.tokens.expected),
+        int(row.tokens.upper) - int(row.tokens.expected),
+        (!same).then(|| int(row.stubbed.expected)),
+        (!same).then(|| int(row.stubbed.upper) - int(row.stubbed.expected)),
+        head,
+        rest,
+        row.content.0,
+        int(row.bytes.start),
+        int(row.bytes.end) - int(row.bytes.start),
+        stored.chunk.map(int),
+        int(stored.offset),
+        int(stored.lead_len),
+        int(stored.body_len),
+        int(stored.holes),
+    ])?;
+    Ok(())
+}
+
+/// Rows of a range of seqs, with the place of their bytes.
+pub(super) fn stored(conn: &Connection, id: ConversationId, seqs: Range<u64>) -> Outcome<Vec<Stored>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM entry WHERE conversation = ? AND seq >= ? AND seq < ? ORDER BY seq");
+    let mut select = conn.prepare_cached(&sql)?;
+    let mut rows = select.query([int(id.0), int(seqs.start), int(seqs.end)])?;
+    let mut all = Vec::new();
+    let mut expected = seqs.start;
+    while let Some(row) = rows.next()? {
+        let stored = read_entry(id, row)?;
+        if stored.row.seq.0 != expected {
+            return Err(damaged(id, expected, "its row is missing").into());
+        }
+        expected += 1;
+        all.push(stored);
+    }
+    Ok(all)
+}
+
+/// Rows of a range of seqs, each by itself: a damaged one does not hide the others.
+pub(super) fn stored_each(
+    conn: &Connection,
+    id: ConversationId,
+    seqs: Range<u64>,
+) -> Outcome<Vec<std::result::Result<Stored, StoreError>>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM entry WHERE conversation = ? AND seq >= ? AND seq < ? ORDER BY seq");
+    let mut select = conn.prepare_cached(&sql)?;
+    let mut rows = select.query([int(id.0), int(seqs.start), int(seqs.end)])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(read_entry(id, row));
+    }
+    Ok(all)
+}
+
+/// See [`crate::Store::by_chain`].
+pub(super) fn by_chain(conn: &Connection, id: ConversationId, chain: Chain) -> Outcome<Option<EntryRow>> {
+    let (head, rest) = split_chain(chain);
+    let sql = format!(
+        "SELECT {COLUMNS} FROM entry INDEXED BY entry_chain
+         WHERE conversation = ? AND chain_head = ? AND chain_rest = ? ORDER BY seq LIMIT 1"
+    );
+    let mut select = conn.prepare_cached(&sql)?;
+    let mut rows = select.query(params![int(id.0), head, rest])?;
+    Ok(match rows.next()? {
+        Some(row) => Some(read_entry(id, row)?.row),
+        None => None,
+    })
+}
+
+/// Raw chain heads of a range of seqs.
+pub(super) fn chains(conn: &Connection, id: ConversationId, seqs: Range<u64>) -> Outcome<Vec<Chain>> {
+    let mut select = conn.prepare_cached(
+        "SELECT chain_head, chain_rest FROM entry WHERE conversation = ? AND seq >= ? AND seq < ? ORDER BY seq",
+    )?;
+    let mut rows = select.query([int(id.0), int(seqs.start), int(seqs.end)])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let chain = join_chain(row.get(0)?, row.get_ref(1)?.as_bytes().unwrap_or_default());
+        all.push(
+            chain
+                .ok_or_else(|| damaged(id, seqs.start + all.len() as u64, "its chain has a wrong length"))?,
+        );
+    }
+    if all.len() as u64 != seqs.end.saturating_sub(seqs.start) {
+        return Err(damaged(id, seqs.start + all.len() as u64, "its row is missing").into());
+    }
+    Ok(all)
+}
+
+fn read_entry(id: ConversationId, row: &Row<'_>) -> std::result::Result<Stored, StoreError> {
+    let seq = uint(row.get(0).unwrap_or(-1));
+    let seal_found: i64 = row.get(1).unwrap_or(-1);
+    let stored = decode_entry(row, seq).ok().flatten();
+    match stored {
+        Some(stored) if i64::from(seal(id, &stored)) == seal_found => Ok(stored),
+        _ => Err(damaged(id, seq, "its row was changed")),
+    }
+}
+
+/// `None` if a column holds what no entry can have.
+fn decode_entry(row: &Row<'_>, seq: u64) -> rusqlite::Result<Option<Stored>> {
+    let tokens = tokens(row.get(11)?, row.get(12)?);
+    let stubbed = match row.get::<_, Option<i64>>(13)? {
+        Some(expected) => self::tokens(expected, row.get::<_, Option<i64>>(14)?.unwrap_or(0)),
+        None => tokens,
+    };
+    let codes = (role(row.get(6)?), origin(row.get(7)?), status(row.get(8)?));
+    let chain = join_chain(row.get(15)?, row.get_ref(16)?.as_bytes().unwrap_or_default());
+    let content = super::codes::digest(row.get_ref(17)?.as_bytes().unwrap_or_default());
+    let ((Some(role), Some(origin), Some(status)), Some(chain), Some(content)) = (codes, chain, content)
+    else {
+        return Ok(None);
+    };
+    let chunk = row.get::<_, Option<i64>>(20)?.map(uint);
+    let start: i64 = row.get(18)?;
+    Ok(Some(Stored {
+        row: EntryRow {
+            seq: Seq(seq),
+            generation: Generation(uint(row.get(2)?)),
+            position: Position(uint(row.get(3)?)),
+            parent: row.get::<_, Option<i64>>(4)?.map(|back| Seq(uint(int(seq).saturating_sub(back)))),
+            thread: Thread(uint(row.get(5)?)),
+            role,
+            origin,
+            status,
+            host_id: row.get(9)?,
+            time: row.get::<_, Option<i64>>(10)?.map(Timestamp),
+            tokens,
+            stubbed,
+            chain,
+            content,
+            bytes: uint(start)..uint(start.saturating_add(row.get(19)?)),
+            purged: chunk.is_none(),
+        },
+        chunk,
+        offset: uint(row.get(21)?),
+        lead_len: uint(row.get(22)?),
+        body_len: uint(row.get(23)?),
+        holes: uint(row.get(24)?),
+    }))
+}
+
+fn tokens(expected: i64, over: i64) -> Tokens {
+    Tokens { expected: uint(expected), upper: uint(expected.saturating_add(over)) }
+}
+
+/// A chain as an indexed number and the rest.
+fn split_chain(chain: Chain) -> (i64, [u8; 24]) {
+    let mut rest = [0; 24];
+    for (to, from) in rest.iter_mut().zip(chain.0.0.iter().skip(8)) {
+        *to = *from;
+    }
+    (chain.short(), rest)
+}
+
+fn join_chain(head: i64, rest: &[u8]) -> Option<Chain> {
+    let mut whole = [0; 32];
+    if rest.len() != 24 {
+        return None;
+    }
+    for (to, from) in whole.iter_mut().zip(head.to_le_bytes().iter().chain(rest)) {
+        *to = *from;
+    }
+    Some(Chain(Digest(whole)))
+}
+
+/// 32 bits over everything in a row, so that a changed row is noticed when it is read.
+fn seal(id: ConversationId, stored: &Stored) -> u32 {
+    let row = &stored.row;
+    let option = |value: Option<u64>| value.map_or([0, 0], |value| [1, value]);
+    let mut numbers = [0_u64; 28];
+    let fields = [id.0, row.seq.0, row.generation.0, row.position.0, row.thread.0]
+        .into_iter()
+        .chain(option(row.parent.map(|parent| parent.0)))
+        .chain(
+            [role_code(row.role), origin_code(row.origin), status_code(row.status)].map(|code| code as u64),
+        )
+        .chain(option(row.time.map(|time| time.0 as u64)))
+        .chain([row.tokens.expected, row.tokens.upper, row.stubbed.expected, row.stubbed.upper])
+        .chain([row.bytes.start, row.bytes.end])
+        .chain(option(stored.chunk))
+        .chain([stored.offset, stored.lead_len, stored.body_len, stored.holes]);
+    for (to, from) in numbers.iter_mut().zip(fields) {
+        *to = from;
+    }
+    let mut bytes = [0; 28 * 8];
+    for (to, from) in bytes.iter_mut().zip(numbers.iter().flat_map(|number| number.to_le_bytes())) {
+        *to = from;
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&bytes).update(&row.chain.0.0).update(&row.content.0);
+    if let Some(host_id) = &row.host_id {
+        hasher.update(&[1]).update(host_id.as_bytes());
+    }
+    let hash = hasher.finalize();
+    hash.as_bytes().iter().take(4).fold(0, |sum, byte| (sum << 8) | u32::from(*byte))
+}
+
+/// The error for an entry that cannot be given as it was.
+pub(super) fn damaged(id: ConversationId, seq: u64, detail: impl Into<String>) -> StoreError {
+    StoreError::Damaged { id, seq: Seq(seq), detail: detail.into() }
+}

@@ -1,0 +1,43 @@
+//! Notices when somebody replaces the database under us.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::StoreError;
+
+/// Which files a path and its write-ahead log were when the store was opened.
+pub(super) struct Identity {
+    files: Vec<(PathBuf, Option<(u64, u64)>)>,
+}
+
+impl Identity {
+    /// Of an open database in WAL mode.
+    pub(super) fn of(db: &Path) -> Self {
+        let mut wal = db.as_os_str().to_owned();
+        wal.push("-wal");
+        let files = [db.to_path_buf(), PathBuf::from(wal)];
+        Self { files: files.into_iter().map(|path| (path.clone(), number(&path))).collect() }
+    }
+
+    /// Fails with [`StoreError::Replaced`] if a path now names another file, or none. Costs two `stat`s.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        for (path, known) in &self.files {
+            if number(path) != *known {
+                return Err(StoreError::Replaced { path: path.clone() });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Device and inode, by `stat`: opening and closing the file would drop SQLite's locks.
+#[cfg(unix)]
+fn number(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
+/// Where an open file cannot be replaced there is nothing to notice.
+#[cfg(not(unix))]
+fn number(_: &Path) -> Option<(u64, u64)> {
+    None
+}

@@ -1,0 +1,62 @@
+//! The owner's lock: a file of our own beside the database.
+//!
+//! SQLite's own POSIX locks vanish when any descriptor of the file is closed, so they cannot say who
+//! owns the database. Locks of a separate file can, and they end with the process.
+
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{BoxError, StoreError};
+use crate::port::Result;
+
+/// An exclusive claim on a database, held until dropped or until the process ends.
+#[derive(Debug)]
+pub(super) struct LockFile {
+    file: File,
+}
+
+impl LockFile {
+    /// Claims `db`.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] with the owner's process id if it is claimed already, also by this process.
+    pub(super) fn claim(db: &Path) -> Result<Self> {
+        let open = File::options().create(true).truncate(false).read(true).write(true).open(lock_path(db));
+        let mut file = open.map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let mut text = String::new();
+                file.take(32).read_to_string(&mut text).ok();
+                let pid = text.trim().parse().unwrap_or(0);
+                return Err(StoreError::Busy { path: db.to_path_buf(), pid });
+            }
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        // The number is for people; on a full disk the lock holds without it.
+        file.set_len(0).ok();
+        file.rewind().ok();
+        write!(file, "{}", std::process::id()).ok();
+        Ok(Self { file })
+    }
+}
+
+impl Drop for LockFile {
+    fn drop(&mut self) {
+        // A process that is just being started has a copy of our descriptor until it runs its own
+        // program; closing ours would leave the lock with that copy.
+        self.file.unlock().ok();
+    }
+}
+
+/// `db` with `.lock` added.
+pub(super) fn lock_path(db: &Path) -> PathBuf {
+    let mut path = db.as_os_str().to_owned();
+    path.push(".lock");
+    PathBuf::from(path)
+}
+
+fn failed(error: std::io::Error) -> StoreError {
+    StoreError::Backend { operation: "lock", source: BoxError::from(error) }
+}

@@ -1,0 +1,99 @@
+//! Brings a database to the schema of this program.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::fault::Outcome;
+use crate::error::StoreError;
+
+/// Marks a SQLite file as ours: `UnFg`.
+pub(super) const APPLICATION_ID: i32 = 0x556E_4667;
+
+/// One step of the schema.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    /// Its SQL, never changed once released.
+    pub(super) sql: &'static str,
+}
+
+/// All steps; step `n` leads to `user_version` n + 1.
+pub(super) const STEPS: [Step; 1] = [Step { sql: include_str!("../../migrations/0001_first.sql") }];
+
+/// What a file is, judged without changing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// No tables yet.
+    Empty,
+    /// Ours, at this `user_version`.
+    Version(u32),
+}
+
+/// Looks at a file.
+///
+/// # Errors
+/// [`StoreError::NotAStore`] if it is somebody else's, [`StoreError::NewerSchema`] if it is ours and newer.
+pub(super) fn inspect(conn: &Connection, path: &Path, known: usize) -> Outcome<Found> {
+    let application: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let tables: i64 = conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let not_ours = |detail: String| StoreError::NotAStore { path: path.to_path_buf(), detail };
+    if application != APPLICATION_ID {
+        return if application == 0 && version == 0 && tables == 0 {
+            Ok(Found::Empty)
+        } else {
+            Err(not_ours(format!("a SQLite database of another program (application id {application})"))
+                .into())
+        };
+    }
+    let found = u32::try_from(version).map_err(|_| not_ours(format!("user_version is {version}")))?;
+    let known = known as u32;
+    if found > known {
+        return Err(StoreError::NewerSchema { path: path.to_path_buf(), found, known }.into());
+    }
+    Ok(Found::Version(found))
+}
+
+/// Carries out the steps that are missing, and proves that those done before are the ones we know.
+///
+/// All of it, with `user_version`, is one exclusive transaction: the schema is the old or the new one.
+pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[Step]) -> Outcome<()> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
+    // Another process may have been faster, so judge again inside.
+    let done = match inspect(&tx, path, steps.len())? {
+        Found::Empty => {
+            tx.execute_batch(
+                "CREATE TABLE migration (number INTEGER PRIMARY KEY, digest BLOB NOT NULL) STRICT;",
+            )?;
+            tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+            0
+        }
+        Found::Version(done) => done as usize,
+    };
+    check_done(&tx, path, steps.get(..done).unwrap_or_default())?;
+    for (number, step) in (1_u32..).zip(steps).skip(done) {
+        tx.execute_batch(step.sql)?;
+        tx.execute(
+            "INSERT INTO migration VALUES (?, ?)",
+            params![number, blake3::hash(step.sql.as_bytes()).as_bytes()],
+        )?;
+    }
+    if done < steps.len() {
+        tx.pragma_update(None, "user_version", steps.len() as u32)?;
+    }
+    Ok(tx.commit()?)
+}
+
+/// Fails with [`StoreError::NotAStore`] unless exactly these steps made the schema.
+pub(super) fn check_done(conn: &Connection, path: &Path, done: &[Step]) -> Outcome<()> {
+    for (number, step) in (1_u32..).zip(done) {
+        let found: Option<Vec<u8>> = conn
+            .query_row("SELECT digest FROM migration WHERE number = ?", [number], |row| row.get(0))
+            .optional()?;
+        if found.as_deref() != Some(blake3::hash(step.sql.as_bytes()).as_bytes()) {
+            let detail = format!("its migration {number} is not the one this program knows");
+            return Err(StoreError::NotAStore { path: path.to_path_buf(), detail }.into());
+        }
+    }
+    Ok(())
+}

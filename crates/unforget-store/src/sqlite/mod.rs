@@ -1,0 +1,126 @@
+//! The embedded store: one SQLite file, one owner process, one writer connection, a few readers.
+
+mod backup;
+mod bytes;
+mod codes;
+mod conversations;
+mod entries;
+mod fault;
+mod identity;
+mod lock;
+mod maintain;
+mod migrate;
+mod mount;
+mod open;
+mod paths;
+mod port;
+mod purge;
+mod readers;
+mod segments;
+mod summaries;
+mod verify;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rusqlite::Connection;
+
+use crate::error::StoreError;
+use crate::pack::Dictionary;
+use crate::port::Result;
+use fault::Outcome;
+use lock::LockFile;
+use readers::Readers;
+use writer::Writer;
+
+pub use open::{FilterFn, OpenOptions};
+
+/// The store in one SQLite file.
+///
+/// The process that opens it owns the file until the value is dropped; `PATH.lock` beside it says who.
+/// Other processes may read through [`SqliteStore::open_reader`]. Nothing in this process may open or
+/// copy the database, its `-wal` or its `-shm` by other means: closing them would drop SQLite's locks.
+pub struct SqliteStore {
+    path: PathBuf,
+    /// Dropped before the writer: only the last connection to close puts the log away, and only if it may write.
+    readers: Readers,
+    /// `None` if opened for reading only.
+    writer: Option<Writer>,
+    dictionaries: Dictionaries,
+    filter: Option<Arc<FilterFn>>,
+    /// Dropped last: the owner's claim outlives its connections.
+    _lock: Option<LockFile>,
+}
+
+impl SqliteStore {
+    /// The file, as a canonical path.
+    pub fn file(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs `work` on one consistent state.
+    fn read<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
+        self.readers.with(work).map_err(|fault| fault.into_store(&self.path, operation))
+    }
+
+    /// Runs `work` in a transaction that is durable on return.
+    fn write<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
+        self.writer()?.run(work).map_err(|fault| fault.into_store(&self.path, operation))
+    }
+
+    fn writer(&self) -> Result<&Writer> {
+        self.writer.as_ref().ok_or_else(|| StoreError::ReadOnly { path: self.path.clone() })
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Prepared dictionaries. They are never changed, so they are read once.
+#[derive(Default)]
+struct Dictionaries {
+    /// By number, for reading.
+    known: RwLock<BTreeMap<u32, Arc<Dictionary>>>,
+    /// For new chunks.
+    current: RwLock<Option<Arc<Dictionary>>>,
+}
+
+impl Dictionaries {
+    /// A dictionary, from memory or from the database. `Err` says in words why there is none.
+    fn get(&self, conn: &Connection, id: u32) -> Outcome<std::result::Result<Arc<Dictionary>, String>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        if let Some(dictionary) = known {
+            return Ok(Ok(dictionary));
+        }
+        let loaded = maintain::load_dictionary(conn, id)?;
+        if let Ok(dictionary) = &loaded {
+            self.known.write().unwrap_or_else(PoisonError::into_inner).insert(id, dictionary.clone());
+        }
+        Ok(loaded)
+    }
+
+    /// The dictionary for new chunks.
+    fn current(&self) -> Option<Arc<Dictionary>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_current(&self, dictionary: Option<Arc<Dictionary>>) {
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = dictionary;
+    }
+
+    /// Forgets all, after `purge` took them. A slow reader may bring one back for reading, which is
+    /// harmless: numbers are never used again.
+    fn retire(&self) {
+        self.set_current(None);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

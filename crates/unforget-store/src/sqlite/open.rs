@@ -1,0 +1,167 @@
+//! Opening: every check that must pass before the first write.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::Outcome;
+use super::identity::Identity;
+use super::lock::LockFile;
+use super::migrate::{Found, STEPS, check_done, inspect, migrate};
+use super::mount::untrusted_filesystem;
+use super::readers::Readers;
+use super::writer::Writer;
+use super::{Dictionaries, SqliteStore, maintain};
+use crate::error::{BoxError, StoreError};
+use crate::port::Result;
+
+/// The first version without the bug that loses committed writes (WAL reset).
+const SAFE_SQLITE: i32 = 3_051_003;
+
+/// Bytes per page. Chunks fill whole pages but for their tails, which share.
+const PAGE_BYTES: u32 = 8192;
+
+/// Makes the filter of a chunk's or blob's uncompressed bytes.
+pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
+
+/// How a SQLite store is opened. The default is right for people's own machines.
+#[derive(Clone, Default)]
+pub struct OpenOptions {
+    /// Accept network and user-space file systems, where SQLite may corrupt the file.
+    pub allow_network_fs: bool,
+    /// Do not wait for the disk at each commit: a power loss may take the last ones. A crash of the
+    /// process alone takes nothing.
+    pub relaxed_durability: bool,
+    /// Makes filters again for chunks that `purge` rewrites. Without it they get empty ones.
+    pub filter: Option<Arc<FilterFn>>,
+}
+
+impl fmt::Debug for OpenOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenOptions")
+            .field("allow_network_fs", &self.allow_network_fs)
+            .field("relaxed_durability", &self.relaxed_durability)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens the store at `path` for reading and writing, and makes it if there is no file. The folder must exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Busy`] if a process owns it, [`StoreError::NotAStore`], [`StoreError::NewerSchema`],
+    /// [`StoreError::UnsafeSqlite`], [`StoreError::NetworkFilesystem`].
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        let path = checked_path(path.as_ref(), options)?;
+        let lock = LockFile::claim(&path)?;
+        let conn = open_writing(&path, options).map_err(|fault| fault.into_store(&path, "open"))?;
+        let identity = Identity::of(&path);
+        let writer = Some(Writer::new(conn, identity));
+        Self::assemble(path, writer, options, Some(lock))
+    }
+
+    /// Opens the store at `path` for reading only, beside its owner or without one. Writing methods fail
+    /// with [`StoreError::ReadOnly`].
+    ///
+    /// # Errors
+    /// As [`SqliteStore::open`], but for `Busy`; [`StoreError::Backend`] if there is no file.
+    pub fn open_reader(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
+        let path = checked_path(path.as_ref(), options)?;
+        let store = Self::assemble(path.clone(), None, options, None)?;
+        store.read("open", |conn| match inspect(conn, &path, STEPS.len())? {
+            Found::Version(done) if done as usize == STEPS.len() => check_done(conn, &path, &STEPS),
+            _ => {
+                let detail = "it is empty or older: open it once for writing".to_owned();
+                Err(StoreError::NotAStore { path: path.clone(), detail }.into())
+            }
+        })?;
+        Ok(store)
+    }
+
+    fn assemble(
+        path: PathBuf,
+        writer: Option<Writer>,
+        options: &OpenOptions,
+        lock: Option<LockFile>,
+    ) -> Result<Self> {
+        let readers = Readers::new(&path);
+        let filter = options.filter.clone();
+        let store =
+            Self { path, writer, readers, dictionaries: Dictionaries::default(), filter, _lock: lock };
+        if store.writer.is_some() {
+            store.read("open", |conn| maintain::load_newest(conn, &store.dictionaries))?;
+        }
+        Ok(store)
+    }
+}
+
+/// The canonical path, if everything about the library and the place allows opening it.
+fn checked_path(path: &Path, options: &OpenOptions) -> Result<PathBuf> {
+    check_version(rusqlite::version(), rusqlite::version_number())?;
+    // SQLite follows symbolic links; our lock must stand beside the same file.
+    let canonical = match std::fs::canonicalize(path) {
+        Ok(canonical) => canonical,
+        Err(_) => beside_nothing(path).map_err(|source| StoreError::Backend { operation: "open", source })?,
+    };
+    if !options.allow_network_fs
+        && let Some(kind) = untrusted_filesystem(&canonical)
+    {
+        return Err(StoreError::NetworkFilesystem { path: canonical, kind });
+    }
+    Ok(canonical)
+}
+
+/// The canonical path of a file that is not there yet.
+fn beside_nothing(path: &Path) -> std::result::Result<PathBuf, BoxError> {
+    let name = path.file_name().ok_or("the path names no file")?;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    Ok(std::fs::canonicalize(folder)?.join(name))
+}
+
+/// Refuses a SQLite that can lose committed writes.
+///
+/// * `number` - as `sqlite3_libversion_number` gives it: 3.51.3 is 3051003.
+pub(super) fn check_version(version: &str, number: i32) -> Result<()> {
+    if number < SAFE_SQLITE {
+        return Err(StoreError::UnsafeSqlite { version: version.to_owned() });
+    }
+    Ok(())
+}
+
+fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    // SQLite takes the first bytes of a database for an empty one, and we would make a new store there.
+    let length = std::fs::metadata(path).map_or(0, |found| found.len());
+    if (1..512).contains(&length) {
+        let detail = format!("it has {length} bytes");
+        return Err(StoreError::NotAStore { path: path.to_path_buf(), detail }.into());
+    }
+    let mut conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(Duration::from_secs(2))?;
+    conn.set_prepared_statement_cache_capacity(64);
+    // Judged before anything is changed: the file may be somebody else's.
+    let found = inspect(&conn, path, STEPS.len())?;
+    if found == Found::Empty {
+        conn.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
+    }
+    let synchronous = if options.relaxed_durability { "NORMAL" } else { "FULL" };
+    conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    conn.execute_batch(&format!(
+        "PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;
+         PRAGMA temp_store = 2; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 16777216;
+         PRAGMA foreign_keys = OFF;"
+    ))?;
+    if found == Found::Version(STEPS.len() as u32) {
+        check_done(&conn, path, &STEPS)?;
+    } else {
+        migrate(&mut conn, path, &STEPS)?;
+    }
+    Ok(conn)
+}

@@ -1,0 +1,140 @@
+//! Summaries and prompt states.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+
+use super::codes::{digest, int, uint};
+use super::fault::Outcome;
+use crate::port::{ContextRow, SummaryKey, SummaryRow};
+
+/// Bytes of one source in `summary.sources`.
+const SOURCE: usize = 8 + 4 + 1 + 32;
+
+/// See [`crate::Store::put_summaries`].
+pub(super) fn put(tx: &Connection, id: ConversationId, rows: &[SummaryRow]) -> Outcome<()> {
+    let mut insert = tx.prepare_cached(
+        "INSERT OR IGNORE INTO summary (conversation, thread, grain, level, end, first_seq, last_seq, count, sources,
+           writer, body, tokens_source, tokens_body, time_ms)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    )?;
+    for row in rows {
+        insert.execute(params![
+            int(id.0),
+            int(row.key.thread.0),
+            row.key.grain,
+            row.key.level,
+            row.key.end.0,
+            int(row.span.0.0),
+            int(row.span.1.0),
+            int(row.count),
+            encode_sources(&row.sources),
+            row.writer,
+            row.body,
+            int(row.tokens.0),
+            int(row.tokens.1),
+            row.time.0
+        ])?;
+    }
+    Ok(())
+}
+
+/// Writes the state of a prompt over the one that is there.
+pub(super) fn put_context(tx: &Connection, id: ConversationId, context: &ContextRow) -> Outcome<()> {
+    tx.prepare_cached("INSERT OR REPLACE INTO context VALUES (?, ?, ?, ?)")?.execute(params![
+        int(id.0),
+        int(context.thread.0),
+        int(context.budget),
+        context.state
+    ])?;
+    Ok(())
+}
+
+/// See [`crate::Store::context`].
+pub(super) fn context(
+    conn: &Connection,
+    id: ConversationId,
+    thread: Thread,
+    budget: u64,
+) -> Outcome<Option<ContextRow>> {
+    let state = conn
+        .prepare_cached("SELECT state FROM context WHERE conversation = ? AND thread = ? AND budget = ?")?
+        .query_row([int(id.0), int(thread.0), int(budget)], |row| row.get(0))
+        .optional()?;
+    Ok(state.map(|state| ContextRow { thread, budget, state }))
+}
+
+const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, count, sources, writer, body, tokens_source, \
+    tokens_body, time_ms";
+
+/// See [`crate::Store::summary`].
+pub(super) fn get(conn: &Connection, id: ConversationId, key: &SummaryKey) -> Outcome<Option<SummaryRow>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary
+         WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?"
+    );
+    let found = conn
+        .prepare_cached(&sql)?
+        .query_row(params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)], read)
+        .optional()?;
+    Ok(found)
+}
+
+/// See [`crate::Store::summaries`].
+pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<SummaryRow>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary WHERE conversation = ?
+         ORDER BY first_seq, last_seq, level, thread, grain, end"
+    );
+    let all = conn.prepare_cached(&sql)?.query_map([int(id.0)], read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(all)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
+    let end = digest(row.get_ref(3)?.as_bytes()?);
+    let sources = decode_sources(row.get_ref(7)?.as_bytes()?);
+    let (Some(end), Some(sources)) = (end, sources) else {
+        return Err(rusqlite::Error::FromSqlConversionFailure(
+            3,
+            rusqlite::types::Type::Blob,
+            "a summary's keys have a wrong length".into(),
+        ));
+    };
+    let key = SummaryKey { thread: Thread(uint(row.get(0)?)), grain: row.get(1)?, level: row.get(2)?, end };
+    Ok(SummaryRow {
+        key,
+        span: (Seq(uint(row.get(4)?)), Seq(uint(row.get(5)?))),
+        count: uint(row.get(6)?),
+        sources,
+        writer: row.get(8)?,
+        body: row.get(9)?,
+        tokens: (uint(row.get(10)?), uint(row.get(11)?)),
+        time: Timestamp(row.get(12)?),
+    })
+}
+
+fn encode_sources(sources: &[SummaryKey]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(sources.len() * SOURCE);
+    for key in sources {
+        bytes.extend_from_slice(&key.thread.0.to_le_bytes());
+        bytes.extend_from_slice(&key.grain.to_le_bytes());
+        bytes.push(key.level);
+        bytes.extend_from_slice(&key.end.0);
+    }
+    bytes
+}
+
+fn decode_sources(bytes: &[u8]) -> Option<Vec<SummaryKey>> {
+    if !bytes.len().is_multiple_of(SOURCE) {
+        return None;
+    }
+    bytes
+        .chunks_exact(SOURCE)
+        .map(|source| {
+            let (thread, rest) = source.split_first_chunk::<8>()?;
+            let (grain, rest) = rest.split_first_chunk::<4>()?;
+            let (level, end) = rest.split_first()?;
+            let (thread, grain) = (Thread(u64::from_le_bytes(*thread)), u32::from_le_bytes(*grain));
+            Some(SummaryKey { thread, grain, level: *level, end: digest(end)? })
+        })
+        .collect()
+}

@@ -1,0 +1,84 @@
+//! The suite on SQLite, and equality with memory.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod damage;
+mod durability;
+mod files;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use unforget_core::digest::Digest;
+
+use super::{OpenOptions, SqliteStore};
+use crate::conformance::{Step, check_all, observe, play, steps};
+use crate::memory::MemoryStore;
+use crate::port::Store;
+
+/// Opens a store with the filter that the suite's tapes use.
+fn open(folder: &Path) -> SqliteStore {
+    SqliteStore::open(folder.join("store.sqlite"), &options()).unwrap()
+}
+
+fn options() -> OpenOptions {
+    OpenOptions { filter: Some(Arc::new(|bytes| Digest::of(bytes).0.to_vec())), ..OpenOptions::default() }
+}
+
+#[test]
+fn sqlite_keeps_the_contract() {
+    let folder = tempfile::tempdir().unwrap();
+    let number = std::cell::Cell::new(0);
+    check_all(&|| {
+        number.set(number.get() + 1);
+        let path = folder.path().join(format!("{}.sqlite", number.get()));
+        Box::new(SqliteStore::open(path, &options()).unwrap())
+    });
+}
+
+#[test]
+fn memory_keeps_the_contract() {
+    check_all(&|| Box::new(MemoryStore::new()));
+}
+
+/// `PROPTEST_CASES`, else few: each case opens a database.
+fn cases() -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(24),
+    }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    /// Whatever is done, both stores answer the same and show the same, also after closing and opening.
+    #[test]
+    fn sqlite_equals_memory(steps in steps(24)) {
+        let folder = tempfile::tempdir().unwrap();
+        let memory = MemoryStore::new();
+        let mut sqlite = Some(open(folder.path()));
+        for step in &steps {
+            if matches!(step, Step::Reopen) {
+                drop(sqlite.take());
+                sqlite = Some(open(folder.path()));
+            }
+            let store = sqlite.as_ref().unwrap();
+            prop_assert_eq!(play(store, step), play(&memory, step), "{:?}", step);
+        }
+        drop(sqlite.take());
+        let store = open(folder.path());
+        // SQLite makes the filters of rewritten chunks again; memory leaves them empty.
+        let purged = steps.iter().any(|step| matches!(step, Step::Purge(..)));
+        if !purged {
+            prop_assert_eq!(observe(&store), observe(&memory));
+        }
+        for conversation in store.conversations().unwrap() {
+            prop_assert_eq!(store.rows(conversation.id, 0..u64::MAX).unwrap(), memory.rows(conversation.id, 0..u64::MAX).unwrap());
+            prop_assert_eq!(store.raw(conversation.id, 0..u64::MAX).unwrap(), memory.raw(conversation.id, 0..u64::MAX).unwrap());
+            prop_assert_eq!(store.snapshots(conversation.id).unwrap(), memory.snapshots(conversation.id).unwrap());
+        }
+        prop_assert_eq!(store.verify(&mut |_, _| {}).unwrap(), vec![]);
+        prop_assert_eq!(memory.verify(&mut |_, _| {}).unwrap(), vec![]);
+    }
+}

@@ -1,0 +1,241 @@
+//! Damage of every kind: found, placed, never passed on as content.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use unforget_core::id::ConversationId;
+
+use crate::conformance::{Tape, opening, snapshot, summary};
+use crate::error::StoreError;
+use crate::port::{Raw, Store};
+use crate::sqlite::{OpenOptions, SqliteStore};
+
+const ID: ConversationId = ConversationId(1);
+
+/// A closed store with chunks, blobs, branches, summaries; and what is in it.
+fn made(folder: &Path) -> (PathBuf, Vec<Raw>) {
+    let path = folder.join("whole.sqlite");
+    let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
+    let tape = Tape::new(&store, "t:1");
+    for batch in 0..6 {
+        let target = if batch == 0 { opening(None) } else { tape.end(0) };
+        let line = |number: u64| {
+            let noise =
+                blake3::hash(&(batch * 100 + number).to_le_bytes()).to_hex().repeat(number as usize % 5);
+            let large = if number == 7 { "#".repeat(5000 + batch as usize) } else { String::new() };
+            format!("{{\"n\": {number}, \"batch\": {batch}, \"text\": \"{noise}{large}\"}}").into_bytes()
+        };
+        let mut append = tape.plan(target, &(0..12).map(line).collect::<Vec<_>>());
+        append.snapshot = Some(snapshot(12 * (batch + 1), "a"));
+        store.append(append).unwrap();
+    }
+    tape.open(Some((0, 5)), &["x", "y", "z"]);
+    store.put_summaries(ID, &[summary(0, 4)], None).unwrap();
+    let raw = store.raw(ID, 0..u64::MAX).unwrap();
+    assert!(store.verify(&mut |_, _| {}).unwrap().is_empty());
+    drop(store);
+    (path, raw)
+}
+
+/// Opens a copy of the store after `change`.
+fn changed(whole: &Path, number: usize, change: impl FnOnce(&Path)) -> crate::Result<SqliteStore> {
+    let copy = whole.with_file_name(format!("{number}.sqlite"));
+    std::fs::copy(whole, &copy).unwrap();
+    change(&copy);
+    SqliteStore::open(&copy, &OpenOptions::default())
+}
+
+fn sql(path: &Path, statement: &str) {
+    Connection::open(path).unwrap().execute_batch(statement).unwrap();
+}
+
+/// Reads every entry alone; counts the refused ones. Wrong bytes fail the test.
+fn refused(store: &SqliteStore, whole: &[Raw], what: &str) -> usize {
+    let mut refused = 0;
+    for raw in whole {
+        match store.raw(ID, raw.seq.0..raw.seq.0 + 1) {
+            Ok(found) if found.is_empty() => refused += 1,
+            Ok(found) => assert_eq!(found, std::slice::from_ref(raw), "{what}: wrong bytes"),
+            Err(_) => refused += 1,
+        }
+    }
+    refused
+}
+
+#[test]
+fn a_changed_byte_of_a_chunk_or_blob_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, raw) = made(folder.path());
+    for number in 0..60_usize {
+        let table = if number % 3 == 0 { "blob" } else { "chunk" };
+        let store = changed(&whole, number, |path| {
+            let conn = Connection::open(path).unwrap();
+            let (id, mut data): (i64, Vec<u8>) = conn
+                .query_row(
+                    &format!("SELECT id, data FROM {table} ORDER BY id LIMIT 1 OFFSET {}", number % 6),
+                    [],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .unwrap();
+            let at = number * 7919 % data.len();
+            data[at] ^= 1 << (number % 8);
+            conn.execute(&format!("UPDATE {table} SET data = ? WHERE id = ?"), (data, id)).unwrap();
+        })
+        .unwrap();
+        let refused = refused(&store, &raw, table);
+        let problems = store.verify(&mut |_, _| {}).unwrap();
+        assert_eq!(refused > 0, !problems.is_empty(), "{number} {table}: {problems:?}");
+        if let Some(problem) = problems.first() {
+            let first = raw.iter().find(|raw| store.raw(ID, raw.seq.0..raw.seq.0 + 1).is_err());
+            assert_eq!((problem.kind, problem.seq), (table, first.map(|raw| raw.seq)), "the exact place");
+        }
+    }
+}
+
+#[test]
+fn a_changed_column_of_a_row_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, _) = made(folder.path());
+    let columns = [
+        "seal = seal + 1",
+        "generation = 1",
+        "position = position + 1",
+        "follows = 3",
+        "thread = thread + 1",
+        "role = (role + 1) % 5",
+        "role = 77",
+        "origin = (origin + 1) % 8",
+        "status = (status + 1) % 3",
+        "host_id = 'other'",
+        "time_ms = 5",
+        "tokens = tokens + 1",
+        "tokens_over = tokens_over + 1",
+        "stubbed = 7000, stubbed_over = 0",
+        "chain_head = chain_head + 1",
+        "chain_rest = zeroblob(24)",
+        "chain_rest = zeroblob(3)",
+        "content = zeroblob(32)",
+        "content = x''",
+        "byte_start = byte_start + 1",
+        "byte_len = byte_len + 1",
+        "chunk = chunk + 1",
+        "chunk = NULL",
+        "offset = offset + 1",
+        "lead_len = lead_len + 1",
+        "body_len = body_len - 1",
+        "holes = holes + 1",
+        "body_len = -5",
+        "offset = 9223372036854775807",
+    ];
+    for (number, column) in columns.iter().enumerate() {
+        let statement = format!("UPDATE entry SET {column} WHERE seq = 20");
+        let store = changed(&whole, number, |path| sql(path, &statement)).unwrap();
+        for outcome in
+            [store.rows(ID, 20..21).err(), store.rows(ID, 0..99).err(), store.raw(ID, 18..25).err()]
+        {
+            let placed = matches!(&outcome, Some(StoreError::Damaged { seq, .. }) if seq.0 == 20);
+            assert!(placed, "{column}: {outcome:?}");
+        }
+        assert!(store.rows(ID, 0..20).is_ok() && store.rows(ID, 21..99).is_ok(), "{column}: others are read");
+        let problems = store.verify(&mut |_, _| {}).unwrap();
+        let placed =
+            problems.iter().any(|problem| problem.kind == "row" && problem.seq.map(|seq| seq.0) == Some(20));
+        assert!(placed, "{column}: {problems:?}");
+    }
+}
+
+#[test]
+fn missing_and_disagreeing_rows_are_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, raw) = made(folder.path());
+    let table = [
+        ("DELETE FROM entry WHERE seq = 9", "row", "a hole in the order"),
+        ("DELETE FROM entry WHERE seq >= 70", "row", "the end is gone"),
+        ("UPDATE conversation SET entries = entries - 1", "row", "a row beyond the end"),
+        ("UPDATE conversation SET tokens = tokens + 1", "conversation", "a counter"),
+        ("UPDATE conversation SET length = 999", "path", "a head beyond its path"),
+        ("DELETE FROM chunk WHERE number = 2", "chunk", "a chunk is gone"),
+        ("DELETE FROM blob WHERE id = 3", "blob", "a blob is gone"),
+        ("DELETE FROM hole WHERE seq = 31", "blob", "a hole is gone"),
+        ("UPDATE hole SET at = at + 1 WHERE seq = 31", "chain", "a hole moved inside its body"),
+        ("UPDATE hole SET at = 1000000 WHERE seq = 31", "blob", "a hole is out of its body"),
+        ("UPDATE chunk SET raw_len = raw_len + 1 WHERE number = 1", "chunk", "a length"),
+        ("UPDATE chunk SET raw_len = 9223372036854775807 WHERE number = 1", "chunk", "an absurd length"),
+        ("UPDATE extent SET seq = seq + 1 WHERE generation = 1", "path", "an extent moved"),
+        ("UPDATE extent SET count = count + 1", "path", "an extent grew"),
+        ("DELETE FROM generation WHERE number = 0", "path", "a generation is gone"),
+        ("UPDATE generation SET length = length + 1 WHERE number = 1", "path", "a generation grew"),
+        ("UPDATE generation SET parent = 1 WHERE number = 1", "path", "a circle"),
+        ("DELETE FROM snapshot WHERE number = 2", "snapshot", "a snapshot is gone"),
+        ("UPDATE snapshot SET length = 999 WHERE number = 2", "snapshot", "a snapshot grew"),
+        ("UPDATE summary SET last_seq = 999", "summary", "a summary of nothing"),
+        ("UPDATE summary SET end = x'00'", "database", "a broken key"),
+    ];
+    for (number, (statement, kind, why)) in table.into_iter().enumerate() {
+        let store = changed(&whole, number, |path| sql(path, statement)).unwrap();
+        if kind != "chain" {
+            refused(&store, &raw, why);
+        }
+        let problems = store.verify(&mut |_, _| {}).unwrap();
+        assert!(problems.iter().any(|problem| problem.kind == kind), "{why}: {problems:?}");
+        for generation in 0..3 {
+            // Whatever it answers, it answers: no panic, no endless walk.
+            store.path(ID, unforget_core::id::Generation(generation), u64::MAX).ok();
+            store.chains(ID, unforget_core::id::Generation(generation), 0..u64::MAX).ok();
+        }
+    }
+}
+
+#[test]
+fn a_changed_byte_of_the_file_is_never_wrong_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, raw) = made(folder.path());
+    let bytes = std::fs::read(&whole).unwrap();
+    let mut noticed = 0;
+    for number in 0..120_usize {
+        let at = number * bytes.len() / 120 + number % 61;
+        // Most of a small database is empty; damage what is used.
+        let at = bytes.iter().skip(at).position(|byte| *byte != 0).map_or(at, |ahead| at + ahead);
+        let outcome = changed(&whole, number, |path| {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= 0x55;
+            std::fs::write(path, bytes).unwrap();
+        });
+        let Ok(store) = outcome else {
+            noticed += 1;
+            continue;
+        };
+        let refused = refused(&store, &raw, &format!("byte {at}"));
+        match store.verify(&mut |_, _| {}) {
+            Ok(problems) => {
+                assert!(
+                    refused == 0 || !problems.is_empty(),
+                    "byte {at}: {refused} entries refused, nothing found"
+                );
+                noticed += usize::from(!problems.is_empty());
+            }
+            Err(_) => noticed += 1,
+        }
+    }
+    // Filters, titles, paths and states of prompts carry no seal.
+    assert!(noticed > 20, "{noticed}");
+}
+
+#[test]
+fn a_truncated_file_is_never_wrong_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, raw) = made(folder.path());
+    let bytes = std::fs::read(&whole).unwrap();
+    for (number, length) in
+        [0, 1, 99, 100, 4096, bytes.len() / 3, bytes.len() / 2, bytes.len() - 8192].into_iter().enumerate()
+    {
+        let outcome = changed(&whole, number, |path| std::fs::write(path, &bytes[..length]).unwrap());
+        let Ok(store) = outcome else { continue };
+        refused(&store, &raw, &format!("{length} bytes"));
+        let problems = store.verify(&mut |_, _| {});
+        assert!(
+            length == 0 || problems.map_or(true, |problems| !problems.is_empty()),
+            "{length} bytes: not noticed"
+        );
+    }
+}

@@ -1,0 +1,280 @@
+//! Crashes, full disks, many writers.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::open;
+use crate::conformance::{Tape, opening};
+use crate::error::StoreError;
+use crate::port::{Segment, Store};
+use crate::sqlite::{OpenOptions, SqliteStore};
+
+/// Names the database to a child of this test executable.
+const CHILD_DB: &str = "UNFORGET_TEST_CHILD_DB";
+
+/// Starts one test of this executable in a process of its own.
+fn child(test: &str, db: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD_DB, db);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command
+}
+
+fn body(number: u64) -> Vec<u8> {
+    let noise = blake3::hash(&number.to_le_bytes()).to_hex();
+    format!("{number} {}{}", noise.repeat(number as usize % 40), "#".repeat(number as usize % 7 * 2000))
+        .into_bytes()
+}
+
+/// The process that is killed: appends for ever, and says what is safe. Does nothing in a normal run.
+#[test]
+fn child_that_appends() {
+    let Some(db) = std::env::var_os(CHILD_DB) else { return };
+    let store = SqliteStore::open(PathBuf::from(db), &OpenOptions::default()).unwrap();
+    let tape = Tape::new(&store, "t:1");
+    let mut next = store.conversation(tape.id).unwrap().entries;
+    loop {
+        let bodies: Vec<_> = (next..next + 1 + next % 5).map(body).collect();
+        let target = if next == 0 { opening(None) } else { tape.end(0) };
+        store.append(tape.plan(target, &bodies)).unwrap();
+        next += bodies.len() as u64;
+        println!("ack {next}");
+        if next.is_multiple_of(7) {
+            let segment = Segment { seqs: next - 1..next, header: vec![1], blocks: vec![vec![0; 20_000]] };
+            store.put_segment(tape.id, &segment, &[next / 14]).unwrap();
+            store.maintain().unwrap();
+        }
+    }
+}
+
+/// `UNFORGET_TEST_KILLS` sets how many.
+#[test]
+fn killed_at_any_moment_nothing_acknowledged_is_lost() {
+    let kills =
+        std::env::var("UNFORGET_TEST_KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(30_u64);
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("store.sqlite");
+    let mut safe = 0;
+    for round in 0..kills {
+        let patience = usize::from(blake3::hash(&round.to_le_bytes()).as_bytes()[0]) % 24;
+        let mut process = child("sqlite::tests::durability::child_that_appends", &db).spawn().unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap());
+        let mut line = String::new();
+        let mut acks = 0;
+        while acks < patience && output.read_line(&mut line).unwrap() > 0 {
+            if let Some(number) = line.trim().rsplit_once("ack ").and_then(|(_, number)| number.parse().ok())
+            {
+                safe = number;
+                acks += 1;
+            }
+            line.clear();
+        }
+        // It is in the middle of something now; what it still says was said before it died.
+        process.kill().unwrap();
+        while output.read_line(&mut line).unwrap() > 0 {
+            if line.ends_with('\n')
+                && let Some((_, number)) = line.trim().rsplit_once("ack ")
+            {
+                safe = number.parse().unwrap();
+            }
+            line.clear();
+        }
+        process.wait().unwrap();
+        let store = SqliteStore::open(&db, &OpenOptions::default()).unwrap();
+        assert_eq!(store.verify(&mut |_, _| {}).unwrap(), [], "round {round}");
+        let tape = Tape::new(&store, "t:1");
+        let entries = store.conversation(tape.id).unwrap().entries;
+        assert!(entries >= safe, "round {round}: {entries} of {safe} acknowledged entries");
+        let from = entries.saturating_sub(200);
+        for raw in store.raw(tape.id, from..entries).unwrap() {
+            assert!(raw.body == body(raw.seq.0), "round {round}: entry {}", raw.seq);
+        }
+    }
+    assert!(safe > 0, "the child never got to append");
+}
+
+/// A small file system that goes away with the value.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(folder: &Path) -> Option<Self> {
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=4m", "tmpfs"])
+            .arg(folder)
+            .output()
+            .ok()?;
+        mounted.status.success().then(|| Self(folder.to_path_buf()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        Command::new("umount").arg(&self.0).output().ok();
+    }
+}
+
+#[test]
+fn f088_a_full_disk_loses_nothing_and_writing_goes_on_when_there_is_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(_disk) = SmallDisk::mount(folder.path()) else {
+        println!("skipped: mounting a tmpfs needs root");
+        return;
+    };
+    let filler = folder.path().join("filler");
+    std::fs::write(&filler, vec![1; 1_500_000]).unwrap();
+    let store = open(folder.path());
+    let tape = Tape::new(&store, "t:1");
+    let noise = |number: u64| -> Vec<u8> {
+        (0..1500)
+            .flat_map(|block: u64| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
+            .collect()
+    };
+    let mut next = 0;
+    let failure = loop {
+        let target = if next == 0 { opening(None) } else { tape.end(0) };
+        match store.append(tape.plan(target, &[noise(next)])) {
+            Ok(_) => next += 1,
+            Err(error) => break error,
+        }
+        assert!(next < 200, "4 MB cannot hold that");
+    };
+    assert!(matches!(failure, StoreError::Full { .. }), "{failure:?}");
+    assert!(next > 3);
+    for _ in 0..3 {
+        assert!(matches!(store.append(tape.plan(tape.end(0), &[noise(next)])), Err(StoreError::Full { .. })));
+    }
+    let all_there = |store: &SqliteStore, count: u64| {
+        let raw = store.raw(tape.id, 0..u64::MAX).unwrap();
+        assert_eq!(raw.len() as u64, count);
+        assert!(raw.iter().all(|raw| raw.body == noise(raw.seq.0)));
+        assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
+    };
+    all_there(&store, next);
+    std::fs::remove_file(&filler).unwrap();
+    store.append(tape.plan(tape.end(0), &[noise(next)])).unwrap();
+    all_there(&store, next + 1);
+    drop(store);
+    all_there(&open(folder.path()), next + 1);
+}
+
+#[test]
+fn f079_many_writers_share_the_writer_fairly() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    std::thread::scope(|scope| {
+        for lane in 0..8 {
+            let store = &store;
+            scope.spawn(move || {
+                let tape = Tape::new(store, &format!("t:{lane}"));
+                tape.open(None, &["first"]);
+                for number in 0..25 {
+                    tape.append(tape.end(0), &[&format!("{lane} {number}")]);
+                    if number % 8 == 0 {
+                        // One bad append must not disturb those that share its transaction.
+                        assert!(
+                            store
+                                .append(
+                                    tape.plan(
+                                        crate::Target::Extend(unforget_core::id::Generation(9), 1),
+                                        &[]
+                                    )
+                                )
+                                .is_err()
+                        );
+                    }
+                    assert_eq!(
+                        tape.read(0, 99).last(),
+                        Some(&format!("{lane} {number}")),
+                        "own writes are seen"
+                    );
+                }
+            });
+        }
+    });
+    for conversation in store.conversations().unwrap() {
+        assert_eq!((conversation.entries, conversation.revision), (26, 26));
+    }
+    assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
+}
+
+#[test]
+fn f080_the_log_stays_bounded_under_readers() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["first"]);
+    let wal = folder.path().join("store.sqlite-wal");
+    let mut most = 0;
+    for number in 0..600_u64 {
+        let noise: Vec<u8> = (0..2000_u64)
+            .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
+            .collect();
+        store.append(tape.plan(tape.end(0), &[noise])).unwrap();
+        store.raw(tape.id, number..number + 2).unwrap();
+        most = most.max(std::fs::metadata(&wal).unwrap().len());
+    }
+    assert!(most < 32 << 20, "{most} bytes of log for 38 MB written");
+}
+
+#[test]
+fn f082_another_process_is_refused_whatever_the_owner_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["a", "b"]);
+    let features: [(&str, &dyn Fn()); 6] = [
+        ("nothing", &|| ()),
+        ("verify", &|| assert!(store.verify(&mut |_, _| {}).unwrap().is_empty())),
+        ("backup", &|| store.backup(&folder.path().join("copy.sqlite")).unwrap()),
+        ("maintain", &|| store.maintain().unwrap()),
+        ("sizes", &|| assert!(!store.sizes().unwrap().is_empty())),
+        ("purge", &|| assert_eq!(store.purge(tape.id, 0..1).unwrap().entries, 1)),
+    ];
+    for (name, feature) in features {
+        feature();
+        let output = child("sqlite::tests::durability::child_that_opens", store.file()).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains(&format!("busy {}", std::process::id())), "after {name}: {text}");
+        tape.append(tape.end(0), &["more"]);
+    }
+    drop(store);
+    let output = child("sqlite::tests::durability::child_that_opens", &folder.path().join("store.sqlite"))
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("opened"));
+}
+
+/// The other process: says what it got. Does nothing in a normal run.
+#[test]
+fn child_that_opens() {
+    let Some(db) = std::env::var_os(CHILD_DB) else { return };
+    match SqliteStore::open(PathBuf::from(db), &OpenOptions::default()) {
+        Ok(_) => println!("opened"),
+        Err(StoreError::Busy { pid, .. }) => println!("busy {pid}"),
+        Err(error) => println!("{error}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn f092_descriptors_are_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let ours = || {
+        let links = std::fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        links.filter(|link| link.starts_with(folder.path())).count()
+    };
+    for _ in 0..200 {
+        let store = open(folder.path());
+        let tape = Tape::new(&store, "t:1");
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| store.conversation(tape.id).unwrap());
+            }
+        });
+        assert!(ours() < 24, "{} descriptors", ours());
+    }
+    assert_eq!(ours(), 0);
+}

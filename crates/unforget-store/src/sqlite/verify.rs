@@ -1,0 +1,355 @@
+//! Verify: reads everything back and says where the first damage of each kind is.
+
+use std::collections::BTreeSet;
+
+use rusqlite::Connection;
+use unforget_core::digest::Chain;
+use unforget_core::id::{ConversationId, ConversationKey, Seq};
+
+use super::bytes::Assembler;
+use super::codes::{int, uint};
+use super::entries::{self, Stored};
+use super::fault::Outcome;
+use super::{SqliteStore, conversations, maintain, paths, summaries};
+use crate::error::StoreError;
+use crate::port::{Conversation, GenerationRow, Problem, Result};
+
+/// Entries per read transaction: short ones hold no writer and no checkpoint back.
+const PAGE: u64 = 512;
+
+/// See [`crate::Store::verify`].
+pub(super) fn store(store: &SqliteStore, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
+    let mut found = Findings::default();
+    let checked = store.read("verify", |conn| database(conn, &mut found));
+    found.or_error(None, checked)?;
+    let all = store.read("verify", conversations::all);
+    let all = found.or_error(None, all)?.unwrap_or_default();
+    let total = all.iter().map(|conversation| conversation.entries).sum();
+    let mut before = 0;
+    for conversation in &all {
+        let mut report = |done: u64| progress(before + done, total);
+        let checked = check_conversation(store, conversation, &mut found, &mut report);
+        found.or_error(Some(&conversation.key), checked)?;
+        before += conversation.entries;
+    }
+    progress(total, total);
+    Ok(found.problems)
+}
+
+/// Problems, the first of each kind per conversation.
+#[derive(Default)]
+struct Findings {
+    problems: Vec<Problem>,
+    seen: BTreeSet<(Option<ConversationKey>, &'static str)>,
+}
+
+impl Findings {
+    fn add(
+        &mut self,
+        key: Option<&ConversationKey>,
+        seq: Option<Seq>,
+        kind: &'static str,
+        detail: impl Into<String>,
+    ) {
+        if self.seen.insert((key.cloned(), kind)) {
+            self.problems.push(Problem { conversation: key.cloned(), seq, kind, detail: detail.into() });
+        }
+    }
+
+    /// Turns damage that stopped a step into a problem; other errors stop the verification.
+    fn or_error<T>(&mut self, key: Option<&ConversationKey>, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(StoreError::Damaged { seq, detail, .. }) => {
+                self.add(key, Some(seq), "row", detail);
+                Ok(None)
+            }
+            Err(error @ (StoreError::Corrupt { .. } | StoreError::NotAStore { .. })) => {
+                self.add(key, None, "database", error.to_string());
+                Ok(None)
+            }
+            // A damaged page may claim any type or length; the driver then refuses the value.
+            Err(StoreError::Backend { source, .. }) if source.is::<rusqlite::Error>() => {
+                self.add(key, None, "database", source.to_string());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn database(conn: &Connection, found: &mut Findings) -> Outcome<()> {
+    let mut check = conn.prepare("PRAGMA quick_check(1)")?;
+    let mut rows = check.query([])?;
+    while let Some(row) = rows.next()? {
+        let line: String = row.get(0)?;
+        if line != "ok" {
+            found.add(None, None, "database", line);
+        }
+    }
+    let mut select = conn.prepare("SELECT id FROM dictionary ORDER BY id")?;
+    let ids: Vec<u32> = select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    for id in ids {
+        if let Err(detail) = maintain::load_dictionary(conn, id)? {
+            found.add(None, None, "dictionary", detail);
+        }
+    }
+    Ok(())
+}
+
+fn check_conversation(
+    store: &SqliteStore,
+    conversation: &Conversation,
+    found: &mut Findings,
+    progress: &mut dyn FnMut(u64),
+) -> Result<()> {
+    let extents = store.read("verify", |conn| check_paths(conn, conversation, found))?;
+    let mut walk = Walk { conversation, extents, at: 0, tokens: 0, found };
+    let mut next = 0;
+    while next < conversation.entries {
+        let end = (next + PAGE).min(conversation.entries);
+        store.read("verify", |conn| walk.page(store, conn, next..end))?;
+        next = end;
+        progress(next);
+    }
+    if walk.tokens != conversation.tokens {
+        let detail =
+            format!("its rows have {} tokens, its counter says {}", walk.tokens, conversation.tokens);
+        found.add(Some(&conversation.key), None, "conversation", detail);
+    }
+    store.read("verify", |conn| check_rest(conn, conversation, found))
+}
+
+/// Own entries of a generation: first seq, count, generation, first position.
+type Extent = (u64, u64, u64, u64);
+
+/// Checks generations, extents and the head. Returns the extents by seq.
+fn check_paths(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<Vec<Extent>> {
+    let (id, key) = (conversation.id, Some(&conversation.key));
+    let generations = conversations::generations(conn, id)?;
+    let mut select = conn.prepare_cached(
+        "SELECT seq, count, generation, position FROM extent WHERE conversation = ? ORDER BY generation, position",
+    )?;
+    let rows = select.query_map([int(id.0)], |row| {
+        Ok((uint(row.get(0)?), uint(row.get(1)?), uint(row.get(2)?), uint(row.get(3)?)))
+    })?;
+    let mut extents: Vec<Extent> = rows.collect::<rusqlite::Result<_>>()?;
+    for (number, generation) in (0..).zip(&generations) {
+        if let Some(detail) = wrong_generation(number, generation, &generations, &extents) {
+            found.add(key, None, "path", detail);
+        }
+    }
+    extents.sort_unstable();
+    let mut next = 0;
+    for (seq, count, generation, _) in &extents {
+        if *seq != next {
+            found.add(
+                key,
+                Some(Seq(next)),
+                "path",
+                format!("entry {next} is on no path or on two (generation {generation})"),
+            );
+            break;
+        }
+        next = next.saturating_add(*count);
+    }
+    if next != conversation.entries {
+        found.add(
+            key,
+            Some(Seq(next)),
+            "path",
+            format!("paths have {next} entries, the conversation {}", conversation.entries),
+        );
+    }
+    let current = generations.get(conversation.current.0 as usize).map_or(0, |generation| generation.length);
+    if conversation.length > current {
+        found.add(
+            key,
+            None,
+            "path",
+            format!("the head is at {} of a path of {current}", conversation.length),
+        );
+    }
+    Ok(extents)
+}
+
+/// What is wrong with a generation, if anything.
+fn wrong_generation(
+    number: u64,
+    row: &GenerationRow,
+    all: &[GenerationRow],
+    extents: &[Extent],
+) -> Option<String> {
+    if row.number.0 != number {
+        return Some(format!("generation {number} is missing"));
+    }
+    let mut end = 0;
+    if let Some((parent, fork)) = row.parent {
+        let parent = all.get(parent.0 as usize).filter(|parent| parent.number.0 < number);
+        if parent.is_none_or(|parent| parent.length < fork.0) {
+            return Some(format!("generation {number} forks from what is not there"));
+        }
+        end = fork.0;
+    }
+    for (_, count, _, position) in extents.iter().filter(|extent| extent.2 == number) {
+        if *position != end {
+            return Some(format!("generation {number} has a gap at position {end}"));
+        }
+        end = end.saturating_add(*count);
+    }
+    (end != row.length).then(|| format!("generation {number} has {end} entries, its row says {}", row.length))
+}
+
+/// The walk over all entries in order of arrival.
+struct Walk<'a> {
+    conversation: &'a Conversation,
+    extents: Vec<Extent>,
+    /// Index of the extent that the last entry was in.
+    at: usize,
+    tokens: u64,
+    found: &'a mut Findings,
+}
+
+impl Walk<'_> {
+    fn page(&mut self, store: &SqliteStore, conn: &Connection, seqs: std::ops::Range<u64>) -> Outcome<()> {
+        let id = self.conversation.id;
+        let mut assembler = Assembler::new(conn, &store.dictionaries, id);
+        let mut last: Option<Stored> = None;
+        let mut expected = seqs.start;
+        for row in entries::stored_each(conn, id, seqs.clone())? {
+            let stored = match row {
+                Ok(stored) => stored,
+                Err(StoreError::Damaged { seq, detail, .. }) => {
+                    self.add(seq, "row", detail);
+                    expected = seq.0.saturating_add(1).max(expected);
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if stored.row.seq.0 != expected {
+                self.add(Seq(expected), "row", "its row is missing");
+            }
+            expected = stored.row.seq.0 + 1;
+            self.tokens = self.tokens.saturating_add(stored.row.tokens.expected);
+            self.entry(conn, &mut assembler, last.as_ref(), &stored)?;
+            last = Some(stored);
+        }
+        if expected < seqs.end {
+            self.add(Seq(expected), "row", "its row is missing");
+        }
+        Ok(())
+    }
+
+    fn entry(
+        &mut self,
+        conn: &Connection,
+        assembler: &mut Assembler<'_>,
+        last: Option<&Stored>,
+        stored: &Stored,
+    ) -> Outcome<()> {
+        let row = &stored.row;
+        if self.place(row.seq.0) != Some((row.generation.0, row.position.0)) {
+            self.add(row.seq, "row", "its row and its path disagree about where it stands");
+            return Ok(());
+        }
+        let raw = match assembler.raw(stored)? {
+            Ok(raw) => raw,
+            Err(detail) => {
+                let kind =
+                    if detail.contains("blob") || detail.contains("large part") { "blob" } else { "chunk" };
+                self.add(row.seq, kind, detail);
+                return Ok(());
+            }
+        };
+        if row.purged {
+            return Ok(());
+        }
+        let Some(before) = self.chain_before(conn, last, stored)? else { return Ok(()) };
+        if before.next(&raw.lead, &raw.body) != row.chain {
+            self.add(row.seq, "chain", "its bytes are not those that its chain was made of");
+        }
+        Ok(())
+    }
+
+    /// Generation and position that the extents give to a seq; called with ascending seqs.
+    fn place(&mut self, seq: u64) -> Option<(u64, u64)> {
+        loop {
+            let (first, count, generation, position) = *self.extents.get(self.at)?;
+            if seq < first {
+                return None;
+            }
+            if seq - first < count {
+                return Some((generation, position.saturating_add(seq - first)));
+            }
+            self.at += 1;
+        }
+    }
+
+    /// Stored chain of the entry before on the path; `None` if that one is damaged, which is reported there.
+    fn chain_before(
+        &self,
+        conn: &Connection,
+        last: Option<&Stored>,
+        stored: &Stored,
+    ) -> Outcome<Option<Chain>> {
+        let row = &stored.row;
+        let Some(position) = row.position.0.checked_sub(1) else { return Ok(Some(Chain::root())) };
+        if let Some(last) = last.map(|last| &last.row)
+            && (last.generation, last.position.0, last.seq.0 + 1) == (row.generation, position, row.seq.0)
+        {
+            return Ok(Some(last.chain));
+        }
+        let chains = paths::chains(conn, self.conversation.id, row.generation.0, position..position + 1);
+        match chains {
+            Ok(chains) => Ok(chains.first().copied()),
+            Err(fault) if fault.is_corrupt() => Err(fault),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn add(&mut self, seq: Seq, kind: &'static str, detail: impl Into<String>) {
+        self.found.add(Some(&self.conversation.key), Some(seq), kind, detail);
+    }
+}
+
+/// Rows beyond the end, blobs that nobody holds, snapshots, summaries.
+fn check_rest(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<()> {
+    let ConversationId(id) = conversation.id;
+    let key = Some(&conversation.key);
+    let beyond: Option<i64> = conn.query_row(
+        "SELECT min(seq) FROM entry WHERE conversation = ? AND seq >= ?",
+        [int(id), int(conversation.entries)],
+        |row| row.get(0),
+    )?;
+    if let Some(seq) = beyond {
+        found.add(key, Some(Seq(uint(seq))), "row", "its row is beyond the end of the conversation");
+    }
+    let unheld: i64 = conn.query_row(
+        "SELECT count(*) FROM blob WHERE conversation = ?
+         AND NOT EXISTS (SELECT 1 FROM hole WHERE hole.blob = blob.id)",
+        [int(id)],
+        |row| row.get(0),
+    )?;
+    if unheld > 0 {
+        found.add(key, None, "blob", format!("{unheld} blobs belong to no entry"));
+    }
+    let generations = conversations::generations(conn, conversation.id)?;
+    for (number, snapshot) in (1..).zip(conversations::snapshots(conn, conversation.id)?) {
+        let length =
+            generations.get(snapshot.generation.0 as usize).map_or(0, |generation| generation.length);
+        if snapshot.number != number || snapshot.length > length {
+            found.add(key, None, "snapshot", format!("snapshot {number} is missing or longer than its path"));
+        }
+    }
+    for summary in summaries::all(conn, ConversationId(id))? {
+        if summary.span.0 > summary.span.1 || summary.span.1.0 >= conversation.entries {
+            found.add(
+                key,
+                Some(summary.span.0),
+                "summary",
+                "a summary stands for entries that are not there",
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,156 @@
+//! The one connection that writes.
+//!
+//! Appends that wait for each other share one transaction and so one `fsync`: whoever gets the
+//! connection writes everything that is queued by then, each in a savepoint of its own.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::entries;
+use super::fault::{Fault, Outcome};
+use super::identity::Identity;
+use crate::error::StoreError;
+use crate::port::{Append, Receipt, Result};
+
+/// The writing connection and the queue before it.
+pub(super) struct Writer {
+    conn: Mutex<Connection>,
+    queue: Mutex<Vec<Waiting>>,
+    identity: Identity,
+    /// Set once the file cannot be trusted any more; nothing is written from then on.
+    stopped: AtomicBool,
+}
+
+struct Waiting {
+    append: Append,
+    reply: Sender<Result<Receipt>>,
+}
+
+impl Writer {
+    pub(super) fn new(conn: Connection, identity: Identity) -> Self {
+        let (queue, stopped) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        Self { conn: Mutex::new(conn), queue, identity, stopped }
+    }
+
+    /// Runs `work` in a transaction of its own.
+    pub(super) fn run<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+        let mut conn = self.conn();
+        self.transact(&mut conn, work)
+    }
+
+    /// Runs `work` on the connection outside any transaction, for pragmas and checkpoints.
+    pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+        let conn = self.conn();
+        work(&conn)
+    }
+
+    /// Appends, together with whoever else is waiting.
+    pub(super) fn append(&self, append: Append, path: &Path) -> Result<Receipt> {
+        let (reply, answer) = channel();
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { append, reply });
+        let mut conn = self.conn();
+        if let Some(done) = already(&answer) {
+            return done;
+        }
+        let waiting = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
+        self.append_all(&mut conn, waiting, path);
+        drop(conn);
+        already(&answer).unwrap_or_else(|| {
+            Err(StoreError::Backend {
+                operation: "append",
+                source: "the writer that had this append died".into(),
+            })
+        })
+    }
+
+    fn append_all(&self, conn: &mut Connection, mut waiting: Vec<Waiting>, path: &Path) {
+        let mut replies = Vec::with_capacity(waiting.len());
+        let outcome = self.transact(conn, |tx| {
+            for Waiting { append, reply } in waiting.drain(..) {
+                // A full disk may have rolled back everything; what follows must not commit on its own.
+                let written = if tx.is_autocommit() {
+                    Err(Fault::Store(StoreError::Full { path: path.to_path_buf() }))
+                } else {
+                    in_savepoint(tx, |tx| entries::append(tx, append))
+                };
+                replies.push((reply, written.map_err(|fault| fault.into_store(path, "append"))));
+            }
+            Ok(())
+        });
+        let failure = outcome.err().map(|fault| fault.into_store(path, "append"));
+        for (reply, written) in replies {
+            let answer = match (&failure, written) {
+                (Some(failure), Ok(_)) => Err(again(failure)),
+                (_, written) => written,
+            };
+            // A caller that is gone does not need its answer.
+            reply.send(answer).ok();
+        }
+        // Left over if the transaction could not even begin.
+        for (left, failure) in waiting.into_iter().zip(failure.iter().cycle()) {
+            left.reply.send(Err(again(failure))).ok();
+        }
+    }
+
+    fn transact<T>(&self, conn: &mut Connection, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+        if self.stopped.load(Ordering::Acquire) {
+            self.identity.check()?;
+            return Err(Fault::Store(StoreError::Backend {
+                operation: "write",
+                source: "writing stopped after the database was found damaged".into(),
+            }));
+        }
+        let outcome: Outcome<T> = (|| {
+            let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = work(&tx)?;
+            self.identity.check()?;
+            tx.commit()?;
+            Ok(value)
+        })();
+        if let Err(fault) = &outcome
+            && (fault.is_corrupt() || matches!(fault, Fault::Store(StoreError::Replaced { .. })))
+        {
+            self.stopped.store(true, Ordering::Release);
+        }
+        outcome
+    }
+
+    fn conn(&self) -> MutexGuard<'_, Connection> {
+        // A panic elsewhere rolled its transaction back when it unwound; the connection is fine.
+        self.conn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn already(answer: &Receiver<Result<Receipt>>) -> Option<Result<Receipt>> {
+    answer.try_recv().ok()
+}
+
+/// Runs `work` so that its failure undoes only itself.
+fn in_savepoint<T>(tx: &Connection, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+    tx.prepare_cached("SAVEPOINT one")?.execute([])?;
+    let outcome = work(tx);
+    let end = if outcome.is_ok() { "RELEASE one" } else { "ROLLBACK TO one" };
+    let ended = tx.prepare_cached(end).and_then(|mut statement| statement.execute([]));
+    match (outcome, ended) {
+        (Ok(value), Ok(_)) => Ok(value),
+        (Ok(_), Err(error)) => Err(error.into()),
+        (Err(fault), _) => Err(fault),
+    }
+}
+
+/// The same error once more, for another caller of the same transaction.
+fn again(error: &StoreError) -> StoreError {
+    match error {
+        StoreError::Full { path } => StoreError::Full { path: path.clone() },
+        StoreError::Replaced { path } => StoreError::Replaced { path: path.clone() },
+        StoreError::Corrupt { path, detail } => {
+            StoreError::Corrupt { path: path.clone(), detail: detail.clone() }
+        }
+        StoreError::Busy { path, pid } => StoreError::Busy { path: path.clone(), pid: *pid },
+        other => StoreError::Backend { operation: "append", source: other.to_string().into() },
+    }
+}

@@ -1,0 +1,19 @@
+//! Builders, generators and mutators for tests. The product never depends on it.
+//!
+//! * [`path`] - a history from a tiny language, for tables of cases.
+//! * [`hostile`] - seeded histories of everything that hosts were seen to do wrong, as entries and as
+//!   proptest strategies.
+//! * [`render`] - histories as the bytes of four transcript formats.
+//! * [`mutate`] - damaged lines and files.
+//! * [`workload`] - large well-formed sessions; the same generator as the product's `bench` commands.
+
+pub mod hostile;
+pub mod mutate;
+mod path;
+pub mod render;
+mod text;
+
+pub use path::path;
+pub use text::{Texts, text};
+pub use unforget_bench as workload;
+pub use unforget_bench::Random;

@@ -1,0 +1,205 @@
+//! Identifiers in text: what a later reader needs letter by letter.
+
+/// What an identifier is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AnchorKind {
+    /// `https://…`
+    Url,
+    /// A file or folder.
+    Path,
+    /// A digest, commit or UUID.
+    Hash,
+    /// `1.2.3`, `v2.0`
+    Version,
+    /// A number with a unit, or a port.
+    Quantity,
+    /// `ABC-123`, `#42`, `E0308`, `snake_case`, `crate::item`
+    Id,
+}
+
+/// An identifier, as it stands in the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Anchor<'a> {
+    /// What it is.
+    pub kind: AnchorKind,
+    /// Its letters.
+    pub text: &'a str,
+}
+
+/// Shortest and longest identifier, in bytes.
+const LENGTH: std::ops::RangeInclusive<usize> = 2..=160;
+
+/// The identifiers in `text`, in order, repeated ones as often as they occur. Cost: linear.
+pub fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
+    text.split(is_gap).filter_map(|word| {
+        let word = trim(word);
+        // Most words are plain letters.
+        if !LENGTH.contains(&word.len()) || word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
+            return None;
+        }
+        Some(Anchor { kind: kind(word)?, text: word })
+    })
+}
+
+fn is_gap(c: char) -> bool {
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(
+            c,
+            '"' | '\''
+                | '`'
+                | '('
+                | ')'
+                | '['
+                | ']'
+                | '{'
+                | '}'
+                | '<'
+                | '>'
+                | ','
+                | ';'
+                | '|'
+                | '='
+                | '\\'
+                | '“'
+                | '”'
+                | '，'
+                | '。'
+                | '、'
+        )
+}
+
+fn trim(word: &str) -> &str {
+    let word = word.trim_matches(|c| matches!(c, '!' | '?' | '*' | ':' | '…' | '^' | '&' | '+'));
+    let word = word.trim_end_matches('.');
+    if word.starts_with("--") { "" } else { word.trim_start_matches('-') }
+}
+
+fn kind(word: &str) -> Option<AnchorKind> {
+    let bytes = word.as_bytes();
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = bytes.iter().filter(|byte| byte.is_ascii_alphabetic()).count();
+    if !word.is_ascii() && letters + digits == 0 {
+        return None;
+    }
+    if let Some(at) = word.find("://") {
+        return (at > 1 && word.len() > at + 5).then_some(AnchorKind::Url);
+    }
+    if word.starts_with("data:") || is_blob(word) {
+        return None;
+    }
+    if is_hash(word, digits) {
+        return Some(AnchorKind::Hash);
+    }
+    if is_path(word, letters) {
+        return Some(AnchorKind::Path);
+    }
+    if digits > 0 {
+        if is_version(word) {
+            return Some(AnchorKind::Version);
+        }
+        if is_quantity(word) {
+            return Some(AnchorKind::Quantity);
+        }
+    }
+    is_id(word, digits, letters).then_some(AnchorKind::Id)
+}
+
+/// Long runs of letters and digits without structure: base64 and the like.
+fn is_blob(word: &str) -> bool {
+    let longest = word.split(['/', '.', '_', '-', ':']).map(str::len).max().unwrap_or(0);
+    longest > 64 || (longest > 40 && !word.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+fn is_hash(word: &str, digits: usize) -> bool {
+    let hex = word.bytes().filter(u8::is_ascii_hexdigit).count();
+    let dashes = word.bytes().filter(|&byte| byte == b'-').count();
+    let plain = dashes == 0 && hex == word.len() && matches!(hex, 7..=64) && digits > 0 && digits < hex;
+    let uuid = word.len() == 36 && dashes == 4 && hex == 32;
+    plain || uuid
+}
+
+fn is_path(word: &str, letters: usize) -> bool {
+    if letters < 2 || word.contains("//") {
+        return false;
+    }
+    let name = word.rsplit('/').next().unwrap_or(word);
+    // `src/a.rs:12:3` names a place in a file.
+    let name = name.split(':').next().unwrap_or(name);
+    let extension = name.rsplit_once('.');
+    let has_extension = extension.is_some_and(|(stem, extension)| {
+        !stem.is_empty()
+            && matches!(extension.len(), 1..=8)
+            && extension.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            && extension.bytes().any(|byte| byte.is_ascii_lowercase())
+    });
+    let slashes = word.bytes().filter(|&byte| byte == b'/').count();
+    let rooted = word.starts_with(['/', '~', '.']) && slashes > 0 && word.len() > 3;
+    let plain_extension = slashes == 0
+        && extension.is_some_and(|(stem, extension)| known_extension(extension) && stem.len() < 80);
+    rooted || (slashes > 0 && has_extension) || slashes > 1 || plain_extension
+}
+
+fn known_extension(extension: &str) -> bool {
+    const KNOWN: &[&str] = &[
+        "rs", "py", "js", "ts", "tsx", "jsx", "mjs", "cjs", "go", "java", "kt", "c", "h", "cc", "cpp", "hpp",
+        "cs", "rb", "php", "swift", "sh", "bash", "zsh", "sql", "md", "txt", "json", "jsonl", "toml", "yaml",
+        "yml", "lock", "xml", "html", "css", "scss", "csv", "tsv", "log", "ini", "cfg", "conf", "env",
+        "proto", "db", "sqlite", "pdf", "png", "jpg", "svg", "zip", "gz", "tar", "wasm", "so", "dll", "exe",
+        "vue", "lua", "ex", "exs", "erl", "hs", "ml", "scala", "dart", "zig", "nix", "tf", "ipynb", "diff",
+        "patch", "pem", "service",
+    ];
+    KNOWN.contains(&extension)
+}
+
+fn is_version(word: &str) -> bool {
+    let number = word.strip_prefix(['v', 'V']).unwrap_or(word);
+    let number = number.strip_prefix(['^', '~']).unwrap_or(number);
+    let (core, _) = number.split_once(['-', '+']).unwrap_or((number, ""));
+    let mut pieces = 0;
+    for piece in core.split('.') {
+        if piece.is_empty() || piece.len() > 8 || !piece.bytes().all(|byte| byte.is_ascii_digit()) {
+            return false;
+        }
+        pieces += 1;
+    }
+    pieces >= 3 || (pieces == 2 && number.len() < word.len())
+}
+
+fn is_quantity(word: &str) -> bool {
+    const UNITS: &[&str] = &[
+        "ns", "us", "µs", "ms", "s", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib",
+        "k", "x", "%", "px", "rem", "em", "hz", "khz", "mhz", "ghz", "fps", "mb/s", "gb/s", "kb/s", "rps",
+        "qps", "usd", "eur", "°c", "tokens", "bytes",
+    ];
+    let number = word.trim_start_matches(['$', '€', '£', '~', '#']);
+    let end = number.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(number.len());
+    let (digits, unit) = number.split_at(end);
+    if digits.is_empty() || !digits.bytes().any(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    let money = number.len() < word.len() && !word.starts_with('~') && unit.is_empty();
+    money
+        || UNITS.contains(&unit.to_lowercase().as_str())
+        || (unit.is_empty() && digits.bytes().filter(u8::is_ascii_digit).count() >= 4)
+}
+
+fn is_id(word: &str, digits: usize, letters: usize) -> bool {
+    let bytes = word.as_bytes();
+    if letters == 0
+        || bytes
+            .first()
+            .is_some_and(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'_' | b'@' | b'#'))
+    {
+        return false;
+    }
+    let inner = bytes.iter().all(|byte| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.' | b'#' | b'@' | b'/')
+    });
+    let upper = bytes.iter().any(u8::is_ascii_uppercase);
+    let ticket = digits > 0 && upper && word.len() <= 40;
+    let snake = word.trim_matches('_').contains('_');
+    let scoped = word.contains("::") || (word.contains('@') && word.contains('.'));
+    let numbered = digits > 0 && word.contains(['-', '_', '#']) && word.len() <= 40;
+    inner && (ticket || snake || scoped || numbered)
+}

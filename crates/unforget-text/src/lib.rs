@@ -1,0 +1,28 @@
+//! Descriptions of text: previews of tool results and deterministic summaries.
+//!
+//! This crate may look into text, to describe it. It decides nothing: what is stored, covered or sent follows
+//! from structure alone, and every description here can be dropped and made again. Everything is total and
+//! deterministic: any input, no panic, linear time; same input, same bytes.
+
+mod anchors;
+mod clip;
+mod excerpt;
+mod fence;
+mod lines;
+mod preview;
+mod render;
+mod secret;
+mod sections;
+mod sentences;
+mod stub;
+mod summary;
+
+pub use anchors::{Anchor, AnchorKind, anchors};
+pub use excerpt::excerpt;
+pub use fence::{fence, time_text};
+pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
+pub use render::render;
+pub use secret::redact;
+pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
+pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, stub};
+pub use summary::{Source, summarise};

@@ -1,0 +1,404 @@
+//! A summary as typed sections, its text encoding, and merging.
+
+use std::fmt::Write as _;
+
+use unforget_core::id::{Seq, Timestamp};
+
+/// What a section of a summary tells. The order is the order of rendering.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SectionKind {
+    /// What people asked for, in order, with what became of it.
+    Goal,
+    /// Rules that people gave, verbatim.
+    Constraints,
+    /// What was decided and why, verbatim.
+    Decisions,
+    /// Tools that were run: target and outcome.
+    Actions,
+    /// Files whose content was looked at.
+    FilesRead,
+    /// Files that were written or changed.
+    FilesWritten,
+    /// What failed.
+    Errors,
+    /// Requests and questions without an answer at the end of the span.
+    OpenAsks,
+    /// Identifiers: paths, hashes, URLs, versions, quantities.
+    Anchors,
+}
+
+impl SectionKind {
+    /// All kinds in order.
+    pub const ALL: [Self; 9] = [
+        Self::Goal,
+        Self::Constraints,
+        Self::Decisions,
+        Self::Actions,
+        Self::FilesRead,
+        Self::FilesWritten,
+        Self::Errors,
+        Self::OpenAsks,
+        Self::Anchors,
+    ];
+
+    /// The kind's name in the text encoding.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Goal => "goal",
+            Self::Constraints => "constraints",
+            Self::Decisions => "decisions",
+            Self::Actions => "actions",
+            Self::FilesRead => "files-read",
+            Self::FilesWritten => "files-written",
+            Self::Errors => "errors",
+            Self::OpenAsks => "open-asks",
+            Self::Anchors => "anchors",
+        }
+    }
+
+    /// Most items of this kind that a merge keeps; the oldest go first.
+    const fn items_max(self) -> usize {
+        match self {
+            Self::Anchors => 240,
+            Self::Actions => 120,
+            _ => 80,
+        }
+    }
+}
+
+/// What became of an item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum State {
+    /// The item is a fact; nothing is to become of it.
+    #[default]
+    Fact,
+    /// It was open at the end of the span.
+    Open,
+    /// It was answered, finished or mended within the span.
+    Done,
+    /// It was stopped or taken back.
+    Cancelled,
+}
+
+impl State {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Fact => "fact",
+            Self::Open => "open",
+            Self::Done => "done",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// One thing that a summary tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// The words. Secrets are already replaced by typed placeholders.
+    pub text: String,
+    /// The entries that it came from, ascending, at most [`Item::SEQS_MAX`].
+    pub seqs: Vec<Seq>,
+    /// What became of it.
+    pub state: State,
+    /// Who said it, where the host names authors.
+    pub author: Option<String>,
+}
+
+impl Item {
+    /// Most entries that one item names; the first and the newest are kept.
+    pub const SEQS_MAX: usize = 4;
+
+    /// An item that came from one entry.
+    pub fn new(text: impl Into<String>, seq: Seq) -> Self {
+        Self { text: text.into(), seqs: vec![seq], ..Self::default() }
+    }
+
+    /// Adds the sources of an equal item, and takes its state, which is newer.
+    pub(crate) fn absorb(&mut self, newer: &Self) {
+        self.state = newer.state;
+        self.seqs.extend(&newer.seqs);
+        self.seqs.sort_unstable();
+        self.seqs.dedup();
+        if self.seqs.len() > Self::SEQS_MAX {
+            let cut = self.seqs.len() - (Self::SEQS_MAX - 1);
+            self.seqs.drain(1..cut);
+        }
+    }
+}
+
+/// The items of one kind, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// What they tell.
+    pub kind: SectionKind,
+    /// Never empty in a summary made by this crate.
+    pub items: Vec<Item>,
+}
+
+/// What a summary stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first entry.
+    pub first: Seq,
+    /// The last entry.
+    pub last: Seq,
+    /// The earliest host time in the span, if the host gives times.
+    pub from: Option<Timestamp>,
+    /// The latest host time in the span.
+    pub to: Option<Timestamp>,
+}
+
+/// A deterministic summary: descriptive, each item with the entries that it came from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// One line that says what this was about; empty if nobody said anything.
+    pub title: String,
+    /// What it stands for; `None` only for a summary of nothing.
+    pub span: Option<Span>,
+    /// At most one section per kind, in the order of [`SectionKind::ALL`].
+    pub sections: Vec<Section>,
+}
+
+/// Why a stored summary could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The line that was not understood, from 1.
+    pub line: usize,
+}
+
+impl std::fmt::Display for ParseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {} of the summary is not understood", self.line)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Stands, as the first request of a span, for the one that was open when the span began.
+pub(crate) const EARLIER: &str = "the request from before these entries";
+
+/// First line of the encoding, with its version.
+const HEADER: &str = "unforget-summary 1";
+
+impl Summary {
+    /// The items of one kind, oldest first; empty if there are none.
+    pub fn items(&self, kind: SectionKind) -> &[Item] {
+        self.sections.iter().find(|section| section.kind == kind).map_or(&[], |section| &section.items)
+    }
+
+    /// Whether it tells nothing: there was nothing but blanks, reasoning or injected text.
+    pub fn is_blank(&self) -> bool {
+        self.sections.iter().all(|section| section.items.is_empty())
+    }
+
+    /// Encodes the summary as lines of text, to be stored. [`Self::parse`] gives back an equal value.
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{HEADER}\ntitle\t{}\n", escape(&self.title));
+        if let Some(span) = &self.span {
+            let time =
+                |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |time| time.0.to_string());
+            let (from, to) = (time(span.from), time(span.to));
+            _ = writeln!(text, "span\t{}\t{}\t{from}\t{to}", span.first, span.last);
+        }
+        for section in &self.sections {
+            _ = writeln!(text, "{}", section.kind.name());
+            for item in &section.items {
+                let seqs: Vec<String> = item.seqs.iter().map(ToString::to_string).collect();
+                let author = item
+                    .author
+                    .as_deref()
+                    .map_or_else(|| "-".to_owned(), |author| format!("={}", escape(author)));
+                _ = writeln!(
+                    text,
+                    "-\t{}\t{}\t{author}\t{}",
+                    seqs.join(","),
+                    item.state.name(),
+                    escape(&item.text)
+                );
+            }
+        }
+        text
+    }
+
+    /// Reads what [`Self::to_text`] wrote.
+    ///
+    /// # Errors
+    /// [`ParseError`] with the first line that is not understood.
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        let mut summary = Self::default();
+        let mut lines = text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate();
+        if lines.next().map(|(_, line)| line) != Some(HEADER) {
+            return Err(ParseError { line: 1 });
+        }
+        for (at, line) in lines {
+            summary.read_line(line).ok_or(ParseError { line: at + 1 })?;
+        }
+        Ok(summary)
+    }
+
+    fn read_line(&mut self, line: &str) -> Option<()> {
+        let mut fields = line.split('\t');
+        match fields.next()? {
+            "title" => self.title = unescape(fields.next()?)?,
+            "span" => {
+                let time = |field: &str| match field {
+                    "-" => Some(None),
+                    number => number.parse().ok().map(|time| Some(Timestamp(time))),
+                };
+                let first = Seq(fields.next()?.parse().ok()?);
+                let last = Seq(fields.next()?.parse().ok()?);
+                self.span =
+                    Some(Span { first, last, from: time(fields.next()?)?, to: time(fields.next()?)? });
+            }
+            "-" => {
+                let seqs = match fields.next()? {
+                    "" => Vec::new(),
+                    list => list.split(',').map(|seq| seq.parse().ok().map(Seq)).collect::<Option<_>>()?,
+                };
+                let name = fields.next()?;
+                let states = [State::Fact, State::Open, State::Done, State::Cancelled];
+                let state = states.into_iter().find(|state| state.name() == name)?;
+                let author = match fields.next()? {
+                    "-" => None,
+                    author => Some(unescape(author.strip_prefix('=')?)?),
+                };
+                let text = unescape(fields.next()?)?;
+                self.sections.last_mut()?.items.push(Item { text, seqs, state, author });
+            }
+            name => {
+                let kind = SectionKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+                self.sections.push(Section { kind, items: Vec::new() });
+            }
+        }
+        fields.next().is_none().then_some(())
+    }
+
+    /// Merges summaries of neighbouring spans, oldest first, into one.
+    ///
+    /// Equal items become one, with the sources of all and the newest state; an ask that was open and is done
+    /// or cancelled later keeps the later mark and is no longer among the open asks. Each kind keeps its
+    /// newest items, up to a fixed number.
+    ///
+    /// Cost: O(n log n) in items.
+    pub fn merge(parts: &[Self]) -> Self {
+        let mut merged = Self { title: title_of(parts), span: span_of(parts), sections: Vec::new() };
+        let (asks, open) = settle(parts);
+        for kind in SectionKind::ALL {
+            let all = || parts.iter().flat_map(|part| part.items(kind)).cloned().collect();
+            let mut kept = newest(match kind {
+                SectionKind::Goal => asks.clone(),
+                SectionKind::OpenAsks => open.clone(),
+                _ => all(),
+            });
+            let first =
+                (kind == SectionKind::Goal && kept.len() > 1).then(|| kept.first().cloned()).flatten();
+            let excess = kept.len().saturating_sub(kind.items_max());
+            kept.drain(..excess);
+            if let Some(first) = first.filter(|_| excess > 0) {
+                kept.insert(0, first);
+            }
+            if !kept.is_empty() {
+                merged.sections.push(Section { kind, items: kept });
+            }
+        }
+        merged
+    }
+}
+
+/// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request
+/// before it; a newer request leaves an open one behind without a known end. Gives all requests, and those that are
+/// open at the end together with a question of the model.
+fn settle(parts: &[Summary]) -> (Vec<Item>, Vec<Item>) {
+    let mut asks: Vec<Item> = Vec::new();
+    for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
+        match asks.last_mut() {
+            Some(last) if ask.text == EARLIER => {
+                if last.state == State::Open || last.text == EARLIER {
+                    last.absorb(ask);
+                }
+            }
+            last => {
+                if let Some(last) = last.filter(|last| last.state == State::Open) {
+                    last.state = State::Fact;
+                }
+                asks.push(ask.clone());
+            }
+        }
+    }
+    let open = asks.last().filter(|ask| ask.state == State::Open && ask.text != EARLIER).cloned();
+    let said = parts.last().map(|part| part.items(SectionKind::OpenAsks)).unwrap_or_default();
+    let question = said.iter().find(|item| !asks.iter().any(|ask| ask.text == item.text)).cloned();
+    let open = open.into_iter().chain(question).collect();
+    (asks, open)
+}
+
+/// Equal items as one, in order of their newest mention.
+fn newest(items: Vec<Item>) -> Vec<Item> {
+    let mut order: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
+    order.sort_by(|(at, a), (bt, b)| (&a.text, &a.author, at).cmp(&(&b.text, &b.author, bt)));
+    let mut kept: Vec<(usize, Item)> = Vec::with_capacity(order.len());
+    for (at, item) in order {
+        match kept.last_mut() {
+            Some((newest, last)) if last.text == item.text && last.author == item.author => {
+                last.absorb(&item);
+                *newest = at;
+            }
+            _ => kept.push((at, item)),
+        }
+    }
+    kept.sort_by_key(|(at, _)| *at);
+    kept.into_iter().map(|(_, item)| item).collect()
+}
+
+/// The first and the last title, where they differ.
+fn title_of(parts: &[Summary]) -> String {
+    let mut titles = parts.iter().map(|part| part.title.as_str()).filter(|title| !title.is_empty());
+    let Some(first) = titles.next() else { return String::new() };
+    let half = |title| crate::clip::clip(title, 70).into_owned();
+    // A merged title holds two; a merge of merges keeps the outer ones.
+    let start = first.split(" … ").next().unwrap_or(first);
+    match titles.next_back().map(|last| last.rsplit(" … ").next().unwrap_or(last)) {
+        Some(last) if last != start => format!("{} … {}", half(start), half(last)),
+        _ => first.to_owned(),
+    }
+}
+
+fn span_of(parts: &[Summary]) -> Option<Span> {
+    let spans = || parts.iter().filter_map(|part| part.span);
+    Some(Span {
+        first: spans().map(|span| span.first).min()?,
+        last: spans().map(|span| span.last).max()?,
+        from: spans().filter_map(|span| span.from).min(),
+        to: spans().filter_map(|span| span.to).max(),
+    })
+}
+
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            '\n' => escaped.push_str("\\n"),
+            '\t' => escaped.push_str("\\t"),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+fn unescape(text: &str) -> Option<String> {
+    let mut plain = String::with_capacity(text.len());
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        plain.push(match c {
+            '\\' => match chars.next()? {
+                '\\' => '\\',
+                'n' => '\n',
+                't' => '\t',
+                _ => return None,
+            },
+            c => c,
+        });
+    }
+    Some(plain)
+}

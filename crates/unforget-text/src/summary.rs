@@ -1,0 +1,355 @@
+//! The deterministic summariser: typed facts from entries, without a model.
+
+mod anchor_set;
+mod target;
+
+use std::collections::BTreeMap;
+
+use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
+use unforget_core::id::Seq;
+
+use crate::clip::{clip, head, one_line, tail};
+use crate::lines::{ending_lines, error_lines};
+use crate::secret::redact;
+use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
+use crate::sentences::{is_decision, is_rule, sentences};
+use anchor_set::AnchorSet;
+pub(crate) use target::{target, without_blobs};
+
+/// An entry with its place in the conversation.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Where it stands.
+    pub seq: Seq,
+    /// What it holds.
+    pub entry: &'a Entry,
+}
+
+/// Most characters of a request, a rule, a decision, an error.
+const ASK_CHARS: usize = 300;
+const SENTENCE_CHARS: usize = 280;
+const ERROR_CHARS: usize = 200;
+/// Bytes of a text part that are read for sentences and identifiers, and of a tool result from either end.
+const READ_BYTES: usize = 256 << 10;
+const RESULT_BYTES: usize = 8 << 10;
+/// Most items of a kind in one summary.
+const ITEMS_MAX: usize = 80;
+
+/// Summarises entries, which are in order.
+///
+/// Takes words of people, words of the model, calls and results. Never takes reasoning, media, opaque blocks,
+/// blank text, or entries that the host injected, copied or wrote for itself; the host's own summaries are
+/// named as such. Credentials are redacted and encoded blobs left out before anything else is read. Nothing
+/// that looks like an identifier is put in that is not in the entries.
+///
+/// Cost: linear in the text that is read; of one tool result at most the first and last eight kilobytes,
+/// and its error lines.
+pub fn summarise(sources: &[Source<'_>]) -> Summary {
+    let mut builder = Builder::default();
+    for source in sources {
+        builder.entry(source.seq, source.entry);
+    }
+    builder.finish(sources)
+}
+
+#[derive(Default)]
+struct Builder {
+    items: BTreeMap<SectionKind, Vec<Item>>,
+    /// Index of the newest request, and whether the model's last word came after its last call.
+    ask: Option<usize>,
+    answered: Option<Seq>,
+    /// The model's last sentence, if it is a question.
+    question: Option<Item>,
+    /// Calls without a result: id to index among the actions, and what they aim at.
+    calls: BTreeMap<String, Pending>,
+    /// Open errors by what failed.
+    failing: BTreeMap<(String, String), Vec<usize>>,
+    anchors: AnchorSet,
+}
+
+struct Pending {
+    action: usize,
+    name: String,
+    target: String,
+}
+
+impl Builder {
+    fn entry(&mut self, seq: Seq, entry: &Entry) {
+        match entry.origin {
+            Origin::Human | Origin::Model | Origin::Tool => {}
+            Origin::HostSummary => return self.host_summary(seq, entry),
+            Origin::Injected | Origin::Copy | Origin::Bookkeeping | Origin::Opaque => return,
+        }
+        for part in &entry.parts {
+            match part {
+                Part::Text(text) if entry.origin == Origin::Human => self.human(seq, entry, text),
+                Part::Text(text) if entry.origin == Origin::Model => self.model(seq, text),
+                Part::ToolCall(call) => {
+                    self.call(seq, call, entry.status == Status::Complete && call.complete);
+                }
+                Part::ToolResult(result) => self.result(seq, result),
+                Part::Text(_) | Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => {}
+            }
+        }
+        match entry.status {
+            Status::Complete => {}
+            Status::Aborted => self.settle(State::Cancelled, seq),
+            Status::Error => {
+                _ = self.push(SectionKind::Errors, Item::new("the model's turn ended with an error", seq));
+            }
+        }
+    }
+
+    fn push(&mut self, kind: SectionKind, item: Item) -> usize {
+        let items = self.items.entry(kind).or_default();
+        items.push(item);
+        items.len() - 1
+    }
+
+    fn host_summary(&mut self, seq: Seq, entry: &Entry) {
+        for part in &entry.parts {
+            let Part::Text(text) = part else { continue };
+            let text = clean(head(text, READ_BYTES));
+            let words = one_line(&text);
+            if !words.is_empty() {
+                let words = format!("the host's summary of what came before: {}", clip(&words, ASK_CHARS));
+                self.push(SectionKind::Decisions, Item::new(words, seq));
+                self.anchors.read(&text, seq, 2);
+            }
+        }
+    }
+
+    fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
+        let text = clean(head(text, READ_BYTES));
+        let words = one_line(&text);
+        if words.starts_with("[Request interrupted") {
+            return self.settle(State::Cancelled, seq);
+        }
+        if words.is_empty() {
+            return;
+        }
+        self.close_ask();
+        self.question = None;
+        let said = |text: &str| Item { author: entry.author.clone(), ..Item::new(text, seq) };
+        let ask = Item { state: State::Open, ..said(&clip(&words, ASK_CHARS)) };
+        self.ask = Some(self.push(SectionKind::Goal, ask));
+        for sentence in sentences(&text).into_iter().filter(|sentence| is_rule(sentence)) {
+            self.push(SectionKind::Constraints, said(&clip(&one_line(sentence), SENTENCE_CHARS)));
+        }
+        self.anchors.read(&text, seq, 4);
+    }
+
+    fn model(&mut self, seq: Seq, text: &str) {
+        let text = clean(without_reasoning(head(text, READ_BYTES)).as_ref());
+        if text.trim().is_empty() {
+            return;
+        }
+        self.answered = Some(seq);
+        let found = sentences(&text);
+        for sentence in found.iter().filter(|sentence| is_decision(sentence)) {
+            self.push(SectionKind::Decisions, Item::new(clip(&one_line(sentence), SENTENCE_CHARS), seq));
+        }
+        self.question = found.last().filter(|last| last.ends_with(['?', '？'])).map(|last| {
+            let words = format!("the model asked: {}", clip(&one_line(last), SENTENCE_CHARS));
+            Item { state: State::Open, ..Item::new(words, seq) }
+        });
+        self.anchors.read(&text, seq, 2);
+    }
+
+    fn call(&mut self, seq: Seq, call: &ToolCall, live: bool) {
+        let (name, aim) = (clip(&one_line(&call.name), 60).into_owned(), target(call));
+        let target = clip(&one_line(&clean(&aim.text)), 120).into_owned();
+        let outcome = if live { "no result" } else { "cut off, not run" };
+        self.answered = None;
+        self.question = None;
+        let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
+        self.anchors.read(&target, seq, 3);
+        for (kind, path) in aim.files {
+            let path = clip(&one_line(&clean(&path)), 160).into_owned();
+            if !path.is_empty() {
+                self.anchors.read(&path, seq, 1);
+                self.push(kind, Item::new(path, seq));
+            }
+        }
+        if live {
+            self.calls.insert(call.id.clone(), Pending { action, name, target });
+        }
+    }
+
+    fn result(&mut self, seq: Seq, result: &ToolResult) {
+        let text = crate::preview::result_text(result);
+        let ends = clean(&ends_of(&text));
+        let failed = result.is_error || result.exit_code.is_some_and(|code| code != 0);
+        let mut outcome = match result.exit_code {
+            Some(code) => format!("exit {code}"),
+            None if result.is_error => "error".to_owned(),
+            None => "ok".to_owned(),
+        };
+        if let Some(counts) = crate::preview::test_counts(&ends) {
+            outcome = format!("{outcome}, {counts}");
+        } else if result.exit_code.is_none()
+            && let Some(line) = ending_lines(&ends, 1).first()
+        {
+            outcome = format!("{outcome}, {}", clip(&one_line(line), 60));
+        }
+        let told = failed.then(|| {
+            let found = error_lines(&text, 1).first().map(|line| one_line(&clean(head(line, 4096))));
+            found
+                .or_else(|| ends.lines().map(one_line).find(|line| !line.is_empty()))
+                .unwrap_or_else(|| "failed".to_owned())
+        });
+        let pending = self.calls.remove(&result.call_id);
+        let (name, target) = pending.as_ref().map_or_else(
+            || (one_line(&result.name), String::new()),
+            |call| (call.name.clone(), call.target.clone()),
+        );
+        if let Some(call) = pending {
+            let item = self.items.entry(SectionKind::Actions).or_default().get_mut(call.action);
+            if let Some(item) = item {
+                item.text = format!("{name} {target}: {outcome}");
+                item.absorb(&Item::new("", seq));
+            }
+        }
+        self.anchors.read(&ends, seq, 1);
+        self.note_failure(seq, (name, target), told);
+    }
+
+    /// Notes what failed, in the tool's words; `None` is a success, which mends earlier failures of the call.
+    fn note_failure(&mut self, seq: Seq, key: (String, String), told: Option<String>) {
+        let Some(told) = told else {
+            for index in self.failing.remove(&key).unwrap_or_default() {
+                if let Some(item) = self.items.entry(SectionKind::Errors).or_default().get_mut(index) {
+                    item.state = State::Done;
+                    item.absorb(&Item { state: State::Done, ..Item::new("", seq) });
+                }
+            }
+            return;
+        };
+        let words = format!("{}: {}", clip(&key.0, 60), clip(&told, ERROR_CHARS));
+        let index = self.push(SectionKind::Errors, Item { state: State::Open, ..Item::new(words, seq) });
+        self.failing.entry(key).or_default().push(index);
+    }
+
+    /// Marks the newest request.
+    fn settle(&mut self, state: State, seq: Seq) {
+        if let Some(ask) = self.ask.and_then(|ask| self.items.get_mut(&SectionKind::Goal)?.get_mut(ask)) {
+            ask.absorb(&Item { state, ..Item::new("", seq) });
+            self.ask = None;
+        } else {
+            self.settle_earlier(state, seq);
+        }
+        (self.answered, self.question) = (None, None);
+    }
+
+    /// Notes what became of a request that was made before the span.
+    fn settle_earlier(&mut self, state: State, seq: Seq) {
+        let asks = self.items.entry(SectionKind::Goal).or_default();
+        if asks.is_empty() {
+            asks.push(Item { state, ..Item::new(EARLIER, seq) });
+        }
+    }
+
+    /// What became of the newest request when the next one arrives: answered if the model had the last word,
+    /// else unknown.
+    fn close_ask(&mut self) {
+        if let Some(seq) = self.answered {
+            self.settle(State::Done, seq);
+        } else {
+            if let Some(ask) = self.ask.and_then(|ask| self.items.get_mut(&SectionKind::Goal)?.get_mut(ask)) {
+                ask.state = State::Fact;
+            }
+            self.ask = None;
+        }
+    }
+
+    /// The first request of some words, else the first request, else the first action.
+    fn title(&self) -> String {
+        let asks = self.items.get(&SectionKind::Goal).map(Vec::as_slice).unwrap_or_default();
+        let asks = || asks.iter().filter(|ask| ask.text != EARLIER);
+        let told = asks().find(|ask| ask.text.chars().count() > 16).or_else(|| asks().next());
+        let told = told.or_else(|| self.items.get(&SectionKind::Actions)?.first());
+        told.map(|item| clip(&item.text, 80).into_owned()).unwrap_or_default()
+    }
+
+    fn finish(mut self, sources: &[Source<'_>]) -> Summary {
+        let question = self.question.take();
+        if self.answered.is_some() {
+            self.close_ask();
+        }
+        let open: Vec<Item> = self
+            .items
+            .get(&SectionKind::Goal)
+            .map(|asks| asks.iter().filter(|ask| ask.state == State::Open).cloned().collect())
+            .unwrap_or_default();
+        self.items.entry(SectionKind::OpenAsks).or_default().extend(open.into_iter().chain(question));
+        let title = self.title();
+        self.items.insert(SectionKind::Anchors, self.anchors.items());
+        let sections = self.items.into_iter().filter(|(_, items)| !items.is_empty());
+        let summary = Summary {
+            title: title.clone(),
+            span: span(sources),
+            sections: sections.map(|(kind, items)| Section { kind, items: limited(kind, items) }).collect(),
+        };
+        Summary { title, ..Summary::merge(&[summary]) }
+    }
+}
+
+/// The items worth keeping: the newest, but of requests also the first.
+fn limited(kind: SectionKind, mut items: Vec<Item>) -> Vec<Item> {
+    if kind != SectionKind::Anchors && items.len() > ITEMS_MAX {
+        let keep_first = usize::from(kind == SectionKind::Goal);
+        let cut = items.len() - ITEMS_MAX + keep_first;
+        items.drain(keep_first..cut);
+    }
+    items
+}
+
+fn span(sources: &[Source<'_>]) -> Option<Span> {
+    let times = || sources.iter().filter_map(|source| source.entry.time);
+    Some(Span {
+        first: sources.iter().map(|source| source.seq).min()?,
+        last: sources.iter().map(|source| source.seq).max()?,
+        from: times().min(),
+        to: times().max(),
+    })
+}
+
+/// Without credentials and without encoded blobs.
+fn clean(text: &str) -> String {
+    without_blobs(&redact(text))
+}
+
+/// The first and the last bytes of a long text.
+fn ends_of(text: &str) -> String {
+    if text.len() <= 2 * RESULT_BYTES {
+        return text.to_owned();
+    }
+    format!("{}\n{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
+}
+
+/// Text without `<think>…</think>`, which some providers leave in it (an open one runs to the end).
+fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
+    if !["<think", "</think", "<reasoning"]
+        .iter()
+        .any(|tag| memchr::memmem::find(text.as_bytes(), tag.as_bytes()).is_some())
+    {
+        return text.into();
+    }
+    let mut kept = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("<think").or_else(|| rest.split_once("<reasoning")) {
+        kept.push_str(before);
+        rest = ["</thinking>", "</think>", "</reasoning>"]
+            .iter()
+            .filter_map(|tag| after.find(tag).and_then(|at| after.get(at + tag.len()..)))
+            .max_by_key(|rest| rest.len())
+            .unwrap_or("");
+    }
+    // A lone closing tag: what stands before it was reasoning.
+    if let Some((_, after)) = rest.rsplit_once("</think>") {
+        kept.clear();
+        rest = after;
+    }
+    kept.push_str(rest);
+    kept.into()
+}

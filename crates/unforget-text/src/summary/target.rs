@@ -1,0 +1,157 @@
+//! What a call aims at.
+
+use serde_json::Value;
+use unforget_core::entry::ToolCall;
+
+use crate::clip::head;
+use crate::sections::SectionKind;
+
+/// What a call aims at, and the files that it reads or writes.
+pub(crate) struct Target {
+    /// The telling argument: a path, a command, a query. Empty if there is none.
+    pub(crate) text: String,
+    /// Files by [`SectionKind::FilesRead`] or [`SectionKind::FilesWritten`].
+    pub(crate) files: Vec<(SectionKind, String)>,
+}
+
+/// Names of arguments that name a file.
+const PATHS: &[&str] = &[
+    "file_path",
+    "path",
+    "filePath",
+    "filepath",
+    "filename",
+    "file",
+    "notebook_path",
+    "target_file",
+    "absolute_path",
+];
+/// Names of arguments that tell what a call is about, most telling first.
+const TELLING: &[&str] = &[
+    "command",
+    "cmd",
+    "script",
+    "pattern",
+    "query",
+    "q",
+    "url",
+    "uri",
+    "name",
+    "title",
+    "description",
+    "prompt",
+    "input",
+    "text",
+    "id",
+    "code",
+];
+
+/// Finds what a call aims at. Unparsable arguments are taken as text. Cost: linear in the arguments.
+pub(crate) fn target(call: &ToolCall) -> Target {
+    let parsed: Option<Value> = serde_json::from_str(&call.arguments).ok();
+    let raw = match &parsed {
+        Some(Value::Object(_)) => None,
+        Some(Value::String(text)) => Some(text.as_str()),
+        _ => Some(call.arguments.as_str()),
+    };
+    if let Some(raw) = raw {
+        let files = patched(raw);
+        let text = files.first().map_or_else(|| head(raw, 400).to_owned(), |(_, path)| path.clone());
+        return Target { text, files };
+    }
+    let Some(Value::Object(fields)) = parsed else {
+        return Target { text: String::new(), files: Vec::new() };
+    };
+    let path = PATHS.iter().find_map(|key| fields.get(*key).and_then(Value::as_str));
+    if let Some(path) = path {
+        let files = file_kind(&call.name).map(|kind| (kind, path.to_owned())).into_iter().collect();
+        let pattern = fields.get("pattern").and_then(Value::as_str);
+        return Target {
+            text: pattern
+                .map_or_else(|| path.to_owned(), |pattern| format!("{} in {path}", head(pattern, 200))),
+            files,
+        };
+    }
+    let told = TELLING.iter().find_map(|key| fields.get(*key).and_then(words));
+    let told = told.or_else(|| fields.values().find_map(words)).unwrap_or_default();
+    let files = patched(&told);
+    let text = match files.first() {
+        Some((_, path)) if memchr::memmem::find(told.as_bytes(), b"*** Begin Patch").is_some() => {
+            path.clone()
+        }
+        _ => head(&told, 400).to_owned(),
+    };
+    Target { text, files }
+}
+
+/// A string, or a list of strings joined (commands are often lists). A shell wrapper is left out.
+fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Array(list) => {
+            let words: Vec<&str> = list.iter().filter_map(Value::as_str).collect();
+            let words = match words.as_slice() {
+                [shell, flag, script] if shell.ends_with("sh") && flag.starts_with('-') => vec![*script],
+                _ => words,
+            };
+            (!words.is_empty()).then(|| words.join(" "))
+        }
+        _ => None,
+    }
+}
+
+/// Files named by the lines of a patch.
+fn patched(text: &str) -> Vec<(SectionKind, String)> {
+    if memchr::memmem::find(text.as_bytes(), b"*** ").is_none() {
+        return Vec::new();
+    }
+    let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+    let paths = text.lines().filter_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)));
+    paths.take(40).map(|path| (SectionKind::FilesWritten, path.trim().to_owned())).collect()
+}
+
+/// Whether a tool with this name, given a path, reads or writes it.
+fn file_kind(name: &str) -> Option<SectionKind> {
+    let name = name.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
+    if has(&[
+        "write", "edit", "create", "replace", "patch", "insert", "append", "save", "delete", "remove", "move",
+    ]) {
+        Some(SectionKind::FilesWritten)
+    } else if has(&["read", "view", "cat", "open", "get_file", "fetch_file"]) {
+        Some(SectionKind::FilesRead)
+    } else {
+        None
+    }
+}
+
+/// Longest unbroken run of base64 letters that may be words, in bytes.
+const RUN_MAX: usize = 80;
+
+/// `text` with encoded blobs (long runs of base64 or hex letters) as `[blob]`. Cost: linear.
+pub(crate) fn without_blobs(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let (mut copied, mut start) = (0, 0);
+    for (at, byte) in text.bytes().chain([b' ']).enumerate() {
+        if is_base64(byte) {
+            continue;
+        }
+        if at - start > RUN_MAX && is_blob(text.get(start..at).unwrap_or_default()) {
+            kept.push_str(text.get(copied..start).unwrap_or_default());
+            kept.push_str("[blob]");
+            copied = at;
+        }
+        start = at + 1;
+    }
+    kept.push_str(text.get(copied..).unwrap_or_default());
+    kept
+}
+
+/// A long path has a slash every few letters; base64 has one in 64.
+fn is_blob(run: &str) -> bool {
+    run.bytes().filter(|&byte| byte == b'/').count() * 20 < run.len()
+}
+
+const fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}

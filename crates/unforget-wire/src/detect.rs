@@ -1,0 +1,84 @@
+//! Finds out what a transcript is, from its first records.
+
+use unforget_core::digest::Digest;
+use unforget_core::id::ConversationKey;
+
+use crate::error::ReadError;
+use crate::format::{self, Format, Head, Layout};
+use crate::json::{Object, Tape, Value};
+use crate::reader::Source;
+use crate::split::Piece;
+
+/// What the start of a file gives to look at.
+pub(crate) struct Start<'a> {
+    /// How the records lie; `None` if there is none.
+    pub(crate) layout: Option<Layout>,
+    /// The document's fields in front of its records.
+    pub(crate) header: Option<&'a [u8]>,
+    /// The first pieces.
+    pub(crate) pieces: Vec<&'a Piece>,
+    /// What is behind the last record, if the file is that short.
+    pub(crate) trailer: &'a [u8],
+}
+
+/// Names the transcript.
+///
+/// # Errors
+/// [`ReadError::NotATranscript`] if nothing in it is a JSON object or array.
+pub(crate) fn source(start: &Start<'_>) -> Result<Source, ReadError> {
+    let parsed: Vec<Parsed> = start
+        .pieces
+        .iter()
+        .filter(|piece| piece.is_json)
+        .filter_map(|piece| Parsed::new(&piece.body))
+        .collect();
+    let header = start.header.and_then(Parsed::new);
+    let head = Head {
+        layout: start.layout.unwrap_or(Layout::Lines),
+        header: header.as_ref().and_then(Parsed::object),
+        records: parsed.iter().filter_map(Parsed::object).collect(),
+    };
+    let format = format::detect(&head);
+    if head.records.is_empty() && (format == Format::Unknown || head.header.is_none()) {
+        return Err(ReadError::NotATranscript { what: why_not(start) });
+    }
+    let identity = format::identity(format, &head);
+    let first = start.pieces.first().map_or(start.trailer, |piece| piece.body.as_slice());
+    let named = |session: &str| ConversationKey(format!("{}:{session}", format.name()));
+    let key = match &identity.session {
+        Some(session) => named(session),
+        None => named(Digest::of(first).hex().get(..16).unwrap_or_default()),
+    };
+    Ok(Source { format, key, parent: identity.parent.as_deref().map(named), title: identity.title })
+}
+
+fn why_not(start: &Start<'_>) -> String {
+    let what = match (start.pieces.is_empty(), start.trailer.is_empty()) {
+        (true, true) => "empty file",
+        (true, false) if start.trailer.iter().any(|byte| matches!(byte, b'{' | b'[')) => {
+            "no complete record yet"
+        }
+        (true, false) => "no JSON in it",
+        (false, _) => "no JSON object at its start",
+    };
+    what.to_owned()
+}
+
+/// A JSON text with its tape.
+struct Parsed {
+    text: String,
+    tape: Tape,
+}
+
+impl Parsed {
+    fn new(bytes: &[u8]) -> Option<Self> {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let mut tape = Tape::default();
+        tape.read(text.as_bytes()).ok()?;
+        Some(Self { text, tape })
+    }
+
+    fn object(&self) -> Option<Object<'_>> {
+        self.tape.value(&self.text).and_then(Value::obj)
+    }
+}

@@ -1,0 +1,78 @@
+//! The request forms of the providers.
+
+use std::borrow::Cow;
+
+use unforget_core::digest::Digest;
+
+/// The form in which a provider takes a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dialect {
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenAiChat,
+    /// OpenAI Responses.
+    OpenAiResponses,
+    /// The message array of pi and OpenClaw (pi-ai's `Context`).
+    Pi,
+}
+
+/// Start of every call id that we made. An id of the host that starts like this is mapped too, so that no
+/// mapped id meets an unmapped one.
+const MAPPED: &str = "uf_";
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Pi];
+
+    /// The name used on the command line and in certificates.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Anthropic => "anthropic",
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Pi => "pi",
+        }
+    }
+
+    /// The dialect with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == name)
+    }
+
+    /// Spells a call id so that the provider takes it: the id itself where it is legal, else `uf_` and 32
+    /// hex digits of its digest. Injective (up to a 128-bit collision) and the same on every call.
+    ///
+    /// Source: F063; Anthropic `^[a-zA-Z0-9_-]{1,64}$`, OpenAI Chat 40 characters, Responses 64.
+    pub fn call_id(self, id: &str) -> Cow<'_, str> {
+        let longest = match self {
+            Self::Anthropic | Self::OpenAiResponses => 64,
+            Self::OpenAiChat => 40,
+            Self::Pi => usize::MAX,
+        };
+        let legal = self == Self::Pi || id.bytes().all(is_name_byte);
+        if !id.is_empty() && id.len() <= longest && legal && !id.starts_with(MAPPED) {
+            return Cow::Borrowed(id);
+        }
+        let hex = Digest::of(id.as_bytes()).hex();
+        Cow::Owned(format!("{MAPPED}{}", hex.get(..32).unwrap_or_default()))
+    }
+
+    /// Spells a tool name so that the provider takes it: other characters become `_`, 64 at most, and
+    /// `unknown_tool` for an empty one. pi takes any name that is not empty.
+    pub fn tool_name(self, name: &str) -> Cow<'_, str> {
+        if name.is_empty() {
+            return Cow::Borrowed("unknown_tool");
+        }
+        if self == Self::Pi || (name.len() <= 64 && name.bytes().all(is_name_byte)) {
+            return Cow::Borrowed(name);
+        }
+        let legal = |c: char| if u8::try_from(c).is_ok_and(is_name_byte) { c } else { '_' };
+        Cow::Owned(name.chars().take(64).map(legal).collect())
+    }
+}
+
+/// A letter, a digit, `_` or `-`.
+const fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}

@@ -1,0 +1,272 @@
+//! A JSON document that may be larger than memory, as a stream of its records.
+//!
+//! Follows strings and brackets byte by byte and keeps only what was seen since the last record. It does
+//! not check the grammar: each record is checked on its own afterwards, so that one damaged record does
+//! not hide the others. A line break inside a string proves that a quote is missing: the string then ends
+//! there, and so does a record that began on that line.
+
+use std::io::{self, BufRead};
+
+use crate::format::{Layout, RECORD_KEYS, TASK_KEY};
+use crate::json::plain_len;
+use crate::split::Splitter;
+
+/// Longest key that is compared with the names of record arrays.
+const KEY_BYTES_MAX: usize = 16;
+
+/// Most bytes of a header that is kept for detection.
+const HEADER_BYTES_MAX: usize = 1024 * 1024;
+
+/// Where in a document we are.
+#[allow(clippy::struct_excessive_bools, reason = "the state of a scanner, each bit on its own")]
+pub(crate) struct Document {
+    is_array: bool,
+    depth: usize,
+    /// Depth of the elements of the record array that we are in; 0 outside of any.
+    record_depth: usize,
+    is_in_string: bool,
+    is_escaped: bool,
+    is_after_colon: bool,
+    /// The last string seen outside of a record, as far as it may be a key.
+    key: Vec<u8>,
+    /// Offset, since the last record, where the record at hand starts.
+    start: Option<usize>,
+    /// Whether the record at hand has had no line break so far.
+    is_one_line: bool,
+    /// Offset, since the last record, where the object with the header starts.
+    header_start: usize,
+    has_records: bool,
+    is_closed: bool,
+}
+
+/// What a byte means for the document.
+enum Step {
+    /// Go on.
+    On,
+    /// The record at hand ends with this byte.
+    Record,
+    /// A record array opens with this byte.
+    Opens(&'static str),
+    /// An element that had an array of records of its own ends with this byte.
+    TaskEnds,
+    /// The document ends with this byte.
+    Closed,
+}
+
+impl Document {
+    /// A document that is an array.
+    pub(crate) fn array() -> Self {
+        Self::new(true)
+    }
+
+    /// A document that is an object.
+    pub(crate) fn object() -> Self {
+        Self::new(false)
+    }
+
+    fn new(is_array: bool) -> Self {
+        Self {
+            is_array,
+            depth: 0,
+            record_depth: 0,
+            is_in_string: false,
+            is_escaped: false,
+            is_after_colon: false,
+            key: Vec::new(),
+            start: None,
+            is_one_line: false,
+            header_start: 0,
+            has_records: false,
+            is_closed: false,
+        }
+    }
+
+    /// Whether its last byte was read.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Whether it had an array of records.
+    pub(crate) fn has_records(&self) -> bool {
+        self.has_records
+    }
+
+    /// Reads up to the end of the next record, into the splitter's lead.
+    ///
+    /// Returns where in the lead the record starts; its end is the lead's. An offset at the lead's end
+    /// means that the lead became too long and has to be cut. `None`: the document or the file is over.
+    pub(crate) fn next_record<R: BufRead>(&mut self, file: &mut Splitter<R>) -> io::Result<Option<usize>> {
+        if self.is_closed {
+            return Ok(None);
+        }
+        loop {
+            let before = file.lead.len();
+            let bytes = file.input.fill()?;
+            if bytes.is_empty() {
+                return Ok(None);
+            }
+            let (used, step) = self.scan(bytes, before);
+            file.lead.extend_from_slice(bytes.get(..used).unwrap_or_default());
+            file.input.consume(used);
+            match step {
+                Step::On => {}
+                Step::Record => {
+                    file.layout.get_or_insert(Layout::Array);
+                    return Ok(self.start.take());
+                }
+                Step::Opens(key) => self.open(file, key),
+                Step::TaskEnds => file.group += 1,
+                Step::Closed => {
+                    self.is_closed = true;
+                    // A document without a record array is one record.
+                    let is_one = !self.is_array && !self.has_records;
+                    return Ok(is_one.then_some(self.header_start));
+                }
+            }
+            if file.lead.len() > file.record_max() {
+                self.start = None;
+                self.header_start = 0;
+                return Ok(Some(file.lead.len()));
+            }
+        }
+    }
+
+    /// Remembers the fields in front of the first record array.
+    fn open<R>(&mut self, file: &mut Splitter<R>, key: &'static str) {
+        self.has_records = true;
+        if file.layout.is_none() {
+            file.layout = Some(Layout::Under(key));
+            let fields =
+                file.lead.get(self.header_start..file.lead.len().saturating_sub(1)).unwrap_or_default();
+            if fields.len() <= HEADER_BYTES_MAX {
+                file.header = Some([fields, b"null}"].concat());
+            }
+        }
+    }
+
+    /// Reads bytes up to the first that matters outside; returns how many and what the last one means.
+    fn scan(&mut self, bytes: &[u8], before: usize) -> (usize, Step) {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if self.is_in_string {
+                at += self.in_string(bytes.get(at..).unwrap_or_default());
+                if !self.is_in_string && self.start.is_some() && self.depth == self.element_depth() {
+                    return (at, Step::Record);
+                }
+                continue;
+            }
+            let step = self.structural(byte, before + at);
+            at += 1;
+            if !matches!(step, Step::On) {
+                return (at, step);
+            }
+        }
+        (at, Step::On)
+    }
+
+    /// Reads inside a string; returns how many bytes, none only if the string ends for lack of a quote.
+    fn in_string(&mut self, bytes: &[u8]) -> usize {
+        if self.is_escaped {
+            self.is_escaped = false;
+            self.key.clear();
+            return 1;
+        }
+        let plain = plain_len(bytes);
+        if plain > 0 {
+            if self.key.len() <= KEY_BYTES_MAX {
+                let room = KEY_BYTES_MAX + 1 - self.key.len();
+                self.key.extend_from_slice(bytes.get(..plain.min(room)).unwrap_or_default());
+            }
+            return plain;
+        }
+        match bytes.first() {
+            Some(b'\\') => self.is_escaped = true,
+            Some(b'\n') => {
+                self.is_in_string = false;
+                if self.start.is_some() && self.is_one_line {
+                    self.depth = self.element_depth();
+                }
+                return 0;
+            }
+            _ => self.is_in_string = false,
+        }
+        1
+    }
+
+    /// Depth at which an element of the array at hand starts and ends.
+    fn element_depth(&self) -> usize {
+        if self.record_depth > 0 { self.record_depth } else { 1 }
+    }
+
+    fn structural(&mut self, byte: u8, at: usize) -> Step {
+        let is_after_colon = self.is_after_colon;
+        self.is_after_colon = byte == b':' || (is_after_colon && crate::json::is_space(byte));
+        match byte {
+            b'"' => {
+                self.start_element(at);
+                self.is_in_string = true;
+                self.key.clear();
+                Step::On
+            }
+            b'{' | b'[' => {
+                if self.depth == 0 {
+                    self.header_start = at;
+                }
+                let opens = if byte == b'[' && is_after_colon { self.record_array() } else { None };
+                self.start_element(at);
+                self.depth += 1;
+                opens.map_or(Step::On, |key| {
+                    if self.start.is_some_and(|_| key == TASK_KEY) {
+                        self.header_start = self.start.take().unwrap_or_default();
+                    }
+                    self.record_depth = self.depth;
+                    Step::Opens(key)
+                })
+            }
+            b'}' | b']' => self.close(),
+            b'\n' => {
+                self.is_one_line = false;
+                Step::On
+            }
+            _ => Step::On,
+        }
+    }
+
+    fn start_element(&mut self, at: usize) {
+        let is_element = (self.record_depth > 0 && self.depth == self.record_depth)
+            || (self.is_array && self.record_depth == 0 && self.depth == 1);
+        if self.start.is_none() && is_element {
+            self.start = Some(at);
+            self.is_one_line = true;
+        }
+    }
+
+    /// The name of the record array that opens here, if it is one.
+    fn record_array(&self) -> Option<&'static str> {
+        if self.record_depth > 0 {
+            return None;
+        }
+        if self.is_array {
+            return (self.depth == 2 && self.start.is_some() && self.key == TASK_KEY.as_bytes())
+                .then_some(TASK_KEY);
+        }
+        RECORD_KEYS.into_iter().find(|key| self.depth == 1 && self.key == key.as_bytes())
+    }
+
+    fn close(&mut self) -> Step {
+        self.depth = self.depth.saturating_sub(1);
+        if self.depth == 0 {
+            return Step::Closed;
+        }
+        if self.start.is_some() && self.depth == self.element_depth() {
+            return Step::Record;
+        }
+        if self.depth < self.record_depth {
+            self.record_depth = 0;
+        }
+        if self.is_array && self.depth == 1 && self.record_depth == 0 && self.start.is_none() {
+            return Step::TaskEnds;
+        }
+        Step::On
+    }
+}

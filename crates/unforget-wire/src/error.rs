@@ -1,0 +1,50 @@
+//! What a reader reports.
+
+/// A place in a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Line, from 1.
+    pub line: u64,
+    /// Byte offset from the start of the file.
+    pub byte: u64,
+}
+
+impl Place {
+    /// The place behind `bytes` that start here.
+    pub(crate) fn after(self, bytes: &[u8]) -> Self {
+        let lines = memchr::memchr_iter(b'\n', bytes).count();
+        Self { line: self.line + lines as u64, byte: self.byte + bytes.len() as u64 }
+    }
+}
+
+/// Something odd in a transcript that did not stop the reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Where it starts.
+    pub place: Place,
+    /// How many bytes it concerns.
+    pub bytes: u64,
+    /// What is odd and what was done, for a person: lower case, no full stop.
+    pub what: String,
+}
+
+/// Why a file could not be read at all.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// Reading failed.
+    #[error("reading failed at byte {byte}")]
+    Io {
+        /// Bytes read before.
+        byte: u64,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// Not a transcript: no JSON object or array at its start.
+    #[error("not a transcript: {what}")]
+    NotATranscript {
+        /// What was found instead.
+        what: String,
+    },
+}

@@ -1,0 +1,64 @@
+//! Anthropic messages: a JSON array, an object with `messages`, or one message per line.
+//!
+//! | record | entry |
+//! |---|---|
+//! | role `user` | user, human; tool if it holds nothing but `tool_result` |
+//! | role `assistant` | assistant; `id` and `model` where it is a whole response |
+//! | role `system` | system, injected |
+//! | no role | bookkeeping |
+//!
+//! Blocks of types that are not known here (server tools, search results) stay opaque, byte for byte.
+//! The blocks themselves are read by [`super::openai_chat::content`], which knows both families.
+
+use unforget_core::entry::{Entry, Origin, Role};
+
+use crate::format::{Head, Identity, openai_chat};
+use crate::json::{Object, Value};
+
+/// Whether a transcript with this head is of this format: all records are messages, and something in them
+/// is only Anthropic's: a `system` field beside them, a whole response, or a block of its own type.
+pub(crate) fn looks_like(head: &Head<'_>) -> bool {
+    let is_message = |record: &Object<'_>| {
+        (record.is("role", "user") || record.is("role", "assistant"))
+            && record.get("content").is_some_and(|content| content.is_str() || content.is_array())
+            && !record.has("tool_calls")
+    };
+    let own_block = |record: &Object<'_>| {
+        record.items("content").filter_map(Value::obj).any(|block| {
+            let kind = block.str("type").unwrap_or_default();
+            matches!(
+                &*kind,
+                "tool_use" | "tool_result" | "thinking" | "redacted_thinking" | "server_tool_use"
+            ) || block.has("source")
+                || block.has("cache_control")
+        })
+    };
+    let own = |record: &Object<'_>| {
+        own_block(record) || (record.is("type", "message") && record.has("stop_reason"))
+    };
+    !head.records.is_empty()
+        && head.records.iter().all(is_message)
+        && (head.header.is_some_and(|header| header.has("system")) || head.records.iter().any(own))
+}
+
+/// What the head says of the conversation.
+pub(crate) fn identity(head: &Head<'_>) -> Identity {
+    openai_chat::identity(head)
+}
+
+/// What one record says.
+pub(crate) fn decode(record: Object<'_>) -> Entry {
+    let role = record.str("role").unwrap_or_default();
+    let (role, origin) = match &*role {
+        "system" => (Role::System, Origin::Injected),
+        "user" => (Role::User, Origin::Human),
+        "assistant" => (Role::Assistant, Origin::Model),
+        _ => return Entry { time: record.time("timestamp"), ..Entry::bare(Origin::Bookkeeping) },
+    };
+    let mut entry = Entry { role, time: record.time("timestamp"), ..Entry::bare(origin) };
+    entry.host_id = record.string("id").filter(|id| !id.is_empty());
+    entry.model = record.string("model");
+    openai_chat::content(record.get("content"), &mut entry.parts);
+    openai_chat::by_results(&mut entry);
+    entry
+}

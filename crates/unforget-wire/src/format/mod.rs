@@ -1,0 +1,201 @@
+//! The formats, one module each.
+//!
+//! A module gives three functions: `looks_like` (is this head mine?), `identity` (what does the head say
+//! of the conversation?) and `decode` (what does one record say?). None of them keeps anything between
+//! records; the little that depends on order (ids of pi v1, Claude Code's inline sidechains) is in
+//! `follow`.
+
+pub(crate) mod anthropic;
+pub(crate) mod claude_code;
+pub(crate) mod codex;
+pub(crate) mod copilot_cli;
+pub(crate) mod follow;
+pub(crate) mod gemini_cli;
+pub(crate) mod openai_chat;
+pub(crate) mod openhands;
+pub(crate) mod pi;
+pub(crate) mod swe_agent;
+pub(crate) mod tau_bench;
+pub(crate) mod unknown;
+
+use unforget_core::entry::{Entry, Origin};
+
+use crate::json::{self, Object, Tape, Value};
+
+/// A transcript format. Detected by content, never by file name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Format {
+    /// pi and OpenClaw session JSONL, versions 1 to 3.
+    Pi,
+    /// Claude Code JSONL.
+    ClaudeCode,
+    /// Codex rollout JSONL, both layouts.
+    Codex,
+    /// OpenAI Chat messages: a JSON array, an object with `messages`, or JSONL.
+    OpenAiChat,
+    /// Anthropic messages: a JSON array, an object with `messages`, or JSONL.
+    AnthropicMessages,
+    /// Gemini CLI, JSON and JSONL.
+    GeminiCli,
+    /// Copilot CLI events.
+    CopilotCli,
+    /// SWE-agent trajectories.
+    SweAgent,
+    /// OpenHands events and evaluation output.
+    OpenHands,
+    /// tau-bench results: one thread per task.
+    TauBench,
+    /// JSON lines of no format that we know: kept, found by `grep`, never shown to a model.
+    Unknown,
+}
+
+impl Format {
+    /// Every format, in the order in which detection tries them.
+    pub const ALL: [Self; 11] = [
+        Self::Pi,
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::CopilotCli,
+        Self::GeminiCli,
+        Self::SweAgent,
+        Self::OpenHands,
+        Self::TauBench,
+        Self::AnthropicMessages,
+        Self::OpenAiChat,
+        Self::Unknown,
+    ];
+
+    /// The name used in keys, on the command line and in the store.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pi => "pi",
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::OpenAiChat => "openai-chat",
+            Self::AnthropicMessages => "anthropic",
+            Self::GeminiCli => "gemini-cli",
+            Self::CopilotCli => "copilot-cli",
+            Self::SweAgent => "swe-agent",
+            Self::OpenHands => "openhands",
+            Self::TauBench => "tau-bench",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// The format with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// Keys of the arrays in a document whose elements are its records, at the top of the document.
+/// Gemini CLI, OpenAI and Anthropic, OpenHands and SWE-agent, exported Claude Code sessions.
+pub(crate) const RECORD_KEYS: [&str; 4] = ["messages", "history", "trajectory", "loglines"];
+
+/// Key of the array of records inside each element of a document that is an array (tau-bench).
+pub(crate) const TASK_KEY: &str = "traj";
+
+/// How the records of a file are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// One record per line.
+    Lines,
+    /// The elements of a top-level array.
+    Array,
+    /// The elements of an array in an object: one of [`RECORD_KEYS`] or [`TASK_KEY`].
+    Under(&'static str),
+}
+
+/// The start of a transcript: all that detection and naming may look at.
+pub(crate) struct Head<'a> {
+    /// How the first records lie in the file.
+    pub(crate) layout: Layout,
+    /// The document's fields in front of its records; `None` for lines and plain arrays.
+    pub(crate) header: Option<Object<'a>>,
+    /// The first records, in order; only those that are objects.
+    pub(crate) records: Vec<Object<'a>>,
+}
+
+/// What a transcript says of itself, as far as its head tells.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// The host's session id, with `/agent-…` behind it for a sub-agent. Without it the key is a digest.
+    pub(crate) session: Option<String>,
+    /// The host's session id of the conversation that started this one.
+    pub(crate) parent: Option<String>,
+    /// A title for people.
+    pub(crate) title: Option<String>,
+}
+
+/// Finds the format of a transcript. [`Format::Unknown`] if no module knows it.
+pub(crate) fn detect(head: &Head<'_>) -> Format {
+    Format::ALL.into_iter().find(|&format| looks_like(format, head)).unwrap_or(Format::Unknown)
+}
+
+fn looks_like(format: Format, head: &Head<'_>) -> bool {
+    match format {
+        Format::Pi => pi::looks_like(head),
+        Format::ClaudeCode => claude_code::looks_like(head),
+        Format::Codex => codex::looks_like(head),
+        Format::OpenAiChat => openai_chat::looks_like(head),
+        Format::AnthropicMessages => anthropic::looks_like(head),
+        Format::GeminiCli => gemini_cli::looks_like(head),
+        Format::CopilotCli => copilot_cli::looks_like(head),
+        Format::SweAgent => swe_agent::looks_like(head),
+        Format::OpenHands => openhands::looks_like(head),
+        Format::TauBench => tau_bench::looks_like(head),
+        Format::Unknown => true,
+    }
+}
+
+/// What the head of a transcript of this format says of its identity.
+pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
+    match format {
+        Format::Pi => pi::identity(head),
+        Format::ClaudeCode => claude_code::identity(head),
+        Format::Codex => codex::identity(head),
+        Format::OpenAiChat => openai_chat::identity(head),
+        Format::AnthropicMessages => anthropic::identity(head),
+        Format::GeminiCli => gemini_cli::identity(head),
+        Format::CopilotCli => copilot_cli::identity(head),
+        Format::SweAgent => swe_agent::identity(head),
+        Format::OpenHands => openhands::identity(head),
+        Format::TauBench => tau_bench::identity(head),
+        Format::Unknown => Identity::default(),
+    }
+}
+
+/// What one record says. Total: bytes that are not understood give an opaque entry.
+///
+/// Gives the same entry as [`crate::Reader`] did, except for what only the whole file tells:
+/// `host_id` and `parent` where the format derives them from order, and `thread` where it depends
+/// on earlier records.
+///
+/// Cost: O(bytes).
+pub fn decode(format: Format, body: &[u8]) -> Entry {
+    let text = String::from_utf8_lossy(body);
+    let text = json::trim(&text);
+    let mut tape = Tape::default();
+    if tape.read(text.as_bytes()) != Ok(text.len()) {
+        return Entry::bare(Origin::Opaque);
+    }
+    let object = tape.value(text).and_then(Value::obj);
+    object.map_or_else(|| Entry::bare(Origin::Opaque), |record| decode_object(format, record))
+}
+
+/// What one record says that is a JSON object.
+pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
+    match format {
+        Format::Pi => pi::decode(record),
+        Format::ClaudeCode => claude_code::decode(record),
+        Format::Codex => codex::decode(record),
+        Format::OpenAiChat => openai_chat::decode(record),
+        Format::AnthropicMessages => anthropic::decode(record),
+        Format::GeminiCli => gemini_cli::decode(record),
+        Format::CopilotCli => copilot_cli::decode(record),
+        Format::SweAgent => swe_agent::decode(record),
+        Format::OpenHands => openhands::decode(record),
+        Format::TauBench => tau_bench::decode(record),
+        Format::Unknown => unknown::decode(record),
+    }
+}

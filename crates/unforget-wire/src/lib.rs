@@ -1,0 +1,30 @@
+//! Formats in, formats out. Parses the transcripts of agent hosts, renders and validates provider
+//! requests. Decides nothing.
+//!
+//! * [`Reader`] - a transcript as a stream of [`Record`]s. Total: whatever cannot be parsed is an
+//!   opaque record with its bytes and a [`Warning`]. The leads and bodies of all records and the
+//!   trailer, end to end, are the file.
+//! * [`decode`] - what one record says; needs nothing but its bytes.
+//! * `render` - admitted messages to a request body of a dialect.
+//! * `validate` - rejects what the provider of a dialect rejects.
+//!
+//! The shape of each format and what in it a model sees is written at the top of its module.
+
+mod dialect;
+mod detect;
+mod document;
+mod error;
+mod format;
+mod input;
+mod json;
+mod reader;
+mod split;
+mod render;
+mod validate;
+
+pub use dialect::Dialect;
+pub use error::{Place, ReadError, Warning};
+pub use format::{Format, decode};
+pub use reader::{LARGE, Reader, Record, Source};
+pub use render::{Dropped, PLACEHOLDER, TAIL, Units, losses, render, render_head, render_message, visible_text};
+pub use validate::{Violation, rules, validate};

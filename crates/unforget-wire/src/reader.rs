@@ -1,0 +1,171 @@
+//! A transcript file as a stream of records.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+use std::io::{self, BufRead};
+use std::ops::Range;
+
+use unforget_core::entry::{Entry, Origin};
+use unforget_core::id::ConversationKey;
+
+use crate::detect::{self, Start};
+use crate::error::{ReadError, Warning};
+use crate::format::follow::Follow;
+use crate::format::{self, Format};
+use crate::json::{Tape, Value};
+use crate::split::{Piece, RECORD_BYTES_MAX, Splitter};
+
+/// What a transcript says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Its format.
+    pub format: Format,
+    /// Its stable name: `format:session id`, or `format:` and 16 hex digits of the digest of its first
+    /// record where the format has no session id.
+    pub key: ConversationKey,
+    /// The conversation that it is a sub-agent of.
+    pub parent: Option<ConversationKey>,
+    /// A title, if it gives one early on.
+    pub title: Option<String>,
+}
+
+/// One record of a transcript.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Bytes between the previous record's body and this one's: separators, newlines, a BOM.
+    pub lead: Vec<u8>,
+    /// The record's bytes as received.
+    pub body: Vec<u8>,
+    /// What it says.
+    pub entry: Entry,
+    /// Ranges of `body` inside long JSON strings: at least [`LARGE`] bytes, worth a blob of their own.
+    pub large: Vec<Range<usize>>,
+    /// Something odd about it.
+    pub warning: Option<Warning>,
+}
+
+/// Length in bytes from which the inside of a JSON string is reported in [`Record::large`].
+pub const LARGE: usize = 16 * 1024;
+
+/// Most records that are read ahead to detect the format and name the conversation.
+const AHEAD_RECORDS_MAX: usize = 64;
+
+/// Read-ahead stops once it holds this many bytes.
+const AHEAD_BYTES: usize = 1024 * 1024;
+
+/// Reads a transcript. Memory does not grow with the file, only with its largest record.
+///
+/// The leads and bodies of all records in order, and then the trailer, are the bytes of the file. The
+/// records of a file that is caught while it is written are the first records of the finished file.
+/// A record longer than 256 MiB is cut into opaque records.
+pub struct Reader<R> {
+    splitter: Splitter<R>,
+    ahead: VecDeque<Piece>,
+    follow: Follow,
+    source: Source,
+    /// Whether the splitter's tape holds the piece at hand.
+    is_tape_current: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Detects the format and reads ahead as far as is needed to name the conversation: at most 64
+    /// records, and no further than the first megabyte unless one record is longer.
+    ///
+    /// # Errors
+    /// [`ReadError::NotATranscript`] if the start is neither JSON lines nor a JSON document, or the file
+    /// is empty or ends inside its first record. [`ReadError::Io`] if reading fails.
+    pub fn open(input: R) -> Result<Self, ReadError> {
+        Self::open_with(input, RECORD_BYTES_MAX)
+    }
+
+    /// [`Reader::open`] with another limit for the bytes of one record.
+    pub(crate) fn open_with(input: R, record_max: usize) -> Result<Self, ReadError> {
+        let mut splitter = Splitter::new(input, record_max);
+        let mut ahead = VecDeque::new();
+        let mut bytes = 0;
+        while ahead.len() < AHEAD_RECORDS_MAX && bytes < AHEAD_BYTES {
+            let next = splitter.next_piece();
+            let Some(piece) = next.map_err(|source| io_error(&splitter, source))? else { break };
+            bytes += piece.lead.len() + piece.body.len();
+            ahead.push_back(piece);
+        }
+        let source = detect::source(&Start {
+            layout: splitter.layout,
+            header: splitter.header.as_deref(),
+            pieces: ahead.iter().collect(),
+            trailer: &splitter.trailer,
+        })?;
+        let follow = Follow::new(source.parent.is_some());
+        Ok(Self { splitter, ahead, follow, source, is_tape_current: false })
+    }
+
+    /// What the transcript says of itself.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// The next record, `None` at the end.
+    ///
+    /// # Errors
+    /// [`ReadError::Io`] only; odd bytes are records.
+    pub fn next_record(&mut self) -> Result<Option<Record>, ReadError> {
+        if let Some(piece) = self.ahead.pop_front() {
+            return Ok(Some(self.record(piece)));
+        }
+        self.is_tape_current = true;
+        let next = self.splitter.next_piece();
+        let piece = next.map_err(|source| io_error(&self.splitter, source))?;
+        Ok(piece.map(|piece| self.record(piece)))
+    }
+
+    /// After the last record: the bytes behind it. A half-written last line is here, not a record.
+    pub fn trailer(&self) -> &[u8] {
+        if self.ahead.is_empty() { &self.splitter.trailer } else { &[] }
+    }
+
+    /// After the last record: what is odd about the trailer, such as a half-written last line.
+    pub fn trailer_warning(&self) -> Option<&Warning> {
+        if self.ahead.is_empty() { self.splitter.trailer_warning.as_ref() } else { None }
+    }
+
+    fn record(&mut self, piece: Piece) -> Record {
+        let Piece { lead, body, place, is_json, mut odd, group } = piece;
+        let mut large = Vec::new();
+        let mut entry = Entry::bare(Origin::Opaque);
+        if is_json {
+            let tape = &mut self.splitter.tape;
+            if !self.is_tape_current {
+                // It parsed when it was cut.
+                tape.read(&body).ok();
+            }
+            if body.len() >= LARGE {
+                large = tape.long_strings(&body, LARGE);
+            }
+            let text = text_of(&body, tape, &mut odd);
+            if let Some(object) = tape.value(&text).and_then(Value::obj) {
+                entry = format::decode_object(self.source.format, object);
+                self.follow.complete(self.source.format, object, group, &mut entry);
+            } else {
+                odd.get_or_insert_with(|| "not an object; kept as it is".to_owned());
+            }
+        }
+        let bytes = body.len() as u64;
+        let warning = odd.map(|what| Warning { place, bytes, what });
+        Record { lead, body, entry, large, warning }
+    }
+}
+
+/// The body as text. Bytes that are not UTF-8 become U+FFFD, and the tape is that of the new text.
+fn text_of<'a>(body: &'a [u8], tape: &mut Tape, odd: &mut Option<String>) -> Cow<'a, str> {
+    if let Ok(text) = std::str::from_utf8(body) {
+        return Cow::Borrowed(text);
+    }
+    let text = String::from_utf8_lossy(body);
+    tape.read(text.as_bytes()).ok();
+    odd.get_or_insert_with(|| "bytes that are not UTF-8 are shown as U+FFFD".to_owned());
+    text
+}
+
+fn io_error<R>(splitter: &Splitter<R>, source: io::Error) -> ReadError {
+    ReadError::Io { byte: splitter.consumed(), source }
+}

@@ -1,0 +1,224 @@
+//! Writing JSON text and checking JSON text that is sent on as it is.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// JSON text that grows. What is written through it is whole UTF-8.
+#[derive(Default)]
+pub(super) struct Json(Vec<u8>);
+
+impl Json {
+    /// Room for `bytes` of content and some structure.
+    pub(super) fn with_room(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes + bytes / 16 + 256))
+    }
+
+    /// Writes JSON text as it is.
+    pub(super) fn lit(&mut self, json: &str) -> &mut Self {
+        self.0.extend_from_slice(json.as_bytes());
+        self
+    }
+
+    /// Writes text as a JSON string.
+    pub(super) fn string(&mut self, text: &str) -> &mut Self {
+        // Writing to a Vec cannot fail.
+        serde_json::to_writer(&mut self.0, text).ok();
+        self
+    }
+
+    /// Writes a comma unless the last byte opened an array or object, or nothing was written.
+    pub(super) fn comma(&mut self) -> &mut Self {
+        if !matches!(self.0.last(), None | Some(b'[' | b'{')) {
+            self.0.push(b',');
+        }
+        self
+    }
+
+    /// The text.
+    pub(super) fn finish(self) -> String {
+        String::from_utf8(self.0)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}
+
+/// What the first level of a block says of itself.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Head<'a> {
+    /// Type of the block.
+    #[serde(borrow, rename = "type")]
+    pub(super) kind: Cow<'a, str>,
+    /// Id of a call.
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    /// Id of the call that the block answers.
+    #[serde(borrow)]
+    pub(super) tool_use_id: Option<Cow<'a, str>>,
+    /// Anthropic's proof of reasoning.
+    #[serde(borrow)]
+    pub(super) signature: Option<Cow<'a, str>>,
+    /// Anthropic's hidden reasoning.
+    #[serde(borrow)]
+    pub(super) data: Option<Cow<'a, str>>,
+    /// OpenAI's hidden reasoning.
+    #[serde(borrow)]
+    pub(super) encrypted_content: Option<Cow<'a, str>>,
+    /// pi's mark of hidden reasoning.
+    pub(super) redacted: Option<bool>,
+}
+
+impl<'a> Head<'a> {
+    /// Reads the head of a block; `None` unless it is one JSON object that strict parsers take.
+    pub(super) fn of(raw: &'a str) -> Option<Self> {
+        if !facts(raw)?.object {
+            return None;
+        }
+        serde_json::from_str(raw).ok()
+    }
+}
+
+/// Whether strict parsers take `json` as one object: no lone surrogates, no nesting beyond 127.
+pub(super) fn is_object(json: &str) -> bool {
+    facts(json).is_some_and(|facts| facts.object)
+}
+
+/// The block without its own `cache_control`, which clients move from call to call; `None` if it is not a
+/// strict JSON object or hides a `cache_control` deeper inside. Everything else stays byte for byte.
+pub(super) fn without_cache_control(raw: &str) -> Option<Cow<'_, str>> {
+    let facts = facts(raw)?;
+    if !facts.object || facts.cache_control_inside {
+        return None;
+    }
+    if !facts.cache_control {
+        return Some(Cow::Borrowed(raw));
+    }
+    let members: Members<'_> = serde_json::from_str(raw).ok()?;
+    let mut json = Json::with_room(raw.len());
+    json.lit("{");
+    for (key, value) in members.0 {
+        if key != "cache_control" {
+            json.comma().string(&key).lit(":").lit(value.get());
+        }
+    }
+    json.lit("}");
+    Some(Cow::Owned(json.finish()))
+}
+
+/// The members of an object in order.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Members<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Read)
+    }
+}
+
+/// What one strict pass over JSON text found.
+#[derive(Default)]
+struct Facts {
+    depth: usize,
+    object: bool,
+    cache_control: bool,
+    cache_control_inside: bool,
+}
+
+/// One strict pass; `None` if the text is not JSON that every provider parses.
+fn facts(json: &str) -> Option<Facts> {
+    let mut facts = Facts::default();
+    let mut deserializer = serde_json::Deserializer::from_str(json);
+    (&mut facts).deserialize(&mut deserializer).ok()?;
+    deserializer.end().ok()?;
+    Some(facts)
+}
+
+impl<'de> DeserializeSeed<'de> for &mut Facts {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Facts {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_i64<E: Error>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_u64<E: Error>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_f64<E: Error>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        self.depth += 1;
+        while seq.next_element_seed(&mut *self)?.is_some() {}
+        self.depth -= 1;
+        Ok(())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        if self.depth == 0 {
+            self.object = true;
+        }
+        while let Some(is_cache_control) = map.next_key_seed(Key)? {
+            if is_cache_control && self.depth == 0 {
+                self.cache_control = true;
+            } else if is_cache_control {
+                self.cache_control_inside = true;
+            }
+            self.depth += 1;
+            map.next_value_seed(&mut *self)?;
+            self.depth -= 1;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a key and says whether it is `cache_control`.
+struct Key;
+
+impl<'de> DeserializeSeed<'de> for Key {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key {
+    type Value = bool;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a key")
+    }
+    fn visit_str<E: Error>(self, key: &str) -> Result<bool, E> {
+        Ok(key == "cache_control")
+    }
+}

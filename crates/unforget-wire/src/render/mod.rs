@@ -1,0 +1,200 @@
+//! Admitted messages to the request of a dialect: same input, same bytes.
+//!
+//! A message is first brought into a [`form`]: what of it the dialect takes, in the order in which the
+//! dialect wants it, with ids and names spelled for it. What it does not take is listed by [`losses`].
+//! Then the form is written as JSON. [`visible_text`] walks the same form, so what is counted is what is sent.
+//!
+//! What happens to each kind of block:
+//!
+//! | block | anthropic | openai-chat | openai-responses | pi |
+//! |---|---|---|---|---|
+//! | blank text | dropped | dropped | dropped | dropped |
+//! | thinking, signed by Anthropic | byte for byte | dropped | dropped | kept |
+//! | reasoning item with encrypted content | dropped | dropped | byte for byte, if an item follows | kept |
+//! | other thinking | dropped | dropped | dropped | kept |
+//! | call whose arguments are no object | `{"_raw":text}` | the same | the same | the same |
+//! | image (png, jpeg, gif, webp within limits) | `image` | `image_url` (a tool's: in a user message) | `input_image` | `image` |
+//! | other media | a note | a note | a note | a note |
+//! | opaque block | known types, byte for byte | dropped | dropped | in assistant messages |
+//!
+//! A slot that must not be empty gets `(empty)`.
+
+mod anthropic;
+mod form;
+mod json;
+mod media;
+mod openai_chat;
+mod openai_responses;
+mod pi;
+
+use unforget_core::entry::Part;
+use unforget_core::message::{Block, Message, Request};
+
+use crate::dialect::Dialect;
+use form::{Form, Piece};
+use json::Json;
+
+/// The one text that stands where a provider wants some and there is none.
+pub const PLACEHOLDER: &str = "(empty)";
+
+/// What ends every request: see [`render_head`].
+pub const TAIL: &str = "]}";
+
+/// Something of a message that a dialect cannot take and that is therefore not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Index of the message in the request.
+    pub message: usize,
+    /// Index of the block in the message.
+    pub block: usize,
+    /// What was dropped or changed, and why: lower case, no full stop.
+    pub what: &'static str,
+}
+
+/// How much structure a rendered message has, for the token ruler's overheads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Units {
+    /// Message objects or items.
+    pub messages: usize,
+    /// Content blocks, calls and results.
+    pub blocks: usize,
+    /// Images: their bytes are not among the visible text.
+    pub images: usize,
+}
+
+/// The request's content as JSON text: `render_head`, the messages joined by `,`, and [`TAIL`].
+///
+/// Cost: O(bytes), one buffer.
+pub fn render(request: &Request, dialect: Dialect) -> String {
+    let size = request.messages.iter().map(size_of).sum::<usize>()
+        + request.system.iter().map(String::len).sum::<usize>();
+    let mut json = Json::with_room(size);
+    head(&request.system, dialect, &mut json);
+    let mut ignored = Vec::new();
+    for message in &request.messages {
+        write(&form::form(message, dialect, &mut ignored), dialect, &mut json);
+    }
+    json.lit(TAIL);
+    json.finish()
+}
+
+/// What comes before the first message: the system text and the opening of the message list.
+///
+/// For `openai-chat` the system text is itself in messages; then the head ends in a comma if any message
+/// follows it, so it is told with `any_message`.
+pub fn render_head(system: &[String], dialect: Dialect, any_message: bool) -> String {
+    let mut json = Json::default();
+    head(system, dialect, &mut json);
+    if any_message {
+        json.comma();
+    }
+    json.finish()
+}
+
+/// The dialect's message objects for one message, joined by `,`. Never empty. Needs nothing but the
+/// message, so it can be kept and joined with others.
+pub fn render_message(message: &Message, dialect: Dialect) -> String {
+    let mut json = Json::with_room(size_of(message));
+    write(&form::form(message, dialect, &mut Vec::new()), dialect, &mut json);
+    json.finish()
+}
+
+/// Everything that [`render`] leaves out or changes, in order. Costs as much as rendering.
+pub fn losses(request: &Request, dialect: Dialect) -> Vec<Dropped> {
+    let mut all = Vec::new();
+    for (index, message) in request.messages.iter().enumerate() {
+        let before = all.len();
+        form::form(message, dialect, &mut all);
+        for dropped in all.iter_mut().skip(before) {
+            dropped.message = index;
+        }
+    }
+    all
+}
+
+/// Gives every piece of text of a message that the provider will count: text, reasoning that is sent,
+/// names, ids and arguments of calls, results. Blocks that are sent byte for byte are given whole.
+pub fn visible_text(message: &Message, dialect: Dialect, each: &mut dyn FnMut(&str)) -> Units {
+    let form = form::form(message, dialect, &mut Vec::new());
+    let mut units = Units::default();
+    let apart = dialect != Dialect::Anthropic;
+    units.messages = if apart { form.answers.len() + usize::from(!form.pieces.is_empty()) } else { 1 };
+    for answer in &form.answers {
+        units.blocks += 1;
+        each(&answer.id);
+        if dialect == Dialect::Pi {
+            each(&answer.name);
+        }
+        for piece in &answer.content {
+            visible_piece(piece, &mut units, each);
+        }
+    }
+    for piece in &form.pieces {
+        visible_piece(piece, &mut units, each);
+    }
+    units
+}
+
+fn visible_piece(piece: &Piece<'_>, units: &mut Units, each: &mut dyn FnMut(&str)) {
+    units.blocks += 1;
+    match piece {
+        Piece::Text(text) | Piece::Raw(text) | Piece::RawThinking(text) => each(text),
+        Piece::Thinking { text, signature } => {
+            each(text);
+            each(signature.unwrap_or_default());
+        }
+        Piece::Call { id, name, arguments } => {
+            each(id);
+            each(name);
+            each(arguments);
+        }
+        Piece::Image { .. } => units.images += 1,
+        Piece::ImageUrl(url) => {
+            each(url);
+            units.images += 1;
+        }
+    }
+}
+
+/// Writes the head without a trailing comma.
+fn head(system: &[String], dialect: Dialect, json: &mut Json) {
+    let texts = system.iter().map(String::as_str).filter(|text| !form::is_blank(text));
+    match dialect {
+        Dialect::Anthropic => anthropic::head(texts, json),
+        Dialect::OpenAiChat => openai_chat::head(texts, json),
+        Dialect::OpenAiResponses => openai_responses::head(texts, json),
+        Dialect::Pi => pi::head(texts, json),
+    }
+}
+
+/// Writes the form's message objects, each after a comma where one is needed.
+fn write(form: &Form<'_>, dialect: Dialect, json: &mut Json) {
+    match dialect {
+        Dialect::Anthropic => anthropic::message(form, json),
+        Dialect::OpenAiChat => openai_chat::messages(form, json),
+        Dialect::OpenAiResponses => openai_responses::items(form, json),
+        Dialect::Pi => pi::messages(form, json),
+    }
+}
+
+/// Bytes of content, to size the buffer.
+fn size_of(message: &Message) -> usize {
+    let block = |block: &Block| match block {
+        Block::Part(part) => part_size(part),
+        Block::Call(call) => call.arguments.len() + call.name.len(),
+        Block::Result(result) => result.content.iter().map(part_size).sum(),
+        Block::Ours(text) => text.len(),
+    };
+    message.blocks.iter().map(block).map(|bytes: usize| bytes + 96).sum::<usize>() + 64
+}
+
+fn part_size(part: &Part) -> usize {
+    match part {
+        Part::Text(text) => text.len(),
+        Part::Thinking { text, raw, .. } => raw.as_ref().map_or(text.len(), |raw| raw.len()),
+        Part::ToolCall(call) => call.arguments.len(),
+        Part::ToolResult(result) => result.content.iter().map(part_size).sum(),
+        Part::Media(media) => media.raw.len(),
+        Part::Opaque { raw, .. } => raw.len(),
+    }
+}

@@ -1,0 +1,93 @@
+//! OpenAI Chat Completions: `{"messages":[…]}`.
+
+use unforget_core::message::Speaker;
+
+use super::form::{Answer, Form, Piece};
+use super::json::Json;
+
+/// The opening and the system messages.
+pub(super) fn head<'a>(texts: impl Iterator<Item = &'a str>, json: &mut Json) {
+    json.lit(r#"{"messages":["#);
+    for text in texts {
+        json.comma().lit(r#"{"role":"system","content":"#).string(text).lit("}");
+    }
+}
+
+/// The message objects: `tool` messages first, then the user's, or the assistant's.
+pub(super) fn messages(form: &Form<'_>, json: &mut Json) {
+    for answer in &form.answers {
+        tool(answer, json);
+    }
+    if form.pieces.is_empty() {
+        return;
+    }
+    let role = match form.speaker {
+        Speaker::User => "user",
+        Speaker::Assistant => "assistant",
+    };
+    json.comma().lit(r#"{"role":""#).lit(role).lit(r#"","content":"#);
+    content(&form.pieces, json);
+    if form.pieces.iter().any(|piece| matches!(piece, Piece::Call { .. })) {
+        json.lit(r#","tool_calls":["#);
+        for piece in &form.pieces {
+            call(piece, json);
+        }
+        json.lit("]");
+    }
+    json.lit("}");
+}
+
+fn tool(answer: &Answer<'_>, json: &mut Json) {
+    json.comma().lit(r#"{"role":"tool","tool_call_id":"#).string(&answer.id).lit(r#","content":"#);
+    content(&answer.content, json);
+    json.lit("}");
+}
+
+/// `null` without text, a string for one text, else an array of parts.
+fn content(pieces: &[Piece<'_>], json: &mut Json) {
+    let mut shown = pieces.iter().filter(|piece| !matches!(piece, Piece::Call { .. }));
+    match (shown.next(), shown.next()) {
+        (None, _) => {
+            json.lit("null");
+        }
+        (Some(Piece::Text(text)), None) => {
+            json.string(text);
+        }
+        _ => {
+            json.lit("[");
+            for piece in pieces {
+                part(piece, json);
+            }
+            json.lit("]");
+        }
+    }
+}
+
+/// A content part. The form holds no raw blocks and no thinking for this dialect.
+fn part(piece: &Piece<'_>, json: &mut Json) {
+    match piece {
+        Piece::Text(text) => json.comma().lit(r#"{"type":"text","text":"#).string(text).lit("}"),
+        Piece::Image { mime, data } => json
+            .comma()
+            .lit(r#"{"type":"image_url","image_url":{"url":"data:"#)
+            .lit(mime)
+            .lit(";base64,")
+            .lit(data)
+            .lit(r#""}}"#),
+        Piece::ImageUrl(url) => {
+            json.comma().lit(r#"{"type":"image_url","image_url":{"url":"#).string(url).lit("}}")
+        }
+        Piece::Call { .. } | Piece::Thinking { .. } | Piece::Raw(_) | Piece::RawThinking(_) => json,
+    };
+}
+
+fn call(piece: &Piece<'_>, json: &mut Json) {
+    if let Piece::Call { id, name, arguments } = piece {
+        json.comma()
+            .lit(r#"{"id":"#)
+            .string(id)
+            .lit(r#","type":"function","function":{"name":"#)
+            .string(name);
+        json.lit(r#","arguments":"#).string(arguments).lit("}}");
+    }
+}

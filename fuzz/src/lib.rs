@@ -1,0 +1,90 @@
+//! What the fuzz targets do with their bytes: one function per property. Each panics if it is broken.
+
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::tokens::Ruler;
+use unforget_recall::filter;
+use unforget_recall::grep::Pattern;
+use unforget_recall::segment::SegmentReader;
+use unforget_recall::terms::Term;
+use unforget_wire::{Format, Reader, decode};
+
+/// Leads, bodies and trailer, end to end, are the bytes; and any record decodes as any format.
+///
+/// # Panics
+/// If a byte is lost, added or moved.
+pub fn transcript(format: Format, bytes: &[u8]) {
+    let _ = decode(format, bytes);
+    let Ok(mut reader) = Reader::open(bytes) else { return };
+    let mut again = Vec::with_capacity(bytes.len());
+    while let Ok(Some(record)) = reader.next_record() {
+        let _ = decode(format, &record.body);
+        let mut last = 0;
+        for large in &record.large {
+            assert!(last <= large.start && large.start < large.end && large.end <= record.body.len());
+            last = large.end;
+        }
+        again.extend_from_slice(&record.lead);
+        again.extend_from_slice(&record.body);
+    }
+    again.extend_from_slice(reader.trailer());
+    assert!(again == bytes, "{} bytes in, {} out", bytes.len(), again.len());
+}
+
+/// The filter never rules out bytes that the pattern matches, and matches lie inside.
+///
+/// The input is a pattern, a newline, and the bytes to look into.
+///
+/// # Panics
+/// If a match is outside the bytes or behind a filter that denies it.
+pub fn grep(bytes: &[u8]) {
+    let at = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+    let (pattern, body) = bytes.split_at(at);
+    let Ok(pattern) = Pattern::new(&String::from_utf8_lossy(pattern)) else { return };
+    let found = pattern.find(body, 40, 100);
+    for hit in &found {
+        assert!(hit.bytes.start <= hit.bytes.end && hit.bytes.end <= body.len());
+        assert!(hit.snippet.get(hit.shown.clone()).is_some(), "the match is not a range of its snippet");
+    }
+    if !found.is_empty() {
+        assert!(filter::matches(&filter::build(body), pattern.need()), "the filter denies a match");
+        assert!(pattern.may_match(body));
+    }
+}
+
+/// Damaged segments are errors.
+///
+/// The first two bytes are the length of the header; the rest is one block.
+pub fn segment(bytes: &[u8]) {
+    let Some((length, rest)) = bytes.split_at_checked(2) else { return };
+    let length = usize::from(u16::from_le_bytes([length[0], length[1]])).min(rest.len());
+    let (header, block) = rest.split_at(length);
+    let Ok(reader) = SegmentReader::parse(header) else { return };
+    let term = Term::exact(block);
+    let mut found = Vec::new();
+    for number in reader.blocks_for(term).take(4) {
+        let _ = reader.postings(term, number, block, &mut found);
+    }
+    for doc in 0..reader.docs().min(1000) {
+        let _ = reader.length(doc);
+        if let Some(seq) = reader.seq(doc) {
+            assert_eq!(reader.doc(seq), Some(doc));
+        }
+    }
+}
+
+/// Counts are ordered, and a whole is not above the sum of its pieces' bounds by more than the seam.
+///
+/// # Panics
+/// If the expected value is above the bound, or text counts nothing.
+pub fn estimate(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let ruler = ClassEstimate;
+    let whole = ruler.count(&text);
+    assert!(whole.expected <= whole.upper, "{whole:?}");
+    assert!(whole.upper > 0 || text.is_empty());
+    assert!(whole.upper <= 4 * text.len() as u64 + 16, "{whole:?} for {} bytes", text.len());
+    let middle = (0..=text.len() / 2).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let (head, tail) = text.split_at(middle);
+    let pieces = ruler.count(head) + ruler.count(tail);
+    assert!(whole.expected <= pieces.upper + 16, "whole {whole:?}, pieces {pieces:?}");
+}

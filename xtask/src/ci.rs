@@ -1,0 +1,48 @@
+//! What must pass before a change is done. `.ci/run` calls this, so green here is green there.
+
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, ensure};
+
+use crate::workspace;
+
+/// Name, arguments for cargo, environment.
+type Step = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
+
+const STEPS: &[Step] = &[
+    ("format", &["fmt", "--all", "--check"], &[]),
+    ("tidy", &["xtask", "tidy"], &[]),
+    ("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
+    ("test", &["test", "--workspace"], &[]),
+    ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
+];
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run() -> anyhow::Result<()> {
+    for (name, arguments, environment) in STEPS {
+        step(name, arguments, environment)?;
+    }
+    let deny = Command::new("cargo").args(["deny", "--version"]).output();
+    if deny.is_ok_and(|output| output.status.success()) {
+        step("licences", &["deny", "check", "licenses", "bans", "sources"], &[])?;
+    } else {
+        println!("== licences: skipped, cargo-deny is not installed");
+    }
+    println!("== all passed");
+    Ok(())
+}
+
+fn step(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
+    println!("== {name}: cargo {}", arguments.join(" "));
+    let start = Instant::now();
+    let status = Command::new("cargo")
+        .args(arguments)
+        .envs(environment.iter().copied())
+        .current_dir(workspace::root())
+        .status()
+        .with_context(|| format!("starting cargo for {name}"))?;
+    ensure!(status.success(), "{name} failed");
+    println!("== {name}: passed in {} s", start.elapsed().as_secs());
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Automation of this repository: `cargo xtask <task>`.
+//!
+//! * `ci` - everything that must pass: format, tidy, clippy, tests, docs, licences.
+//! * `tidy` - the rules of this repository that no other tool checks.
+//! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
+//! * `example` - writes `examples/long-session.jsonl`.
+
+mod ci;
+mod example;
+mod failures;
+mod tidy;
+mod workspace;
+
+use anyhow::bail;
+
+fn main() -> anyhow::Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["ci"] => ci::run(),
+        ["tidy"] => tidy::run(),
+        ["failures"] => failures::write(),
+        ["failures", "--check"] => failures::check(),
+        ["example"] => example::write(),
+        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | example"),
+    }
+}

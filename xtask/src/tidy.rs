@@ -1,0 +1,37 @@
+//! The rules of this repository that no other tool checks. Every rule is also a test.
+
+mod files;
+mod layers;
+mod links;
+mod migrations;
+
+use anyhow::bail;
+
+use crate::workspace;
+
+/// Something that breaks a rule: where, and what to do.
+type Problem = String;
+
+/// Checks every rule and prints every problem.
+///
+/// # Errors
+/// If there is a problem.
+pub(crate) fn run() -> anyhow::Result<()> {
+    let files = workspace::files()?;
+    let mut problems = layers::check()?;
+    problems.extend(layers::lock(&files));
+    problems.extend(layers::reasons(&files));
+    problems.extend(files::check(&files));
+    problems.extend(links::check(&files));
+    problems.extend(migrations::check(&files));
+    for problem in &problems {
+        println!("{problem}");
+    }
+    for (path, lines) in files::long(&files) {
+        println!("note: {path} has {lines} lines; consider a split");
+    }
+    match problems.len() {
+        0 => Ok(()),
+        count => bail!("tidy found {count} problems"),
+    }
+}

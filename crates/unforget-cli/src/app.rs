@@ -61,8 +61,11 @@ impl App {
 
     /// A bar on stderr, if that is a terminal and somebody wants it. `length` 0: a spinner.
     pub(crate) fn progress(&self, length: u64, template: &str) -> ProgressBar {
-        let target =
-            if self.out.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr_with_hz(12) };
+        let target = if self.out.quiet {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr_with_hz(12)
+        };
         let bar = ProgressBar::with_draw_target(Some(length), target);
         // The templates are ours; a wrong one would only look plain.
         if let Ok(style) = ProgressStyle::with_template(template) {

@@ -1,5 +1,7 @@
 //! What can be typed. Nothing here decides anything.
 
+#![allow(clippy::doc_markdown, reason = "doc comments are the help texts, which have no markup")]
+
 mod operate;
 mod prompt;
 mod recall;
@@ -15,7 +17,7 @@ pub(crate) use operate::{
 };
 pub(crate) use prompt::{CompactArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
-pub(crate) use tools::{BenchArgs, BenchCommand, CompletionsArgs};
+pub(crate) use tools::{BenchArgs, BenchCommand, CompletionsArgs, GrowthArgs, ImportBenchArgs, RecallArgs};
 pub(crate) use value::{Dialect, EntryRange, tokens};
 
 /// Shown under `--help` and in the man page.

@@ -193,7 +193,8 @@ fn below(chart: &Chart, palette: Palette, width: usize) -> String {
     let top = chart.top();
     let left = chart.everything.iter().position(|tokens| *tokens as f64 > top);
     if let (Some(at), Some(end)) = (left, chart.everything.iter().max()) {
-        let note = format!("{indent}↑ everything leaves the chart at call {} and reaches {}", at + 1, short(*end));
+        let note =
+            format!("{indent}↑ everything leaves the chart at call {} and reaches {}", at + 1, short(*end));
         lines.push(paint(palette.everything, note.chars().take(width + AXIS).collect::<String>()));
     }
     lines.join("\n") + "\n"

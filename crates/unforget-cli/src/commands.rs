@@ -81,11 +81,15 @@ pub(crate) const fn role_of(role: Role) -> entry::Role {
 /// A day or a time, in UTC unless it says otherwise.
 pub(crate) fn time_of(text: Option<&str>) -> Outcome<Option<Timestamp>> {
     let Some(text) = text else { return Ok(None) };
-    let utc = |civil: jiff::civil::DateTime| civil.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
+    let utc =
+        |civil: jiff::civil::DateTime| civil.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
     let time = text
         .parse::<jiff::Timestamp>()
         .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(utc))
-        .or_else(|_| text.parse::<jiff::civil::Date>().and_then(|day| utc(day.to_datetime(jiff::civil::Time::midnight()))));
+        .or_else(|_| {
+            text.parse::<jiff::civil::Date>()
+                .and_then(|day| utc(day.to_datetime(jiff::civil::Time::midnight())))
+        });
     match time {
         Ok(time) => Ok(Some(Timestamp(time.as_millisecond()))),
         Err(_) => Err(Failure::usage(

@@ -167,7 +167,11 @@ fn parse_pick<T>(
     let file = file.map(|text| {
         parse(&text).map_err(|what| {
             let field = name.trim_start_matches("UNFORGET_").to_ascii_lowercase();
-            Failure::input("config", format!("{field} = {text:?} in the settings file: {what}"), "edit the file")
+            Failure::input(
+                "config",
+                format!("{field} = {text:?} in the settings file: {what}"),
+                "edit the file",
+            )
         })
     });
     pick(flag, env, name, file.transpose()?, parse)

@@ -8,8 +8,8 @@ use unforget_engine::EngineError;
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
 
-/// How a command ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a command ended. Of several, the greatest counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
     /// It did what was asked.
     Done,
@@ -155,11 +155,16 @@ fn of_store(error: &StoreError) -> (&'static str, Exit, String) {
         StoreError::NoConversation { .. } => {
             return ("no-conversation", Exit::Usage, "unforget list shows what there is".to_owned());
         }
-        StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => {
-            ("damaged", "unforget verify shows all of it; unforget restore puts a backup in its place".to_owned())
+        StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => (
+            "damaged",
+            "unforget verify shows all of it; unforget restore puts a backup in its place".to_owned(),
+        ),
+        StoreError::Replaced { .. } => {
+            ("replaced", "run the command again on the file that is there now".to_owned())
         }
-        StoreError::Replaced { .. } => ("replaced", "run the command again on the file that is there now".to_owned()),
-        StoreError::ReadOnly { .. } => ("read-only", "run it while no other process owns the database".to_owned()),
+        StoreError::ReadOnly { .. } => {
+            ("read-only", "run it while no other process owns the database".to_owned())
+        }
         StoreError::NetworkFilesystem { .. } => {
             ("network-file-system", "put the database on a local disk: --db PATH".to_owned())
         }
@@ -167,7 +172,9 @@ fn of_store(error: &StoreError) -> (&'static str, Exit, String) {
             ("full", "make room and run the same command again; what was acknowledged is safe".to_owned())
         }
         StoreError::Moved { .. } => ("moved", "run the same command again".to_owned()),
-        _ => ("store", "running the same command again is safe; unforget doctor looks at the place".to_owned()),
+        _ => {
+            ("store", "running the same command again is safe; unforget doctor looks at the place".to_owned())
+        }
     };
     (kind, Exit::Store, hint)
 }

@@ -23,7 +23,9 @@ const POINTS_MAX: usize = 1_000;
 /// The page of a report.
 pub(crate) fn page(report: &Report) -> String {
     let points = points(&report.calls);
-    let name = std::path::Path::new(&report.path).file_name().map_or(report.path.as_str().into(), |name| name.to_string_lossy());
+    let name = std::path::Path::new(&report.path)
+        .file_name()
+        .map_or(report.path.as_str().into(), |name| name.to_string_lossy());
     let filled = [
         ("{{css}}", CSS.to_owned()),
         ("{{js}}", JS.to_owned()),
@@ -48,16 +50,10 @@ pub(crate) fn page(report: &Report) -> String {
     while let Some(at) = rest.find("{{") {
         let (before, from) = rest.split_at(at);
         page.push_str(before);
-        match filled.iter().find(|(mark, _)| from.starts_with(mark)) {
-            Some((mark, text)) => {
-                page.push_str(text);
-                rest = from.get(mark.len()..).unwrap_or_default();
-            }
-            None => {
-                page.push_str("{{");
-                rest = from.get(2..).unwrap_or_default();
-            }
-        }
+        let known = filled.iter().find(|(mark, _)| from.starts_with(mark));
+        let (text, length) = known.map_or(("{{", 2), |(mark, text)| (text.as_str(), mark.len()));
+        page.push_str(text);
+        rest = from.get(length..).unwrap_or_default();
     }
     page + rest
 }
@@ -87,7 +83,7 @@ fn facts(report: &Report) -> String {
         format!("{} for {model}", report.dialect),
         format!("tokens by {}", report.ruler),
     ];
-    facts.iter().map(|fact| format!("<span>{}</span>", escape(fact))).collect()
+    facts.map(|fact| format!("<span>{}</span>", escape(&fact))).concat()
 }
 
 /// What a person should take away, in two sentences.
@@ -98,8 +94,17 @@ fn headline(report: &Report) -> String {
     }
     let failed = report.too_large.len() as u64;
     let ours = match failed {
-        0 => format!("Every one of <b>{}</b> fits the window of {}.", plural(calls, "prompt"), short(report.window)),
-        n => format!("<b>{} of {}</b> could not be made to fit the window of {}.", count(n), plural(calls + n, "prompt"), short(report.window)),
+        0 => format!(
+            "Every one of <b>{}</b> fits the window of {}.",
+            plural(calls, "prompt"),
+            short(report.window)
+        ),
+        n => format!(
+            "<b>{} of {}</b> could not be made to fit the window of {}.",
+            count(n),
+            plural(calls + n, "prompt"),
+            short(report.window)
+        ),
     };
     let peak = report.calls.iter().map(|call| call.everything).max().unwrap_or(0);
     let theirs = match report.overflow_at {
@@ -112,7 +117,10 @@ fn headline(report: &Report) -> String {
     };
     let (ours_cost, sliding) = (report.ours.cost, report.sliding.cost);
     let cost = if sliding > ours_cost && ours_cost > 0.0 {
-        format!(" A sliding window would cost <b>{:.1}×</b> as much: it breaks the prompt cache and forgets.", sliding / ours_cost)
+        format!(
+            " A sliding window would cost <b>{:.1}×</b> as much: it breaks the prompt cache and forgets.",
+            sliding / ours_cost
+        )
     } else {
         format!(" {} of the input came from the prompt cache.", percent(report.ours.hit_rate()))
     };

@@ -14,7 +14,9 @@ pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
 pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};
 pub(crate) use report::ReportJson;
-pub(crate) use stored::{opened_by, origin, role, ConversationJson, EntryJson, GenerationJson, PurgedJson, SnapshotJson};
+pub(crate) use stored::{
+    ConversationJson, EntryJson, GenerationJson, PurgedJson, SnapshotJson, opened_by, origin, role,
+};
 
 /// A failure.
 #[derive(Debug, Serialize)]

@@ -70,7 +70,9 @@ impl Output {
     pub(crate) fn new(json: bool, quiet: bool, color: Color) -> Self {
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let is_terminal = stdout.is_terminal();
-        let palette = |choice| if choice == anstream::ColorChoice::Never { Palette::default() } else { Palette::colours() };
+        let palette = |choice| {
+            if choice == anstream::ColorChoice::Never { Palette::default() } else { Palette::colours() }
+        };
         let chosen = |auto| match color {
             Color::Auto => auto,
             Color::Always => anstream::ColorChoice::Always,
@@ -106,14 +108,20 @@ impl Output {
         }
     }
 
-    /// Tells of a failure: people on stderr, scripts as JSON on stdout.
-    pub(crate) fn failure(&mut self, failure: &Failure) {
+    /// Tells people of a failure: what happened, and what to do next.
+    pub(crate) fn complain(&self, failure: &Failure) {
         let notes = self.notes;
         let mut text = format!("{} {}", paint(notes.bad, "error:"), failure.message);
         if !failure.hint.is_empty() {
             text = format!("{text}\n{} {}", paint(notes.strong, " hint:"), failure.hint);
         }
+        // Nobody can be told that stderr is gone.
         writeln!(io::stderr(), "{text}").ok();
+    }
+
+    /// Tells of the failure that ended the command: people on stderr, scripts on stdout.
+    pub(crate) fn failure(&mut self, failure: &Failure) {
+        self.complain(failure);
         if self.json {
             self.json(&ErrorJson::of(failure)).ok();
         }

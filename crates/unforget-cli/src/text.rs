@@ -29,7 +29,11 @@ pub(crate) fn short(number: u64) -> String {
 
 /// Bytes in powers of ten: `950 B`, `12.3 kB`.
 pub(crate) fn bytes(number: u64) -> String {
-    if number < 1_000 { format!("{number} B") } else { format!("{}B", short(number).replace(['k'], " k").replace('M', " M").replace('G', " G")) }
+    if number < 1_000 {
+        format!("{number} B")
+    } else {
+        format!("{}B", short(number).replace(['k'], " k").replace('M', " M").replace('G', " G"))
+    }
 }
 
 /// A time span given in microseconds: `850 µs`, `1.25 ms`, `3.4 s`.
@@ -67,7 +71,8 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
 
 /// A time to the minute, in UTC: `2026-03-02 08:38`. What is no time is left blank.
 pub(crate) fn minute(time: Timestamp) -> String {
-    jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| String::new(), |time| time.strftime("%F %H:%M").to_string())
+    jiff::Timestamp::from_millisecond(time.0)
+        .map_or_else(|_| String::new(), |time| time.strftime("%F %H:%M").to_string())
 }
 
 /// A time in full, in UTC, for scripts.
@@ -107,13 +112,13 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// A plain table: no frame, two spaces between columns.
+/// A plain table: no frame, two spaces between columns. Cells are never broken: they are copied.
 ///
 /// * `right` - columns with numbers.
-pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>, right: &[usize], width: usize) -> String {
+pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.set_content_arrangement(ContentArrangement::Disabled);
     if head.iter().any(|name| !name.is_empty()) {
         table.set_header(head);
     }
@@ -126,7 +131,7 @@ pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>, right: &[usize], widt
             }
         }
     }
-    table.lines().map(|line| format!("{}\n", line.trim_end())).collect()
+    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
 #[cfg(test)]
@@ -154,8 +159,14 @@ mod tests {
     fn small_formats_table() {
         assert_eq!(percent(0.9999), "99.9%", "not whole");
         assert_eq!(percent(1.0), "100.0%");
-        assert_eq!((micros(850), micros(1_250), micros(3_400_000)), ("850 µs".into(), "1.25 ms".into(), "3.4 s".into()));
-        assert_eq!((plural(1, "entry"), plural(2, "entry"), plural(3, "branch")), ("1 entry".into(), "2 entries".into(), "3 branches".into()));
+        assert_eq!(
+            (micros(850), micros(1_250), micros(3_400_000)),
+            ("850 µs".into(), "1.25 ms".into(), "3.4 s".into())
+        );
+        assert_eq!(
+            (plural(1, "entry"), plural(2, "entry"), plural(3, "branch")),
+            ("1 entry".into(), "2 entries".into(), "3 branches".into())
+        );
         assert_eq!(one_line("a\n\n b\u{1b}[31mc", 80), "a b [31mc");
         assert_eq!(one_line("abcdef", 4), "abc…");
         assert_eq!(harmless("a\u{1b}[2Jb\rc"), "a␛[2Jb␍c", "recalled text cannot steer the terminal");

@@ -250,12 +250,16 @@ fn open_loop(groups: &[Sizes]) -> Seq {
     groups.get(after).or(groups.last()).map_or(Seq(0), |group| group.span.0)
 }
 
-/// The next leaf: the shortest run of groups that holds a grain of source. `None` if the rest is less.
+/// The next leaf: the shortest run of groups that holds a grain of source and ends before the next group
+/// begins. `None` if the rest is less. A late result keeps its group open until it is in, so that spans
+/// of summaries never interleave.
 fn next_leaf(groups: &[Sizes], within: Range<usize>, grain: u64) -> Option<Range<usize>> {
-    let mut size = 0;
+    let (mut size, mut last) = (0, Seq(0));
     for (index, group) in groups.iter().enumerate().take(within.end).skip(within.start) {
         size += group.source;
-        if size >= grain {
+        last = last.max(group.span.1);
+        let apart = groups.get(index + 1).is_none_or(|next| last < next.span.0);
+        if size >= grain && apart {
             return Some(within.start..index + 1);
         }
     }
@@ -347,7 +351,6 @@ pub fn prove_cover(context: &Context, groups: &[Sizes], visible: u64) -> Result<
     for pair in context.roots.windows(2) {
         if let [earlier, later] = pair
             && later.span.0 <= earlier.span.1
-            && later.span.1 <= earlier.span.1
         {
             return Err(CoverError::Overlap { at: later.span.0 });
         }

@@ -113,7 +113,8 @@ impl Engine {
     /// Imports one transcript file, unless it has not changed since it was last imported.
     ///
     /// Doing it again changes nothing, also after a crash in the middle. Memory does not grow with the
-    /// file: some batches of 2 MiB, or the largest record.
+    /// file: some batches of 2 MiB, or the largest record. Imports and index upkeep take turns within the
+    /// process, so `progress` must start neither.
     ///
     /// # Errors
     /// [`EngineError::File`], [`EngineError::Read`] if it is not a transcript, [`EngineError::Store`].

@@ -139,6 +139,10 @@ fn grep_finds_bytes_escaped_and_not() {
         ("\"quoted\"", 1, "an escaped quote"),
         (r#"\\"quoted\\""#, 1, "as it stands in the file"),
         ("NEEDLE-[0-9]+", 1, "inside a large part that is stored apart"),
+        ("\"user\".*NEEDLE", 0, "the needle is the model's"),
+        ("\"assistant\".*NEEDLE.*stopReason", 1, "into a large part and out of it"),
+        ("text\":\"hay hay", 1, "across the edge of a large part"),
+        ("stack \"}", 1, "across its other edge"),
         ("ÄÖ", 1, "not ASCII"),
         ("needle", 0, "case counts"),
         ("\"type\":\"session\"", 1, "the header, which no model sees"),
@@ -153,6 +157,9 @@ fn grep_finds_bytes_escaped_and_not() {
     let file = exported(&engine, &found.conversation);
     assert_eq!(&file[found.bytes.start as usize..found.bytes.end as usize], b"NEEDLE-42");
     assert_eq!(&found.snippet[found.shown.clone()], "NEEDLE-42");
+    let absent = engine.grep(&grep("Xylophone-9000")).unwrap();
+    assert_eq!((absent.chunks_scanned, absent.entries_searched), (0, 4), "filters prove that it is nowhere");
+    assert!(absent.chunks_total > 1);
     let literal = engine.grep(&GrepQuery { is_literal: true, ..grep("[0-9]+") }).unwrap();
     assert_eq!(literal.matches.len(), 0);
 }

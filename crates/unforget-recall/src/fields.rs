@@ -4,7 +4,7 @@ use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
 
 use crate::calendar::Day;
-use crate::terms::{Analyser, Shape, Sink, TERM_BITS, Term};
+use crate::terms::{Analyser, Shape, Sink, Term};
 
 /// Slots that every document starts with: they fit the first-level cache.
 const SLOTS_MIN: usize = 1024;
@@ -14,7 +14,7 @@ const SLOTS_MIN: usize = 1024;
 pub struct DocTerms {
     terms: Vec<(Term, u32)>,
     /// Open addressing: term, clearing that it was written in, index into `terms`.
-    slots: Vec<(u64, u32, u32)>,
+    slots: Vec<(u32, u32, u32)>,
     /// Number of slots in use, a power of two; the rest is kept for larger documents.
     used: usize,
     epoch: u32,
@@ -93,7 +93,7 @@ impl DocTerms {
         }
         let epoch = self.epoch;
         let mask = self.used - 1;
-        let mut at = (term.0 >> (TERM_BITS - 32)) as usize & mask;
+        let mut at = term.0 as usize & mask;
         while let Some(slot) = self.slots.get_mut(at) {
             if slot.1 != epoch {
                 *slot = (term.0, epoch, self.terms.len() as u32);
@@ -118,7 +118,7 @@ impl DocTerms {
         self.next_epoch();
         let mask = self.used - 1;
         for (index, (term, _)) in self.terms.iter().enumerate() {
-            let mut at = (term.0 >> (TERM_BITS - 32)) as usize & mask;
+            let mut at = term.0 as usize & mask;
             while self.slots.get(at).is_some_and(|slot| slot.1 == self.epoch) {
                 at = (at + 1) & mask;
             }
@@ -180,7 +180,7 @@ pub fn month_name_term(month: u8) -> Term {
 
 /// The term that entries have whose author's name has this word in it.
 pub fn author_word_term(word: Term) -> Term {
-    Term::exact(format!("\u{1}by:{:010x}", word.0).as_bytes())
+    Term::exact(format!("\u{1}by:{:08x}", word.0).as_bytes())
 }
 
 /// Terms of the words of a name.

@@ -6,10 +6,11 @@
 use crate::literals::Need;
 use crate::unescape;
 
-/// Smallest and largest filter, in bytes; in between, a 32nd of the chunk.
+/// Smallest and largest filter, in bytes; in between, a 64th of the chunk. The largest fills one page of the
+/// store together with the head of its row.
 const BYTES_MIN: usize = 64;
-const BYTES_MAX: usize = 8 * 1024;
-const SHARE: usize = 32;
+const BYTES_MAX: usize = 8136;
+const SHARE: usize = 64;
 
 /// Collects the trigrams of the entries of a chunk.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ pub struct FilterBuilder {
 impl FilterBuilder {
     /// A builder for a chunk of about `raw_len` bytes in all. The estimate only decides the size.
     pub fn new(raw_len: usize) -> Self {
-        let size = (raw_len / SHARE).next_power_of_two().clamp(BYTES_MIN, BYTES_MAX);
+        let size = (raw_len / SHARE).next_multiple_of(8).clamp(BYTES_MIN, BYTES_MAX);
         Self { bits: vec![0; size] }
     }
 
@@ -82,10 +83,15 @@ pub fn build(bytes: &[u8]) -> Vec<u8> {
 /// Whether the bytes that `filter` was built from may hold what is needed. Bytes that are no filter, such
 /// as an empty one, exclude nothing.
 pub fn matches(filter: &[u8], need: &Need) -> bool {
-    if !filter.len().is_power_of_two() {
+    if filter.is_empty() {
         return true;
     }
-    need.clauses().iter().all(|clause| clause.iter().any(|literal| may_hold(filter, literal)))
+    need.clauses().iter().all(|clause| holds(filter, clause))
+}
+
+/// Whether the bytes that `filter` was built from may hold one of the literals of a clause.
+pub fn holds(filter: &[u8], clause: &[Vec<u8>]) -> bool {
+    filter.is_empty() || clause.iter().any(|literal| may_hold(filter, literal))
 }
 
 fn may_hold(filter: &[u8], literal: &[u8]) -> bool {
@@ -129,10 +135,11 @@ fn slide(window: u32, byte: u8) -> u32 {
     (window << 8 | u32::from(byte.to_ascii_lowercase())) & 0x00FF_FFFF
 }
 
-/// Where a trigram's bit is in a filter of this many bytes, a power of two.
+/// Where a trigram's bit is in a filter of this many bytes.
 #[inline]
 fn place(trigram: u32, filter_len: usize) -> usize {
-    trigram.wrapping_mul(0x9E37_79B1).wrapping_shr(8) as usize & (filter_len * 8 - 1)
+    let hash = u64::from(trigram.wrapping_mul(0x9E37_79B1));
+    (hash * (filter_len as u64 * 8) >> 32) as usize
 }
 
 #[cfg(test)]
@@ -145,7 +152,7 @@ mod tests {
 
     #[test]
     fn size_table() {
-        for (raw, want) in [(0, 64), (2048, 64), (65_536, 2048), (100_000, 4096), (1 << 30, 8192)] {
+        for (raw, want) in [(0, 64), (2048, 64), (65_536, 1024), (100_000, 1568), (1 << 30, 8136)] {
             assert_eq!(FilterBuilder::new(raw).finish().len(), want, "{raw}");
         }
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::literals::Need;
 use crate::unescape::Unescaped;
@@ -25,6 +26,8 @@ pub struct Pattern {
     need: Need,
     /// Whether it is only words of ASCII: then a match without escapes is a match in the raw bytes too.
     plain: bool,
+    /// Whether a match can hold a double quote.
+    quotes: bool,
 }
 
 /// Why a pattern was refused.
@@ -104,7 +107,7 @@ impl Pattern {
             .nest_limit(NEST_MAX)
             .build()
             .map_err(|_| PatternError::Large)?;
-        Ok(Self { regex, need: Need::of(&hir), plain })
+        Ok(Self { regex, need: Need::of(&hir), plain, quotes: holds_quote(&hir) })
     }
 
     /// A pattern that finds `text` as it stands.
@@ -124,6 +127,11 @@ impl Pattern {
     /// What a chunk must hold: see [`crate::filter::matches`].
     pub fn need(&self) -> &Need {
         &self.need
+    }
+
+    /// Whether a match can hold a double quote, and so begin inside a JSON string and end outside of it.
+    pub fn holds_quote(&self) -> bool {
+        self.quotes
     }
 
     /// Whether the pattern matches anywhere in `body`, as it is or with its escapes undone.
@@ -184,6 +192,23 @@ impl Pattern {
 fn is_plain(pattern: &str) -> bool {
     !pattern.is_empty()
         && pattern.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ' || byte == b'_')
+}
+
+/// Whether a string that matches can hold a double quote. The depth of `hir` is bounded by [`NEST_MAX`].
+fn holds_quote(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.contains(&b'"'),
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().any(|range| (range.start()..=range.end()).contains(&'"'))
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.iter().any(|range| (range.start()..=range.end()).contains(&b'"'))
+        }
+        HirKind::Repetition(repetition) => holds_quote(&repetition.sub),
+        HirKind::Capture(capture) => holds_quote(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(holds_quote),
+    }
 }
 
 /// Whether there may be a `\u00..` escape of a printable ASCII character.

@@ -3,9 +3,9 @@
 use crate::stem::Stems;
 use crate::unicode;
 
-/// Number of significant bits of a [`Term`]. With a million terms, an unknown word is taken for a
-/// known one once in a million times, which costs a little precision and no recall.
-pub const TERM_BITS: u32 = 40;
+/// Number of bits of a [`Term`]. With a million terms, an unknown word is taken for a known one once in
+/// four thousand times, which costs a little precision and no recall.
+pub const TERM_BITS: u32 = 32;
 
 /// Longest run of letters and digits that is split at its capitals, in bytes. Longer ones are
 /// hashes and base64, whose pieces mean nothing.
@@ -19,7 +19,7 @@ const STEM_MAX: usize = 24;
 
 /// A search term: a hash of a word, an identifier, a pair of ideographs or a field value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Term(pub(crate) u64);
+pub struct Term(pub(crate) u32);
 
 impl Term {
     /// The term of exactly these bytes: no folding, no stemming.
@@ -29,7 +29,7 @@ impl Term {
 
     /// The number itself, below 2^[`TERM_BITS`].
     pub fn value(self) -> u64 {
-        self.0
+        u64::from(self.0)
     }
 }
 
@@ -335,7 +335,7 @@ fn step(hash: u64, byte: u8) -> u64 {
 #[inline]
 fn finish(hash: u64) -> Term {
     let mixed = (hash ^ (hash >> 32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    Term((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> (64 - TERM_BITS))
+    Term(((mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> (64 - TERM_BITS)) as u32)
 }
 
 #[cfg(test)]

@@ -13,13 +13,13 @@ use zstd::zstd_safe::CParameter;
 use crate::port::{EntryRow, NewEntry};
 
 /// Raw bytes that a chunk holds at most, unless a single entry is larger.
-pub const CHUNK_BYTES: usize = 256 * 1024;
+pub const CHUNK_BYTES: usize = 512 * 1024;
 
 /// Chunks below this many raw bytes are compressed with the store's dictionary, if there is one.
 pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
 
-/// Where zstd's curve of size against time bends.
-const LEVEL: i32 = 3;
+/// Where zstd's curve of size against time bends. Level 6 takes 2 % less room and half as much time again.
+const LEVEL: i32 = 5;
 
 /// Packs entries: see [`Packer`].
 ///

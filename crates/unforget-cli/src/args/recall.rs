@@ -81,7 +81,7 @@ pub(crate) struct GrepArgs {
 /// Says what is behind an id.
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:…
+    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...
     pub(crate) id: String,
     /// The conversation that ids such as s:12 belong to
     #[arg(long, value_name = "NAME")]
@@ -91,7 +91,7 @@ pub(crate) struct DescribeArgs {
 /// Goes from an id down to the entries.
 #[derive(Debug, Args)]
 pub(crate) struct ExpandArgs {
-    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:…
+    /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...
     pub(crate) id: String,
     /// The conversation that ids such as s:12 belong to
     #[arg(long, value_name = "NAME")]

@@ -30,7 +30,7 @@ pub(crate) enum BenchCommand {
 #[derive(Debug, Args)]
 pub(crate) struct GrowthArgs {
     /// Messages of the generated histories
-    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1000,10000,56000")]
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000,10000,56000")]
     pub(crate) sizes: Vec<usize>,
     /// Turns that are appended and prompted after each import
     #[arg(long, value_name = "N", default_value_t = 100)]

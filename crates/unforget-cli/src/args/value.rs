@@ -32,7 +32,8 @@ impl FromStr for EntryRange {
     /// `A-B`, or `A` for one entry.
     fn from_str(text: &str) -> Result<Self, String> {
         let (first, last) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| text.trim().parse::<u64>().map_err(|_| "write A-B, such as 10-25".to_owned());
+        let number =
+            |text: &str| text.trim().parse::<u64>().map_err(|_| "write A-B, such as 10-25".to_owned());
         let range = Self { first: number(first)?, last: number(last)? };
         if range.first > range.last || range.last == u64::MAX {
             return Err("the first entry comes after the last".to_owned());

@@ -38,17 +38,14 @@ pub(super) struct Grepped {
 
 /// Measures grep over a transcript.
 pub(crate) fn run(app: &mut App, args: &ImportBenchArgs) -> Outcome {
-    let results = match &args.file {
-        Some(path) => {
-            let folder = folder()?;
-            over(path, &folder.path().join("grep.sqlite"), None)?
-        }
-        None => {
-            app.out.note(format_args!("generating {}", text::plural(args.messages as u64, "message")));
-            let workload = Workload::generate(args.messages, args.seed)?;
-            let needle = workload.session.needles().first().map(|needle| needle.tag.clone());
-            over(&workload.path, &workload.beside("grep.sqlite"), needle)?
-        }
+    let results = if let Some(path) = &args.file {
+        let folder = folder()?;
+        over(path, &folder.path().join("grep.sqlite"), None)?
+    } else {
+        app.out.note(format_args!("generating {}", text::plural(args.messages as u64, "message")));
+        let workload = Workload::generate(args.messages, args.seed)?;
+        let needle = workload.session.needles().first().map(|needle| needle.tag.clone());
+        over(&workload.path, &workload.beside("grep.sqlite"), needle)?
     };
     if app.out.json {
         app.out.json(&results)?;
@@ -56,12 +53,12 @@ pub(crate) fn run(app: &mut App, args: &ImportBenchArgs) -> Outcome {
     }
     let row = |result: &Grepped| {
         let other = result.ripgrep.map_or_else(|| "–".to_owned(), |times| text::micros(times.p50));
-        let ours = [text::count(result.matches), text::micros(result.ours.p50), text::micros(result.ours.max)];
+        let ours =
+            [text::count(result.matches), text::micros(result.ours.p50), text::micros(result.ours.max)];
         [vec![result.what.to_owned(), result.pattern.clone()], ours.to_vec(), vec![other]].concat()
     };
     let head = ["", "pattern", "matches", "median", "slowest", "ripgrep"];
-    let width = app.out.width();
-    write!(app.out, "{}", text::table(&head, results.iter().map(row).collect(), &[2, 3, 4, 5], width))?;
+    write!(app.out, "{}", text::table(&head, results.iter().map(row).collect(), &[2, 3, 4, 5]))?;
     Ok(Exit::Done)
 }
 

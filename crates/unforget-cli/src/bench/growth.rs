@@ -47,6 +47,7 @@ struct Growth {
     commit_p99: f64,
     prompt_p50: f64,
     prompt_p99: f64,
+    assemble_p99: f64,
     resume_p50: f64,
     catch_up_p50: f64,
     search_p50: f64,
@@ -125,6 +126,7 @@ fn growth(small: &Size, large: &Size) -> Growth {
         commit_p99: ratio(|size| size.turns.commit.p99),
         prompt_p50: ratio(|size| size.turns.prompt.p50),
         prompt_p99: ratio(|size| size.turns.prompt.p99),
+        assemble_p99: ratio(|size| size.turns.assemble.p99),
         resume_p50: ratio(|size| size.turns.resume.p50),
         catch_up_p50: ratio(|size| size.catch_up.p50),
         search_p50: ratio(|size| size.search.p50),
@@ -134,9 +136,9 @@ fn growth(small: &Size, large: &Size) -> Growth {
 /// One line of the table: what, and how it is read off a size.
 type Line = (&'static str, fn(&Size) -> String);
 
-const LINES: [Line; 16] = [
+const LINES: [Line; 17] = [
     ("transcript", |size| text::bytes(size.import.bytes)),
-    ("import", |size| text::micros(size.import.import_us)),
+    ("import", |size| text::micros(size.import.ours_us)),
     ("  raw SQLite + FTS5", |size| text::micros(size.import.raw_sqlite_us)),
     ("  as fast as that", |size| format!("{:.2}×", size.import.speedup)),
     ("  peak memory", |size| peak(size.import.peak_bytes)),
@@ -146,6 +148,7 @@ const LINES: [Line; 16] = [
     ("commit of a turn, p99", |size| text::micros(size.turns.commit.p99)),
     ("next prompt, p50", |size| text::micros(size.turns.prompt.p50)),
     ("next prompt, p99", |size| text::micros(size.turns.prompt.p99)),
+    ("  without summaries, p99", |size| text::micros(size.turns.assemble.p99)),
     ("open and next prompt", |size| text::micros(size.turns.resume.p50)),
     ("compact all of it", |size| text::micros(size.turns.compact_us)),
     ("  of it, summaries", |size| text::micros(size.turns.summariser_us)),
@@ -166,8 +169,7 @@ fn say(app: &mut App, sizes: &[Size], growth: Option<&Growth>) -> Outcome<()> {
         std::iter::once((*name).to_owned()).chain(sizes.iter().map(of)).collect::<Vec<_>>()
     };
     let right: Vec<_> = (1..head.len()).collect();
-    let width = app.out.width();
-    write!(app.out, "{}", text::table(&head, LINES.iter().map(row).collect(), &right, width))?;
+    write!(app.out, "{}", text::table(&head, LINES.iter().map(row).collect(), &right))?;
     let Some(growth) = growth else { return Ok(()) };
     let strong = app.out.palette.strong;
     let line = format!("growth over {:.0}× the messages", growth.messages);
@@ -177,6 +179,7 @@ fn say(app: &mut App, sizes: &[Size], growth: Option<&Growth>) -> Outcome<()> {
         ("commit p99", growth.commit_p99),
         ("prompt p50", growth.prompt_p50),
         ("prompt p99", growth.prompt_p99),
+        ("  without summaries", growth.assemble_p99),
         ("open and next prompt", growth.resume_p50),
         ("open, nothing new", growth.catch_up_p50),
         ("search p50", growth.search_p50),

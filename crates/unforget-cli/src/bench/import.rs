@@ -21,7 +21,7 @@ pub(super) struct Import {
     /// Bytes of the transcript.
     pub(super) bytes: u64,
     /// Time of the import, in microseconds.
-    pub(super) import_us: u64,
+    pub(super) ours_us: u64,
     /// Time of raw SQLite, parsing left out, in microseconds.
     pub(super) raw_sqlite_us: u64,
     /// Time of raw SQLite over ours: above 1 we are faster.
@@ -38,29 +38,29 @@ pub(super) struct Import {
 
 /// Measures one import.
 pub(crate) fn run(app: &mut App, args: &ImportBenchArgs) -> Outcome {
-    let import = match &args.file {
-        Some(path) => {
-            let folder = folder()?;
-            measure(path, &folder.path().join("ours.sqlite"))?
-        }
-        None => {
-            app.out.note(format_args!("generating {}", text::plural(args.messages as u64, "message")));
-            let workload = Workload::generate(args.messages, args.seed)?;
-            measure(&workload.path, &workload.beside("ours.sqlite"))?
-        }
+    let import = if let Some(path) = &args.file {
+        let folder = folder()?;
+        measure(path, &folder.path().join("ours.sqlite"))?
+    } else {
+        app.out.note(format_args!("generating {}", text::plural(args.messages as u64, "message")));
+        let workload = Workload::generate(args.messages, args.seed)?;
+        measure(&workload.path, &workload.beside("ours.sqlite"))?
     };
     if app.out.json {
         app.out.json(&import)?;
         return Ok(Exit::Done);
     }
     let rows = vec![
-        vec!["Unforget".to_owned(), text::micros(import.import_us), text::bytes(import.store_bytes)],
-        vec!["SQLite + FTS5".to_owned(), text::micros(import.raw_sqlite_us), text::bytes(import.raw_sqlite_bytes)],
+        vec!["Unforget".to_owned(), text::micros(import.ours_us), text::bytes(import.store_bytes)],
+        vec![
+            "SQLite + FTS5".to_owned(),
+            text::micros(import.raw_sqlite_us),
+            text::bytes(import.raw_sqlite_bytes),
+        ],
     ];
-    let width = app.out.width();
     let size = format!("{}, {}", text::plural(import.entries, "entry"), text::bytes(import.bytes));
     writeln!(app.out, "{size}")?;
-    write!(app.out, "{}", text::table(&["", "time", "on disk"], rows, &[1, 2], width))?;
+    write!(app.out, "{}", text::table(&["", "time", "on disk"], rows, &[1, 2]))?;
     let peak = import.peak_bytes.map_or_else(|| "unknown".to_owned(), text::bytes);
     writeln!(
         app.out,
@@ -75,7 +75,7 @@ pub(crate) fn run(app: &mut App, args: &ImportBenchArgs) -> Outcome {
 pub(super) fn measure(path: &Path, db: &Path) -> Outcome<Import> {
     memory::forget_peak();
     let engine = Engine::open(db)?;
-    let (imported, import_us) = timed(|| engine.import_file(path, &mut |_| ()));
+    let (imported, ours_us) = timed(|| engine.import_file(path, &mut |_| ()));
     let imported = imported?;
     let peak_bytes = memory::peak();
     engine.store().maintain()?;
@@ -90,9 +90,9 @@ pub(super) fn measure(path: &Path, db: &Path) -> Outcome<Import> {
     Ok(Import {
         entries: imported.entries,
         bytes: imported.bytes,
-        import_us,
+        ours_us,
         raw_sqlite_us,
-        speedup: raw_sqlite_us as f64 / import_us.max(1) as f64,
+        speedup: raw_sqlite_us as f64 / ours_us.max(1) as f64,
         store_bytes,
         store_ratio: store_bytes as f64 / imported.bytes.max(1) as f64,
         raw_sqlite_bytes,

@@ -71,14 +71,15 @@ pub(crate) fn run(app: &mut App, args: &RecallArgs) -> Outcome {
 
 fn say(app: &mut App, json: &RecallJson) -> Outcome<()> {
     let row = |row: &RowJson| {
-        let shares = [row.r5, row.r10, row.r20, row.within_500, row.within_1000, row.within_2000, row.within_4000];
+        let shares =
+            [row.r5, row.r10, row.r20, row.within_500, row.within_1000, row.within_2000, row.within_4000];
         let shares = shares.iter().map(|share| format!("{share:.3}"));
         [row.category.clone(), row.questions.to_string()].into_iter().chain(shares).collect::<Vec<_>>()
     };
     let rows = json.categories.iter().chain([&json.all]).map(row).collect();
-    let head = ["category", "questions", "R@5", "R@10", "R@20", "in 500", "in 1000", "in 2000", "in 4000 tokens"];
-    let width = app.out.width().max(100);
-    write!(app.out, "{}", text::table(&head, rows, &[1, 2, 3, 4, 5, 6, 7, 8], width))?;
+    let head =
+        ["category", "questions", "R@5", "R@10", "R@20", "in 500", "in 1000", "in 2000", "in 4000 tokens"];
+    write!(app.out, "{}", text::table(&head, rows, &[1, 2, 3, 4, 5, 6, 7, 8]))?;
     let LatencyJson { p50, p99, .. } = json.latency_us;
     writeln!(
         app.out,
@@ -94,7 +95,17 @@ fn say(app: &mut App, json: &RecallJson) -> Outcome<()> {
 impl RowJson {
     fn new(category: String, row: &Row) -> Self {
         let ([r5, r10, r20], [within_500, within_1000, within_2000, within_4000]) = (row.recall, row.within);
-        Self { category, questions: row.questions, r5, r10, r20, within_500, within_1000, within_2000, within_4000 }
+        Self {
+            category,
+            questions: row.questions,
+            r5,
+            r10,
+            r20,
+            within_500,
+            within_1000,
+            within_2000,
+            within_4000,
+        }
     }
 }
 
@@ -126,7 +137,11 @@ fn named(number: &str) -> String {
 fn read(path: &Path) -> Outcome<Vec<Case>> {
     let bytes = std::fs::read(path).map_err(|error| Failure::file(path, &error))?;
     let failed = |what: &str| {
-        Failure::input("not-locomo", format!("{}: {what}", path.display()), "give a LoCoMo file: conversation and qa")
+        Failure::input(
+            "not-locomo",
+            format!("{}: {what}", path.display()),
+            "give a LoCoMo file: conversation and qa",
+        )
     };
     let value: Value = serde_json::from_slice(&bytes).map_err(|error| failed(&error.to_string()))?;
     let samples = match value {
@@ -147,7 +162,8 @@ fn case_of(sample: &Value) -> Option<Case> {
             id: text_of(turn, "dia_id"),
             author: text_of(turn, "speaker"),
             time,
-            text: format!("{}\n{}", text_of(turn, "text"), text_of(turn, "blip_caption")).trim_end().to_owned(),
+            text:
+                format!("{}\n{}", text_of(turn, "text"), text_of(turn, "blip_caption")).trim_end().to_owned(),
         }));
     }
     let asked = sample.get("qa").and_then(Value::as_array);

@@ -8,6 +8,7 @@ use serde::Serialize;
 use unforget_engine::Engine;
 use unforget_engine::import::{Live, Stored};
 use unforget_engine::prompt::{Session, Shape, Until};
+use unforget_engine::view::Answers;
 use unforget_wire::{Dialect, Reader, Record};
 
 use super::workload::Workload;
@@ -28,8 +29,10 @@ pub(super) struct Turns {
     pub(super) compact_peak_bytes: Option<u64>,
     /// Committing the entries of a turn.
     pub(super) commit: Times,
-    /// The prompt before a model call.
+    /// The prompt before a model call, summaries included.
     pub(super) prompt: Times,
+    /// The same without the summariser.
+    pub(super) assemble: Times,
     /// Opening the database and the prompt again, and making the next prompt.
     pub(super) resume: Times,
 }
@@ -48,16 +51,19 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     let mut session = session?;
     let compact_peak_bytes = memory::peak();
     let summariser_us = session.counters().summariser_us;
-    let (mut commits, mut prompts) = (Vec::new(), Vec::new());
+    let (mut commits, mut prompts, mut assembles) = (Vec::new(), Vec::new(), Vec::new());
+    let mut answers = Answers::default();
     for _ in 0..turns {
         let records = next_turn(workload)?;
         let (stored, us) = timed(|| live.append(records, None));
         commits.push(us);
         for Stored { seq, parent, entry, tokens, .. } in stored? {
-            if session.is_call(&entry) {
+            if answers.is_call(&entry) {
+                let before = session.counters().summariser_us;
                 let (prompt, us) = timed(|| session.prompt());
                 prompt?;
                 prompts.push(us);
+                assembles.push(us.saturating_sub(session.counters().summariser_us.saturating_sub(before)));
             }
             session.push(seq, parent, &entry, tokens)?;
         }
@@ -80,6 +86,7 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
         compact_peak_bytes,
         commit: Times::of(&commits),
         prompt: Times::of(&prompts),
+        assemble: Times::of(&assembles),
         resume: Times::of(&resumes),
     })
 }

@@ -15,8 +15,6 @@ pub(super) struct Workload {
     pub(super) folder: TempDir,
     /// The transcript.
     pub(super) path: PathBuf,
-    /// Its size in bytes.
-    pub(super) bytes: u64,
     /// What wrote it.
     pub(super) session: Session,
 }
@@ -30,16 +28,14 @@ impl Workload {
         let mut file = BufWriter::new(File::create(&path).map_err(failed)?);
         let mut session = Session::new(seed);
         let mut text = session.header();
-        let mut bytes = 0;
         while session.messages() < messages as u64 {
             session.turn(&mut text);
             file.write_all(text.as_bytes()).map_err(failed)?;
-            bytes += text.len() as u64;
             text.clear();
         }
         file.write_all(text.as_bytes()).map_err(failed)?;
         file.flush().map_err(failed)?;
-        Ok(Self { folder, bytes: bytes + text.len() as u64, session, path })
+        Ok(Self { folder, path, session })
     }
 
     /// A file in the bench's folder.

@@ -18,7 +18,8 @@ impl Dots {
         for (x, value) in values.iter().enumerate() {
             let here = dot(*value);
             let from = before.unwrap_or(here);
-            let (low, high) = if from < here { (from + 1, here) } else { (here, here.max(from.saturating_sub(1))) };
+            let (low, high) =
+                if from < here { (from + 1, here) } else { (here, here.max(from.saturating_sub(1))) };
             for y in low..=high.min(rows * 4) {
                 dots.set(x, y, rows);
             }

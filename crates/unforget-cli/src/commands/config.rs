@@ -43,8 +43,7 @@ pub(crate) fn run(app: &mut App) -> Outcome {
         let value = setting.value.unwrap_or_else(|| "as the transcript has it".to_owned());
         vec![setting.name.to_owned(), value, setting.from]
     });
-    let width = app.out.width().max(100);
-    write!(app.out, "{}", text::table(&["setting", "value", "from"], rows.collect(), &[], width))?;
+    write!(app.out, "{}", text::table(&["setting", "value", "from"], rows.collect(), &[]))?;
     if let Some(file) = config.file {
         let dim = app.out.palette.dim;
         writeln!(app.out, "{}", paint(dim, format!("settings file: {file}")))?;

@@ -54,7 +54,8 @@ fn say(app: &mut App, args: &ExportArgs, key: &str, exported: &Exported) -> Outc
         return app.out.json(&ExportJson { conversation: key, snapshot, entries, bytes, purged, path });
     }
     if let Some(path) = &args.output {
-        let line = format!("{}, {} to {}", text::plural(entries, "entry"), text::bytes(bytes), path.display());
+        let line =
+            format!("{}, {} to {}", text::plural(entries, "entry"), text::bytes(bytes), path.display());
         writeln!(app.out, "{line}")?;
     }
     if purged > 0 {

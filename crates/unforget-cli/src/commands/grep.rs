@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &GrepArgs) -> Outcome {
     for found in &answer.matches {
         show(app, found)?;
     }
-    looked_at(app, &answer)?;
+    looked_at(app, &answer);
     Ok(Exit::Done)
 }
 
@@ -49,7 +49,7 @@ fn show(app: &mut App, found: &GrepMatch) -> Outcome<()> {
     Ok(writeln!(app.out, "{}  {before}{}{after}", paint(p.ours, id), paint(p.bad, matched))?)
 }
 
-fn looked_at(app: &App, answer: &GrepAnswer) -> Outcome<()> {
+fn looked_at(app: &App, answer: &GrepAnswer) {
     let p = app.out.notes;
     let line = format!(
         "{}; {} searched of {}, {} of {} read",
@@ -64,7 +64,9 @@ fn looked_at(app: &App, answer: &GrepAnswer) -> Outcome<()> {
         app.out.note("there may be more: --limit shows more of them");
     }
     if answer.stopped_at_deadline {
-        app.out.note(paint(p.bad, "time ran out before everything was read: name a conversation or a longer pattern"));
+        app.out.note(paint(
+            p.bad,
+            "time ran out before everything was read: name a conversation or a longer pattern",
+        ));
     }
-    Ok(())
 }

@@ -24,7 +24,8 @@ const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_b
 struct Sum {
     files: u64,
     skipped: u64,
-    failed: Vec<Failure>,
+    /// The exit code of what failed.
+    worst: Option<Exit>,
     added: u64,
     bytes: u64,
     warnings: u64,
@@ -90,18 +91,13 @@ impl Sum {
 
     fn fail(&mut self, app: &mut App, path: &Path, error: EngineError) -> Outcome<()> {
         let failure = Failure::from(error);
-        let shown = if app.out.json {
-            app.out.json(&FailedJson::new(path, &failure))
-        } else {
-            let notes = app.out.notes;
-            app.out.note(format_args!("{} {}", paint(notes.bad, "failed:"), failure.message));
-            Ok(())
-        };
-        self.failed.push(failure);
+        app.out.complain(&failure);
+        let shown = if app.out.json { app.out.json(&FailedJson::new(path, &failure)) } else { Ok(()) };
+        self.worst = Some(self.worst.map_or(failure.exit, |worst| worst.max(failure.exit)));
         shown
     }
 
-    fn finish(mut self, app: &mut App) -> Outcome {
+    fn finish(self, app: &mut App) -> Outcome {
         if let Some(failure) = self.output {
             return Err(failure);
         }
@@ -118,13 +114,7 @@ impl Sum {
             );
             writeln!(app.out, "{}", paint(app.out.palette.strong, line))?;
         }
-        // With one file its own error is the whole story.
-        let worst = self.failed.iter().map(|failure| failure.exit).max_by_key(|exit| *exit as u8);
-        match (worst, self.failed.len()) {
-            (None, _) => Ok(Exit::Done),
-            (Some(_), 1) if self.files == 0 && !app.out.json => Err(self.failed.remove(0)),
-            (Some(exit), _) => Ok(exit),
-        }
+        Ok(self.worst.unwrap_or(Exit::Done))
     }
 }
 
@@ -146,7 +136,8 @@ fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
         app.out.note(format_args!("  line {}: {}", warning.place.line, warning.what));
     }
     if imported.warnings.count > 3 {
-        app.out.note(format_args!("  and {} more such lines; --json lists them", imported.warnings.count - 3));
+        app.out
+            .note(format_args!("  and {} more such lines; --json lists them", imported.warnings.count - 3));
     }
     Ok(())
 }
@@ -167,16 +158,22 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
         *host = (host.0 + 1, host.1 + transcript.bytes);
     }
     if hosts.is_empty() {
-        app.out.note("no history of Claude Code, Codex, pi, OpenClaw or Gemini CLI was found in the usual places");
+        app.out.note(
+            "no history of Claude Code, Codex, pi, OpenClaw or Gemini CLI was found in the usual places",
+        );
         return Ok(Vec::new());
     }
-    let width = app.out.width();
     let row = |(host, (files, bytes)): (&&str, &(u64, u64))| {
         vec![(*host).to_owned(), text::plural(*files, "file"), text::bytes(*bytes)]
     };
-    app.out.note(text::table(&["", "", ""], hosts.iter().map(row).collect(), &[1, 2], width).trim_end());
+    app.out.note(text::table(&["", "", ""], hosts.iter().map(row).collect(), &[1, 2]).trim_end());
     let files = text::plural(found.transcripts.len() as u64, "file");
-    if !args.yes && !super::types(&format!("Import {files} into {}? Type yes:", app.settings.db.value.display()), "yes") {
+    if !args.yes
+        && !super::types(
+            &format!("Import {files} into {}? Type yes:", app.settings.db.value.display()),
+            "yes",
+        )
+    {
         return Err(Failure::usage("nothing was imported", "type yes when asked, or add --yes"));
     }
     Ok(found.transcripts.into_iter().map(|transcript| transcript.path).collect())

@@ -37,8 +37,7 @@ pub(crate) fn run(app: &mut App) -> Outcome {
         })
         .collect();
     let head = ["conversation", "last", "entries", "tokens", "size", "title"];
-    let width = app.out.width().max(100);
-    write!(app.out, "{}", text::table(&head, rows, &[2, 3, 4], width))?;
+    write!(app.out, "{}", text::table(&head, rows, &[2, 3, 4]))?;
     let tokens: u64 = all.iter().map(|conversation| conversation.tokens).sum();
     let line = format!("{}, {} tokens", text::plural(all.len() as u64, "conversation"), text::short(tokens));
     let dim = app.out.palette.dim;

@@ -97,14 +97,24 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
-    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, omitted } = certificate;
+    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, omitted } =
+        certificate;
     let budget = window.saturating_sub(*reserve);
     let n = text::count;
     let said = |text: String| app.out.note(text);
     said(format!("{} {key}", paint(p.strong, "certificate")));
-    said(format!("  for        {dialect}, window {} less {} for the answer: {}", n(*window), n(*reserve), n(budget)));
+    said(format!(
+        "  for        {dialect}, window {} less {} for the answer: {}",
+        n(*window),
+        n(*reserve),
+        n(budget)
+    ));
     let share = total.upper as f64 / budget.max(1) as f64;
-    let how = if authority.name() == "assembled" { "assembled".to_owned() } else { format!("{}: {}", authority.name(), rung.name()) };
+    let how = if authority.name() == "assembled" {
+        "assembled".to_owned()
+    } else {
+        format!("{}: {}", authority.name(), rung.name())
+    };
     said(format!(
         "  tokens     {} expected, {} at most ({} of the budget) by {ruler}; {how}",
         n(total.expected),
@@ -129,11 +139,13 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         n(cover.total())
     ));
     if !omitted.is_empty() {
-        said(format!("  not sent   parts of {}; --json lists them", text::plural(omitted.len() as u64, "entry")));
+        said(format!(
+            "  not sent   parts of {}; --json lists them",
+            text::plural(omitted.len() as u64, "entry")
+        ));
     }
     match violations {
         [] => said(format!("  valid      {}", paint(p.good, format!("yes, for {dialect}")))),
         many => many.iter().for_each(|violation| said(format!("  {}  {violation}", paint(p.bad, "INVALID")))),
     }
 }
-

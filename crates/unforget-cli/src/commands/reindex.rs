@@ -22,7 +22,8 @@ pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
         Some(name) => vec![super::resolve(&engine, name)?.conversation],
         None => engine.store().conversations()?,
     };
-    let bar = app.progress(all.len() as u64, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len}  {eta} left");
+    let bar =
+        app.progress(all.len() as u64, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len}  {eta} left");
     bar.set_message("indexing");
     for conversation in &all {
         engine.reindex(conversation.id)?;
@@ -36,7 +37,8 @@ pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
     if app.out.json {
         app.out.json(&done)?;
     } else {
-        let (conversations, entries) = (text::plural(done.conversations, "conversation"), text::plural(done.entries, "entry"));
+        let (conversations, entries) =
+            (text::plural(done.conversations, "conversation"), text::plural(done.entries, "entry"));
         writeln!(app.out, "{conversations}, {entries} indexed")?;
     }
     Ok(Exit::Done)

@@ -59,7 +59,8 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
         facts: FACTS,
     };
     // Dropped last: the store's files are in it.
-    let folder = tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
+    let folder =
+        tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
     let kept = app.is_db_named.then_some(&app.settings.db.value);
     let db = match kept {
         Some(db) if db.exists() => return Err(Failure::file(db, &std::io::ErrorKind::AlreadyExists.into())),

@@ -80,7 +80,7 @@ fn set_aside(db: &Path) -> Outcome<PathBuf> {
     if let Err(error @ EngineError::Store(StoreError::Busy { .. })) = Engine::open(db) {
         return Err(error.into());
     }
-    let kept = (1..).map(|n| beside(db, &format!("before-restore-{n}"))).find(|path| !path.exists());
+    let kept = (1..=u16::MAX).map(|n| beside(db, &format!("before-restore-{n}"))).find(|path| !path.exists());
     let kept = kept.unwrap_or_else(|| beside(db, "before-restore"));
     for suffix in ["-wal", "-shm"] {
         let from = with_suffix(db, suffix);

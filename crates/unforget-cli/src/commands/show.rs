@@ -96,7 +96,6 @@ fn facts(app: &mut App, shown: &Shown) -> Outcome<()> {
 }
 
 fn history(app: &mut App, shown: &Shown) -> Outcome<()> {
-    let width = app.out.width().max(100);
     if shown.generations.len() > 1 {
         let rows = shown.generations.iter().map(|row| {
             let from = row.parent.map(|(parent, at)| format!("{parent} after {at}")).unwrap_or_default();
@@ -105,7 +104,7 @@ fn history(app: &mut App, shown: &Shown) -> Outcome<()> {
             vec![row.number.to_string(), opened, from, text::count(row.length), now.to_owned()]
         });
         let head = ["generation", "opened by", "from", "length", ""];
-        write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 3], width))?;
+        write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 3]))?;
     }
     let rows = shown.snapshots.iter().map(|snapshot| {
         vec![
@@ -117,7 +116,7 @@ fn history(app: &mut App, shown: &Shown) -> Outcome<()> {
         ]
     });
     let head = ["save", "imported", "entries", "size", "from"];
-    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 2, 3], width))?;
+    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 2, 3]))?;
     Ok(())
 }
 
@@ -134,7 +133,6 @@ fn entries(app: &mut App, rows: Option<&[EntryRow]>) -> Outcome<()> {
         ]
     });
     let head = ["seq", "time", "role", "origin", "tokens", "host id"];
-    let width = app.out.width().max(100);
-    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 4], width))?;
+    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0, 4]))?;
     Ok(())
 }

@@ -79,13 +79,17 @@ fn say(app: &mut App, stats: &StatsJson) -> Outcome<()> {
     writeln!(app.out, "tokens         {}", text::count(stats.tokens))?;
     writeln!(app.out, "transcripts    {}", text::bytes(stats.raw_bytes))?;
     if let (Some(stored), Some(ratio)) = (stats.stored_bytes, stats.ratio) {
-        writeln!(app.out, "on disk        {}  ({} of the transcripts)", text::bytes(stored), text::percent(ratio))?;
+        writeln!(
+            app.out,
+            "on disk        {}  ({} of the transcripts)",
+            text::bytes(stored),
+            text::percent(ratio)
+        )?;
     }
     let rows: Vec<_> =
         stats.tables.iter().map(|table| vec![table.name.clone(), text::bytes(table.bytes)]).collect();
     if !rows.is_empty() {
-        let width = app.out.width();
-        write!(app.out, "\n{}", text::table(&["table", "bytes"], rows, &[1], width))?;
+        write!(app.out, "\n{}", text::table(&["table", "bytes"], rows, &[1]))?;
     }
     Ok(())
 }

@@ -89,7 +89,10 @@ fn say(app: &mut App, verified: &Verified) -> Outcome<()> {
         text::plural(verified.snapshots, "save"),
     );
     match verified.problems.len() as u64 {
-        0 => writeln!(app.out, "{} {looked_at}: all of it reads back as it was received", paint(p.good, "✓"))?,
+        0 => {
+            let line = "all of it reads back as it was received";
+            writeln!(app.out, "{} {looked_at}: {line}", paint(p.good, "✓"))?;
+        }
         n => {
             writeln!(app.out, "{} in {looked_at}", paint(p.bad, text::plural(n, "problem")))?;
             app.out.note("unforget restore puts a backup in its place; importing the transcripts again adds what is missing");

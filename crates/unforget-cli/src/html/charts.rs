@@ -32,7 +32,14 @@ pub(super) fn prompts(report: &Report, points: &[&Call]) -> String {
     body += &plot.line("everything", &everything);
     body += &limit(&plot, window, &format!("window {}", short(report.window)));
     body += &breaks(&plot, points);
-    body += &end_labels(&plot, &[("ours", "Unforget", &ours), ("sliding", "sliding", &sliding), ("everything", "everything", &everything)]);
+    body += &end_labels(
+        &plot,
+        &[
+            ("ours", "Unforget", &ours),
+            ("sliding", "sliding", &sliding),
+            ("everything", "everything", &everything),
+        ],
+    );
     if let Some(at) = everything.iter().position(|value| *value > plot.max) {
         body += &leaves(&plot, at, &everything);
     }
@@ -109,7 +116,9 @@ pub(super) fn costs(report: &Report) -> String {
         .ok();
     }
     let title = "Cost of all input, by way of sending";
-    format!("<svg id=\"cost\" class=\"chart bars\" viewBox=\"0 0 580 118\" role=\"img\" aria-labelledby=\"cost-t\"><title id=\"cost-t\">{title}</title>{body}</svg>")
+    format!(
+        "<svg id=\"cost\" class=\"chart bars\" viewBox=\"0 0 580 118\" role=\"img\" aria-labelledby=\"cost-t\"><title id=\"cost-t\">{title}</title>{body}</svg>"
+    )
 }
 
 fn numbers(points: &[&Call]) -> Vec<u64> {
@@ -198,7 +207,9 @@ fn overflow(plot: &Plot, report: &Report, points: &[&Call]) -> String {
     let from = first + 1;
     let label = if wide > 330.0 {
         let (x, y) = (plot.end() - 8.0, top + 18.0);
-        format!("<text class=\"overflow-name\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">from call {from} on, everything is refused</text>")
+        format!(
+            "<text class=\"overflow-name\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\">from call {from} on, everything is refused</text>"
+        )
     } else {
         String::new()
     };

@@ -93,7 +93,8 @@ impl Plot {
             let number = numbers.get(at).copied().unwrap_or(0);
             let name = if index == 0 { format!("call {number}") } else { number.to_string() };
             let (x, y) = (self.x(at), self.height - 8.0);
-            write!(text, "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{name}</text>").ok();
+            write!(text, "<text class=\"tick\" x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{name}</text>")
+                .ok();
         }
         text
     }

@@ -17,11 +17,20 @@ pub(super) fn tiles(report: &Report) -> String {
     let at = |permille| micros(quantile(calls.iter().map(engine), permille));
     let saved = 1.0 - report.ours.cost / report.everything.cost.max(1e-9);
     let facts = report.facts;
-    let found = if facts.asked == 0 { "–".to_owned() } else { percent(facts.in_five as f64 / facts.asked as f64) };
+    let found =
+        if facts.asked == 0 { "–".to_owned() } else { percent(facts.in_five as f64 / facts.asked as f64) };
     let tiles = [
         ("largest prompt", short(peak), format!("{fill} of the budget, upper bound")),
-        ("from the prompt cache", percent(report.ours.hit_rate()), format!("sliding window: {}", percent(report.sliding.hit_rate()))),
-        ("input cost", format!("${:.2}", report.ours.cost), format!("{} less than everything", percent(saved.max(0.0)))),
+        (
+            "from the prompt cache",
+            percent(report.ours.hit_rate()),
+            format!("sliding window: {}", percent(report.sliding.hit_rate())),
+        ),
+        (
+            "input cost",
+            format!("${:.2}", report.ours.cost),
+            format!("{} less than everything", percent(saved.max(0.0))),
+        ),
         ("time per call", at(500), format!("{} at p99, without summaries", at(990))),
         ("facts found again", found, format!("{} asked, in the first five results", facts.asked)),
     ];
@@ -129,7 +138,12 @@ pub(super) fn recall(report: &Report) -> String {
 pub(super) fn notes(report: &Report) -> String {
     let prices = report.prices;
     let notes = [
-        format!("Transcript: {}, {}, {}.", report.path, bytes(report.bytes), plural(report.entries, "record")),
+        format!(
+            "Transcript: {}, {}, {}.",
+            report.path,
+            bytes(report.bytes),
+            plural(report.entries, "record")
+        ),
         format!(
             "Budget: window {} less {} for the answer. Tokens are expected values by {}; admission uses the upper bound.",
             count(report.window),
@@ -147,7 +161,11 @@ pub(super) fn notes(report: &Report) -> String {
             plural(report.summaries.0, "leaf summary"),
             plural(report.summaries.1, "merge")
         ),
-        format!("Odd things in the transcript: {}. The replay took {}.", count(report.warnings), micros(report.elapsed_ms * 1_000)),
+        format!(
+            "Odd things in the transcript: {}. The replay took {}.",
+            count(report.warnings),
+            micros(report.elapsed_ms * 1_000)
+        ),
     ];
-    notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect()
+    notes.map(|note| format!("<li>{}</li>", escape(&note))).concat()
 }

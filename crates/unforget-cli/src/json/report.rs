@@ -137,6 +137,7 @@ struct FactsJson {
 }
 
 #[derive(Debug, Serialize)]
+#[allow(clippy::struct_field_names, reason = "the unit is part of a name")]
 struct TimesJson {
     commit_us: QuantilesJson,
     prompt_us: QuantilesJson,

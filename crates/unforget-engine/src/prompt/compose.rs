@@ -1,19 +1,37 @@
 //! A session's request on each rung of admission.
 
+use std::collections::BTreeSet;
+
 use unforget_core::admit::{Compose, Composed, Cover, Rung, Sections};
-use unforget_core::assemble::{assemble, ours};
+use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours};
 use unforget_core::compact::CoverError;
 use unforget_core::group::Group;
 use unforget_core::id::Seq;
+use unforget_core::message::{Block, Message, Request};
 use unforget_core::pair::Detail;
 use unforget_core::tokens::{Ruler, Tokens};
 
 use super::Session;
 use super::pieces::{Piece, handle, weigh};
-use super::shorten::{Caps, shorten};
+use super::shorten::{Caps, collapse, shorten};
 
-/// Tokens of brackets, roles and placeholders around the pieces of any request.
-const FRAME: Tokens = Tokens::exact(48);
+/// Tokens of brackets and names around the pieces of any request.
+const FRAME: Tokens = Tokens::exact(32);
+
+/// Tokens of one placeholder as a message of its own, in the longest dialect.
+const PLACEHOLDER_TOKENS: u64 = 48;
+
+/// Smallest cap of a part, in tokens: what an excerpt needs to say anything.
+const CAP_MIN: u64 = 64;
+
+/// Tokens that another call id may weigh more: a mapped one is `uf_` and 32 hex digits.
+const CALL_ID_TOKENS: u64 = 32;
+
+/// Tokens that a number behind a call id weighs at most.
+const SUFFIX_TOKENS: u64 = 6;
+
+/// Room that the last rung leaves for new call ids and its stubs.
+const NEWEST_MARGIN: u64 = 320;
 
 /// Composes a session's request. Pieces are shared with the session, nothing of it changes.
 pub struct Composer<'a> {
@@ -76,7 +94,7 @@ impl<'a> Composer<'a> {
 
     /// Caps of a share of the budget for each part.
     fn caps(&self, divisor: u64, texts: bool) -> Caps {
-        let cap = Some((self.session.shape.policy.budget() / divisor).max(64));
+        let cap = Some((self.session.shape.policy.budget() / divisor).max(CAP_MIN));
         Caps { result: cap, text: cap.filter(|_| texts), arguments: cap }
     }
 
@@ -84,7 +102,7 @@ impl<'a> Composer<'a> {
     fn fitted(&self, caps: Caps, summaries: Vec<Piece>) -> Layout {
         let mut layout = self.start(summaries);
         let groups = &self.session.view.groups;
-        let human = groups.iter().rposition(Group::is_human);
+        let human = self.session.newest_human();
         let mut room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper);
         if let Some(human) = human {
             room = room.saturating_sub(self.shortened(human, caps).tokens.upper);
@@ -137,8 +155,8 @@ impl<'a> Composer<'a> {
         let mut layout = self.start(self.titles());
         layout.carried = None;
         let groups = &self.session.view.groups;
-        let room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper + 96);
-        let human = groups.iter().rposition(Group::is_human);
+        let room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper + NEWEST_MARGIN);
+        let human = self.session.newest_human();
         let last = groups.len().checked_sub(1);
         let wanted: Vec<usize> = human.into_iter().chain(last.filter(|last| Some(*last) != human)).collect();
         let carried = self.session.carried.is_some() && human.is_none();
@@ -165,17 +183,26 @@ impl<'a> Composer<'a> {
         layout
     }
 
-    /// Halves the caps until the piece fits its share. Ends: the caps reach the smallest excerpt.
+    /// Halves the caps until the piece fits its share; then one text for all of it, then only its handle.
     fn shrink(&self, piece: &Piece, share: u64) -> Piece {
-        let mut cap = share.max(64);
-        loop {
+        let shape = &self.session.shape;
+        let mut cap = share.max(CAP_MIN);
+        while cap >= CAP_MIN {
             let caps = Caps { result: Some(cap), text: Some(cap), arguments: Some(cap) };
             let short = self.short_piece(piece, caps);
-            if short.tokens.upper <= share || cap <= 64 {
+            if short.tokens.upper <= share {
                 return short;
             }
-            cap = (cap / 2).max(64);
+            cap /= 2;
         }
+        for cap in [share / 2, share / 4, share / 8, 0] {
+            let messages = collapse(&piece.messages, cap, shape);
+            let short = weigh(messages, piece.omitted.clone(), true, shape);
+            if short.tokens.upper <= share || cap == 0 {
+                return short;
+            }
+        }
+        piece.clone()
     }
 
     fn start(&self, summaries: Vec<Piece>) -> Layout {
@@ -258,11 +285,33 @@ impl Layout {
     }
 }
 
+/// What the placeholders weigh that assembly put between answers that follow each other.
+fn placeholders(request: &Request) -> Tokens {
+    let is_placeholder = |block: &Block| matches!(block, Block::Ours(text) if text == NO_INPUT || text == NO_BEGINNING);
+    let count = request.messages.iter().flat_map(|message| &message.blocks).filter(|block| is_placeholder(block)).count();
+    Tokens::exact(count as u64 * PLACEHOLDER_TOKENS)
+}
+
+/// What new names for repeated call ids weigh, on both sides of the pair.
+fn renamed<'a>(messages: impl Iterator<Item = &'a Message>) -> Tokens {
+    let mut seen = BTreeSet::new();
+    let mut tokens = 0;
+    for block in messages.flat_map(|message| &message.blocks) {
+        if let Block::Call(call) = block {
+            if !seen.insert(call.id.as_str()) {
+                // A suffix, unless that makes the id one that the dialect has to map.
+                tokens += 2 * if call.id.len() > 32 { CALL_ID_TOKENS } else { SUFFIX_TOKENS };
+            }
+        }
+    }
+    Tokens::exact(tokens)
+}
+
 impl Compose for Composer<'_> {
     fn compose(&mut self, rung: Rung) -> Composed {
         let layout = self.layout(rung);
         let sum = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tokens).sum();
-        let sections = Sections {
+        let mut sections = Sections {
             system: self.session.system.tokens,
             summaries: sum(&layout.summaries),
             carried: layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
@@ -272,8 +321,10 @@ impl Compose for Composer<'_> {
         let system = std::iter::once((0, self.session.system.tokens.expected));
         let prints = layout.pieces().map(|piece| (piece.print, piece.tokens.expected));
         self.outline = system.chain(prints).collect();
-        let messages = layout.pieces().flat_map(|piece| piece.messages.iter());
-        let request = assemble(&self.session.system.texts, messages);
+        let messages = || layout.pieces().flat_map(|piece| piece.messages.iter());
+        sections.frame += renamed(messages());
+        let request = assemble(&self.session.system.texts, messages());
+        sections.frame += placeholders(&request);
         let unsent = layout.pieces().flat_map(|piece| piece.omitted.iter().copied());
         let omitted = self.session.system.shortened.iter().copied().chain(unsent).collect();
         Composed { request, sections, cover: layout.cover, omitted }
@@ -289,6 +340,11 @@ impl Compose for Composer<'_> {
 }
 
 impl Session {
+    /// Index of the newest message of a person behind the summaries.
+    fn newest_human(&self) -> Option<usize> {
+        self.sizes.iter().rposition(|sizes| sizes.human.is_some())
+    }
+
     fn summary_pieces(&self) -> Vec<Piece> {
         self.roots.iter().map(|root| root.piece.clone()).collect()
     }

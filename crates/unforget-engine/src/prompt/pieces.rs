@@ -146,7 +146,8 @@ pub fn prepare(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, sha
 
 /// Sizes of a prepared group, for planning.
 pub fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest) -> Sizes {
-    let human = group.is_human().then(|| group.first_seq());
+    // A message without anything that can be sent is nobody's request.
+    let human = (group.is_human() && !pieces.full.messages.is_empty()).then(|| group.first_seq());
     Sizes {
         full: pieces.full.tokens,
         settled: pieces.at(Detail::Settled).tokens,

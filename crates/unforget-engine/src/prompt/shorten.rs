@@ -1,7 +1,7 @@
 //! Messages made shorter for the lower rungs of admission: everything left out has a handle.
 
 use unforget_core::entry::{Part, ToolCall, ToolResult};
-use unforget_core::message::{Block, Message};
+use unforget_core::message::{Block, Message, Speaker};
 use unforget_text::excerpt;
 
 use super::Shape;
@@ -45,6 +45,47 @@ pub fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
     }
     short.blocks = blocks;
     short
+}
+
+/// One user message for all of them: an excerpt of what they say, or only the handle if `cap` is too small.
+///
+/// The last resort for what has too many blocks to shorten each.
+pub fn collapse(messages: &[Message], cap: u64, shape: &Shape) -> Vec<Message> {
+    let seqs: Vec<_> = messages.iter().flat_map(|message| message.seqs.iter().copied()).collect();
+    let (Some(first), Some(last)) = (seqs.iter().min(), seqs.iter().max()) else { return Vec::new() };
+    let at = handle(*first, *last);
+    let words = if cap < EXCERPT_MIN { String::new() } else { excerpt(&words(messages), cap, &shape.ruler, &at) };
+    let text = format!("[shortened to fit, stored whole: expand {at}]\n{words}");
+    let blocks = vec![Block::Ours(text.trim_end().to_owned())];
+    vec![Message { speaker: Speaker::User, blocks, model: None, seqs }]
+}
+
+/// Smallest excerpt that says anything, in tokens.
+const EXCERPT_MIN: u64 = 64;
+
+/// All text of messages.
+fn words(messages: &[Message]) -> String {
+    let mut text = String::new();
+    for block in messages.iter().flat_map(|message| &message.blocks) {
+        match block {
+            Block::Part(Part::Text(part)) | Block::Ours(part) => text.push_str(part),
+            Block::Call(call) => {
+                text.push_str(&call.name);
+                text.push(' ');
+                text.push_str(&call.arguments);
+            }
+            Block::Result(result) => {
+                for part in &result.content {
+                    if let Part::Text(part) = part {
+                        text.push_str(part);
+                    }
+                }
+            }
+            Block::Part(_) => continue,
+        }
+        text.push('\n');
+    }
+    text
 }
 
 fn short_text(text: String, cap: Option<u64>, at: &str, shape: &Shape) -> String {

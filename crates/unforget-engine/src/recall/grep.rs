@@ -1,7 +1,7 @@
 //! Search by any byte.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +11,7 @@ use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
-use unforget_store::{Conversation, EntryRow, FilterOf};
+use unforget_store::{Conversation, EntryRow, Filter, FilterOf};
 
 use crate::{Engine, EngineError};
 
@@ -99,9 +99,6 @@ impl Engine {
     /// Finds a pattern in every byte that is stored, as it is and with JSON escapes undone; no match is
     /// reported twice. Never silently incomplete: see [`GrepAnswer::stopped_at_limit`].
     ///
-    /// A match that begins in the text of a large string (16 KiB and more) and ends outside of it is found
-    /// only if the filters of both parts let it.
-    ///
     /// Cost: O(filters), and O(bytes) of the chunks whose filter allows a match, on two threads.
     ///
     /// # Errors
@@ -117,11 +114,7 @@ impl Engine {
             let filters = self.store().filters(conversation.id)?;
             answer.entries_total += conversation.entries;
             answer.chunks_total += filters.len() as u64;
-            // Blobs first: which entries they belong to is known only once they are read.
-            let blobs = filters.iter().rev().filter(|filter| matches!(filter.of, FilterOf::Blob(_)));
-            let chunks = filters.iter().rev().filter(|filter| matches!(filter.of, FilterOf::Chunk(_)));
-            let fitting = blobs.chain(chunks).filter(|filter| filter::matches(&filter.bytes, pattern.need()));
-            units.extend(fitting.map(|filter| Unit { at, of: filter.of }));
+            units.extend(fitting(&filters, &pattern).into_iter().map(|of| Unit { at, of }));
         }
         let scan = Scan {
             engine: self,
@@ -136,6 +129,7 @@ impl Engine {
             late: AtomicBool::new(false),
             matches: Mutex::new(BTreeMap::new()),
             read: Mutex::new((0, 0)),
+            whole: Mutex::new(HashSet::new()),
         };
         scan.run()?;
         Ok(scan.finish(answer))
@@ -153,6 +147,31 @@ fn compile(wanted: &GrepQuery) -> Result<Pattern, EngineError> {
         let why = error.source().map(|source| format!(": {source}")).unwrap_or_default();
         EngineError::Usage { what: format!("{error}{why}"), hint: error.hint().to_owned() }
     })
+}
+
+/// The chunks and blobs that may hold a match, newest first; blobs in front, because which entries they
+/// belong to is known only once they are read.
+///
+/// A match may begin in the text of a large part and end outside of it, in the chunk. Then it holds the
+/// quote at the part's edge; what the pattern needs is in the two together, or across the edge.
+fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<FilterOf> {
+    let need = pattern.need();
+    let is_blob = |filter: &&Filter| matches!(filter.of, FilterOf::Blob(_));
+    let (blobs, chunks): (Vec<&Filter>, Vec<&Filter>) = filters.iter().rev().partition(is_blob);
+    let across = |blob: &Filter| {
+        let left: Vec<_> = need
+            .clauses()
+            .iter()
+            .filter(|clause| !clause.iter().any(|literal| literal.contains(&b'"')))
+            .filter(|clause| !filter::holds(&blob.bytes, clause))
+            .collect();
+        chunks.iter().any(|chunk| left.iter().all(|clause| filter::holds(&chunk.bytes, clause)))
+    };
+    let blobs = blobs
+        .into_iter()
+        .filter(|blob| filter::matches(&blob.bytes, need) || (pattern.holds_quote() && across(blob)));
+    let whole = chunks.iter().copied().filter(|chunk| filter::matches(&chunk.bytes, need));
+    blobs.chain(whole).map(|filter| filter.of).collect()
 }
 
 /// A chunk or blob of one of the conversations.
@@ -179,6 +198,8 @@ struct Scan<'a> {
     matches: Mutex<BTreeMap<Key, GrepMatch>>,
     /// Units and entries that were read.
     read: Mutex<(u64, u64)>,
+    /// Entries that were read whole.
+    whole: Mutex<HashSet<(usize, Seq)>>,
 }
 
 impl Scan<'_> {
@@ -228,8 +249,8 @@ impl Scan<'_> {
             }
             FilterOf::Blob(digest) => {
                 let (bytes, seqs) = store.blob(conversation.id, digest)?;
-                if self.pattern.is_match(&bytes) {
-                    seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
+                if self.pattern.holds_quote() || self.pattern.is_match(&bytes) {
+                    seqs.into_iter().try_for_each(|seq| self.whole_entry(unit.at, seq))?;
                 }
             }
         }
@@ -238,9 +259,15 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Lists the matches of an entry that is known to have one.
+    /// Lists the matches of an entry with large parts, once, however many parts lead to it.
+    fn whole_entry(&self, at: usize, seq: Seq) -> Result<(), EngineError> {
+        let is_first = self.whole.lock().unwrap_or_else(PoisonError::into_inner).insert((at, seq));
+        if is_first { self.entry(at, seq, None) } else { Ok(()) }
+    }
+
+    /// Lists the matches of an entry.
     ///
-    /// * `body` - as the chunk has it: without its large parts.
+    /// * `body` - as the chunk has it: without its large parts; `None` to read it whole.
     fn entry(&self, at: usize, seq: Seq, body: Option<&[u8]>) -> Result<(), EngineError> {
         let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
         let row = self.engine.row(conversation.id, seq)?;

@@ -1,22 +1,27 @@
 //! Building a segment.
 
-use super::{BLOCK_BYTES, DOCS_MAX, Segment, SegmentError, VERSION, length_class};
+use super::write::Writer;
+use super::{DOCS_MAX, Segment, SegmentError, length_class};
 use crate::fields::DocTerms;
 use crate::terms::{TERM_BITS, Term};
-use crate::varint;
 
 /// Bits of a packed posting for the doc, and for the count, which stops at its largest value.
 const DOC_BITS: u32 = 20;
 const COUNT_BITS: u32 = 4;
 const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
-const _: () = assert!(TERM_BITS + DOC_BITS + COUNT_BITS == 64);
+const _: () = assert!(TERM_BITS + DOC_BITS + COUNT_BITS <= 64);
+
+/// Highest bits of a term that choose its bucket. A bucket of a full builder fits the second-level cache.
+const BUCKET_BITS: u32 = 6;
 
 /// Collects documents into a segment. Memory is 8 bytes per distinct word of a document.
 #[derive(Debug, Default)]
 pub struct SegmentBuilder {
     docs: Docs,
-    /// term ‖ doc ‖ count, so that sorting the numbers sorts the postings.
-    postings: Vec<u64>,
+    /// term ‖ doc ‖ count, so that sorting the numbers sorts the postings; by the highest bits of the
+    /// term. None before the first document.
+    buckets: Vec<Vec<u64>>,
+    postings: usize,
 }
 
 impl SegmentBuilder {
@@ -36,9 +41,14 @@ impl SegmentBuilder {
         }
         self.docs.push(seq, length_class(doc.length()), u64::from(doc.length()))?;
         let base = number << COUNT_BITS;
-        self.postings.extend(doc.terms().iter().map(|&(term, count)| {
-            (term.0 << (DOC_BITS + COUNT_BITS)) | base | u64::from(count.min(COUNT_MAX))
-        }));
+        self.buckets.resize_with(1 << BUCKET_BITS, Vec::new);
+        for &(term, count) in doc.terms() {
+            let packed = (u64::from(term.0) << (DOC_BITS + COUNT_BITS)) | base | u64::from(count.min(COUNT_MAX));
+            if let Some(bucket) = self.buckets.get_mut((term.0 >> (TERM_BITS - BUCKET_BITS)) as usize) {
+                bucket.push(packed);
+            }
+        }
+        self.postings += doc.terms().len();
         Ok(())
     }
 
@@ -59,9 +69,14 @@ impl SegmentBuilder {
             return Err(SegmentError::Order { seq, last: start + count - 1 });
         }
         let shift = base << COUNT_BITS;
-        // Doubling would take twice the memory; growing a large block in place is cheap.
-        self.postings.reserve_exact(later.postings.len());
-        self.postings.extend(later.postings.iter().map(|posting| posting + shift));
+        if self.buckets.is_empty() {
+            self.buckets = later.buckets;
+        } else {
+            for (bucket, behind) in self.buckets.iter_mut().zip(later.buckets) {
+                bucket.extend(behind.into_iter().map(|posting| posting + shift));
+            }
+        }
+        self.postings += later.postings;
         for (start, count) in later.docs.runs.drain(..) {
             match self.docs.runs.last_mut() {
                 Some((first, before)) if *first + *before == start => *before += count,
@@ -78,9 +93,9 @@ impl SegmentBuilder {
         self.docs.lengths.len() as u64
     }
 
-    /// Bytes in use; flush at about 24 MiB. [`SegmentBuilder::finish`] needs as much again at most.
+    /// Bytes in use; flush at about 24 MiB. [`SegmentBuilder::finish`] needs little more than the segment.
     pub fn memory_bytes(&self) -> usize {
-        self.postings.len() * 8 + self.docs.lengths.len() + self.docs.runs.len() * 24
+        self.postings * 8 + self.docs.lengths.len() + self.docs.runs.len() * 24
     }
 
     /// Sorts and packs. `None` if nothing was added. Cost: O(postings).
@@ -89,41 +104,51 @@ impl SegmentBuilder {
             return None;
         }
         let mut writer = Writer::new(self.docs);
-        for packed in sorted_by_term(self.postings) {
-            let term = Term(packed >> (DOC_BITS + COUNT_BITS));
-            let doc = (packed >> COUNT_BITS) as u32 & ((1 << DOC_BITS) - 1);
-            writer.posting(term, doc, packed as u32 & COUNT_MAX);
+        let mut other = Vec::new();
+        for mut bucket in self.buckets {
+            sort(&mut bucket, &mut other);
+            for packed in bucket {
+                let term = Term((packed >> (DOC_BITS + COUNT_BITS)) as u32);
+                let doc = (packed >> COUNT_BITS) as u32 & ((1 << DOC_BITS) - 1);
+                writer.posting(term, doc, packed as u32 & COUNT_MAX);
+            }
         }
         Some(writer.finish())
     }
 }
 
-/// Sorts packed postings, whose docs ascend, by term: a stable radix sort, 10 bits at a time.
-fn sorted_by_term(mut postings: Vec<u64>) -> Vec<u64> {
-    const DIGIT_BITS: u32 = 10;
-    const _: () = assert!(TERM_BITS.is_multiple_of(DIGIT_BITS));
-    let mut other = vec![0; postings.len()];
-    for pass in 0..TERM_BITS / DIGIT_BITS {
+/// Sorts the packed postings of a bucket, whose docs ascend: few by comparing, many by a stable radix sort
+/// of what their terms differ in.
+///
+/// * `other` - memory to work in, kept from one bucket to the next.
+fn sort(postings: &mut Vec<u64>, other: &mut Vec<u64>) {
+    const DIGIT_BITS: u32 = 9;
+    if postings.len() < 2048 {
+        postings.sort_unstable();
+        return;
+    }
+    other.clear();
+    other.resize(postings.len(), 0);
+    for pass in 0..(TERM_BITS - BUCKET_BITS).div_ceil(DIGIT_BITS) {
         let shift = DOC_BITS + COUNT_BITS + pass * DIGIT_BITS;
         let digit = |packed: u64| (packed >> shift) as usize & ((1 << DIGIT_BITS) - 1);
         let mut places = [0_usize; 1 << DIGIT_BITS];
-        for &packed in &postings {
+        for &packed in postings.iter() {
             places.get_mut(digit(packed)).into_iter().for_each(|count| *count += 1);
         }
         let mut sum = 0;
         for place in &mut places {
             sum += std::mem::replace(place, sum);
         }
-        for &packed in &postings {
+        for &packed in postings.iter() {
             let Some(place) = places.get_mut(digit(packed)) else { continue };
             if let Some(slot) = other.get_mut(*place) {
                 *slot = packed;
             }
             *place += 1;
         }
-        std::mem::swap(&mut postings, &mut other);
+        std::mem::swap(postings, other);
     }
-    postings
 }
 
 /// The documents of a segment: seqs as runs of (first seq, count), and length classes.
@@ -150,106 +175,5 @@ impl Docs {
         self.lengths.push(class);
         self.sum = self.sum.saturating_add(length);
         Ok(())
-    }
-}
-
-/// Writes postings that come sorted by term, then doc.
-pub(super) struct Writer {
-    docs: Docs,
-    firsts: Vec<Term>,
-    blocks: Vec<Vec<u8>>,
-    block: Vec<u8>,
-    /// Last term written into the open block.
-    last: Term,
-    terms: u64,
-    /// The open list.
-    term: Option<Term>,
-    list: Vec<(u32, u32)>,
-}
-
-impl Writer {
-    pub(super) fn new(docs: Docs) -> Self {
-        Self {
-            docs,
-            firsts: Vec::new(),
-            blocks: Vec::new(),
-            block: Vec::with_capacity(BLOCK_BYTES + 64),
-            last: Term(0),
-            terms: 0,
-            term: None,
-            list: Vec::new(),
-        }
-    }
-
-    pub(super) fn posting(&mut self, term: Term, doc: u32, count: u32) {
-        if self.term != Some(term) {
-            self.flush();
-            self.term = Some(term);
-            self.terms += 1;
-        }
-        self.list.push((doc, count));
-    }
-
-    /// Writes the open list, over as many blocks as it needs.
-    fn flush(&mut self) {
-        let Some(term) = self.term else { return };
-        let mut rest = self.list.as_slice();
-        while !rest.is_empty() {
-            if self.block.len() >= BLOCK_BYTES {
-                self.blocks.push(std::mem::replace(&mut self.block, Vec::with_capacity(BLOCK_BYTES + 64)));
-            }
-            if self.block.is_empty() {
-                self.firsts.push(term);
-                self.last = term;
-            }
-            // A posting takes two bytes where lists are long, so this much about fills the block.
-            let room = (BLOCK_BYTES - self.block.len()) / 2 + 16;
-            let (part, after) = rest.split_at_checked(room).unwrap_or((rest, &[]));
-            varint::put(&mut self.block, term.0 - self.last.0);
-            self.last = term;
-            rest = after;
-            if let &[(doc, 1)] = part {
-                varint::put(&mut self.block, u64::from(doc) << 1 | 1);
-                continue;
-            }
-            varint::put(&mut self.block, (part.len() as u64) << 1);
-            let mut previous = 0;
-            for &(doc, count) in part {
-                varint::put(&mut self.block, u64::from(doc - previous) << 1 | u64::from(count > 1));
-                if count > 1 {
-                    varint::put(&mut self.block, u64::from(count));
-                }
-                previous = doc;
-            }
-        }
-        self.list.clear();
-    }
-
-    pub(super) fn finish(mut self) -> Segment {
-        self.flush();
-        if !self.block.is_empty() {
-            self.blocks.push(std::mem::take(&mut self.block));
-        }
-        let runs = &self.docs.runs;
-        let start = runs.first().map_or(0, |run| run.0);
-        let end = runs.last().map_or(0, |run| run.0 + run.1);
-        let mut header = vec![VERSION];
-        for value in [self.docs.lengths.len() as u64, start, self.docs.sum, self.terms] {
-            varint::put(&mut header, value);
-        }
-        let mut next = start;
-        for &(first, count) in runs {
-            varint::put(&mut header, count);
-            varint::put(&mut header, first - next);
-            next = first + count;
-        }
-        header.extend_from_slice(&self.docs.lengths);
-        varint::put(&mut header, self.blocks.len() as u64);
-        let mut last = 0;
-        for first in &self.firsts {
-            varint::put(&mut header, first.0 - last);
-            last = first.0;
-        }
-        Segment { seqs: start..end, header, blocks: self.blocks }
     }
 }

@@ -1,7 +1,8 @@
 //! Merging neighbouring segments into one.
 
-use super::build::{Docs, Writer};
+use super::build::Docs;
 use super::read::BlockCursor;
+use super::write::Writer;
 use super::{Segment, SegmentError, class_length};
 use crate::segment::{Posting, SegmentReader};
 use crate::terms::Term;

@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use super::{DOCS_MAX, SegmentError, VERSION, class_length, damaged};
-use crate::terms::{TERM_BITS, Term};
+use super::bits::BitReader;
+use super::{DOCS_MAX, Gaps, SKIP_MIN, SegmentError, VERSION, class_length, damaged, doc_bits};
+use crate::terms::Term;
 use crate::varint;
 
 /// One document of a list.
@@ -65,7 +66,7 @@ impl SegmentReader {
             return Err(damaged("first terms are cut off"));
         }
         let mut firsts = Vec::with_capacity(blocks as usize);
-        let mut last = 0_u64;
+        let mut last = 0;
         for _ in 0..blocks {
             let delta = varint::take(&mut rest).ok_or(damaged("first term of a block"))?;
             last = add_term(last, delta)?;
@@ -167,15 +168,20 @@ impl SegmentReader {
 }
 
 /// `last + delta`, if that is a term.
-fn add_term(last: u64, delta: u64) -> Result<u64, SegmentError> {
-    last.checked_add(delta).filter(|&term| term < 1 << TERM_BITS).ok_or(damaged("a term is out of range"))
+fn add_term(last: u32, delta: u64) -> Result<u32, SegmentError> {
+    u32::try_from(u64::from(last).saturating_add(delta)).map_err(|_| damaged("a term is out of range"))
 }
 
 /// Walks over the lists of one block.
 pub(super) struct BlockCursor<'a> {
-    rest: &'a [u8],
-    term: u64,
+    bits: BitReader<'a>,
+    /// Lists that are left.
+    lists: u16,
+    term: u32,
+    is_first: bool,
+    gaps: Gaps,
     docs: u32,
+    doc_bits: u32,
 }
 
 /// A list that is not read yet.
@@ -183,69 +189,101 @@ pub(super) struct BlockCursor<'a> {
 pub(super) enum List {
     /// One document that has the term once.
     One(u32),
-    /// This many postings, which follow.
-    Many(u64),
+    /// This many postings, which follow, with the width of their gaps and of their counts.
+    Many(u32, u32, u32),
 }
 
 impl<'a> BlockCursor<'a> {
     pub(super) fn new(reader: &SegmentReader, block: usize, bytes: &'a [u8]) -> Result<Self, SegmentError> {
         let first = reader.firsts.get(block).ok_or(damaged("no such block"))?;
-        Ok(Self { rest: bytes, term: first.0, docs: reader.docs() })
+        let (&lists, bits) = bytes.split_first_chunk().ok_or(damaged("a block has no count of lists"))?;
+        Ok(Self {
+            bits: BitReader::new(bits),
+            lists: u16::from_le_bytes(lists),
+            term: first.0,
+            is_first: true,
+            gaps: Gaps::new(),
+            docs: reader.docs(),
+            doc_bits: doc_bits(u64::from(reader.docs())),
+        })
     }
 
     /// The next term and its list, which must be read or skipped before the next call.
+    #[inline]
     pub(super) fn next_list(&mut self) -> Result<Option<(Term, List)>, SegmentError> {
-        if self.rest.is_empty() {
-            return Ok(None);
+        let Some(left) = self.lists.checked_sub(1) else { return Ok(None) };
+        self.lists = left;
+        if !std::mem::replace(&mut self.is_first, false) {
+            let gap = self.bits.rice(self.gaps.width()).ok_or(damaged("a term is cut off"))?;
+            self.gaps.learn(gap);
+            self.term = add_term(self.term, u64::from(gap) + 1)?;
         }
-        let delta = varint::take(&mut self.rest).ok_or(damaged("a term is cut off"))?;
-        self.term = add_term(self.term, delta)?;
-        let head = varint::take(&mut self.rest).ok_or(damaged("a count is cut off"))?;
-        let value = head >> 1;
-        let list = if head & 1 == 1 { List::One(self.doc(value)?) } else { List::Many(value) };
-        if head & 1 == 0 && (value == 0 || value > u64::from(self.docs) || value > self.rest.len() as u64) {
-            return Err(damaged("the length of a list is out of range"));
+        let list = self.head().ok_or(damaged("the head of a list is cut off"))?;
+        match list {
+            List::One(doc) if doc >= self.docs => Err(damaged("a document is out of range")),
+            // Nothing takes less than a bit.
+            List::Many(count, ..) if count > self.docs || count as usize > self.bits.left() => {
+                Err(damaged("the length of a list is out of range"))
+            }
+            list => Ok(Some((Term(self.term), list))),
         }
-        Ok(Some((Term(self.term), list)))
     }
 
-    fn doc(&self, doc: u64) -> Result<u32, SegmentError> {
-        u32::try_from(doc).ok().filter(|&doc| doc < self.docs).ok_or(damaged("a document is out of range"))
+    #[inline]
+    fn head(&mut self) -> Option<List> {
+        if self.bits.take(1)? == 1 {
+            return self.bits.take(self.doc_bits).map(List::One);
+        }
+        let count = self.bits.gamma()?;
+        let counts = self.bits.take(2)?;
+        let gaps = if count > 1 { self.bits.take(5)? } else { 0 };
+        Some(List::Many(count, gaps, counts))
     }
 
     /// Reads a list onto `out`.
     pub(super) fn read(&mut self, list: List, out: &mut Vec<Posting>) -> Result<(), SegmentError> {
-        let count = match list {
-            List::One(doc) => {
-                out.push(Posting { doc, count: 1 });
-                return Ok(());
+        match list {
+            List::One(doc) => out.push(Posting { doc, count: 1 }),
+            List::Many(count, ..) => {
+                out.reserve(count as usize);
+                self.each(list, |posting| out.push(posting))?;
             }
-            List::Many(count) => count,
-        };
-        out.reserve(count as usize);
-        let mut previous: Option<u32> = None;
-        for _ in 0..count {
-            let coded = varint::take(&mut self.rest).ok_or(damaged("a posting is cut off"))?;
-            let doc = self.doc(u64::from(previous.unwrap_or(0)) + (coded >> 1))?;
-            if previous == Some(doc) {
-                return Err(damaged("a document is in a list twice"));
-            }
-            previous = Some(doc);
-            let times = if coded & 1 == 0 { Some(1) } else { varint::take(&mut self.rest) };
-            let times = times.ok_or(damaged("a posting is cut off"))?;
-            out.push(Posting { doc, count: u32::try_from(times).unwrap_or(u32::MAX) });
         }
         Ok(())
     }
 
     /// Passes over a list.
+    #[inline]
     pub(super) fn skip(&mut self, list: List) -> Result<(), SegmentError> {
-        let List::Many(count) = list else { return Ok(()) };
-        for _ in 0..count {
-            let coded = varint::take(&mut self.rest).ok_or(damaged("a posting is cut off"))?;
-            if coded & 1 == 1 {
-                varint::take(&mut self.rest).ok_or(damaged("a posting is cut off"))?;
+        if let List::Many(count, ..) = list
+            && count as usize >= SKIP_MIN
+        {
+            let mut bits = self.bits;
+            let len = bits.take(16).and_then(|len| bits.skip(len));
+            self.bits = bits;
+            return len.ok_or(damaged("a list is cut off"));
+        }
+        self.each(list, |_| ())
+    }
+
+    /// Decodes the postings of a list that has several.
+    #[inline]
+    fn each(&mut self, list: List, mut each: impl FnMut(Posting)) -> Result<(), SegmentError> {
+        let List::Many(count, gaps, counts) = list else { return Ok(()) };
+        let cut = || damaged("a posting is cut off");
+        if count as usize >= SKIP_MIN {
+            self.bits.take(16).ok_or_else(cut)?;
+        }
+        let mut doc = u64::from(self.bits.take(self.doc_bits).ok_or_else(cut)?);
+        for index in 0..count {
+            if index > 0 {
+                doc += u64::from(self.bits.rice(gaps).ok_or_else(cut)?) + 1;
             }
+            if doc >= u64::from(self.docs) {
+                return Err(damaged("a document is out of range"));
+            }
+            let more = self.bits.rice(counts).ok_or_else(cut)?;
+            each(Posting { doc: doc as u32, count: more.saturating_add(1) });
         }
         Ok(())
     }

@@ -301,7 +301,7 @@ fn large_parts_once(store: &dyn Store) {
 
 fn chunks_cover(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
-    let big = "b".repeat(200_000);
+    let big = "b".repeat(CHUNK_BYTES - 60_000);
     tape.open(None, &["first", &big, "a#####c", &big, "last"]);
     let mut covered = Vec::new();
     let filters = store.filters(tape.id).unwrap();

@@ -11,7 +11,7 @@ use unforget_core::tokens::Tokens;
 use crate::pack::pack;
 use crate::port::{
     Append, ContextRow, EntryRow, NewConversation, NewEntry, OpenedBy, Segment, Snapshot, Store, SummaryKey,
-    SummaryRow, Target,
+    SummaryRow, Target, kept_content,
 };
 
 /// One operation. Numbers are taken modulo what there is, so that every step means something.
@@ -142,7 +142,7 @@ pub fn entry(body: &[u8], chain: &mut Chain) -> NewEntry {
             tokens,
             stubbed: if number > 128 { tokens } else { Tokens::exact(number / 2) },
             chain: *chain,
-            content: digest,
+            content: kept_content(digest),
             bytes: number..number + body.len() as u64,
             purged: false,
         },

@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry, decode};
 use crate::port::{
     Append, ContextRow, Conversation, EntryRow, GenerationRow, NewConversation, Purged, Receipt, Result,
-    Segment, Snapshot, SummaryKey, SummaryRow, Target,
+    Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
 };
 
 /// A store that lives as long as the value. For tests and for replays that leave nothing behind.
@@ -242,6 +242,7 @@ impl History {
             body.splice(at..at, bytes);
         }
         let mut row = entry.row;
+        row.content = kept_content(row.content);
         let path = self.paths.get_mut(generation.0 as usize);
         let position = path.map_or(0, |path| {
             path.push(seq);

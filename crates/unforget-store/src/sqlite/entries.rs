@@ -13,7 +13,7 @@ use super::fault::Outcome;
 use super::{paths, summaries};
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
-use crate::port::{Append, EntryRow, Receipt, Snapshot};
+use crate::port::{Append, EntryRow, Receipt, Snapshot, kept_content};
 
 /// An entry row with the place of its bytes.
 #[derive(Clone, Debug)]
@@ -231,7 +231,7 @@ fn bind_entry(insert: &mut CachedStatement<'_>, id: ConversationId, stored: &Sto
         (!same).then(|| int(row.stubbed.upper) - int(row.stubbed.expected)),
         head,
         rest,
-        row.content.0,
+        row.content.0.first_chunk::<CONTENT_BYTES>(),
         int(row.bytes.start),
         int(row.bytes.end) - int(row.bytes.start),
         stored.chunk.map(int),
@@ -333,7 +333,7 @@ fn decode_entry(row: &Row<'_>, seq: u64) -> rusqlite::Result<Option<Stored>> {
     };
     let codes = (role(row.get(6)?), origin(row.get(7)?), status(row.get(8)?));
     let chain = join_chain(row.get(15)?, row.get_ref(16)?.as_bytes().unwrap_or_default());
-    let content = super::codes::digest(row.get_ref(17)?.as_bytes().unwrap_or_default());
+    let content = join_content(row.get_ref(17)?.as_bytes().unwrap_or_default());
     let ((Some(role), Some(origin), Some(status)), Some(chain), Some(content)) = (codes, chain, content)
     else {
         return Ok(None);
@@ -369,6 +369,20 @@ fn decode_entry(row: &Row<'_>, seq: u64) -> rusqlite::Result<Option<Stored>> {
 
 fn tokens(expected: i64, over: i64) -> Tokens {
     Tokens { expected: uint(expected), upper: uint(expected.saturating_add(over)) }
+}
+
+/// Bytes of a content digest that are stored.
+const CONTENT_BYTES: usize = 16;
+
+fn join_content(stored: &[u8]) -> Option<Digest> {
+    let mut whole = [0; 32];
+    if stored.len() != CONTENT_BYTES {
+        return None;
+    }
+    for (to, from) in whole.iter_mut().zip(stored) {
+        *to = *from;
+    }
+    Some(Digest(whole))
 }
 
 /// A chain as an indexed number and the rest.
@@ -415,7 +429,7 @@ fn seal(id: ConversationId, stored: &Stored) -> u32 {
         *to = from;
     }
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&bytes).update(&row.chain.0.0).update(&row.content.0);
+    hasher.update(&bytes).update(&row.chain.0.0).update(kept_content(row.content).0.as_slice());
     if let Some(host_id) = &row.host_id {
         hasher.update(&[1]).update(host_id.as_bytes());
     }

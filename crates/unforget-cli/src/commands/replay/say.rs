@@ -23,7 +23,7 @@ pub(super) fn text(report: &Report, palette: Palette, width: usize) -> String {
     text.push('\n');
     text.push_str(&chart::draw(&Chart::of(report), palette, (width.min(140), ROWS)));
     text.push('\n');
-    text.push_str(&ways(report, palette, width));
+    text.push_str(&ways(report, palette));
     text.push('\n');
     text.push_str(&details(report, palette));
     text.push_str(&checks(report, palette));
@@ -47,7 +47,7 @@ fn head(report: &Report, palette: Palette) -> String {
 }
 
 /// The three ways to send prompts, side by side.
-fn ways(report: &Report, palette: Palette, width: usize) -> String {
+fn ways(report: &Report, palette: Palette) -> String {
     let row = |name: &str, peak: u64, spend: &Spend| {
         vec![
             name.to_owned(),
@@ -68,9 +68,9 @@ fn ways(report: &Report, palette: Palette, width: usize) -> String {
         row("sliding window", peak(|call| call.sliding), &report.sliding),
     ];
     let head = ["", "largest prompt", "tokens sent", "from cache", "cost", "refused calls"];
-    let lines = table(&head, rows, &[1, 2, 3, 4, 5], width);
+    let lines = table(&head, rows, &[1, 2, 3, 4, 5]);
     let styles = [palette.dim, palette.ours, palette.everything, palette.sliding];
-    lines.lines().zip(styles).map(|(line, style)| format!("{}\n", paint(style, line))).collect()
+    lines.lines().zip(styles).map(|(line, style)| paint(style, line) + "\n").collect()
 }
 
 fn details(report: &Report, palette: Palette) -> String {
@@ -80,7 +80,10 @@ fn details(report: &Report, palette: Palette) -> String {
     };
     if let Some(at) = report.overflow_at {
         let share = percent((report.calls.len() as u64 - at) as f64 / report.calls.len() as f64);
-        line("overflow", format!("sending everything no longer fits from call {} on: {share} of the calls", at + 1));
+        line(
+            "overflow",
+            format!("sending everything no longer fits from call {} on: {share} of the calls", at + 1),
+        );
     }
     let breaks: Vec<_> = report
         .breaks
@@ -88,8 +91,14 @@ fn details(report: &Report, palette: Palette) -> String {
         .filter(|breaks| breaks.cause != unforget_engine::prompt::Cause::First)
         .map(|b| format!("{} × {} ({} tokens billed again)", b.count, b.cause.name(), short(b.rebilled)))
         .collect();
-    line("breaks", if breaks.is_empty() { "none: the prompt only grew".to_owned() } else { breaks.join(", ") });
-    line("summaries", format!("{}, {}", plural(report.summaries.0, "leaf summary"), plural(report.summaries.1, "merge")));
+    line(
+        "breaks",
+        if breaks.is_empty() { "none: the prompt only grew".to_owned() } else { breaks.join(", ") },
+    );
+    line(
+        "summaries",
+        format!("{}, {}", plural(report.summaries.0, "leaf summary"), plural(report.summaries.1, "merge")),
+    );
     let facts = report.facts;
     if facts.asked > 0 {
         let of = |found: u64| format!("{found} of {}", facts.asked);
@@ -129,13 +138,15 @@ fn checks(report: &Report, palette: Palette) -> String {
         ("holds the newest request of a person", report.without_request.len(), true),
         ("covers every entry exactly once", report.unproved.len(), true),
     ];
-    let mut text = format!("{}", paint(palette.strong, format!("{:<10}", "checks")));
+    let mut text = paint(palette.strong, format!("{:<10}", "checks"));
     let mut first = true;
     for (what, failed, checked) in table {
         let mark = match (failed, checked) {
             (_, false) => paint(palette.dim, format!("– {what}: not checked")),
             (0, true) => format!("{} every prompt {what}", paint(palette.good, "✓")),
-            (failed, true) => paint(palette.bad, format!("✗ {failed} of {calls} prompts: not one that {what}")),
+            (failed, true) => {
+                paint(palette.bad, format!("✗ {failed} of {calls} prompts: not one that {what}"))
+            }
         };
         let indent = if first { " " } else { "           " };
         writeln!(text, "{indent}{mark}").ok();
@@ -143,7 +154,8 @@ fn checks(report: &Report, palette: Palette) -> String {
     }
     for rejected in report.rejected.iter().take(3) {
         for violation in rejected.violations.iter().take(3) {
-            writeln!(text, "             call {}: {}", rejected.call + 1, crate::json::violation(violation)).ok();
+            writeln!(text, "             call {}: {}", rejected.call + 1, crate::json::violation(violation))
+                .ok();
         }
     }
     for large in report.too_large.iter().take(3) {

@@ -1,6 +1,7 @@
 //! The terminal chart: prompt tokens per call, for the three ways to send prompts.
 //!
-//! Ours is an area of blocks, the others are lines of dots, so that it reads without colours too.
+//! Ours is an area of blocks, everything a fine line, the sliding window a row of points: it reads without
+//! colours too.
 
 mod dots;
 
@@ -83,7 +84,7 @@ pub(crate) fn draw(chart: &Chart, palette: Palette, size: (usize, usize)) -> Str
             match (block(fill), everything.at(column, row), sliding.at(column, row)) {
                 (Some(block), _, _) => (block, Ink::Ours),
                 (None, Some(dots), _) => (dots, Ink::Everything),
-                (None, None, Some(dots)) => (dots, Ink::Sliding),
+                (None, None, Some(_)) => ('•', Ink::Sliding),
                 _ if row == window_row => ('─', Ink::Window),
                 _ => (' ', Ink::Nothing),
             }
@@ -173,7 +174,7 @@ fn below(chart: &Chart, palette: Palette, width: usize) -> String {
     let parts = [
         (palette.ours, "█ Unforget".to_owned()),
         (palette.everything, "⠒⠒ everything".to_owned()),
-        (palette.sliding, "⠂⠂ sliding window".to_owned()),
+        (palette.sliding, "•• sliding window".to_owned()),
         (palette.limit, format!("── window {}", short(chart.window))),
         (palette.dim, format!("┴ {}", plural(chart.breaks.len() as u64, "break"))),
     ];

@@ -194,21 +194,10 @@ pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &P
     (!unchanged).then_some(Break { context: next, jobs, groups: taken })
 }
 
-/// Leaves that the next break will want, so that they can be made in the background.
-///
-/// Returns group ranges behind the roots, oldest first; the same that [`plan_break`] will cut.
-pub fn upcoming(groups: &[Sizes], policy: &Policy) -> Vec<Range<usize>> {
-    let tail = fresh_tail(groups, policy);
-    let mut leaves = Vec::new();
-    let mut from = 0;
-    while let Some(leaf) = next_leaf(groups, from..tail, policy.grain) {
-        from = leaf.end;
-        leaves.push(leaf);
-    }
-    leaves
-}
-
 /// Cuts everything that is old enough, whatever the pressure: compaction on request.
+///
+/// Its jobs begin with those of [`plan_break`] on the same groups, in the same order, so they can be made
+/// ahead of the break.
 pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<Break> {
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();

@@ -44,7 +44,9 @@ impl Engine {
     /// # Errors
     /// See [`unforget_store::StoreError`]: busy, damaged, newer.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
-        Ok(Self::on(Arc::new(SqliteStore::open(path, &OpenOptions::default())?)))
+        // Chunks that purge rewrites get new filters, so that grep need not read them for every pattern.
+        let options = OpenOptions { filter: Some(Arc::new(index::filter)), ..OpenOptions::default() };
+        Ok(Self::on(Arc::new(SqliteStore::open(path, &options)?)))
     }
 
     /// Opens an existing database for reading, also while another process writes.

@@ -1,28 +1,37 @@
 //! Trigram filters: which chunks cannot hold what a pattern needs.
 //!
-//! A filter is a bitmap of hashed trigrams, ASCII letters folded to lower case, of the bytes as they are
+//! A filter is a folded bitmap of hashed trigrams, ASCII letters folded to lower case, of the bytes as they are
 //! and of the text with JSON escapes undone. It may say yes where the answer is no, never the other way.
 
 use crate::literals::Need;
 use crate::unescape;
 
-/// Smallest and largest filter, in bytes; in between, a 64th of the chunk. The largest fills one page of the
-/// store together with the head of its row.
-const BYTES_MIN: usize = 64;
+/// Smallest and largest filter, in bytes. The largest fills one page of the store together with the head of
+/// its row.
+const BYTES_MIN: usize = 16;
 const BYTES_MAX: usize = 8136;
-const SHARE: usize = 64;
+
+/// Bits for each trigram that is there, unless the filter is the largest: four of ten are set then, and a
+/// literal of six bytes that is not there passes once in forty times.
+const BITS_PER_TRIGRAM: usize = 2;
 
 /// Collects the trigrams of the entries of a chunk.
 #[derive(Clone, Debug)]
 pub struct FilterBuilder {
+    /// The largest filter; [`FilterBuilder::finish`] folds it.
     bits: Vec<u8>,
 }
 
+impl Default for FilterBuilder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl FilterBuilder {
-    /// A builder for a chunk of about `raw_len` bytes in all. The estimate only decides the size.
-    pub fn new(raw_len: usize) -> Self {
-        let size = (raw_len / SHARE).next_multiple_of(8).clamp(BYTES_MIN, BYTES_MAX);
-        Self { bits: vec![0; size] }
+    /// A builder that has nothing.
+    pub fn new() -> Self {
+        Self { bits: vec![0; BYTES_MAX] }
     }
 
     /// Adds the bytes of one entry. Trigrams across entries are not added: no match crosses them.
@@ -33,9 +42,18 @@ impl FilterBuilder {
         self.add_unescaped(bytes);
     }
 
-    /// The filter.
+    /// The filter, as large as its trigrams need.
     pub fn finish(self) -> Vec<u8> {
-        self.bits
+        let set: usize = self.bits.iter().map(|byte| byte.count_ones() as usize).sum();
+        let size = (set * BITS_PER_TRIGRAM / 8).clamp(BYTES_MIN, BYTES_MAX);
+        if size == BYTES_MAX {
+            return self.bits;
+        }
+        let mut folded = vec![0; size];
+        for part in self.bits.chunks(size) {
+            folded.iter_mut().zip(part).for_each(|(to, from)| *to |= from);
+        }
+        folded
     }
 
     /// Adds the trigrams that only exist once the escapes are undone.
@@ -75,7 +93,7 @@ impl FilterBuilder {
 /// For a chunk of many entries use [`FilterBuilder`]; giving the whole chunk here is right as long as
 /// no entry ends inside an escape, which no whole JSON value does.
 pub fn build(bytes: &[u8]) -> Vec<u8> {
-    let mut builder = FilterBuilder::new(bytes.len());
+    let mut builder = FilterBuilder::new();
     builder.add(bytes);
     builder.finish()
 }
@@ -97,8 +115,9 @@ pub fn holds(filter: &[u8], clause: &[Vec<u8>]) -> bool {
 fn may_hold(filter: &[u8], literal: &[u8]) -> bool {
     literal.windows(3).all(|three| {
         let bit = three.iter().fold(0, |window, &byte| slide(window, byte));
-        let bit = place(bit, filter.len());
-        filter.get(bit / 8).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+        let bit = place(bit);
+        // Larger filters than are made are of no version we know; their rest stays unread.
+        filter.get(bit / 8 % filter.len().min(BYTES_MAX)).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
     })
 }
 
@@ -123,7 +142,7 @@ impl Window {
             self.len += 1;
             return;
         }
-        let bit = place(self.bytes, bits.len());
+        let bit = place(self.bytes);
         if let Some(slot) = bits.get_mut(bit / 8) {
             *slot |= 1 << (bit % 8);
         }
@@ -135,11 +154,11 @@ fn slide(window: u32, byte: u8) -> u32 {
     (window << 8 | u32::from(byte.to_ascii_lowercase())) & 0x00FF_FFFF
 }
 
-/// Where a trigram's bit is in a filter of this many bytes.
+/// Where a trigram's bit is in the largest filter; in others, modulo their size.
 #[inline]
-fn place(trigram: u32, filter_len: usize) -> usize {
+fn place(trigram: u32) -> usize {
     let hash = u64::from(trigram.wrapping_mul(0x9E37_79B1));
-    (hash * (filter_len as u64 * 8) >> 32) as usize
+    ((hash * (BYTES_MAX as u64 * 8)) >> 32) as usize
 }
 
 #[cfg(test)]
@@ -152,8 +171,17 @@ mod tests {
 
     #[test]
     fn size_table() {
-        for (raw, want) in [(0, 64), (2048, 64), (65_536, 1024), (100_000, 1568), (1 << 30, 8136)] {
-            assert_eq!(FilterBuilder::new(raw).finish().len(), want, "{raw}");
+        let many: Vec<u8> =
+            (0..200_000_u32).flat_map(|n| n.wrapping_mul(0x9E37_79B1).to_le_bytes()).collect();
+        let table = [
+            (&b""[..], 16, "nothing"),
+            (&[b'x'; 10_000][..], 16, "one trigram, often"),
+            (&many[..3002], 750, "each trigram has its bits"),
+            (&many, 8136, "more than a filter can tell apart"),
+        ];
+        for (bytes, want, why) in table {
+            let size = build(bytes).len();
+            assert!(size <= want && size + size / 8 >= want, "{why}: {size}");
         }
     }
 
@@ -184,7 +212,7 @@ mod tests {
             bodies in prop::collection::vec(r#"([a-cA-CkK \\"né\u{17f}\u{212a}]|\\n|\\"|\\\\|\\u00e9|\\u0061){0,24}"#, 1..4),
             pattern in r"(\(\?i\))?([a-ck]{1,5}|é|\\n|\\\\|\[abk\]|ab\*|ab\+|\(abc\|cab\)|\(a\|\)|\.|a\{2,3\}|ſ|k){1,6}",
         ) {
-            let mut builder = FilterBuilder::new(64);
+            let mut builder = FilterBuilder::new();
             for body in &bodies { builder.add(body.as_bytes()); }
             let filter = builder.finish();
             let Ok(pattern) = Pattern::new(&pattern) else { return Ok(()) };

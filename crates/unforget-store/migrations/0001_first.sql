@@ -39,9 +39,11 @@ CREATE TABLE extent (
   PRIMARY KEY (conversation, generation, position)
 ) STRICT, WITHOUT ROWID;
 
+-- Rows in order of their only key fill their pages; a key of two columns left an eighth of each empty.
 CREATE TABLE entry (
-  conversation INTEGER NOT NULL,
-  seq          INTEGER NOT NULL,
+  id           INTEGER PRIMARY KEY,  -- conversation << 32 | seq
+  conversation INTEGER AS (id >> 32) VIRTUAL,
+  seq          INTEGER AS (id & 0xFFFFFFFF) VIRTUAL,
   seal         INTEGER NOT NULL,  -- 32 bits of BLAKE3 over all other columns
   generation   INTEGER NOT NULL,
   position     INTEGER NOT NULL,
@@ -56,19 +58,18 @@ CREATE TABLE entry (
   tokens_over  INTEGER NOT NULL,  -- upper minus expected
   stubbed      INTEGER,           -- NULL: same as tokens
   stubbed_over INTEGER,
-  chain_head   INTEGER NOT NULL,  -- first 8 bytes of the raw chain, little endian
-  chain_rest   BLOB    NOT NULL,  -- the other 24
-  content      BLOB    NOT NULL,  -- content digest
+  chain_head   INTEGER NOT NULL,  -- first 4 bytes of the raw chain, little endian
+  chain_rest   BLOB    NOT NULL,  -- the other 28
+  content      BLOB    NOT NULL,  -- first 16 bytes of the content digest
   byte_start   INTEGER NOT NULL,  -- of the body in the transcript
   byte_len     INTEGER NOT NULL,
   chunk        INTEGER,           -- NULL once purged
   offset       INTEGER NOT NULL,  -- of the lead in the chunk
   lead_len     INTEGER NOT NULL,
   body_len     INTEGER NOT NULL,  -- in the chunk, without holes
-  holes        INTEGER NOT NULL,  -- how many
-  PRIMARY KEY (conversation, seq)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX entry_chain ON entry (conversation, chain_head);
+  holes        INTEGER NOT NULL   -- how many
+) STRICT;
+CREATE INDEX entry_chain ON entry (chain_head);
 
 -- Leads and bodies of consecutive entries, end to end, as one zstd frame with a checksum.
 CREATE TABLE chunk (

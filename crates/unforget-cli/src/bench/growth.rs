@@ -78,6 +78,7 @@ pub(crate) fn run(app: &mut App, args: &GrowthArgs) -> Outcome {
 
 fn measure(messages: usize, args: &GrowthArgs) -> Outcome<Size> {
     let mut workload = Workload::generate(messages, args.seed)?;
+    let messages = workload.session.messages();
     let db = workload.beside("import.sqlite");
     let import = import::measure(&workload.path, &db)?;
     let mut catch_ups = Vec::new();
@@ -95,7 +96,6 @@ fn measure(messages: usize, args: &GrowthArgs) -> Outcome<Size> {
     let search = searches(&engine, args.seed)?;
     drop(engine);
     let turns = turns::measure(&mut workload, args.turns, args.window)?;
-    let messages = workload.session.messages();
     Ok(Size { messages, import, turns, catch_up: Times::of(&catch_ups), search, grep })
 }
 

@@ -4,24 +4,37 @@ use std::sync::Arc;
 
 use unforget_core::digest::Chain;
 use unforget_core::entry::Entry;
-use unforget_core::id::{ConversationId, Position, Seq, Thread};
-use unforget_store::{Append, NewConversation, OpenedBy, Packer, Snapshot, Target};
+use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
+use unforget_store::{Append, EntryRow, NewConversation, OpenedBy, Packer, Snapshot, Target};
 use unforget_wire::{Record, Source};
 
 use super::crew::{Incoming, new_entry};
 use super::lineage::Lineage;
+use super::run::turn;
 use crate::{Engine, EngineError, index};
 
 /// The writing end of one conversation, from its first record on.
+///
+/// What is stored already is recognised by its chain and passed over, so a delivery that died in the middle
+/// is simply begun again.
 pub struct Live {
     engine: Engine,
     conversation: ConversationId,
     target: Target,
+    /// While every record so far is stored: where the last of them stands, once there is one.
+    known: Option<Option<Known>>,
     chain: Chain,
     lineage: Lineage,
     next: u64,
     length: u64,
     bytes: u64,
+}
+
+/// The end of the stored prefix.
+#[derive(Clone, Copy)]
+struct Known {
+    generation: Generation,
+    length: u64,
 }
 
 /// A record that is stored, with what a prompt needs of it.
@@ -40,7 +53,7 @@ pub struct Stored {
 }
 
 impl Live {
-    /// Opens a new generation of the conversation that `source` names.
+    /// Begins at the first record of the conversation that `source` names.
     pub fn begin(engine: &Engine, source: &Source) -> Result<Self, EngineError> {
         let conversation = engine.store().ensure(&NewConversation {
             key: source.key.clone(),
@@ -48,11 +61,11 @@ impl Live {
             title: source.title.clone(),
             parent: source.parent.clone(),
         })?;
-        let opened_by = if conversation.entries == 0 { OpenedBy::FirstSight } else { OpenedBy::Rotation };
         Ok(Self {
             engine: engine.clone(),
             conversation: conversation.id,
-            target: Target::Open { parent: None, opened_by },
+            target: Target::Open { parent: None, opened_by: OpenedBy::FirstSight },
+            known: (conversation.entries > 0).then_some(None),
             chain: Chain::root(),
             lineage: Lineage::default(),
             next: conversation.entries,
@@ -72,23 +85,35 @@ impl Live {
     ///
     /// Cost: O(delivery), whatever the history.
     pub fn append(&mut self, records: Vec<Record>, snapshot: Option<Snapshot>) -> Result<Vec<Stored>, EngineError> {
+        let _turn = turn();
         let mut stored = Vec::with_capacity(records.len());
         let dictionary = self.engine.store().dictionary();
         let mut packer = Packer::new(&index::filter, dictionary.as_deref());
+        let mut count = 0;
         for record in records {
-            let seq = Seq(self.next + stored.len() as u64);
-            let standing = self.lineage.place(&record.entry, seq);
             self.chain = self.chain.next(&record.lead, &record.body);
             let start = self.bytes + record.lead.len() as u64;
             self.bytes = start + record.body.len() as u64;
+            if let Some(row) = self.recognise()? {
+                let entry = Arc::new(record.entry);
+                let standing = self.lineage.place(&entry, row.seq);
+                let (parent, thread) = (standing.parent, standing.thread);
+                stored.push(Stored { seq: row.seq, parent, thread, entry, tokens: row.tokens.expected });
+                continue;
+            }
+            let seq = Seq(self.next + count);
+            let standing = self.lineage.place(&record.entry, seq);
             let entry = Arc::new(record.entry.clone());
             let (parent, thread) = (standing.parent, standing.thread);
             let incoming = Incoming { record, seq, standing, chain: self.chain, bytes: start..self.bytes };
             let new = new_entry(incoming);
             stored.push(Stored { seq, parent, thread, entry, tokens: new.row.tokens.expected });
             packer.push(new);
+            count += 1;
         }
-        let count = stored.len() as u64;
+        if count == 0 && snapshot.is_none() {
+            return Ok(stored);
+        }
         let packed = packer.finish();
         let (conversation, target) = (self.conversation, self.target);
         let snapshot = snapshot.map(|snapshot| Snapshot { length: self.length + count, ..snapshot });
@@ -100,8 +125,29 @@ impl Live {
         Ok(stored)
     }
 
-    /// The generation written to and its length.
-    pub const fn position(&self) -> Position {
-        Position(self.length)
+    /// The stored entry that the newest record is, while all before it are stored too. The first record that
+    /// is not decides where everything from it on is written.
+    fn recognise(&mut self) -> Result<Option<EntryRow>, EngineError> {
+        let Some(known) = self.known else { return Ok(None) };
+        let store = self.engine.store();
+        if let Some(row) = store.by_chain(self.conversation, self.chain)? {
+            self.length = row.position.0 + 1;
+            let known = Known { generation: row.generation, length: self.length };
+            self.known = Some(Some(known));
+            self.target = Target::Extend(known.generation, known.length);
+            return Ok(Some(row));
+        }
+        self.known = None;
+        let Some(Known { generation, length }) = known else {
+            self.target = Target::Open { parent: None, opened_by: OpenedBy::Rotation };
+            return Ok(None);
+        };
+        let generations = store.generations(self.conversation)?;
+        let whole = generations.iter().any(|row| row.number == generation && row.length == length);
+        if !whole {
+            let parent = Some((generation, Position(length)));
+            self.target = Target::Open { parent, opened_by: OpenedBy::Branch };
+        }
+        Ok(None)
     }
 }

@@ -34,7 +34,7 @@ const SUFFIX_TOKENS: u64 = 6;
 const NEWEST_MARGIN: u64 = 320;
 
 /// Composes a session's request. Pieces are shared with the session, nothing of it changes.
-pub struct Composer<'a> {
+pub(super) struct Composer<'a> {
     session: &'a Session,
     outline: Vec<(u64, u64)>,
 }
@@ -50,12 +50,12 @@ struct Layout {
 
 impl<'a> Composer<'a> {
     /// A composer for what the session holds now.
-    pub const fn new(session: &'a Session) -> Self {
+    pub(super) const fn new(session: &'a Session) -> Self {
         Self { session, outline: Vec::new() }
     }
 
     /// Prints and expected tokens of the pieces of the request composed last, the system first.
-    pub fn outline(self) -> Vec<(u64, u64)> {
+    pub(super) fn outline(self) -> Vec<(u64, u64)> {
         self.outline
     }
 

@@ -22,7 +22,7 @@ use unforget_core::entry::{Entry, ToolCall};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::policy::Policy;
-use unforget_core::tokens::{Ruler, Tokens};
+use unforget_core::tokens::Tokens;
 use unforget_text::Summary;
 use unforget_wire::{Dialect, render};
 
@@ -35,7 +35,6 @@ use pieces::{GroupPieces, Piece, dialect_number};
 use system::System;
 
 pub use open::Until;
-pub use pieces::IMAGE_TOKENS;
 
 /// What a request is made for.
 #[derive(Clone, Copy, Debug)]
@@ -147,6 +146,8 @@ pub struct Session {
     /// Parents of recent entries, to follow a transcript that is a tree.
     parents: BTreeMap<Seq, Option<Seq>>,
     counters: Counters,
+    /// Summaries made since the last break for the next one, in the order of its jobs.
+    ahead: Vec<(Root, Summary)>,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
     persist: bool,
@@ -192,6 +193,7 @@ impl Session {
             cause: Some(Cause::First),
             parents: BTreeMap::new(),
             counters: Counters::default(),
+            ahead: Vec::new(),
             passed: Vec::new(),
             persist,
             now: Timestamp::default(),
@@ -288,13 +290,17 @@ impl Session {
     /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
     pub fn settle(&mut self) -> Result<(), EngineError> {
         self.prepare();
-        if self.pressure() == Pressure::Hard {
-            let plan = compact::plan_break(&self.context, self.system.tokens, &self.sizes, &self.shape.policy);
-            if let Some(plan) = plan {
-                self.carry_out(plan)?;
+        match self.pressure() {
+            Pressure::Calm => Ok(()),
+            Pressure::Soft => self.make_ahead(),
+            Pressure::Hard => {
+                let fixed = self.system.tokens;
+                match compact::plan_break(&self.context, fixed, &self.sizes, &self.shape.policy) {
+                    Some(plan) => self.carry_out(plan),
+                    None => Ok(()),
+                }
             }
         }
-        Ok(())
     }
 
     /// Compacts everything that is old enough, whatever the pressure.

@@ -18,40 +18,40 @@ use super::Shape;
 /// What an image counts as: the most that a provider charges for one.
 ///
 /// Source: Anthropic's formula, width × height / 750 with 1,568 pixels at most on the long edge.
-pub const IMAGE_TOKENS: u64 = 1_600;
+pub(super) const IMAGE_TOKENS: u64 = 1_600;
 
 /// Tokens that joining two messages may add to their sum.
 const SEAM: u64 = 3;
 
 /// Messages with their weight.
 #[derive(Clone, Debug, Default)]
-pub struct Piece {
+pub(super) struct Piece {
     /// In order; shared, since every prompt takes them.
-    pub messages: Arc<Vec<Message>>,
+    pub(super) messages: Arc<Vec<Message>>,
     /// As the dialect writes them.
-    pub tokens: Tokens,
+    pub(super) tokens: Tokens,
     /// Digest of that text: equal prints are equal bytes.
-    pub print: u64,
+    pub(super) print: u64,
     /// What of the group is not sent.
-    pub omitted: Vec<(Seq, Reason)>,
+    pub(super) omitted: Vec<(Seq, Reason)>,
     /// Whether a part is replaced by a stub or an excerpt.
-    pub replaced: bool,
+    pub(super) replaced: bool,
 }
 
 /// A group behind the summaries, in every form in which it may be sent.
 #[derive(Clone, Debug)]
-pub struct GroupPieces {
+pub(super) struct GroupPieces {
     /// With reasoning.
-    pub full: Piece,
+    pub(super) full: Piece,
     /// Without reasoning; `None` if that is the same.
-    pub settled: Option<Piece>,
+    pub(super) settled: Option<Piece>,
     /// Large results stubbed; `None` if that is the same as settled.
-    pub stubbed: Option<Piece>,
+    pub(super) stubbed: Option<Piece>,
 }
 
 impl GroupPieces {
     /// The piece of a detail.
-    pub fn at(&self, detail: Detail) -> &Piece {
+    pub(super) fn at(&self, detail: Detail) -> &Piece {
         let settled = || self.settled.as_ref().unwrap_or(&self.full);
         match detail {
             Detail::Full => &self.full,
@@ -62,7 +62,7 @@ impl GroupPieces {
 }
 
 /// Weighs messages as the dialect writes them.
-pub fn weigh(messages: Vec<Message>, omitted: Vec<(Seq, Reason)>, replaced: bool, shape: &Shape) -> Piece {
+pub(super) fn weigh(messages: Vec<Message>, omitted: Vec<(Seq, Reason)>, replaced: bool, shape: &Shape) -> Piece {
     let mut tokens = Tokens::default();
     let mut hash = Vec::with_capacity(messages.len() * 32);
     for message in &messages {
@@ -96,7 +96,7 @@ fn count_media(blocks: &[Block]) -> u64 {
 }
 
 /// The message with a short word in place of every medium.
-pub fn without_media(message: &Message) -> Message {
+pub(super) fn without_media(message: &Message) -> Message {
     let mut message = message.clone();
     for block in &mut message.blocks {
         match block {
@@ -119,7 +119,7 @@ fn note_media(part: &mut Part) {
 /// Prepares a group in all its forms.
 ///
 /// * `superseded` - for a result, the later entry that repeats its call, if one is known.
-pub fn prepare(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, shape: &Shape) -> GroupPieces {
+pub(super) fn prepare(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, shape: &Shape) -> GroupPieces {
     let whole = pair::messages(group, Detail::Full, &|_, _, _| None);
     let full = weigh(whole.messages, whole.omitted, false, shape);
     let settled = has_thinking(group).then(|| {
@@ -145,7 +145,7 @@ pub fn prepare(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, sha
 }
 
 /// Sizes of a prepared group, for planning.
-pub fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest) -> Sizes {
+pub(super) fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest) -> Sizes {
     // A message without anything that can be sent is nobody's request.
     let human = (group.is_human() && !pieces.full.messages.is_empty()).then(|| group.first_seq());
     Sizes {
@@ -162,7 +162,7 @@ pub fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest) -> S
 }
 
 /// How a person or a model asks for these entries again.
-pub fn handle(first: Seq, last: Seq) -> String {
+pub(super) fn handle(first: Seq, last: Seq) -> String {
     if first == last { format!("s:{first}") } else { format!("s:{first}-{last}") }
 }
 
@@ -172,7 +172,7 @@ fn has_thinking(group: &Group) -> bool {
 }
 
 /// Bytes of text in parts.
-pub fn text_bytes(parts: &[Part]) -> usize {
+pub(super) fn text_bytes(parts: &[Part]) -> usize {
     let bytes = |part: &Part| match part {
         Part::Text(text) => text.len(),
         Part::Opaque { raw, .. } => raw.len(),
@@ -182,7 +182,7 @@ pub fn text_bytes(parts: &[Part]) -> usize {
 }
 
 /// Dialects by number, for keys of stored state.
-pub const fn dialect_number(dialect: Dialect) -> u64 {
+pub(super) const fn dialect_number(dialect: Dialect) -> u64 {
     match dialect {
         Dialect::Anthropic => 0,
         Dialect::OpenAiChat => 1,

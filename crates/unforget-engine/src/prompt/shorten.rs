@@ -9,20 +9,20 @@ use super::pieces::{handle, text_bytes, without_media};
 
 /// What a message may keep, in tokens. `None` leaves that kind as it is.
 #[derive(Clone, Copy, Debug)]
-pub struct Caps {
+pub(super) struct Caps {
     /// Each tool result.
-    pub result: Option<u64>,
+    pub(super) result: Option<u64>,
     /// Each text, whoever wrote it.
-    pub text: Option<u64>,
+    pub(super) text: Option<u64>,
     /// Arguments of each call.
-    pub arguments: Option<u64>,
+    pub(super) arguments: Option<u64>,
 }
 
 /// Bytes that surely weigh no more than so many tokens need no excerpt.
 const BYTES_PER_TOKEN_MIN: u64 = 1;
 
 /// Shortens what is above its cap. Reasoning and unknown blocks are left out if texts are capped, media too.
-pub fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
+pub(super) fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
     let at = match (message.seqs.first(), message.seqs.last()) {
         (Some(first), Some(last)) => handle(*first, *last),
         _ => String::from("s:?"),
@@ -50,7 +50,7 @@ pub fn shorten(message: &Message, caps: Caps, shape: &Shape) -> Message {
 /// One user message for all of them: an excerpt of what they say, or only the handle if `cap` is too small.
 ///
 /// The last resort for what has too many blocks to shorten each.
-pub fn collapse(messages: &[Message], cap: u64, shape: &Shape) -> Vec<Message> {
+pub(super) fn collapse(messages: &[Message], cap: u64, shape: &Shape) -> Vec<Message> {
     let seqs: Vec<_> = messages.iter().flat_map(|message| message.seqs.iter().copied()).collect();
     let (Some(first), Some(last)) = (seqs.iter().min(), seqs.iter().max()) else { return Vec::new() };
     let at = handle(*first, *last);

@@ -23,7 +23,7 @@ struct Dto {
 }
 
 /// Encodes a context and the newest entry at its break.
-pub fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
+pub(super) fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
     let root =
         |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
     let dto = Dto {
@@ -42,7 +42,7 @@ pub fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
 }
 
 /// Decodes what [`encode`] wrote; `None` for anything else, which means: rebuild.
-pub fn decode(bytes: &[u8]) -> Option<(Context, Seq)> {
+pub(super) fn decode(bytes: &[u8]) -> Option<(Context, Seq)> {
     let dto: Dto = serde_json::from_slice(bytes).ok().filter(|dto: &Dto| dto.version == VERSION)?;
     let root = |(level, first, last, count, end): (u8, u64, u64, u64, String)| {
         Some(Root { level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })

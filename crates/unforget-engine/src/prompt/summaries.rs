@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{Break, Job, Root, allotment};
+use unforget_core::compact::{self, Break, Job, Root, allotment};
 use unforget_core::group::{Group, Item};
 use unforget_core::id::Seq;
 use unforget_core::pair::{self, Detail};
@@ -17,7 +17,7 @@ use super::pieces::weigh;
 use super::{Cause, Session, ShownRoot, state};
 
 /// Who wrote a deterministic summary, and in which version.
-pub const WRITER: &str = "deterministic/1";
+pub(super) const WRITER: &str = "deterministic/1";
 
 /// Tokens that the fence around a summary takes at most.
 const FENCE_TOKENS: u64 = 48;
@@ -29,9 +29,9 @@ impl Session {
     /// Makes what the break needs and commits it with the new context in one transaction.
     pub(super) fn carry_out(&mut self, plan: Break) -> Result<(), EngineError> {
         let started = Instant::now();
-        let mut made: Vec<(Root, Summary)> = Vec::new();
+        let mut made = self.made_for(&plan.jobs);
         let mut rows = Vec::new();
-        for job in &plan.jobs {
+        for job in plan.jobs.iter().skip(made.len()) {
             let (root, row, summary) = self.run(job, &made)?;
             rows.extend(row);
             made.push((root, summary));
@@ -46,6 +46,41 @@ impl Session {
         }
         self.as_of = as_of;
         self.apply(plan, made)
+    }
+
+    /// What was made ahead, as far as these jobs still begin with it: a late entry may have changed them.
+    fn made_for(&mut self, jobs: &[Job]) -> Vec<(Root, Summary)> {
+        let mut made = std::mem::take(&mut self.ahead);
+        let wanted = jobs.iter().map(|job| match job {
+            Job::Leaf { root, .. } | Job::Merge { root, .. } => root,
+        });
+        let same = wanted.zip(&made).take_while(|(root, (made, _))| *root == made).count();
+        made.truncate(same);
+        made
+    }
+
+    /// Makes one summary that the next break will want, so that the break itself is short.
+    pub(super) fn make_ahead(&mut self) -> Result<(), EngineError> {
+        if !self.persist {
+            return Ok(());
+        }
+        let plan = compact::plan_all(&self.context, &self.sizes, &self.shape.policy);
+        let Some(plan) = plan else { return Ok(()) };
+        let made = self.made_for(&plan.jobs);
+        let Some(job) = plan.jobs.get(made.len()).copied() else {
+            self.ahead = made;
+            return Ok(());
+        };
+        let started = Instant::now();
+        let outcome = self.run(&job, &made);
+        self.ahead = made;
+        let (root, row, summary) = outcome?;
+        self.counters.summariser_us += started.elapsed().as_micros() as u64;
+        if let Some(row) = row {
+            self.engine.store().put_summaries(self.conversation, &[row], None)?;
+        }
+        self.ahead.push((root, summary));
+        Ok(())
     }
 
     fn apply(&mut self, plan: Break, made: Vec<(Root, Summary)>) -> Result<(), EngineError> {
@@ -163,7 +198,7 @@ impl Session {
 }
 
 /// The name under which a summary is shown and expanded: `sum:` grain, level and 12 hex digits of its end.
-pub fn name(key: &SummaryKey) -> String {
+pub(super) fn name(key: &SummaryKey) -> String {
     let end = key.end.hex();
     format!("sum:{}.{}.{}", key.grain, key.level, end.get(..12).unwrap_or_default())
 }

@@ -43,7 +43,8 @@ impl SegmentBuilder {
         let base = number << COUNT_BITS;
         self.buckets.resize_with(1 << BUCKET_BITS, Vec::new);
         for &(term, count) in doc.terms() {
-            let packed = (u64::from(term.0) << (DOC_BITS + COUNT_BITS)) | base | u64::from(count.min(COUNT_MAX));
+            let packed =
+                (u64::from(term.0) << (DOC_BITS + COUNT_BITS)) | base | u64::from(count.min(COUNT_MAX));
             if let Some(bucket) = self.buckets.get_mut((term.0 >> (TERM_BITS - BUCKET_BITS)) as usize) {
                 bucket.push(packed);
             }

@@ -115,7 +115,7 @@ impl Gaps {
 
     /// The width for a rice code: log2 of 0.69 of the mean.
     fn width(self) -> u32 {
-        (self.mean * 11 >> 8).max(1).ilog2().min(31)
+        ((self.mean * 11) >> 8).max(1).ilog2().min(31)
     }
 
     fn learn(&mut self, gap: u32) {

@@ -170,7 +170,8 @@ impl Writer {
 /// The widths that make a list short: for gaps, from their mean down, since documents with a word come in
 /// clusters; for counts, all.
 fn widths(list: &[(u32, u32)]) -> (u32, u32) {
-    let bits = |values: &mut dyn Iterator<Item = u32>, k| values.map(|value| rice_bits(value, k)).sum::<usize>();
+    let bits =
+        |values: &mut dyn Iterator<Item = u32>, k| values.map(|value| rice_bits(value, k)).sum::<usize>();
     let span = match list {
         [first, .., last] => last.0 - first.0,
         _ => 0,

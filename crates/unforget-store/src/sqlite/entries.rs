@@ -27,6 +27,19 @@ pub(super) struct Stored {
     pub(super) holes: u64,
 }
 
+/// Entries that a conversation may have.
+const SEQS_MAX: u64 = 1 << 32;
+
+/// The key of an entry's row; of the next conversation's first one for a seq that none can have.
+fn key(id: ConversationId, seq: u64) -> i64 {
+    int(id.0.min(1 << 30)) * SEQS_MAX as i64 + int(seq.min(SEQS_MAX))
+}
+
+/// The keys of a range of seqs, from and to.
+pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
+    [key(id, seqs.start), key(id, seqs.end)]
+}
+
 /// Carries out one append inside the caller's transaction.
 pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     let Append { conversation: id, target, packed, snapshot, context } = append;
@@ -34,6 +47,10 @@ pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     let count = packed.len() as u64;
     let (generation, length) = paths::enter(tx, id, target, &mut counters)?;
     let first_seq = counters.entries;
+    if first_seq.saturating_add(count) > SEQS_MAX {
+        let source = "the conversation has 2^32 entries and can have no more".into();
+        return Err(StoreError::Backend { operation: "append", source }.into());
+    }
     let place = Place { id, generation, position: length, seq: first_seq };
     counters.add_rows(packed.entries.iter().map(|entry| &entry.row));
     counters.raw_bytes += packed.raw_bytes;
@@ -190,21 +207,21 @@ fn write_snapshot(
     Ok(())
 }
 
-const COLUMNS: &str = "seq, seal, generation, position, follows, thread, role, origin, status, host_id, time_ms, \
+/// The columns that are stored, but for the key.
+const COLUMNS: &str = "seal, generation, position, follows, thread, role, origin, status, host_id, time_ms, \
     tokens, tokens_over, stubbed, stubbed_over, chain_head, chain_rest, content, byte_start, byte_len, \
     chunk, offset, lead_len, body_len, holes";
 
 fn insert_entry(tx: &Connection) -> Outcome<CachedStatement<'_>> {
     let sql = format!(
-        "INSERT INTO entry (conversation, {COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+        "INSERT INTO entry (id, {COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
     );
     Ok(tx.prepare_cached(&sql)?)
 }
 
 /// Writes the row in place of the one with its seq.
 pub(super) fn replace(tx: &Connection, id: ConversationId, stored: &Stored) -> Outcome<()> {
-    tx.prepare_cached("DELETE FROM entry WHERE conversation = ? AND seq = ?")?
-        .execute([int(id.0), int(stored.row.seq.0)])?;
+    tx.prepare_cached("DELETE FROM entry WHERE id = ?")?.execute([key(id, stored.row.seq.0)])?;
     bind_entry(&mut insert_entry(tx)?, id, stored)
 }
 
@@ -213,8 +230,7 @@ fn bind_entry(insert: &mut CachedStatement<'_>, id: ConversationId, stored: &Sto
     let (head, rest) = split_chain(row.chain);
     let same = row.stubbed == row.tokens;
     insert.execute(params![
-        int(id.0),
-        int(row.seq.0),
+        key(id, row.seq.0),
         i64::from(seal(id, stored)),
         int(row.generation.0),
         int(row.position.0),
@@ -245,10 +261,9 @@ fn bind_entry(insert: &mut CachedStatement<'_>, id: ConversationId, stored: &Sto
 
 /// Rows of a range of seqs, with the place of their bytes.
 pub(super) fn stored(conn: &Connection, id: ConversationId, seqs: Range<u64>) -> Outcome<Vec<Stored>> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM entry WHERE conversation = ? AND seq >= ? AND seq < ? ORDER BY seq");
+    let sql = format!("SELECT seq, {COLUMNS} FROM entry WHERE id >= ? AND id < ? ORDER BY id");
     let mut select = conn.prepare_cached(&sql)?;
-    let mut rows = select.query([int(id.0), int(seqs.start), int(seqs.end)])?;
+    let mut rows = select.query(keys(id, &seqs))?;
     let mut all = Vec::new();
     let mut expected = seqs.start;
     while let Some(row) = rows.next()? {
@@ -268,10 +283,9 @@ pub(super) fn stored_each(
     id: ConversationId,
     seqs: Range<u64>,
 ) -> Outcome<Vec<std::result::Result<Stored, StoreError>>> {
-    let sql =
-        format!("SELECT {COLUMNS} FROM entry WHERE conversation = ? AND seq >= ? AND seq < ? ORDER BY seq");
+    let sql = format!("SELECT seq, {COLUMNS} FROM entry WHERE id >= ? AND id < ? ORDER BY id");
     let mut select = conn.prepare_cached(&sql)?;
-    let mut rows = select.query([int(id.0), int(seqs.start), int(seqs.end)])?;
+    let mut rows = select.query(keys(id, &seqs))?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         all.push(read_entry(id, row));
@@ -283,11 +297,12 @@ pub(super) fn stored_each(
 pub(super) fn by_chain(conn: &Connection, id: ConversationId, chain: Chain) -> Outcome<Option<EntryRow>> {
     let (head, rest) = split_chain(chain);
     let sql = format!(
-        "SELECT {COLUMNS} FROM entry INDEXED BY entry_chain
-         WHERE conversation = ? AND chain_head = ? AND chain_rest = ? ORDER BY seq LIMIT 1"
+        "SELECT seq, {COLUMNS} FROM entry INDEXED BY entry_chain
+         WHERE chain_head = ? AND id >= ? AND id < ? AND chain_rest = ? ORDER BY id LIMIT 1"
     );
     let mut select = conn.prepare_cached(&sql)?;
-    let mut rows = select.query(params![int(id.0), head, rest])?;
+    let [start, end] = keys(id, &(0..u64::MAX));
+    let mut rows = select.query(params![head, start, end, rest])?;
     Ok(match rows.next()? {
         Some(row) => Some(read_entry(id, row)?.row),
         None => None,
@@ -296,10 +311,9 @@ pub(super) fn by_chain(conn: &Connection, id: ConversationId, chain: Chain) -> O
 
 /// Raw chain heads of a range of seqs.
 pub(super) fn chains(conn: &Connection, id: ConversationId, seqs: Range<u64>) -> Outcome<Vec<Chain>> {
-    let mut select = conn.prepare_cached(
-        "SELECT chain_head, chain_rest FROM entry WHERE conversation = ? AND seq >= ? AND seq < ? ORDER BY seq",
-    )?;
-    let mut rows = select.query([int(id.0), int(seqs.start), int(seqs.end)])?;
+    let mut select =
+        conn.prepare_cached("SELECT chain_head, chain_rest FROM entry WHERE id >= ? AND id < ? ORDER BY id")?;
+    let mut rows = select.query(keys(id, &seqs))?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let chain = join_chain(row.get(0)?, row.get_ref(1)?.as_bytes().unwrap_or_default());
@@ -385,18 +399,22 @@ fn join_content(stored: &[u8]) -> Option<Digest> {
     Some(Digest(whole))
 }
 
-/// A chain as an indexed number and the rest.
-fn split_chain(chain: Chain) -> (i64, [u8; 24]) {
-    let mut rest = [0; 24];
-    for (to, from) in rest.iter_mut().zip(chain.0.0.iter().skip(8)) {
+/// Bytes of a chain that are not in the index.
+const REST_BYTES: usize = 28;
+
+/// A chain as an indexed number, which nearly always tells chains apart, and the rest.
+fn split_chain(chain: Chain) -> (i32, [u8; REST_BYTES]) {
+    let mut rest = [0; REST_BYTES];
+    for (to, from) in rest.iter_mut().zip(chain.0.0.iter().skip(4)) {
         *to = *from;
     }
-    (chain.short(), rest)
+    (chain.short() as i32, rest)
 }
 
 fn join_chain(head: i64, rest: &[u8]) -> Option<Chain> {
     let mut whole = [0; 32];
-    if rest.len() != 24 {
+    let head = i32::try_from(head).ok()?;
+    if rest.len() != REST_BYTES {
         return None;
     }
     for (to, from) in whole.iter_mut().zip(head.to_le_bytes().iter().chain(rest)) {

@@ -22,8 +22,8 @@ pub(super) fn plan(conn: &Connection, id: ConversationId, seqs: &Range<u64>) -> 
     let ours = [int(id.0), int(seqs.start), int(seqs.end)];
     let (entries, plain): (i64, i64) = conn.query_row(
         "SELECT count(*), coalesce(sum(lead_len + body_len), 0) FROM entry
-         WHERE conversation = ? AND seq >= ? AND seq < ? AND chunk IS NOT NULL",
-        ours,
+         WHERE id >= ? AND id < ? AND chunk IS NOT NULL",
+        entries::keys(id, seqs),
         |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
     let large: i64 = conn.query_row(

@@ -317,8 +317,8 @@ fn check_rest(conn: &Connection, conversation: &Conversation, found: &mut Findin
     let ConversationId(id) = conversation.id;
     let key = Some(&conversation.key);
     let beyond: Option<i64> = conn.query_row(
-        "SELECT min(seq) FROM entry WHERE conversation = ? AND seq >= ?",
-        [int(id), int(conversation.entries)],
+        "SELECT min(id) & 0xFFFFFFFF FROM entry WHERE id >= ? AND id < ?",
+        entries::keys(conversation.id, &(conversation.entries..u64::MAX)),
         |row| row.get(0),
     )?;
     if let Some(seq) = beyond {

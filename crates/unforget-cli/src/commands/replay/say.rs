@@ -101,14 +101,14 @@ fn details(report: &Report, palette: Palette) -> String {
     );
     let facts = report.facts;
     if facts.asked > 0 {
-        let of = |found: u64| format!("{found} of {}", facts.asked);
         line(
             "recall",
             format!(
-                "facts that left the context: {} still in the prompt, {} in the first five results, {} in 2,000 tokens of results",
-                of(facts.in_prompt),
-                of(facts.in_five),
-                of(facts.in_budget)
+                "{} left the context: {} still in the prompt, {} in the first five results, {} in 2,000 tokens",
+                plural(facts.asked, "fact"),
+                facts.in_prompt,
+                facts.in_five,
+                facts.in_budget
             ),
         );
     }

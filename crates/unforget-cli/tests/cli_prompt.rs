@@ -115,7 +115,8 @@ fn replay_reports_and_keeps_nothing_unless_told_to() {
         std::fs::read_dir(place.path("")).unwrap().map(|file| file.unwrap().file_name()).collect();
     assert_eq!(left, ["pi.jsonl"], "the temporary store is gone");
     place.run(&["replay", "pi.jsonl", "--db", "kept.sqlite", "-q"], 0);
-    place.run(&["replay", "pi.jsonl", "--db", "kept.sqlite"], 3);
+    place.run(&["replay", "pi.jsonl", "--db", "kept.sqlite", "-q"], 0);
+    assert_eq!(place.json(&["list", "--db", "kept.sqlite"], 0)[0]["entries"], 6, "gone through again, stored once");
     assert_eq!(place.json(&["list", "--db", "kept.sqlite"], 0).as_array().unwrap().len(), 1);
     place.run(&["replay", "nowhere.jsonl"], 3);
 }

@@ -46,7 +46,8 @@ impl FilterBuilder {
     pub fn finish(self) -> Vec<u8> {
         let set: usize = self.bits.iter().map(|byte| byte.count_ones() as usize).sum();
         let size = (set * BITS_PER_TRIGRAM / 8).clamp(BYTES_MIN, BYTES_MAX);
-        if size == BYTES_MAX {
+        // A row above half a page has the page to itself.
+        if size > BYTES_MAX / 2 {
             return self.bits;
         }
         let mut folded = vec![0; size];

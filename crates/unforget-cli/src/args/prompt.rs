@@ -52,7 +52,7 @@ pub(crate) struct CompactArgs {
 ///
 /// Before every recorded model call the prompt is made, admitted and validated as a live host would have
 /// it made, and compared with sending everything and with a sliding window. The store that it fills is
-/// thrown away, unless --db names a new file for it.
+/// thrown away, unless --db names a file for it; what that knows already is gone through, not stored again.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// The transcript

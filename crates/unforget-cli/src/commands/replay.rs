@@ -63,7 +63,7 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
         tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
     let kept = app.is_db_named.then_some(&app.settings.db.value);
     let db = match kept {
-        Some(db) if db.exists() => return Err(Failure::file(db, &std::io::ErrorKind::AlreadyExists.into())),
+        // A store that knows the session already is gone through again: a killed replay goes on.
         Some(db) => db.clone(),
         None => folder.path().join("replay.sqlite"),
     };

@@ -281,17 +281,31 @@ impl Engine {
             let run = run.start.max(first)..run.end.min(last.saturating_add(1));
             for from in run.clone().step_by(STEP as usize) {
                 let part = self.store().rows(id, from..run.end.min(from + STEP))?;
-                rows.extend(part.into_iter().filter(|one| {
-                    one.thread == row.key.thread
-                        && (one.origin.is_visible() || one.origin == Origin::HostSummary)
-                }));
+                rows.extend(part.into_iter().filter(|one| one.thread == row.key.thread));
             }
         }
-        // The host's own summary counts only where it begins the view.
-        if rows.len() as u64 > row.count {
-            rows.retain(|one| one.origin != Origin::HostSummary);
+        let rows = on_path(rows);
+        let mut shown = Vec::with_capacity(rows.len());
+        for one in rows {
+            if self.is_shown(id, &one, shown.is_empty())? {
+                shown.push(one);
+            }
         }
-        Ok(rows)
+        Ok(latest_faces(shown))
+    }
+
+    /// Whether the view has this entry. The host's own summary counts only where it begins the view, and an
+    /// entry without any block nowhere.
+    fn is_shown(&self, id: ConversationId, row: &EntryRow, is_first: bool) -> Result<bool, EngineError> {
+        if !(row.origin.is_visible() || (row.origin == Origin::HostSummary && is_first)) {
+            return Ok(false);
+        }
+        if row.tokens.expected > 0 || row.purged {
+            return Ok(true);
+        }
+        let format = Format::by_name(&self.store().conversation(id)?.format).unwrap_or(Format::Unknown);
+        let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
+        Ok(raw.first().is_some_and(|raw| !decode(format, &raw.body).parts.is_empty()))
     }
 
     fn preview(&self, id: ConversationId, row: Option<&EntryRow>) -> Result<String, EngineError> {
@@ -328,4 +342,27 @@ fn parse_cursor(text: &str) -> Result<Cursor, EngineError> {
         what: format!("{text} is not a cursor"),
         hint: "take it from `next` of the page before".to_owned(),
     })
+}
+
+/// Of rows in order of arrival, those on the path to the last: what a rewind left behind is not.
+fn on_path(rows: Vec<EntryRow>) -> Vec<EntryRow> {
+    let mut want = rows.last().map(|row| row.seq);
+    let mut path = Vec::with_capacity(rows.len());
+    for row in rows.into_iter().rev() {
+        if Some(row.seq) == want {
+            want = row.parent;
+            path.push(row);
+        }
+    }
+    path.reverse();
+    path
+}
+
+/// Of rows with one host id, the last: the host wrote the record anew.
+fn latest_faces(rows: Vec<EntryRow>) -> Vec<EntryRow> {
+    let mut seen = std::collections::HashSet::new();
+    let mut kept: Vec<_> =
+        rows.into_iter().rev().filter(|row| row.host_id.as_ref().is_none_or(|id| seen.insert(id.clone()))).collect();
+    kept.reverse();
+    kept
 }

@@ -116,7 +116,11 @@ fn replay_reports_and_keeps_nothing_unless_told_to() {
     assert_eq!(left, ["pi.jsonl"], "the temporary store is gone");
     place.run(&["replay", "pi.jsonl", "--db", "kept.sqlite", "-q"], 0);
     place.run(&["replay", "pi.jsonl", "--db", "kept.sqlite", "-q"], 0);
-    assert_eq!(place.json(&["list", "--db", "kept.sqlite"], 0)[0]["entries"], 6, "gone through again, stored once");
+    assert_eq!(
+        place.json(&["list", "--db", "kept.sqlite"], 0)[0]["entries"],
+        6,
+        "gone through again, stored once"
+    );
     assert_eq!(place.json(&["list", "--db", "kept.sqlite"], 0).as_array().unwrap().len(), 1);
     place.run(&["replay", "nowhere.jsonl"], 3);
 }

@@ -30,14 +30,8 @@ pub enum Rung {
 
 impl Rung {
     /// All rungs, top first.
-    pub const ALL: [Self; 6] = [
-        Self::Assembled,
-        Self::ShortResults,
-        Self::ActiveTurn,
-        Self::ShortTurn,
-        Self::Titles,
-        Self::Newest,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Assembled, Self::ShortResults, Self::ActiveTurn, Self::ShortTurn, Self::Titles, Self::Newest];
 
     /// Name for reports, in kebab-case.
     pub const fn name(self) -> &'static str {

@@ -111,6 +111,8 @@ impl CallIds {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::disallowed_methods, clippy::format_push_string, reason = "tests")]
+
     use super::*;
     use crate::entry::{Part, ToolCall, ToolResult};
 

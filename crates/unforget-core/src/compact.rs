@@ -110,6 +110,7 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
 }
 
 /// A summary to be made, in the order given.
+#[allow(clippy::large_enum_variant, reason = "plans are short and pass through by value")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Job {
     /// Summarise the entries of these groups (indexes behind the roots).
@@ -177,7 +178,8 @@ pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &P
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();
     next.epoch += 1;
-    next.stub_below = groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
+    next.stub_below =
+        groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
     next.settled_below = open_loop(groups).max(context.settled_below);
 
     let target = policy.share(policy.target_permille);
@@ -188,9 +190,8 @@ pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &P
         taken = push_leaf(&mut next, groups, leaf, &mut jobs);
     }
     next.carried = carried(context, groups, taken);
-    let unchanged = taken == 0
-        && next.stub_below == context.stub_below
-        && next.settled_below == context.settled_below;
+    let unchanged =
+        taken == 0 && next.stub_below == context.stub_below && next.settled_below == context.settled_below;
     (!unchanged).then_some(Break { context: next, jobs, groups: taken })
 }
 
@@ -202,7 +203,8 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();
     next.epoch += 1;
-    next.stub_below = groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
+    next.stub_below =
+        groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
     next.settled_below = open_loop(groups).max(context.settled_below);
     let (mut jobs, mut taken) = (Vec::new(), 0);
     while let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) {

@@ -238,12 +238,14 @@ fn is_blank(part: &Part) -> bool {
 
 /// Whitespace as the strictest provider sees it, and characters that show nothing.
 fn is_invisible(c: char) -> bool {
-    c.is_whitespace() || c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
+    c.is_whitespace()
+        || c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}')
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::format_push_string, reason = "tests")]
 
     use std::sync::Arc;
 
@@ -310,7 +312,11 @@ mod tests {
         let think = || Part::Thinking { text: "hm".into(), signature: None, raw: None };
         let table = [
             (vec![(A, C, vec![call("x", true)]), (T, C, vec![result("x", "r")])], "A[?x]U[!x]", "a pair"),
-            (vec![(A, C, vec![text("hi"), call("x", true)])], "A[hi ?x]U[!x-]", "f047: synthetic at send time"),
+            (
+                vec![(A, C, vec![text("hi"), call("x", true)])],
+                "A[hi ?x]U[!x-]",
+                "f047: synthetic at send time",
+            ),
             (
                 vec![(A, Aborted, vec![text("hi"), call("x", true)]), (T, C, vec![result("x", "r")])],
                 "A[hi] -0:cut-off -1:no-call",
@@ -327,12 +333,19 @@ mod tests {
                 "an error message holding whole calls",
             ),
             (
-                vec![(A, C, vec![call("x", true)]), (T, C, vec![result("x", "1")]), (T, C, vec![result("x", "2")])],
+                vec![
+                    (A, C, vec![call("x", true)]),
+                    (T, C, vec![result("x", "1")]),
+                    (T, C, vec![result("x", "2")]),
+                ],
                 "A[?x]U[!x] -2:second-result",
                 "one result per call",
             ),
             (
-                vec![(A, C, vec![call("x", true), call("x", true)]), (T, C, vec![result("x", "1"), result("x", "2")])],
+                vec![
+                    (A, C, vec![call("x", true), call("x", true)]),
+                    (T, C, vec![result("x", "1"), result("x", "2")]),
+                ],
                 "A[?x ?x]U[!x !x]",
                 "f049: equal ids pair by position",
             ),

@@ -83,7 +83,7 @@ impl Policy {
 }
 
 fn previous_power_of_two(n: u64) -> u64 {
-    if n == 0 { 1 } else { 1 << (63 - n.leading_zeros()) }
+    1 << n.max(1).ilog2()
 }
 
 #[cfg(test)]
@@ -104,7 +104,9 @@ mod tests {
         for (window, budget, grain, why) in table {
             let policy = Policy::for_window(window);
             assert_eq!((policy.budget(), policy.grain), (budget, grain), "{why}");
-            assert!(policy.target_permille < policy.soft_permille && policy.soft_permille < policy.hard_permille);
+            assert!(
+                policy.target_permille < policy.soft_permille && policy.soft_permille < policy.hard_permille
+            );
             assert!(policy.fresh_tail + policy.zone < policy.share(policy.target_permille) + 1, "{why}");
         }
     }

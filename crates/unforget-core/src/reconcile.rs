@@ -145,7 +145,8 @@ mod tests {
 
     impl Toy {
         fn facts(&self, file: &str) -> (Stored, Delivered) {
-            let shared = (0..=file.len()).rev().find(|n| *n == 0 || self.owner.contains_key(&file[..*n])).unwrap();
+            let shared =
+                (0..=file.len()).rev().find(|n| *n == 0 || self.owner.contains_key(&file[..*n])).unwrap();
             let end = (shared > 0).then(|| {
                 let owner = self.owner[&file[..shared]];
                 (Generation(owner), self.paths[owner as usize].len() as u64)
@@ -192,7 +193,12 @@ mod tests {
             (&["abcd", "ab"], "abcd", Plan::Rewind { generation: g(0), keep: 4 }, "and long again"),
             (&["abcd", "ab"], "abx", Plan::Branch { parent: g(0), keep: 2 }, "went on differently"),
             (&["abc"], "abx", Plan::Branch { parent: g(0), keep: 2 }, "last message edited"),
-            (&["abc", "abx"], "abc", Plan::Switch { generation: g(0), length: 3 }, "the older save came back"),
+            (
+                &["abc", "abx"],
+                "abc",
+                Plan::Switch { generation: g(0), length: 3 },
+                "the older save came back",
+            ),
             (&["abc", "abx"], "abxy", Plan::Append { generation: g(1), from: 3 }, "the fork goes on"),
             (&["ab"], "1ab", Plan::Rotation, "same words, another start: position decides"),
             (&["aaaa"], "aaaaa", Plan::Append { generation: g(0), from: 4 }, "repeats are not duplicates"),

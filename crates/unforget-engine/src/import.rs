@@ -17,7 +17,6 @@ mod live;
 mod run;
 mod writer;
 
-
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -34,8 +33,8 @@ use crate::{Engine, EngineError};
 
 pub use folder::Found;
 pub(crate) use folder::walk;
-pub(crate) use run::turn;
 pub use live::{Live, Stored};
+pub(crate) use run::turn;
 
 /// Warnings that a report lists; the rest is only counted.
 pub const WARNINGS_LISTED: usize = 20;
@@ -189,7 +188,8 @@ impl Engine {
         for conversation in conversations {
             let mut heads = Vec::with_capacity(conversation.entries as usize);
             for from in (0..conversation.entries).step_by(STEP as usize) {
-                heads.extend(store.rows(conversation.id, from..from + STEP)?.into_iter().map(|row| row.chain));
+                heads
+                    .extend(store.rows(conversation.id, from..from + STEP)?.into_iter().map(|row| row.chain));
             }
             heads.sort_unstable();
             all.update(&(conversation.key.0.len() as u64).to_le_bytes());

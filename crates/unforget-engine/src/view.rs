@@ -39,6 +39,12 @@ pub struct View {
     pub shown: Option<Seq>,
 }
 
+impl Default for View {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl View {
     /// An empty lane.
     pub fn new() -> Self {

@@ -179,7 +179,10 @@ fn folders_go_on_after_errors() {
         ));
     });
     let databases = seen.iter().filter(|(name, _)| name.starts_with("unforget.db"));
-    assert!(databases.clone().count() >= 3 && databases.clone().all(|(_, what)| what == "skipped"), "F082: {seen:?}");
+    assert!(
+        databases.clone().count() >= 3 && databases.clone().all(|(_, what)| what == "skipped"),
+        "F082: {seen:?}"
+    );
     seen.retain(|(name, _)| !name.starts_with("unforget.db"));
     let want = [("missing.jsonl", "no file"), ("a.jsonl", "3"), ("b.txt", "skipped"), ("c.jsonl", "3")];
     assert_eq!(seen, want.map(|(name, what)| (name.to_owned(), what.to_owned())));

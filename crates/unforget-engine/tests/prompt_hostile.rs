@@ -10,7 +10,7 @@ use unforget_core::id::{Seq, Thread};
 use unforget_core::message::{Block, Message, Request};
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
 use unforget_engine::view::Answers;
 use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::render;
@@ -50,13 +50,17 @@ fn check(prompt: &Prompt, human: Option<Seq>, shape: &Shape, case: &str) -> Stri
         assert!(counted <= certificate.total.upper, "f067: {counted} > {:?}: {case}", certificate.total);
     }
     if let Some(human) = human {
-        assert!(request.messages.iter().any(|message| message.seqs.contains(&human)), "I11: {human} on {:?}: {case}", certificate.rung);
+        assert!(
+            request.messages.iter().any(|message| message.seqs.contains(&human)),
+            "I11: {human} on {:?}: {case}",
+            certificate.rung
+        );
     }
     body
 }
 
 fn run(seed: u64) {
-    let size = if seed % 16 == 0 { Size::LARGE } else { Size::SMALL };
+    let size = if seed.is_multiple_of(16) { Size::LARGE } else { Size::SMALL };
     let entries = history(seed, size);
     let bytes = match seed % 4 {
         0 => render::pi(&entries),
@@ -71,7 +75,8 @@ fn run(seed: u64) {
     let Ok(mut reader) = Reader::open(bytes.as_slice()) else { return };
     let engine = Engine::in_memory();
     let mut live = Live::begin(&engine, reader.source()).unwrap();
-    let mut session = Session::new(&engine, live.conversation(), Thread(0), shape, true);
+    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let mut session = Session::new(&engine, lane, shape, true);
     let mut answers = Answers::default();
     let (mut human, mut before): (Option<Seq>, Option<Request>) = (None, None);
     while let Some(record) = reader.next_record().unwrap() {
@@ -82,8 +87,14 @@ fn run(seed: u64) {
             if let (Some(before), None) = (&before, prompt.broken) {
                 let stable = before.messages.len() - 1;
                 let now = &prompt.admitted.request().messages;
-                let text = |messages: &[Message]| messages.iter().map(|m| render_message(m, dialect)).collect::<Vec<_>>();
-                assert_eq!(text(&before.messages[..stable]), text(&now[..stable.min(now.len())]), "I14: {case}");
+                let text = |messages: &[Message]| {
+                    messages.iter().map(|m| render_message(m, dialect)).collect::<Vec<_>>()
+                };
+                assert_eq!(
+                    text(&before.messages[..stable]),
+                    text(&now[..stable.min(now.len())]),
+                    "I14: {case}"
+                );
             }
             before = Some(prompt.admitted.request().clone());
         }
@@ -93,17 +104,21 @@ fn run(seed: u64) {
             }
             let shown = session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
             // A provider takes no text of only spaces and characters that show nothing.
-            let nothing = |c: char| c.is_whitespace() || c.is_control() || "\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2060}\u{feff}\u{ad}".contains(c);
+            let nothing = |c: char| {
+                c.is_whitespace()
+                    || c.is_control()
+                    || "\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\u{2060}\u{feff}\u{ad}".contains(c)
+            };
             let blank = |part: &Part| matches!(part, Part::Text(text) if text.chars().all(nothing));
             if shown && stored.entry.origin == Origin::Human && !stored.entry.parts.iter().all(blank) {
                 human = Some(stored.seq);
             }
         }
     }
-    let body = check(&session.prompt().unwrap_or_else(|error| panic!("{error}: {case}")), human, &shape, &case);
+    let body =
+        check(&session.prompt().unwrap_or_else(|error| panic!("{error}: {case}")), human, &shape, &case);
     for until in [Until::Now, Until::Seq(Seq(u64::MAX - 1))] {
-        let id = live.conversation();
-        let mut again = Session::open(&engine, id, Thread(0), shape, until, &mut |_, _| ()).unwrap();
+        let mut again = Session::open(&engine, lane, shape, until, &mut |_, _| ()).unwrap();
         assert_eq!(again.prompt().unwrap().render(dialect), body, "I12, f052: {until:?}: {case}");
     }
 }

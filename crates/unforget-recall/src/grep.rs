@@ -7,7 +7,7 @@ use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::literals::Need;
-use crate::unescape::Unescaped;
+use crate::unescape::{self, Unescaped};
 
 /// Longest pattern, in characters.
 pub const PATTERN_CHARS_MAX: usize = 1000;
@@ -28,6 +28,8 @@ pub struct Pattern {
     plain: bool,
     /// Whether a match can hold a double quote.
     quotes: bool,
+    /// Whether it looks at what is around a match, such as `^` and `\b` do.
+    looks: bool,
 }
 
 /// Why a pattern was refused.
@@ -107,7 +109,8 @@ impl Pattern {
             .nest_limit(NEST_MAX)
             .build()
             .map_err(|_| PatternError::Large)?;
-        Ok(Self { regex, need: Need::of(&hir), plain, quotes: holds_quote(&hir) })
+        let looks = !hir.properties().look_set().is_empty();
+        Ok(Self { regex, need: Need::of(&hir), plain, quotes: holds_quote(&hir), looks })
     }
 
     /// A pattern that finds `text` as it stands.
@@ -136,14 +139,36 @@ impl Pattern {
 
     /// Whether the pattern matches anywhere in `body`, as it is or with its escapes undone.
     pub fn is_match(&self, body: &[u8]) -> bool {
-        self.regex.is_match(body)
-            || (self.reads_escapes(body) && self.regex.is_match(&Unescaped::new(body).bytes))
+        self.is_in(body) || (self.reads_escapes(body) && self.is_in(&Unescaped::new(body).bytes))
     }
 
-    /// Whether the raw bytes of a run of entries may hold a match: a cheap test before [`Pattern::find`].
-    /// True if the bytes have escapes that could hide one.
-    pub fn may_match(&self, bytes: &[u8]) -> bool {
-        self.regex.is_match(bytes) || self.reads_escapes(bytes)
+    /// Whether one of a run of entries may match: a test before [`Pattern::is_match`] of each. Reads them
+    /// at once, which is much faster than one by one.
+    ///
+    /// * `bodies` - ranges of `bytes`; what is beyond its end counts as empty.
+    pub fn may_match(&self, bytes: &[u8], bodies: impl Iterator<Item = Range<usize>>) -> bool {
+        // At its edges a pattern can match in an entry alone and not among others.
+        if self.looks || self.is_in(bytes) {
+            return true;
+        }
+        if !self.reads_escapes(bytes) {
+            return false;
+        }
+        // Each by itself: an entry that is cut off may end inside an escape.
+        let mut text = Vec::with_capacity(bytes.len());
+        for body in bodies {
+            unescape::append(bytes.get(body).unwrap_or_default(), &mut text);
+            text.push(b'\n');
+        }
+        self.is_in(&text)
+    }
+
+    /// Whether the pattern matches anywhere in bytes as they are.
+    ///
+    /// Not `Regex::is_match`: where its first idea is quadratic, it goes on with the slowest engine, ten
+    /// times slower for `[0-9a-f]{39}z`; `find` goes on with the usual one.
+    fn is_in(&self, bytes: &[u8]) -> bool {
+        self.regex.find(bytes).is_some()
     }
 
     /// Finds the matches in the body of an entry, by place, none twice.

@@ -66,6 +66,24 @@ impl Unescaped {
     }
 }
 
+/// Appends the text of `source` to `text`, as [`Unescaped::new`] has it, without where it came from.
+/// Cost: O(source).
+pub(crate) fn append(source: &[u8], text: &mut Vec<u8>) {
+    let mut rest = source;
+    while let Some((plain, escaped)) =
+        memchr::memchr(b'\\', rest).and_then(|found| rest.split_at_checked(found))
+    {
+        text.extend_from_slice(plain);
+        let (character, used) = escape(escaped);
+        match character {
+            Some(character) => text.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => text.extend_from_slice(escaped.get(..used).unwrap_or_default()),
+        }
+        rest = escaped.get(used..).unwrap_or_default();
+    }
+    text.extend_from_slice(rest);
+}
+
 /// Reads the escape at the start of `bytes`, which begins with a backslash: what it stands for and how
 /// many bytes it takes, at least 1. `None` for bytes that stay as they are.
 pub(crate) fn escape(bytes: &[u8]) -> (Option<char>, usize) {
@@ -123,6 +141,9 @@ mod tests {
         ];
         for (source, want, why) in table {
             assert_eq!(Unescaped::new(source.as_bytes()).bytes, want.as_bytes(), "{why}");
+            let mut text = Vec::new();
+            append(source.as_bytes(), &mut text);
+            assert_eq!(text, want.as_bytes(), "{why}");
         }
     }
 

@@ -10,21 +10,23 @@
 //!
 //! The shape of each format and what in it a model sees is written at the top of its module.
 
-mod dialect;
 mod detect;
+mod dialect;
 mod document;
 mod error;
 mod format;
 mod input;
 mod json;
 mod reader;
-mod split;
 mod render;
+mod split;
 mod validate;
 
 pub use dialect::Dialect;
 pub use error::{Place, ReadError, Warning};
 pub use format::{Format, decode};
 pub use reader::{LARGE, Reader, Record, Source};
-pub use render::{Dropped, PLACEHOLDER, TAIL, Units, losses, render, render_head, render_message, visible_text};
+pub use render::{
+    Dropped, PLACEHOLDER, TAIL, Units, losses, render, render_head, render_message, visible_text,
+};
 pub use validate::{Violation, rules, validate};

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 use unforget_engine::Engine;
 use unforget_engine::import::{Live, Stored};
-use unforget_engine::prompt::{Session, Shape, Until};
+use unforget_engine::prompt::{Lane, Session, Shape, Until};
 use unforget_engine::view::Answers;
 use unforget_wire::{Dialect, Reader, Record};
 
@@ -46,8 +46,8 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     let shape = Shape::new(window, None, Dialect::Anthropic);
     memory::forget_peak();
     let id = live.conversation();
-    let (session, compact_us) =
-        timed(|| Session::open(&engine, id, thread, shape, Until::Now, &mut |_, _| ()));
+    let lane = Lane { conversation: id, thread };
+    let (session, compact_us) = timed(|| Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()));
     let mut session = session?;
     let compact_peak_bytes = memory::peak();
     let summariser_us = session.counters().summariser_us;
@@ -73,7 +73,7 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     for _ in 0..5 {
         let (done, us) = timed(|| -> Outcome<()> {
             let engine = Engine::open(&db)?;
-            let mut session = Session::open(&engine, id, thread, shape, Until::Now, &mut |_, _| ())?;
+            let mut session = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ())?;
             session.prompt()?;
             Ok(())
         });

@@ -6,7 +6,7 @@ use unforget_core::admit::{Certificate, Cover};
 use unforget_core::entry::Origin;
 use unforget_core::id::Seq;
 use unforget_engine::Engine;
-use unforget_engine::prompt::{Prompt, Session, Shape, Until};
+use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
 use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
@@ -70,7 +70,8 @@ pub(super) fn open(
         bar.set_length(total);
         bar.set_position(done);
     };
-    let session = Session::open(engine, found.conversation.id, found.thread, shape, until, &mut progress);
+    let lane = Lane { conversation: found.conversation.id, thread: found.thread };
+    let session = Session::open(engine, lane, shape, until, &mut progress);
     bar.finish_and_clear();
     Ok(session?)
 }

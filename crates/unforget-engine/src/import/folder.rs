@@ -28,7 +28,9 @@ impl Found {
     pub fn of(outcome: Result<Imported, EngineError>, asked: bool) -> Self {
         match outcome {
             Ok(imported) => Self::Imported(imported),
-            Err(EngineError::Read { source: ReadError::NotATranscript { what }, .. }) if !asked => Self::Skipped(what),
+            Err(EngineError::Read { source: ReadError::NotATranscript { what }, .. }) if !asked => {
+                Self::Skipped(what)
+            }
             Err(error) => Self::Failed(error),
         }
     }

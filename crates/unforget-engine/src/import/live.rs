@@ -21,8 +21,8 @@ pub struct Live {
     engine: Engine,
     conversation: ConversationId,
     target: Target,
-    /// While every record so far is stored: where the last of them stands, once there is one.
-    known: Option<Option<Known>>,
+    /// What of the transcript is stored, while every record so far is.
+    known: Known,
     chain: Chain,
     lineage: Lineage,
     next: u64,
@@ -30,11 +30,15 @@ pub struct Live {
     bytes: u64,
 }
 
-/// The end of the stored prefix.
+/// How much of a transcript is stored.
 #[derive(Clone, Copy)]
-struct Known {
-    generation: Generation,
-    length: u64,
+enum Known {
+    /// No record was compared yet.
+    Nothing,
+    /// All records so far; they end at this length of this generation.
+    Prefix(Generation, u64),
+    /// The records from here on are new.
+    Passed,
 }
 
 /// A record that is stored, with what a prompt needs of it.
@@ -65,7 +69,7 @@ impl Live {
             engine: engine.clone(),
             conversation: conversation.id,
             target: Target::Open { parent: None, opened_by: OpenedBy::FirstSight },
-            known: (conversation.entries > 0).then_some(None),
+            known: if conversation.entries > 0 { Known::Nothing } else { Known::Passed },
             chain: Chain::root(),
             lineage: Lineage::default(),
             next: conversation.entries,
@@ -84,7 +88,11 @@ impl Live {
     /// * `snapshot` - set with the last delivery of a file: makes it exportable.
     ///
     /// Cost: O(delivery), whatever the history.
-    pub fn append(&mut self, records: Vec<Record>, snapshot: Option<Snapshot>) -> Result<Vec<Stored>, EngineError> {
+    pub fn append(
+        &mut self,
+        records: Vec<Record>,
+        snapshot: Option<Snapshot>,
+    ) -> Result<Vec<Stored>, EngineError> {
         let _turn = turn();
         let mut stored = Vec::with_capacity(records.len());
         let dictionary = self.engine.store().dictionary();
@@ -128,17 +136,17 @@ impl Live {
     /// The stored entry that the newest record is, while all before it are stored too. The first record that
     /// is not decides where everything from it on is written.
     fn recognise(&mut self) -> Result<Option<EntryRow>, EngineError> {
-        let Some(known) = self.known else { return Ok(None) };
+        if matches!(self.known, Known::Passed) {
+            return Ok(None);
+        }
         let store = self.engine.store();
         if let Some(row) = store.by_chain(self.conversation, self.chain)? {
             self.length = row.position.0 + 1;
-            let known = Known { generation: row.generation, length: self.length };
-            self.known = Some(Some(known));
-            self.target = Target::Extend(known.generation, known.length);
+            self.known = Known::Prefix(row.generation, self.length);
+            self.target = Target::Extend(row.generation, self.length);
             return Ok(Some(row));
         }
-        self.known = None;
-        let Some(Known { generation, length }) = known else {
+        let Known::Prefix(generation, length) = std::mem::replace(&mut self.known, Known::Passed) else {
             self.target = Target::Open { parent: None, opened_by: OpenedBy::Rotation };
             return Ok(None);
         };

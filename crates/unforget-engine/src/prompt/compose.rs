@@ -155,7 +155,8 @@ impl<'a> Composer<'a> {
         let mut layout = self.start(self.titles());
         layout.carried = None;
         let groups = &self.session.view.groups;
-        let room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper + NEWEST_MARGIN);
+        let room =
+            self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper + NEWEST_MARGIN);
         let human = self.session.newest_human();
         let last = groups.len().checked_sub(1);
         let wanted: Vec<usize> = human.into_iter().chain(last.filter(|last| Some(*last) != human)).collect();
@@ -167,7 +168,8 @@ impl<'a> Composer<'a> {
             layout.cover.summarised = layout.cover.summarised.saturating_sub(1);
             layout.carried = Some(short);
         }
-        let shown: u64 = wanted.iter().filter_map(|index| groups.get(*index)).map(|g| g.items.len() as u64).sum();
+        let shown: u64 =
+            wanted.iter().filter_map(|index| groups.get(*index)).map(|g| g.items.len() as u64).sum();
         let all: u64 = groups.iter().map(|group| group.items.len() as u64).sum();
         if all > shown {
             let from = groups.first().map(Group::first_seq).unwrap_or_default();
@@ -209,8 +211,11 @@ impl<'a> Composer<'a> {
         let carried = self.session.carried.as_ref().map(|(_, piece)| piece.clone());
         let covered = self.session.context.covered;
         let carried_count = u64::from(carried.is_some());
-        let cover =
-            Cover { summarised: covered.saturating_sub(carried_count), verbatim: carried_count, ..Cover::default() };
+        let cover = Cover {
+            summarised: covered.saturating_sub(carried_count),
+            verbatim: carried_count,
+            ..Cover::default()
+        };
         Layout { summaries, carried, tail: Vec::new(), cover }
     }
 
@@ -222,14 +227,7 @@ impl<'a> Composer<'a> {
     }
 
     fn detail(&self, index: usize) -> Detail {
-        let first = self.session.view.groups.get(index).map(Group::first_seq).unwrap_or_default();
-        if first < self.session.context.stub_below {
-            Detail::Stubbed
-        } else if first < self.session.context.settled_below {
-            Detail::Settled
-        } else {
-            Detail::Full
-        }
+        self.session.view.groups.get(index).map_or(Detail::Full, |group| self.session.detail(group))
     }
 
     fn piece(&self, index: usize) -> Piece {
@@ -287,8 +285,14 @@ impl Layout {
 
 /// What the placeholders weigh that assembly put between answers that follow each other.
 fn placeholders(request: &Request) -> Tokens {
-    let is_placeholder = |block: &Block| matches!(block, Block::Ours(text) if text == NO_INPUT || text == NO_BEGINNING);
-    let count = request.messages.iter().flat_map(|message| &message.blocks).filter(|block| is_placeholder(block)).count();
+    let is_placeholder =
+        |block: &Block| matches!(block, Block::Ours(text) if text == NO_INPUT || text == NO_BEGINNING);
+    let count = request
+        .messages
+        .iter()
+        .flat_map(|message| &message.blocks)
+        .filter(|block| is_placeholder(block))
+        .count();
     Tokens::exact(count as u64 * PLACEHOLDER_TOKENS)
 }
 
@@ -297,11 +301,11 @@ fn renamed<'a>(messages: impl Iterator<Item = &'a Message>) -> Tokens {
     let mut seen = BTreeSet::new();
     let mut tokens = 0;
     for block in messages.flat_map(|message| &message.blocks) {
-        if let Block::Call(call) = block {
-            if !seen.insert(call.id.as_str()) {
-                // A suffix, unless that makes the id one that the dialect has to map.
-                tokens += 2 * if call.id.len() > 32 { CALL_ID_TOKENS } else { SUFFIX_TOKENS };
-            }
+        if let Block::Call(call) = block
+            && !seen.insert(call.id.as_str())
+        {
+            // A suffix, unless that makes the id one that the dialect has to map.
+            tokens += 2 * if call.id.len() > 32 { CALL_ID_TOKENS } else { SUFFIX_TOKENS };
         }
     }
     Tokens::exact(tokens)

@@ -21,15 +21,17 @@ use unforget_core::compact::{self, Context, Pressure, Root, Sizes, prove_cover};
 use unforget_core::entry::{Entry, ToolCall};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_core::pair::Detail;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
+use unforget_store::SummaryRow;
 use unforget_text::Summary;
 use unforget_wire::{Dialect, render};
 
+use crate::Engine;
 use crate::error::EngineError;
 use crate::ruler::ModelRuler;
 use crate::view::{Shown, View};
-use crate::Engine;
 
 use pieces::{GroupPieces, Piece, dialect_number};
 use system::System;
@@ -64,11 +66,22 @@ impl Shape {
     }
 }
 
+/// One lane of a conversation: what a prompt is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lane {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The lane; 0 is the main one.
+    pub thread: Thread,
+}
+
 /// A summary as the prompt shows it.
 #[derive(Clone, Debug)]
 struct ShownRoot {
     root: Root,
-    summary: Summary,
+    /// Tokens that it was rendered into.
+    room: u64,
+    summary: Arc<Summary>,
     piece: Piece,
 }
 
@@ -146,8 +159,10 @@ pub struct Session {
     /// Parents of recent entries, to follow a transcript that is a tree.
     parents: BTreeMap<Seq, Option<Seq>>,
     counters: Counters,
+    /// Summaries to be written together, while a stored history is played.
+    batch: Option<Vec<SummaryRow>>,
     /// Summaries made since the last break for the next one, in the order of its jobs.
-    ahead: Vec<(Root, Summary)>,
+    ahead: Vec<(Root, Arc<Summary>)>,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
     persist: bool,
@@ -173,11 +188,11 @@ impl Session {
     /// A session on an empty lane.
     ///
     /// * `persist` - whether summaries and contexts are written to the store.
-    pub fn new(engine: &Engine, conversation: ConversationId, thread: Thread, shape: Shape, persist: bool) -> Self {
+    pub fn new(engine: &Engine, lane: Lane, shape: Shape, persist: bool) -> Self {
         Self {
             engine: engine.clone(),
-            conversation,
-            thread,
+            conversation: lane.conversation,
+            thread: lane.thread,
             shape,
             view: View::new(),
             context: Context::default(),
@@ -193,6 +208,7 @@ impl Session {
             cause: Some(Cause::First),
             parents: BTreeMap::new(),
             counters: Counters::default(),
+            batch: None,
             ahead: Vec::new(),
             passed: Vec::new(),
             persist,
@@ -241,7 +257,13 @@ impl Session {
     /// * `source` - its model-independent expected tokens, as the store counts them.
     ///
     /// Returns whether a model sees it.
-    pub fn push(&mut self, seq: Seq, parent: Option<Seq>, entry: &Arc<Entry>, source: u64) -> Result<bool, EngineError> {
+    pub fn push(
+        &mut self,
+        seq: Seq,
+        parent: Option<Seq>,
+        entry: &Arc<Entry>,
+        source: u64,
+    ) -> Result<bool, EngineError> {
         if self.view.shown.is_some_and(|shown| parent.is_none_or(|parent| parent < shown)) {
             self.go_back(parent)?;
         }
@@ -332,14 +354,11 @@ impl Session {
         self.pieces.truncate(from);
         self.sizes.truncate(from);
         let superseded = self.superseded(from);
-        let fresh = self.view.groups.iter().zip(&self.view.ends).skip(from).map(|(group, end)| {
-            let last = group.last_seq();
-            let newer = |call: &ToolCall| {
-                let by = superseded.get(&(call.name.as_str(), call.arguments.as_str()));
-                by.copied().filter(|by| *by > last)
-            };
-            let pieces = pieces::prepare(group, &newer, &self.shape);
-            let sizes = pieces::sizes(group, &pieces, self.source(group), *end);
+        let groups = self.view.groups.iter().zip(&self.view.ends).skip(from);
+        let fresh = groups.map(|(group, end)| {
+            let mut pieces = GroupPieces::new(group, &self.shape);
+            self.make(group, &mut pieces, &superseded);
+            let sizes = pieces::sizes(group, &pieces, self.source(group), *end, &self.shape);
             (pieces, sizes)
         });
         let fresh: Vec<_> = fresh.collect();
@@ -348,6 +367,16 @@ impl Session {
             self.sizes.push(sizes);
         }
         self.stale = self.view.groups.len();
+    }
+
+    /// Makes the form of a group in which the context sends it.
+    fn make(&self, group: &Group, pieces: &mut GroupPieces, superseded: &BTreeMap<(&str, &str), Seq>) {
+        let last = group.last_seq();
+        let newer = |call: &ToolCall| {
+            let by = superseded.get(&(call.name.as_str(), call.arguments.as_str()));
+            by.copied().filter(|by| *by > last)
+        };
+        pieces.make(group, self.detail(group), &newer, &self.shape);
     }
 
     fn source(&self, group: &Group) -> u64 {
@@ -370,29 +399,28 @@ impl Session {
         newest
     }
 
-    /// Prepares the groups again whose calls were repeated by the last break. Their stubs say so from now on.
-    fn refresh_superseded(&mut self) {
+    /// In how much detail the context sends a group.
+    fn detail(&self, group: &Group) -> Detail {
+        let first = group.first_seq();
+        if first < self.context.stub_below {
+            Detail::Stubbed
+        } else if first < self.context.settled_below {
+            Detail::Settled
+        } else {
+            Detail::Full
+        }
+    }
+
+    /// Makes the forms in which the break that just happened sends the groups behind it.
+    fn refresh(&mut self) {
+        let mut pieces = std::mem::take(&mut self.pieces);
         let superseded = self.superseded(0);
-        let mut again = Vec::new();
-        for (index, group) in self.view.groups.iter().enumerate() {
-            let last = group.last_seq();
-            let newer = |call: &ToolCall| {
-                let by = superseded.get(&(call.name.as_str(), call.arguments.as_str()));
-                by.copied().filter(|by| *by > last)
-            };
-            let stubbed = self.pieces.get(index).is_some_and(|pieces| pieces.stubbed.is_some());
-            let repeated = group.items.iter().any(|item| item.entry.live_calls().any(|call| newer(call).is_some()));
-            if let Some(end) = self.view.ends.get(index).filter(|_| stubbed && repeated) {
-                let pieces = pieces::prepare(group, &newer, &self.shape);
-                let sizes = pieces::sizes(group, &pieces, self.source(group), *end);
-                again.push((index, pieces, sizes));
-            }
+        let mut sizes = Vec::with_capacity(pieces.len());
+        for ((group, end), pieces) in self.view.groups.iter().zip(&self.view.ends).zip(&mut pieces) {
+            self.make(group, pieces, &superseded);
+            sizes.push(pieces::sizes(group, pieces, self.source(group), *end, &self.shape));
         }
-        for (index, pieces, sizes) in again {
-            if let (Some(held), Some(size)) = (self.pieces.get_mut(index), self.sizes.get_mut(index)) {
-                (*held, *size) = (pieces, sizes);
-            }
-        }
+        (self.pieces, self.sizes) = (pieces, sizes);
     }
 
     /// Proves that roots and groups tile the view.

@@ -12,7 +12,7 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::view::{Answers, View};
 
-use super::{Cause, Session, Shape, state};
+use super::{Cause, Lane, Session, Shape, state};
 
 /// How much of a conversation a prompt is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,12 @@ impl Engine {
     /// The message of a person that opened a turn of a lane; turns count from 1.
     ///
     /// Cost: O(rows of the lane).
-    pub fn turn(&self, conversation: ConversationId, thread: Thread, turn: u64) -> Result<Option<Seq>, EngineError> {
+    pub fn turn(
+        &self,
+        conversation: ConversationId,
+        thread: Thread,
+        turn: u64,
+    ) -> Result<Option<Seq>, EngineError> {
         let stored = self.store().conversation(conversation)?;
         let mut count = 0;
         for run in self.store().path(conversation, stored.current, stored.length)? {
@@ -58,19 +63,18 @@ impl Session {
     /// * `progress` - called with entries played and entries in all.
     pub fn open(
         engine: &Engine,
-        conversation: ConversationId,
-        thread: Thread,
+        lane: Lane,
         shape: Shape,
         until: Until,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, EngineError> {
-        let stored = engine.store().conversation(conversation)?;
+        let stored = engine.store().conversation(lane.conversation)?;
         let persist = until == Until::Now && engine.is_writer();
-        let mut session = Self::new(engine, conversation, thread, shape, persist);
+        let mut session = Self::new(engine, lane, shape, persist);
         if until == Until::Now && session.resume(&stored)? {
             return Ok(session);
         }
-        session = Self::new(engine, conversation, thread, shape, persist);
+        session = Self::new(engine, lane, shape, persist);
         session.play(&stored, until, progress)?;
         Ok(session)
     }
@@ -78,7 +82,9 @@ impl Session {
     /// Loads the stored context and what is behind it. Returns false if it has to be played instead.
     fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
         let store = self.engine.store();
-        let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else { return Ok(false) };
+        let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else {
+            return Ok(false);
+        };
         let Some((context, as_of)) = state::decode(&row.state) else { return Ok(false) };
         let Some(boundary) = context.roots.iter().map(|root| root.span.1).max() else { return Ok(false) };
         let runs = store.path(self.conversation, stored.current, stored.length)?;
@@ -107,7 +113,7 @@ impl Session {
             }
             from = to;
         }
-        self.show_roots(Vec::new())?;
+        self.show_roots(&[])?;
         Ok(true)
     }
 
@@ -120,6 +126,7 @@ impl Session {
     ) -> Result<(), EngineError> {
         let path = self.active_path(stored, until)?;
         let mut answers = Answers::default();
+        self.batch = self.persist.then(Vec::new);
         let total = path.iter().map(|run| run.end - run.start).sum::<u64>();
         let mut done = 0;
         for run in path {
@@ -142,11 +149,16 @@ impl Session {
                 progress(done, total);
             }
         }
-        self.settle()
+        self.settle()?;
+        self.flush()
     }
 
     /// Seqs of the active path as ascending runs: from the newest entry of the lane back to its root.
-    fn active_path(&self, stored: &Conversation, until: Until) -> Result<Vec<std::ops::Range<u64>>, EngineError> {
+    fn active_path(
+        &self,
+        stored: &Conversation,
+        until: Until,
+    ) -> Result<Vec<std::ops::Range<u64>>, EngineError> {
         let store = self.engine.store();
         let mut rows = Vec::new();
         for run in store.path(self.conversation, stored.current, stored.length)? {
@@ -155,7 +167,9 @@ impl Session {
                 Until::Seq(seq) => run.start..run.end.min(seq.0 + 1),
             };
             let lane = store.rows(self.conversation, run)?;
-            rows.extend(lane.into_iter().filter(|row| row.thread == self.thread).map(|row| (row.seq, row.parent)));
+            rows.extend(
+                lane.into_iter().filter(|row| row.thread == self.thread).map(|row| (row.seq, row.parent)),
+            );
         }
         let mut path = Vec::new();
         let mut want = rows.last().map(|(seq, _)| *seq);
@@ -183,11 +197,7 @@ impl Session {
         Ok(pairs.map(|(row, raw)| (row, Arc::new(decode(format, &raw.body)))).collect())
     }
 
-    fn entry(
-        &self,
-        stored: &Conversation,
-        seq: Seq,
-    ) -> Result<Option<Arc<Entry>>, EngineError> {
+    fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {
         Ok(self.decoded(stored, seq.0..seq.0 + 1)?.pop().map(|(_, entry)| entry))
     }
 
@@ -217,7 +227,8 @@ impl Session {
                 break;
             }
             if self.on_path(seq) {
-                return self.cut_after(seq);
+                self.cut_after(seq);
+                return Ok(());
             }
             at = self.parents.get(&seq).copied().flatten();
         }
@@ -236,7 +247,7 @@ impl Session {
     }
 
     /// Drops the groups' items after `seq` by pushing the remaining ones again.
-    fn cut_after(&mut self, seq: Seq) -> Result<(), EngineError> {
+    fn cut_after(&mut self, seq: Seq) {
         let groups = std::mem::take(&mut self.view.groups);
         let system = std::mem::take(&mut self.view.system);
         self.view = View { system, ..View::behind(&self.context) };
@@ -250,12 +261,16 @@ impl Session {
             self.push_here(item.seq, &item.entry, source);
         }
         self.view.head = Some(seq);
-        Ok(())
     }
 
     /// Plays the path to `parent` from the store: the way back leads into what is summarised.
     fn rebuild(&mut self, parent: Option<Seq>) -> Result<(), EngineError> {
-        let mut fresh = Self::new(&self.engine, self.conversation, self.thread, self.shape, self.persist);
+        let mut fresh = Self::new(
+            &self.engine,
+            Lane { conversation: self.conversation, thread: self.thread },
+            self.shape,
+            self.persist,
+        );
         fresh.counters = self.counters;
         fresh.sent = std::mem::take(&mut self.sent);
         fresh.now = self.now;

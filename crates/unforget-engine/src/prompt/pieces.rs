@@ -10,7 +10,7 @@ use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message};
 use unforget_core::pair::{self, Detail, Reason};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_text::{StubReason, stub};
+use unforget_text::{STUB_TOKENS, StubReason, stub};
 use unforget_wire::{Dialect, render_message};
 
 use super::Shape;
@@ -38,19 +38,20 @@ pub(super) struct Piece {
     pub(super) replaced: bool,
 }
 
-/// A group behind the summaries, in every form in which it may be sent.
+/// A group behind the summaries, in the forms in which it is sent. Those that no prompt has needed yet are
+/// not made: most groups go from full to summarised at once.
 #[derive(Clone, Debug)]
 pub(super) struct GroupPieces {
     /// With reasoning.
     pub(super) full: Piece,
-    /// Without reasoning; `None` if that is the same.
-    pub(super) settled: Option<Piece>,
-    /// Large results stubbed; `None` if that is the same as settled.
-    pub(super) stubbed: Option<Piece>,
+    /// Without reasoning; `None` if that is the same, or not made.
+    settled: Option<Piece>,
+    /// Large results stubbed; `None` if that is the same, or not made.
+    stubbed: Option<Piece>,
 }
 
 impl GroupPieces {
-    /// The piece of a detail.
+    /// The piece of a detail, or the nearest fuller one that is made.
     pub(super) fn at(&self, detail: Detail) -> &Piece {
         let settled = || self.settled.as_ref().unwrap_or(&self.full);
         match detail {
@@ -62,7 +63,12 @@ impl GroupPieces {
 }
 
 /// Weighs messages as the dialect writes them.
-pub(super) fn weigh(messages: Vec<Message>, omitted: Vec<(Seq, Reason)>, replaced: bool, shape: &Shape) -> Piece {
+pub(super) fn weigh(
+    messages: Vec<Message>,
+    omitted: Vec<(Seq, Reason)>,
+    replaced: bool,
+    shape: &Shape,
+) -> Piece {
     let mut tokens = Tokens::default();
     let mut hash = Vec::with_capacity(messages.len() * 32);
     for message in &messages {
@@ -116,42 +122,73 @@ fn note_media(part: &mut Part) {
     }
 }
 
-/// Prepares a group in all its forms.
-///
-/// * `superseded` - for a result, the later entry that repeats its call, if one is known.
-pub(super) fn prepare(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, shape: &Shape) -> GroupPieces {
-    let whole = pair::messages(group, Detail::Full, &|_, _, _| None);
-    let full = weigh(whole.messages, whole.omitted, false, shape);
-    let settled = has_thinking(group).then(|| {
-        let paired = pair::messages(group, Detail::Settled, &|_, _, _| None);
-        weigh(paired.messages, paired.omitted, false, shape)
-    });
-    let large = |result: &ToolResult| text_bytes(&result.content) as u64 > shape.policy.stub_over * 4;
-    let any_large = group.items.iter().any(|item| item.entry.results().any(large));
-    let any_media = full.messages.iter().any(|message| count_media(&message.blocks) > 0);
-    let stubbed = (any_large || any_media).then(|| {
-        let paired = pair::messages(group, Detail::Stubbed, &|seq, result, call| {
-            if !large(result) {
-                return None;
+impl GroupPieces {
+    /// A group in its full form.
+    pub(super) fn new(group: &Group, shape: &Shape) -> Self {
+        let whole = pair::messages(group, Detail::Full, &|_, _, _| None);
+        Self { full: weigh(whole.messages, whole.omitted, false, shape), settled: None, stubbed: None }
+    }
+
+    /// Makes the form of a detail if it differs from what is made.
+    ///
+    /// * `superseded` - for a call, the later entry that repeats it, if one is known.
+    pub(super) fn make(
+        &mut self,
+        group: &Group,
+        detail: Detail,
+        superseded: &dyn Fn(&ToolCall) -> Option<Seq>,
+        shape: &Shape,
+    ) {
+        if detail == Detail::Stubbed && is_stubbable(group, &self.full, shape) {
+            // A stub that is made may have to say something else now.
+            let mut calls = group.items.iter().flat_map(|item| item.entry.live_calls());
+            if self.stubbed.is_none() || calls.any(|call| superseded(call).is_some()) {
+                self.stubbed = Some(stubbed(group, superseded, shape));
             }
-            let by = call.and_then(superseded);
-            let reason = by.map_or(StubReason::Old, |by| StubReason::Superseded { by: handle(by, by) });
-            Some(stub(result, call, &handle(seq, seq), reason))
-        });
-        let messages = paired.messages.iter().map(without_media).collect();
-        weigh(messages, paired.omitted, true, shape)
-    });
-    GroupPieces { full, settled, stubbed }
+        } else if detail >= Detail::Settled && self.settled.is_none() && has_thinking(group) {
+            let paired = pair::messages(group, Detail::Settled, &|_, _, _| None);
+            self.settled = Some(weigh(paired.messages, paired.omitted, false, shape));
+        }
+    }
 }
 
-/// Sizes of a prepared group, for planning.
-pub(super) fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest) -> Sizes {
+fn stubbed(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, shape: &Shape) -> Piece {
+    let paired = pair::messages(group, Detail::Stubbed, &|seq, result, call| {
+        if !is_large(result, shape) {
+            return None;
+        }
+        let by = call.and_then(superseded);
+        let reason = by.map_or(StubReason::Old, |by| StubReason::Superseded { by: handle(by, by) });
+        Some(stub(result, call, &handle(seq, seq), reason))
+    });
+    let messages = paired.messages.iter().map(without_media).collect();
+    weigh(messages, paired.omitted, true, shape)
+}
+
+fn is_large(result: &ToolResult, shape: &Shape) -> bool {
+    text_bytes(&result.content) as u64 > shape.policy.stub_over * 4
+}
+
+/// Whether a stubbed form differs from the settled one.
+fn is_stubbable(group: &Group, full: &Piece, shape: &Shape) -> bool {
+    let mut results = group.items.iter().flat_map(|item| item.entry.results());
+    results.any(|result| is_large(result, shape))
+        || full.messages.iter().any(|message| count_media(&message.blocks) > 0)
+}
+
+/// Sizes of a prepared group, for planning. Forms that are not made are estimated; admission weighs what is sent.
+pub(super) fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Digest, shape: &Shape) -> Sizes {
     // A message without anything that can be sent is nobody's request.
     let human = (group.is_human() && !pieces.full.messages.is_empty()).then(|| group.first_seq());
+    let full = pieces.full.tokens;
+    let settled =
+        pieces.settled.as_ref().map_or_else(|| less(full, thinking_bytes(group)), |piece| piece.tokens);
+    let stubbed =
+        pieces.stubbed.as_ref().map_or_else(|| less(settled, stubbable_bytes(group, shape)), |p| p.tokens);
     Sizes {
-        full: pieces.full.tokens,
-        settled: pieces.at(Detail::Settled).tokens,
-        stubbed: pieces.at(Detail::Stubbed).tokens,
+        full,
+        settled,
+        stubbed,
         source,
         span: (group.first_seq(), group.last_seq()),
         count: group.items.len() as u64,
@@ -159,6 +196,28 @@ pub(super) fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Diges
         open: group.kind == Kind::Exchange && group.unanswered > 0,
         end,
     }
+}
+
+/// What is left of a size without so many bytes of text: at four bytes a token, never below a stub.
+fn less(size: Tokens, bytes: usize) -> Tokens {
+    let gone = bytes as u64 / 4;
+    let left = |tokens: u64| {
+        if gone == 0 { tokens } else { tokens.saturating_sub(gone).max(STUB_TOKENS.min(tokens)) }
+    };
+    Tokens { expected: left(size.expected), upper: left(size.upper) }
+}
+
+fn thinking_bytes(group: &Group) -> usize {
+    let bytes = |part: &Part| match part {
+        Part::Thinking { text, signature, .. } => text.len() + signature.as_ref().map_or(0, String::len),
+        _ => 0,
+    };
+    group.items.iter().flat_map(|item| &item.entry.parts).map(bytes).sum()
+}
+
+fn stubbable_bytes(group: &Group, shape: &Shape) -> usize {
+    let results = group.items.iter().flat_map(|item| item.entry.results());
+    results.filter(|result| is_large(result, shape)).map(|result| text_bytes(&result.content)).sum()
 }
 
 /// How a person or a model asks for these entries again.

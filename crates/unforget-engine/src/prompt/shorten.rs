@@ -54,7 +54,8 @@ pub(super) fn collapse(messages: &[Message], cap: u64, shape: &Shape) -> Vec<Mes
     let seqs: Vec<_> = messages.iter().flat_map(|message| message.seqs.iter().copied()).collect();
     let (Some(first), Some(last)) = (seqs.iter().min(), seqs.iter().max()) else { return Vec::new() };
     let at = handle(*first, *last);
-    let words = if cap < EXCERPT_MIN { String::new() } else { excerpt(&words(messages), cap, &shape.ruler, &at) };
+    let words =
+        if cap < EXCERPT_MIN { String::new() } else { excerpt(&words(messages), cap, &shape.ruler, &at) };
     let text = format!("[shortened to fit, stored whole: expand {at}]\n{words}");
     let blocks = vec![Block::Ours(text.trim_end().to_owned())];
     vec![Message { speaker: Speaker::User, blocks, model: None, seqs }]

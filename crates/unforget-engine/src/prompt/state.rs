@@ -24,8 +24,7 @@ struct Dto {
 
 /// Encodes a context and the newest entry at its break.
 pub(super) fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
-    let root =
-        |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
+    let root = |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
     let dto = Dto {
         version: VERSION,
         epoch: context.epoch,
@@ -77,7 +76,8 @@ mod tests {
     #[test]
     fn round_trip_and_refusal() {
         let root = Root { level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
-        let context = Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
+        let context =
+            Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
         let bytes = encode(&context, Seq(11));
         assert_eq!(decode(&bytes), Some((context, Seq(11))));
         assert_eq!(decode(b"{}"), None);

@@ -1,5 +1,6 @@
 //! Carries out a break: makes the summaries, commits them together with the context.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use unforget_core::assemble::ours;
@@ -22,6 +23,9 @@ pub(super) const WRITER: &str = "deterministic/1";
 /// Tokens that the fence around a summary takes at most.
 const FENCE_TOKENS: u64 = 48;
 
+/// Summaries gathered before they are written while a history is played: they can be made again.
+const BATCH: usize = 256;
+
 /// Smallest room that a summary is rendered into.
 const RENDER_MIN: u64 = 30;
 
@@ -39,17 +43,26 @@ impl Session {
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
         self.counters.breaks += 1;
         let as_of = self.view.head.unwrap_or_default();
-        if self.persist {
-            let context =
-                ContextRow { thread: self.thread, budget: self.shape.key(), state: state::encode(&plan.context, as_of) };
+        if let Some(batch) = &mut self.batch {
+            batch.extend(rows);
+            if batch.len() >= BATCH {
+                let rows = std::mem::take(batch);
+                self.engine.store().put_summaries(self.conversation, &rows, None)?;
+            }
+        } else if self.persist {
+            let context = ContextRow {
+                thread: self.thread,
+                budget: self.shape.key(),
+                state: state::encode(&plan.context, as_of),
+            };
             self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
         }
         self.as_of = as_of;
-        self.apply(plan, made)
+        self.apply(plan, &made)
     }
 
     /// What was made ahead, as far as these jobs still begin with it: a late entry may have changed them.
-    fn made_for(&mut self, jobs: &[Job]) -> Vec<(Root, Summary)> {
+    fn made_for(&mut self, jobs: &[Job]) -> Vec<(Root, Arc<Summary>)> {
         let mut made = std::mem::take(&mut self.ahead);
         let wanted = jobs.iter().map(|job| match job {
             Job::Leaf { root, .. } | Job::Merge { root, .. } => root,
@@ -76,14 +89,16 @@ impl Session {
         self.ahead = made;
         let (root, row, summary) = outcome?;
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
-        if let Some(row) = row {
-            self.engine.store().put_summaries(self.conversation, &[row], None)?;
+        match (row, &mut self.batch) {
+            (Some(row), Some(batch)) => batch.push(row),
+            (Some(row), None) => self.engine.store().put_summaries(self.conversation, &[row], None)?,
+            (None, _) => {}
         }
         self.ahead.push((root, summary));
         Ok(())
     }
 
-    fn apply(&mut self, plan: Break, made: Vec<(Root, Summary)>) -> Result<(), EngineError> {
+    fn apply(&mut self, plan: Break, made: &[(Root, Arc<Summary>)]) -> Result<(), EngineError> {
         let carried = self.carried_item(plan.context.carried, plan.groups);
         self.context = plan.context;
         self.view.drop_groups(plan.groups);
@@ -98,7 +113,7 @@ impl Session {
         self.carried = carried.map(|item| self.carry(item));
         self.show_roots(made)?;
         self.cause = Some(Cause::Compaction);
-        self.refresh_superseded();
+        self.refresh();
         Ok(())
     }
 
@@ -111,7 +126,8 @@ impl Session {
     }
 
     pub(super) fn carry(&self, item: Item) -> (Item, super::Piece) {
-        let group = Group { kind: unforget_core::group::Kind::Input, items: vec![item.clone()], unanswered: 0 };
+        let group =
+            Group { kind: unforget_core::group::Kind::Input, items: vec![item.clone()], unanswered: 0 };
         let paired = pair::messages(&group, Detail::Full, &|_, _, _| None);
         (item, weigh(paired.messages, paired.omitted, false, &self.shape))
     }
@@ -119,22 +135,26 @@ impl Session {
     /// Renders every root at its allotment.
     ///
     /// * `made` - summaries at hand; others come from what is shown already or from the store.
-    pub(super) fn show_roots(&mut self, made: Vec<(Root, Summary)>) -> Result<(), EngineError> {
+    pub(super) fn show_roots(&mut self, made: &[(Root, Arc<Summary>)]) -> Result<(), EngineError> {
         let roots = self.context.roots.clone();
         let mut shown = Vec::with_capacity(roots.len());
         for root in &roots {
-            let summary = self.find(root, &made)?;
             let room = allotment(root.level, roots.len(), &self.shape.policy);
+            if let Some(same) = self.roots.iter().find(|other| other.root == *root && other.room == room) {
+                shown.push(same.clone());
+                continue;
+            }
+            let summary = self.find(root, made)?;
             let body = render(&summary, room.saturating_sub(FENCE_TOKENS).max(RENDER_MIN), &self.shape.ruler);
             let text = fence(&name(&self.key(root)), root.span, &body);
             let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
-            shown.push(ShownRoot { root: *root, summary, piece });
+            shown.push(ShownRoot { root: *root, room, summary, piece });
         }
         self.roots = shown;
         Ok(())
     }
 
-    fn find(&self, root: &Root, made: &[(Root, Summary)]) -> Result<Summary, EngineError> {
+    fn find(&self, root: &Root, made: &[(Root, Arc<Summary>)]) -> Result<Arc<Summary>, EngineError> {
         let made = made.iter().find(|(other, _)| other == root).map(|(_, summary)| summary.clone());
         let shown = || self.roots.iter().find(|other| other.root == *root).map(|other| other.summary.clone());
         if let Some(summary) = made.or_else(shown) {
@@ -143,9 +163,24 @@ impl Session {
         self.stored(root)?.ok_or_else(|| EngineError::MissingSummary { name: name(&self.key(root)) })
     }
 
-    pub(super) fn stored(&self, root: &Root) -> Result<Option<Summary>, EngineError> {
-        let row = self.engine.store().summary(self.conversation, &self.key(root))?;
-        Ok(row.and_then(|row| Summary::parse(&row.body).ok()))
+    /// Writes what was gathered while the history was played, with the context that it led to.
+    pub(super) fn flush(&mut self) -> Result<(), EngineError> {
+        let Some(rows) = self.batch.take() else { return Ok(()) };
+        let state = state::encode(&self.context, self.as_of);
+        let context = ContextRow { thread: self.thread, budget: self.shape.key(), state };
+        let context = (self.context.epoch > 0).then_some(&context);
+        self.engine.store().put_summaries(self.conversation, &rows, context)?;
+        Ok(())
+    }
+
+    pub(super) fn stored(&self, root: &Root) -> Result<Option<Arc<Summary>>, EngineError> {
+        let key = self.key(root);
+        let gathered = self.batch.iter().flatten().find(|row| row.key == key);
+        if let Some(summary) = gathered.and_then(|row| Summary::parse(&row.body).ok()) {
+            return Ok(Some(Arc::new(summary)));
+        }
+        let row = self.engine.store().summary(self.conversation, &key)?;
+        Ok(row.and_then(|row| Summary::parse(&row.body).ok()).map(Arc::new))
     }
 
     pub(super) fn key(&self, root: &Root) -> SummaryKey {
@@ -157,8 +192,8 @@ impl Session {
     fn run(
         &mut self,
         job: &Job,
-        made: &[(Root, Summary)],
-    ) -> Result<(Root, Option<SummaryRow>, Summary), EngineError> {
+        made: &[(Root, Arc<Summary>)],
+    ) -> Result<(Root, Option<SummaryRow>, Arc<Summary>), EngineError> {
         let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
         if let Some(summary) = self.stored(&root)? {
             self.counters.summaries_reused += 1;
@@ -170,13 +205,15 @@ impl Session {
                 let run = self.view.groups.get(groups.0..groups.1).unwrap_or_default();
                 let mut items: Vec<&Item> = run.iter().flat_map(|group| &group.items).collect();
                 items.sort_by_key(|item| item.seq);
-                let sources: Vec<_> = items.iter().map(|item| Source { seq: item.seq, entry: &item.entry }).collect();
+                let sources: Vec<_> =
+                    items.iter().map(|item| Source { seq: item.seq, entry: &item.entry }).collect();
                 let read = run.iter().map(|group| self.source(group)).sum();
                 (summarise(&sources), Vec::new(), read)
             }
             Job::Merge { sources, .. } => {
                 self.counters.merges += 1;
-                let parts = sources.iter().map(|root| self.find(root, made)).collect::<Result<Vec<_>, _>>()?;
+                let parts = sources.iter().map(|root| self.find(root, made).map(Arc::unwrap_or_clone));
+                let parts = parts.collect::<Result<Vec<_>, _>>()?;
                 let read = parts.iter().map(|part| self.shape.ruler.count(&part.to_text()).expected).sum();
                 (Summary::merge(&parts), sources.iter().map(|root| self.key(root)).collect(), read)
             }
@@ -193,7 +230,7 @@ impl Session {
             tokens,
             time: self.now,
         };
-        Ok((root, Some(row), summary))
+        Ok((root, Some(row), Arc::new(summary)))
     }
 }
 

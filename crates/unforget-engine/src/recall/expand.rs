@@ -361,8 +361,11 @@ fn on_path(rows: Vec<EntryRow>) -> Vec<EntryRow> {
 /// Of rows with one host id, the last: the host wrote the record anew.
 fn latest_faces(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     let mut seen = std::collections::HashSet::new();
-    let mut kept: Vec<_> =
-        rows.into_iter().rev().filter(|row| row.host_id.as_ref().is_none_or(|id| seen.insert(id.clone()))).collect();
+    let mut kept: Vec<_> = rows
+        .into_iter()
+        .rev()
+        .filter(|row| row.host_id.as_ref().is_none_or(|id| seen.insert(id.clone())))
+        .collect();
     kept.reverse();
     kept
 }

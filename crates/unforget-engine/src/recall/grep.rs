@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use unforget_core::digest::Digest;
 use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
-use unforget_store::{Conversation, EntryRow, Filter, FilterOf};
+use unforget_store::{ChunkBytes, Conversation, EntryRow, Filter, FilterOf};
 
 use crate::{Engine, EngineError};
 
@@ -29,6 +30,12 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Threads that scan.
 const THREADS: usize = 2;
+
+/// Large parts that are looked into one by one at least, before whole chunks are.
+const MANY_PARTS: usize = 8;
+
+/// Bytes of the file that are read whole at once.
+const WHOLE_BYTES: u64 = 4 << 20;
 
 /// What to look for, and where.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +121,7 @@ impl Engine {
             let filters = self.store().filters(conversation.id)?;
             answer.entries_total += conversation.entries;
             answer.chunks_total += filters.len() as u64;
-            units.extend(fitting(&filters, &pattern).into_iter().map(|of| Unit { at, of }));
+            units.extend(fitting(&filters, &pattern).into_iter().map(|task| Unit { at, task }));
         }
         let scan = Scan {
             engine: self,
@@ -149,35 +156,104 @@ fn compile(wanted: &GrepQuery) -> Result<Pattern, EngineError> {
     })
 }
 
-/// The chunks and blobs that may hold a match, newest first; blobs in front, because which entries they
-/// belong to is known only once they are read.
+/// What has to be read, newest first; blobs in front, because which entries they belong to is known only
+/// once they are read.
 ///
-/// A match may begin in the text of a large part and end outside of it, in the chunk. Then it holds the
-/// quote at the part's edge; what the pattern needs is in the two together, or across the edge.
-fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<FilterOf> {
+/// A match may begin in the text of a large part and end outside of it. Then it holds the quote at the part's
+/// edge, and its entry has to be read whole: see [`leads`].
+fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
     let need = pattern.need();
     let is_blob = |filter: &&Filter| matches!(filter.of, FilterOf::Blob(_));
     let (blobs, chunks): (Vec<&Filter>, Vec<&Filter>) = filters.iter().rev().partition(is_blob);
-    let across = |blob: &Filter| {
-        let left: Vec<_> = need
-            .clauses()
-            .iter()
-            .filter(|clause| !clause.iter().any(|literal| literal.contains(&b'"')))
-            .filter(|clause| !filter::holds(&blob.bytes, clause))
-            .collect();
-        chunks.iter().any(|chunk| left.iter().all(|clause| filter::holds(&chunk.bytes, clause)))
+    let task = |filter: &Filter, whole| match filter.of {
+        FilterOf::Chunk(number) => Task::Chunk { number, whole },
+        FilterOf::Blob(digest) => Task::Blob(digest),
     };
-    let blobs = blobs
-        .into_iter()
-        .filter(|blob| filter::matches(&blob.bytes, need) || (pattern.holds_quote() && across(blob)));
-    let whole = chunks.iter().copied().filter(|chunk| filter::matches(&chunk.bytes, need));
-    blobs.chain(whole).map(|filter| filter.of).collect()
+    if !pattern.holds_quote() || blobs.is_empty() {
+        let fits = |filter: &&&Filter| filter::matches(&filter.bytes, need);
+        let fitting = blobs.iter().filter(fits).chain(chunks.iter().filter(fits));
+        return fitting.map(|filter| task(filter, false)).collect();
+    }
+    match leads(&blobs, &chunks, need.clauses()) {
+        // Each part costs its chunk again: beyond that, every chunk once is less.
+        Some(leads) if leads.blobs.len() <= MANY_PARTS.max(chunks.len() / 2) => {
+            let chunks = leads.chunks.into_iter().map(|chunk| task(chunk, true));
+            leads.blobs.into_iter().map(|blob| task(blob, false)).chain(chunks).collect()
+        }
+        _ => {
+            let all = chunks.iter().map(|chunk| task(chunk, true));
+            all.chain(blobs.iter().map(|_| Task::Part)).collect()
+        }
+    }
 }
 
-/// A chunk or blob of one of the conversations.
+/// Chunks and blobs that lead to every entry that may match.
+struct Leads<'a> {
+    chunks: Vec<&'a Filter>,
+    blobs: Vec<&'a Filter>,
+}
+
+/// What leads to the matches that may be part in a chunk, part in blobs; `None` if anything may.
+///
+/// A match holds a literal of each clause. It is in the chunk, or in a blob, or across the edge of one. So
+/// those that may hold one clause, or an end of it, lead to all matches: the clause that the fewest hold.
+/// None do if a clause is nowhere.
+fn leads<'a>(blobs: &[&'a Filter], chunks: &[&'a Filter], clauses: &[Vec<Vec<u8>>]) -> Option<Leads<'a>> {
+    let any_chunk = |literal: &[u8]| {
+        let literal = [literal.to_vec()];
+        chunks.iter().any(|chunk| filter::holds(&chunk.bytes, &literal))
+    };
+    let of = |clause: &Vec<Vec<u8>>| {
+        let pieces = pieces(clause, &any_chunk);
+        let holds = |filter: &&&Filter| filter::holds(&filter.bytes, clause);
+        let touches = |filter: &&&Filter| filter::holds(&filter.bytes, &pieces);
+        Leads {
+            chunks: chunks.iter().filter(holds).copied().collect(),
+            blobs: blobs.iter().filter(touches).copied().collect(),
+        }
+    };
+    clauses.iter().map(of).min_by_key(|leads| leads.chunks.len() + leads.blobs.len())
+}
+
+/// The literals of a clause, and of those with quotes the part in a blob whose edge is at the quote, if the
+/// other part may be in a chunk. A part too short for a filter is in every blob.
+fn pieces(clause: &[Vec<u8>], any_chunk: &impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
+    let mut pieces = clause.to_vec();
+    for literal in clause {
+        for (at, _) in literal.iter().enumerate().filter(|(_, byte)| **byte == b'"') {
+            let (before, from) = literal.split_at_checked(at).unwrap_or_default();
+            let (until, after) = literal.split_at_checked(at + 1).unwrap_or_default();
+            // At the very start or end of the literal all of it is in the chunk, which leads there itself.
+            if !before.is_empty() && any_chunk(from) {
+                pieces.push(before.to_vec());
+            }
+            if !after.is_empty() && any_chunk(until) {
+                pieces.push(after.to_vec());
+            }
+        }
+    }
+    pieces
+}
+
+/// Something to read in one of the conversations.
 struct Unit {
     at: usize,
-    of: FilterOf,
+    task: Task,
+}
+
+/// Something to read.
+enum Task {
+    /// A chunk.
+    Chunk {
+        /// Its number.
+        number: u64,
+        /// Whether its entries with large parts have to be read whole.
+        whole: bool,
+    },
+    /// A blob.
+    Blob(Digest),
+    /// A blob that was read with its chunk.
+    Part,
 }
 
 /// Orders matches: conversation, newest entry first, place.
@@ -232,37 +308,73 @@ impl Scan<'_> {
 
     fn unit(&self, unit: &Unit) -> Result<(), EngineError> {
         let Some(conversation) = self.conversations.get(unit.at) else { return Ok(()) };
-        let store = self.engine.store();
-        let mut entries = 0;
-        match unit.of {
-            FilterOf::Chunk(number) => {
-                let chunk = store.chunk(conversation.id, number)?;
-                entries = chunk.entries.len() as u64;
-                if self.pattern.may_match(&chunk.bytes) {
-                    let bodies = chunk.entries.iter().rev();
-                    let bodies =
-                        bodies.map(|(seq, range)| (*seq, chunk.bytes.get(range.clone()).unwrap_or_default()));
-                    bodies
-                        .filter(|(_, body)| self.pattern.is_match(body))
-                        .try_for_each(|(seq, body)| self.entry(unit.at, seq, Some(body)))?;
+        let entries = match unit.task {
+            Task::Chunk { number, whole } => {
+                let chunk = self.engine.store().chunk(conversation.id, number)?;
+                if whole {
+                    self.whole_entries(unit.at, &chunk)?;
                 }
+                self.chunk(unit.at, &chunk)?;
+                chunk.entries.len() as u64
             }
-            FilterOf::Blob(digest) => {
-                let (bytes, seqs) = store.blob(conversation.id, digest)?;
+            Task::Blob(digest) => {
+                let (bytes, seqs) = self.engine.store().blob(conversation.id, digest)?;
                 if self.pattern.holds_quote() || self.pattern.is_match(&bytes) {
-                    seqs.into_iter().try_for_each(|seq| self.whole_entry(unit.at, seq))?;
+                    seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
                 }
+                0
             }
-        }
+            Task::Part => 0,
+        };
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         *read = (read.0 + 1, read.1 + entries);
         Ok(())
     }
 
-    /// Lists the matches of an entry with large parts, once, however many parts lead to it.
-    fn whole_entry(&self, at: usize, seq: Seq) -> Result<(), EngineError> {
-        let is_first = self.whole.lock().unwrap_or_else(PoisonError::into_inner).insert((at, seq));
-        if is_first { self.entry(at, seq, None) } else { Ok(()) }
+    /// Lists the matches in the entries of a chunk, as the chunk has them.
+    fn chunk(&self, at: usize, chunk: &ChunkBytes) -> Result<(), EngineError> {
+        if !self.pattern.may_match(&chunk.bytes, chunk.entries.iter().map(|(_, range)| range.clone())) {
+            return Ok(());
+        }
+        let bodies = chunk.entries.iter().rev();
+        let bodies = bodies.map(|(seq, range)| (*seq, chunk.bytes.get(range.clone()).unwrap_or_default()));
+        bodies
+            .filter(|(_, body)| self.pattern.is_match(body))
+            .try_for_each(|(seq, body)| self.entry(at, seq, Some(body)))
+    }
+
+    /// Lists the matches of the entries of a chunk that have large parts. Reads the chunk once more, however
+    /// many they are.
+    fn whole_entries(&self, at: usize, chunk: &ChunkBytes) -> Result<(), EngineError> {
+        let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
+        let (Some((first, _)), Some((last, _))) = (chunk.entries.first(), chunk.entries.last()) else {
+            return Ok(());
+        };
+        let rows = self.engine.store().rows(conversation.id, first.0..last.0 + 1)?;
+        let lengths: HashMap<Seq, u64> =
+            chunk.entries.iter().map(|(seq, range)| (*seq, range.len() as u64)).collect();
+        let is_holed = |row: &&EntryRow| {
+            let length = row.bytes.end.saturating_sub(row.bytes.start);
+            lengths.get(&row.seq).is_some_and(|stored| *stored != length)
+        };
+        let holed: Vec<&EntryRow> = rows.iter().filter(is_holed).collect();
+        // A few at a time, so that the memory is bounded.
+        let mut rest = holed.as_slice();
+        while let Some(first) = rest.first() {
+            let span = |row: &&&EntryRow| row.bytes.end.saturating_sub(first.bytes.start) <= WHOLE_BYTES;
+            let (some, more) = rest.split_at(rest.iter().take_while(span).count().max(1));
+            let end = some.last().map_or(first.seq.0, |row| row.seq.0) + 1;
+            let raws = self.engine.store().raw(conversation.id, first.seq.0..end)?;
+            for row in some.iter().rev() {
+                let at_raw = (row.seq.0 - first.seq.0) as usize;
+                let body = raws.get(at_raw).map(|raw| raw.body.as_slice()).unwrap_or_default();
+                if self.in_scope(row) && self.is_first(at, row.seq) {
+                    self.list(at, row, body);
+                }
+            }
+            rest = more;
+        }
+        Ok(())
     }
 
     /// Lists the matches of an entry.
@@ -275,19 +387,32 @@ impl Scan<'_> {
             return Ok(());
         }
         let length = row.bytes.end.saturating_sub(row.bytes.start);
-        let found = if let Some(body) = body.filter(|body| body.len() as u64 == length) {
-            self.pattern.find(body, CONTEXT_CHARS, PER_ENTRY)
-        } else {
+        if let Some(body) = body.filter(|body| body.len() as u64 == length) {
+            self.list(at, &row, body);
+        } else if self.is_first(at, seq) {
             let raw = self.engine.store().raw(conversation.id, seq.0..seq.0 + 1)?;
-            let body = raw.first().map(|raw| raw.body.as_slice()).unwrap_or_default();
-            self.pattern.find(body, CONTEXT_CHARS, PER_ENTRY)
-        };
+            self.list(at, &row, raw.first().map(|raw| raw.body.as_slice()).unwrap_or_default());
+        }
+        Ok(())
+    }
+
+    /// Whether nobody read this entry whole before, however many parts lead to it.
+    fn is_first(&self, at: usize, seq: Seq) -> bool {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner).insert((at, seq))
+    }
+
+    /// Lists the matches of an entry in scope.
+    ///
+    /// * `body` - all of it.
+    fn list(&self, at: usize, row: &EntryRow, body: &[u8]) {
+        let Some(conversation) = self.conversations.get(at) else { return };
+        let found = self.pattern.find(body, CONTEXT_CHARS, PER_ENTRY);
         let mut matches = self.matches.lock().unwrap_or_else(PoisonError::into_inner);
         for one in found {
             let bytes = row.bytes.start + one.bytes.start as u64..row.bytes.start + one.bytes.end as u64;
             let shown = GrepMatch {
                 conversation: conversation.key.clone(),
-                seq,
+                seq: row.seq,
                 host_id: row.host_id.clone(),
                 role: row.role,
                 time: row.time,
@@ -295,10 +420,9 @@ impl Scan<'_> {
                 snippet: one.snippet,
                 shown: one.shown,
             };
-            matches.insert((at, Reverse(seq), one.bytes.start as u64), shown);
+            matches.insert((at, Reverse(row.seq), one.bytes.start as u64), shown);
         }
         self.found.store(matches.len(), Ordering::Relaxed);
-        Ok(())
     }
 
     fn in_scope(&self, row: &EntryRow) -> bool {

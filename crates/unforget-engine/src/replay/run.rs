@@ -7,17 +7,17 @@ use std::path::Path;
 use std::time::Instant;
 
 use unforget_core::entry::Origin;
+use unforget_core::entry::Part;
 use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::message::{Block, Message};
-use unforget_core::entry::Part;
 use unforget_store::Snapshot;
 use unforget_wire::{Reader, Record, validate};
 
+use crate::Engine;
 use crate::error::EngineError;
 use crate::import::{Live, Stored};
-use crate::prompt::{Prompt, Session, Shape};
+use crate::prompt::{Lane as PromptLane, Prompt, Session, Shape};
 use crate::recall::SearchQuery;
-use crate::Engine;
 use crate::view::Answers;
 
 use super::compare::Alternatives;
@@ -150,12 +150,17 @@ impl<'a> Run<'a> {
             self.unindexed = 0;
         }
         for (stored, thread) in stored.into_iter().zip(threads) {
-            self.show(stored, thread, report)?;
+            self.show(&stored, thread, report)?;
         }
         Ok(())
     }
 
-    fn show(&mut self, stored: Stored, thread: Option<String>, report: &mut Report) -> Result<(), EngineError> {
+    fn show(
+        &mut self,
+        stored: &Stored,
+        thread: Option<String>,
+        report: &mut Report,
+    ) -> Result<(), EngineError> {
         self.facts.collect(stored.seq, &stored.entry);
         let human = stored.entry.origin == Origin::Human && !stored.entry.parts.is_empty();
         let lane = self.lane(thread, stored.thread);
@@ -172,7 +177,7 @@ impl<'a> Run<'a> {
     fn lane(&mut self, name: Option<String>, thread: Thread) -> &mut Lane {
         let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
         self.lanes.entry(name).or_insert_with(|| Lane {
-            session: Session::new(engine, conversation, thread, shape, true),
+            session: Session::new(engine, PromptLane { conversation, thread }, shape, true),
             alternatives: Alternatives::default(),
             turns: 0,
             request: None,
@@ -232,7 +237,9 @@ impl<'a> Run<'a> {
             report.summaries.1 += counters.merges;
         }
         let Some(lane) = self.lanes.get(&None).or_else(|| self.lanes.values().next()) else { return Ok(()) };
-        let Some(boundary) = lane.session.context().roots.iter().map(|root| root.span.1).max() else { return Ok(()) };
+        let Some(boundary) = lane.session.context().roots.iter().map(|root| root.span.1).max() else {
+            return Ok(());
+        };
         self.engine.maintain_index(self.live.conversation())?;
         let said = lane.last.as_ref().map(words).unwrap_or_default();
         for fact in self.facts.spread(Seq(boundary.0 + 1), self.options.facts) {
@@ -295,7 +302,13 @@ impl<'a> Run<'a> {
 }
 
 /// Renders and validates a prompt. Returns the time to render in microseconds.
-fn check(prompt: &Prompt, request: Option<Seq>, call: u64, options: &ReplayOptions, report: &mut Report) -> u64 {
+fn check(
+    prompt: &Prompt,
+    request: Option<Seq>,
+    call: u64,
+    options: &ReplayOptions,
+    report: &mut Report,
+) -> u64 {
     if prompt.admitted.certificate().proof.is_err() {
         report.unproved.push(call);
     }
@@ -326,8 +339,20 @@ fn count(
 ) {
     let sent = prompt.admitted.certificate().total.expected;
     add(&mut report.ours, sent, prompt.reused, prices, sent > report.budget);
-    add(&mut report.everything, compared.everything, compared.everything_reused, prices, compared.everything > report.budget);
-    add(&mut report.sliding, compared.sliding, compared.sliding_reused, prices, compared.sliding > report.budget);
+    add(
+        &mut report.everything,
+        compared.everything,
+        compared.everything_reused,
+        prices,
+        compared.everything > report.budget,
+    );
+    add(
+        &mut report.sliding,
+        compared.sliding,
+        compared.sliding_reused,
+        prices,
+        compared.sliding > report.budget,
+    );
     if compared.everything > report.budget && report.overflow_at.is_none() {
         report.overflow_at = Some(report.calls.len() as u64 - 1);
     }

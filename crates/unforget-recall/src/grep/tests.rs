@@ -98,9 +98,28 @@ proptest! {
         for body in [text.as_bytes(), json.as_bytes()] {
             let found = pattern.find(body, 3, usize::MAX);
             prop_assert!(!found.is_empty(), "{part:?} in {json}");
-            prop_assert!(pattern.is_match(body) && pattern.may_match(body));
+            prop_assert!(pattern.is_match(body) && pattern.may_match(body, std::iter::once(0..body.len())));
             prop_assert!(crate::filter::matches(&crate::filter::build(body), pattern.need()));
             prop_assert!(found.iter().all(|one| one.bytes.end <= body.len() && one.bytes.start < one.bytes.end));
+        }
+    }
+
+    /// A run of entries is passed over only if none of them matches, even if they are cut off inside an
+    /// escape and end to end.
+    #[test]
+    fn f104_no_entry_of_a_run_is_passed_over(
+        bodies in prop::collection::vec(r#"([a-c]|\\n|\\u006|1|\\|"|\\"){0,6}"#, 1..5),
+        pattern in r#"(\^|\\b)?([a-c]|\\n|\\\\|"|\.){1,4}(\$|\\b)?"#,
+    ) {
+        let Ok(pattern) = Pattern::new(&pattern) else { return Ok(()) };
+        let mut run = Vec::new();
+        let mut ranges = Vec::new();
+        for body in &bodies {
+            ranges.push(run.len()..run.len() + body.len());
+            run.extend_from_slice(body.as_bytes());
+        }
+        if bodies.iter().any(|body| pattern.is_match(body.as_bytes())) {
+            prop_assert!(pattern.may_match(&run, ranges.into_iter()));
         }
     }
 

@@ -1,11 +1,18 @@
 //! Summaries and prompt states.
 
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 
 use super::codes::{digest, int, uint};
 use super::fault::Outcome;
 use crate::port::{ContextRow, SummaryKey, SummaryRow};
+
+/// Level of zstd for bodies: they are written once and read seldom.
+const BODY_LEVEL: i32 = 6;
+
+/// Bytes that a body is never larger than; a damaged length must not ask for more memory.
+const BODY_BYTES_MAX: u32 = 256 << 20;
 
 /// Bytes of one source in `summary.sources`.
 const SOURCE: usize = 8 + 4 + 1 + 32;
@@ -29,7 +36,7 @@ pub(super) fn put(tx: &Connection, id: ConversationId, rows: &[SummaryRow]) -> O
             int(row.count),
             encode_sources(&row.sources),
             row.writer,
-            row.body,
+            encode_body(&row.body),
             int(row.tokens.0),
             int(row.tokens.1),
             row.time.0
@@ -106,10 +113,35 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
         count: uint(row.get(6)?),
         sources,
         writer: row.get(8)?,
-        body: row.get(9)?,
+        body: decode_body(row.get_ref(9)?)?,
         tokens: (uint(row.get(10)?), uint(row.get(11)?)),
         time: Timestamp(row.get(12)?),
     })
+}
+
+/// A body as it is stored: text, or where that is smaller a blob of its length (u32, little endian) and zstd.
+fn encode_body(body: &str) -> Value {
+    let packed = zstd::bulk::compress(body.as_bytes(), BODY_LEVEL).ok();
+    match (packed, u32::try_from(body.len())) {
+        (Some(packed), Ok(length)) if packed.len() + 4 < body.len() => {
+            Value::Blob(length.to_le_bytes().into_iter().chain(packed).collect())
+        }
+        _ => Value::Text(body.to_owned()),
+    }
+}
+
+fn decode_body(stored: ValueRef<'_>) -> rusqlite::Result<String> {
+    let wrong = |why: &str| {
+        rusqlite::Error::FromSqlConversionFailure(9, rusqlite::types::Type::Blob, why.to_owned().into())
+    };
+    let ValueRef::Blob(bytes) = stored else { return Ok(stored.as_str()?.to_owned()) };
+    let (length, packed) = bytes.split_first_chunk().ok_or_else(|| wrong("a summary's body is cut off"))?;
+    let length = u32::from_le_bytes(*length).min(BODY_BYTES_MAX) as usize;
+    let body = zstd::bulk::decompress(packed, length).map_err(|_| wrong("a summary's body is damaged"))?;
+    if body.len() != length {
+        return Err(wrong("a summary's body has another length"));
+    }
+    String::from_utf8(body).map_err(|_| wrong("a summary's body is not text"))
 }
 
 fn encode_sources(sources: &[SummaryKey]) -> Vec<u8> {
@@ -137,4 +169,28 @@ fn decode_sources(bytes: &[u8]) -> Option<Vec<SummaryKey>> {
             Some(SummaryKey { thread, grain, level: *level, end: digest(end)? })
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn bodies_come_back_and_damage_is_an_error() {
+        for body in [String::new(), "short".to_owned(), "a line of a summary, again and again\n".repeat(500)]
+        {
+            let stored = encode_body(&body);
+            assert_eq!(decode_body(ValueRef::from(&stored)).unwrap(), body);
+            let Value::Blob(bytes) = stored else {
+                assert!(body.len() < 100, "a long body is packed");
+                continue;
+            };
+            assert!(bytes.len() * 4 < body.len());
+            for cut in [0, 3, 4, bytes.len() / 2] {
+                assert!(decode_body(ValueRef::Blob(bytes.get(..cut).unwrap())).is_err(), "cut at {cut}");
+            }
+        }
+    }
 }

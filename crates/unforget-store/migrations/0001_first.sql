@@ -168,7 +168,7 @@ CREATE TABLE summary (
   count         INTEGER NOT NULL,
   sources       BLOB    NOT NULL,  -- 45 bytes each: thread u64, grain u32, level u8 (little endian), end
   writer        TEXT    NOT NULL,
-  body          TEXT    NOT NULL,
+  body          ANY     NOT NULL,  -- text, or its length (u32, little endian) and zstd where that is smaller
   tokens_source INTEGER NOT NULL,
   tokens_body   INTEGER NOT NULL,
   time_ms       INTEGER NOT NULL,

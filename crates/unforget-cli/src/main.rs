@@ -9,7 +9,7 @@
 //! | [`commands`] | one module per command |
 //! | [`json`] | what `--json` prints |
 //! | [`chart`], [`html`] | the replay report for people |
-//! | [`bench`] | `unforget bench` |
+//! | [`mod@bench`] | `unforget bench` |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
 
 mod app;

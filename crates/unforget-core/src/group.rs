@@ -77,7 +77,7 @@ const LATE_GROUPS: usize = 64;
 /// Results go to the newest group that has an unanswered call of that id, records of one API
 /// message go together, everything else starts a group.
 ///
-/// Cost: O(1) amortised, at most [`LATE_GROUPS`] groups are looked at. Source: F047, F048, F049.
+/// Cost: O(1) amortised, at most `LATE_GROUPS` groups are looked at. Source: F047, F048, F049.
 pub fn push(groups: &mut Vec<Group>, item: Item) -> Placed {
     if let Some(at) = known(groups, &item) {
         return replace(groups, at, item);

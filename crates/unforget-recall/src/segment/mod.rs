@@ -17,7 +17,7 @@
 //!
 //! Docs are numbered from 0 within the segment, ascending by seq; one that stands alone has as many bits as
 //! the last one needs. A long list comes in several parts under the same term, one to a block. The width of
-//! term gaps follows their running mean ([`Gaps`]). Most terms are in one doc; they take about four bytes.
+//! term gaps follows their running mean (`Gaps`). Most terms are in one doc; they take about four bytes.
 //! Nothing here is ever trusted: reading returns a [`SegmentError`] on bytes that break a rule.
 
 mod bits;

@@ -33,7 +33,7 @@ pub(crate) struct GrowthArgs {
     #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1000,10000,56000")]
     pub(crate) sizes: Vec<usize>,
     /// Turns that are appended and prompted after each import
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
     pub(crate) turns: usize,
     /// Window of the prompts
     #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "200k")]

@@ -25,6 +25,8 @@ pub(super) struct Alternatives {
     window: VecDeque<u64>,
     window_sum: u64,
     moved: u64,
+    /// Index of the first group that the window held at the last call.
+    start: u64,
     last: Compared,
 }
 
@@ -41,7 +43,6 @@ impl Alternatives {
         let held_sum: u64 = held.iter().sum();
         let everything = system + self.settled + held_sum;
         let room = session.shape().policy.budget().saturating_sub(system);
-        let moved_before = self.moved;
         while self.window_sum + held_sum > room {
             let Some(size) = self.window.pop_front() else { break };
             self.window_sum -= size;
@@ -56,7 +57,8 @@ impl Alternatives {
             skipped += 1;
         }
         let sliding = system + self.window_sum + kept;
-        let stays = moved_before == self.moved && skipped == 0;
+        let start = self.moved + skipped;
+        let stays = std::mem::replace(&mut self.start, start) == start;
         let sliding_reused = if stays { self.last.sliding.min(sliding) } else { system };
         let now = Compared {
             everything,

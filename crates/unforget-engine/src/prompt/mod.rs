@@ -312,17 +312,19 @@ impl Session {
     /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
     pub fn settle(&mut self) -> Result<(), EngineError> {
         self.prepare();
-        match self.pressure() {
-            Pressure::Calm => Ok(()),
-            Pressure::Soft => self.make_ahead(),
-            Pressure::Hard => {
-                let fixed = self.system.tokens;
-                match compact::plan_break(&self.context, fixed, &self.sizes, &self.shape.policy) {
-                    Some(plan) => self.carry_out(plan),
-                    None => Ok(()),
-                }
+        if self.pressure() == Pressure::Soft {
+            return self.make_ahead();
+        }
+        // A plan estimates what it has not rendered, so the state after it may still be too full. Every round
+        // covers more or sends less, so this ends, and settling again changes nothing.
+        while self.pressure() == Pressure::Hard {
+            let fixed = self.system.tokens;
+            match compact::plan_break(&self.context, fixed, &self.sizes, &self.shape.policy) {
+                Some(plan) => self.carry_out(plan)?,
+                None => break,
             }
         }
+        Ok(())
     }
 
     /// Compacts everything that is old enough, whatever the pressure.

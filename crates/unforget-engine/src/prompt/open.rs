@@ -26,6 +26,9 @@ pub enum Until {
 /// Entries decoded at once while a history is read; bounds memory.
 const RUN: u64 = 512;
 
+/// Rows read at once while a path is followed.
+const ROWS: u64 = 8_192;
+
 /// Leading entries looked at for system instructions when a session is resumed.
 const SYSTEM_WITHIN: u64 = 64;
 
@@ -166,10 +169,11 @@ impl Session {
                 Until::Now => run,
                 Until::Seq(seq) => run.start..run.end.min(seq.0 + 1),
             };
-            let lane = store.rows(self.conversation, run)?;
-            rows.extend(
-                lane.into_iter().filter(|row| row.thread == self.thread).map(|row| (row.seq, row.parent)),
-            );
+            for from in run.clone().step_by(ROWS as usize) {
+                let part = store.rows(self.conversation, from..run.end.min(from + ROWS))?;
+                let lane = part.into_iter().filter(|row| row.thread == self.thread);
+                rows.extend(lane.map(|row| (row.seq, row.parent)));
+            }
         }
         let mut path = Vec::new();
         let mut want = rows.last().map(|(seq, _)| *seq);

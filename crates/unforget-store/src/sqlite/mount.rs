@@ -70,8 +70,8 @@ mod tests {
         32 31 0:41 / /home/me/local\\040disk rw - xfs /dev/vdb rw\n\
         33 27 0:42 / /mnt/share rw - fuse.sshfs host: rw\n\
         34 27 0:43 / /mnt/ntfs rw - fuseblk /dev/sdc rw\n\
-        35 27 0:44 / /work rw - virtiofs work rw\n\
-        36 35 0:45 / /work rw - ext4 /dev/vdc rw\n\
+        35 27 0:44 / /srv rw - virtiofs work rw\n\
+        36 35 0:45 / /srv rw - ext4 /dev/vdc rw\n\
         broken line";
 
     #[test]
@@ -83,7 +83,7 @@ mod tests {
             ("/home/me/local disk/db", None, "a disk mounted inside a network mount"),
             ("/mnt/share/db", Some("fuse.sshfs"), "user space"),
             ("/mnt/ntfs/db", None, "a block device, if through fuse"),
-            ("/work/db", None, "the later mount hides the earlier"),
+            ("/srv/db", None, "the later mount hides the earlier"),
         ];
         for (path, want, why) in table {
             let kind = filesystem_of(MOUNTS, Path::new(path)).filter(|kind| is_untrusted(kind));

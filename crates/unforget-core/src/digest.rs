@@ -69,10 +69,7 @@ impl Chain {
         Self(Digest(*hasher.finalize().as_bytes()))
     }
 
-    /// The chain after a purged record, of which only the digest of lead and body is left.
-    ///
-    /// The store keeps the chain value itself for purged records, so this is not needed to walk on;
-    /// it exists so that verification can name what it could not recompute.
+    /// The first 8 bytes as a number: see [`Digest::short`].
     pub fn short(&self) -> i64 {
         self.0.short()
     }

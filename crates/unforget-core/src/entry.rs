@@ -28,6 +28,9 @@ pub enum Origin {
     Tool,
     /// The host put it in (environment, memory, reminders). Model-visible, not a person's words.
     Injected,
+    /// Input that the host does not keep: an announcement of another session, an event, a retry. Model-visible, not
+    /// a person's words.
+    Volatile,
     /// The host's own summary of earlier entries. Shown only where those entries are not ours.
     HostSummary,
     /// A second copy of something that another entry says. Stored, never shown or indexed.
@@ -41,7 +44,7 @@ pub enum Origin {
 impl Origin {
     /// Whether a model may see entries of this origin. `HostSummary` is decided by the path.
     pub const fn is_visible(self) -> bool {
-        matches!(self, Self::Human | Self::Model | Self::Tool | Self::Injected)
+        matches!(self, Self::Human | Self::Model | Self::Tool | Self::Injected | Self::Volatile)
     }
 }
 

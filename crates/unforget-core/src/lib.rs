@@ -12,13 +12,17 @@
 pub mod admit;
 pub mod assemble;
 pub mod compact;
+pub mod deliver;
 pub mod digest;
 pub mod entry;
 pub mod estimate;
 pub mod group;
 pub mod id;
+pub mod loop_view;
 pub mod message;
 pub mod pair;
 pub mod policy;
 pub mod reconcile;
+pub mod recover;
 pub mod tokens;
+pub mod transcript;

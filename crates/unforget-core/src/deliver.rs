@@ -1,0 +1,442 @@
+//! What is new in an array of messages that a live host delivers.
+//!
+//! Hosts deliver the same messages again and again: the whole history after a restart, a window of it,
+//! a turn, a rewritten copy. A message is known by its **names** (the host's id, an idempotency key, its
+//! speaker and time); one without names is known only by where it stands. What cannot be proven to be
+//! stored is stored: nothing is refused, nothing is dropped, and no equal text is taken for a proof.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use crate::id::Seq;
+
+/// What the host says of the array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is all of the active history, from its first message on.
+    Whole,
+    /// It is some of the history up to now, perhaps clipped, filtered or rewritten.
+    Window,
+    /// It is what a turn added.
+    Turn,
+}
+
+/// A delivered message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// Stored entries that have one of its names, ascending.
+    pub named: Vec<Seq>,
+    /// Whether it has a name at all: then it is new unless a stored entry has that name.
+    pub has_name: bool,
+    /// Stored entries that say the same, ascending. Looked at only if it has no name.
+    pub alike: Vec<Seq>,
+    /// What it says, one digest per part, without what hosts rewrite; `None` if it is only known that
+    /// its bytes are those of the entries that it names.
+    pub parts: Option<Vec<u64>>,
+    /// Takes no part in the comparison: instructions, the host's own summary, our own output.
+    pub aside: bool,
+}
+
+/// The active path, oldest entry first.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    /// Its entries as ascending runs.
+    pub runs: &'a [Range<u64>],
+    /// Those of them that an array may leave out: volatile input, the turn that is open.
+    pub loose: &'a BTreeSet<Seq>,
+}
+
+/// What to do with an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is stored, as this entry of the active path.
+    Known(Seq),
+    /// It goes on the path, after those before it.
+    Append,
+    /// It may be this entry once more. It is stored and marked; a prompt does not show it.
+    Replay(Seq),
+    /// It is the host's rewritten copy of this entry, or of some from it on. Stored, not shown.
+    Face(Seq),
+    /// It stands before entries that are stored, where nothing can be put any more. Stored, not shown.
+    Misplaced,
+    /// It takes no part.
+    Aside,
+}
+
+/// Where the path goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Base {
+    /// After its newest entry.
+    Head,
+    /// After this entry: what comes behind it is not active any more.
+    After(Seq),
+    /// Nowhere: a new beginning.
+    Root,
+}
+
+/// What a delivery was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Nothing is new.
+    UpToDate,
+    /// The path grows at its end.
+    Append,
+    /// The history was cut back.
+    Rewind,
+    /// The history was cut back or edited, and goes on differently.
+    Branch,
+    /// The host says that this is the whole history, and none of it is on the path.
+    Unreconciled,
+}
+
+impl Why {
+    /// Name for reports, in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UpToDate => "up-to-date",
+            Self::Append => "append",
+            Self::Rewind => "rewind",
+            Self::Branch => "branch",
+            Self::Unreconciled => "unreconciled",
+        }
+    }
+}
+
+/// What to write. Carrying a plan out and planning again gives [`Why::UpToDate`], unless items have
+/// neither names nor a provable place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// What the delivery was.
+    pub why: Why,
+    /// Where the path goes on.
+    pub base: Base,
+    /// One per item.
+    pub fates: Vec<Fate>,
+}
+
+/// Decides what a delivered array means.
+///
+/// * `parts` - what a stored entry says, as [`Item::parts`] has it; asked only where names agree and
+///   words may not.
+///
+/// Cost: O(items), O(log runs) each. Source: design §4 Reconcile; F034 to F040, F097 to F100.
+pub fn plan(how: How, path: Path<'_>, items: &[Item], parts: &dyn Fn(Seq) -> Vec<u64>) -> Plan {
+    let walk = Walk { path, items, parts };
+    match how {
+        How::Whole => walk.whole(),
+        How::Window => walk.window(),
+        How::Turn => walk.turn(),
+    }
+}
+
+impl Path<'_> {
+    /// The newest entry.
+    pub fn last(&self) -> Option<Seq> {
+        self.runs.last().map(|run| Seq(run.end - 1))
+    }
+
+    /// Whether an entry is on it. O(log runs).
+    pub fn holds(&self, seq: Seq) -> bool {
+        let at = self.runs.partition_point(|run| run.end <= seq.0);
+        self.runs.get(at).is_some_and(|run| run.contains(&seq.0))
+    }
+
+    /// The first entry after `seq`, or of all.
+    fn after(&self, seq: Option<Seq>) -> Option<Seq> {
+        let from = seq.map_or(0, |seq| seq.0 + 1);
+        let at = self.runs.partition_point(|run| run.end <= from);
+        self.runs.get(at).map(|run| Seq(run.start.max(from)))
+    }
+
+    /// The same, passing over what arrays may leave out.
+    fn firm_after(&self, seq: Option<Seq>) -> Option<Seq> {
+        let mut next = self.after(seq);
+        while let Some(at) = next.filter(|at| self.loose.contains(at)) {
+            next = self.after(Some(at));
+        }
+        next
+    }
+
+    /// The entries behind `at` up to the first that no array may leave out.
+    fn next_few(&self, at: Option<Seq>) -> impl Iterator<Item = Seq> {
+        let mut next = self.after(at);
+        std::iter::from_fn(move || {
+            let seq = next?;
+            next = if self.loose.contains(&seq) { self.after(Some(seq)) } else { None };
+            Some(seq)
+        })
+    }
+
+    /// The newest entries back to the `count`th that no array may leave out, oldest first.
+    fn tail(&self, count: usize) -> Vec<Seq> {
+        let mut left = count;
+        let seqs = self.runs.iter().rev().flat_map(|run| run.clone().rev().map(Seq));
+        let mut tail: Vec<Seq> = seqs
+            .take_while(|seq| {
+                let is_firm = !self.loose.contains(seq);
+                let is_in = left > 0;
+                left -= usize::from(is_firm && is_in);
+                is_in
+            })
+            .collect();
+        tail.reverse();
+        tail
+    }
+}
+
+struct Walk<'a> {
+    path: Path<'a>,
+    items: &'a [Item],
+    parts: &'a dyn Fn(Seq) -> Vec<u64>,
+}
+
+impl Walk<'_> {
+    /// The entry of the path behind `at` that this item is.
+    fn find(&self, item: &Item, at: Option<Seq>) -> Option<Seq> {
+        let is_behind = |seq: &Seq| at.is_none_or(|at| *seq > at);
+        if item.has_name {
+            let from = item.named.partition_point(|seq| !is_behind(seq));
+            return item.named.iter().skip(from).copied().find(|seq| self.path.holds(*seq));
+        }
+        self.path.next_few(at).find(|next| item.alike.binary_search(next).is_ok())
+    }
+
+    /// An entry of the path that has a name of this item, wherever it stands.
+    fn named(&self, item: &Item) -> Option<Seq> {
+        item.named.iter().copied().find(|seq| item.has_name && self.path.holds(*seq))
+    }
+
+    /// Matches every item, in order.
+    fn matches(&self) -> Vec<Option<Seq>> {
+        let mut at = None;
+        let find = |item: &Item| {
+            let found = if item.aside { None } else { self.find(item, at) };
+            at = found.or(at);
+            found
+        };
+        self.items.iter().map(find).collect()
+    }
+
+    fn whole(&self) -> Plan {
+        let found = self.matches();
+        let Some(anchor) = found.iter().rposition(Option::is_some) else { return self.unknown() };
+        let mut fates = Vec::with_capacity(self.items.len());
+        let mut at = None;
+        for (index, item) in self.items.iter().enumerate() {
+            let seq = found.get(index).copied().flatten();
+            if item.aside {
+                fates.push(Fate::Aside);
+            } else if let Some(seq) = seq {
+                if self.is_edit(item, seq) {
+                    return self.branch(fates, at);
+                }
+                fates.push(self.known(item, seq));
+                at = Some(seq);
+            } else if index > anchor {
+                return self.grow(fates, at);
+            } else {
+                match self.gap(item, at, found.get(index + 1..).unwrap_or_default()) {
+                    Some(fate) => fates.push(fate),
+                    None => return self.branch(fates, at),
+                }
+            }
+        }
+        match (self.path.firm_after(at), at) {
+            (Some(_), Some(seq)) => Plan { why: Why::Rewind, base: Base::After(seq), fates },
+            _ => Plan { why: Why::UpToDate, base: Base::Head, fates },
+        }
+    }
+
+    /// An item without a match between two that have one. `None` if the history was edited here: certain of an
+    /// item without a name, since only its place could make it known.
+    fn gap(&self, item: &Item, at: Option<Seq>, later: &[Option<Seq>]) -> Option<Fate> {
+        if !item.has_name {
+            return None;
+        }
+        let next = self.path.firm_after(at);
+        let anchor = later.iter().flatten().next().copied();
+        if next == anchor {
+            return Some(Fate::Misplaced);
+        }
+        let next = next?;
+        self.says(item, next).then_some(Fate::Face(next))
+    }
+
+    /// Whether the host changed what an entry says, more than hosts do when they rewrite.
+    fn is_edit(&self, item: &Item, seq: Seq) -> bool {
+        item.has_name && item.parts.is_some() && !self.says(item, seq)
+    }
+
+    /// Whether an item says what an entry says, or what it and those after it say: hosts merge neighbours.
+    fn says(&self, item: &Item, seq: Seq) -> bool {
+        let Some(said) = &item.parts else { return true };
+        let mut rest = said.as_slice();
+        let mut at = Some(seq);
+        while let Some(seq) = at {
+            let stored = (self.parts)(seq);
+            match rest.strip_prefix(stored.as_slice()) {
+                Some([]) => return true,
+                Some(more) if !stored.is_empty() => rest = more,
+                _ => return false,
+            }
+            at = self.path.firm_after(Some(seq));
+        }
+        false
+    }
+
+    fn known(&self, item: &Item, seq: Seq) -> Fate {
+        let same = item.parts.as_ref().is_none_or(|said| *said == (self.parts)(seq));
+        if same { Fate::Known(seq) } else { Fate::Face(seq) }
+    }
+
+    /// Nothing of it is on the path.
+    fn unknown(&self) -> Plan {
+        let firm = self.path.firm_after(None).is_some();
+        let fates: Vec<_> = self.items.iter().map(appended).collect();
+        let is_empty = fates.iter().all(|fate| *fate == Fate::Aside);
+        let (why, base) = match (firm, is_empty) {
+            (true, true) => (Why::Rewind, Base::Root),
+            (true, false) => (Why::Unreconciled, Base::Root),
+            (false, true) => (Why::UpToDate, Base::Head),
+            (false, false) => (Why::Append, Base::Head),
+        };
+        Plan { why, base, fates }
+    }
+
+    /// From the first item without a fate on, all go on the path behind `at`.
+    fn branch(&self, mut fates: Vec<Fate>, at: Option<Seq>) -> Plan {
+        fates.extend(self.items.iter().skip(fates.len()).map(appended));
+        Plan { why: Why::Branch, base: at.map_or(Base::Root, Base::After), fates }
+    }
+
+    fn grow(&self, fates: Vec<Fate>, at: Option<Seq>) -> Plan {
+        if self.path.firm_after(at).is_some() {
+            return self.branch(fates, at);
+        }
+        let plan = self.branch(fates, at);
+        Plan { why: Why::Append, base: Base::Head, ..plan }
+    }
+
+    fn window(&self) -> Plan {
+        let mut found = self.matches();
+        let named = self.items.iter().any(|item| item.has_name && !item.aside);
+        let overlap = if named { 0 } else { self.overlap(&mut found) };
+        let anchor = found.iter().rposition(Option::is_some);
+        let mut at = None;
+        let mut fates = Vec::with_capacity(self.items.len());
+        for (index, item) in self.items.iter().enumerate() {
+            let seq = found.get(index).copied().flatten();
+            fates.push(match seq {
+                _ if item.aside => Fate::Aside,
+                Some(seq) if index < overlap => Fate::Replay(seq),
+                Some(seq) => self.known(item, seq),
+                // Out of order, or twice in one array.
+                None if self.named(item).is_some() => self.named(item).map_or(Fate::Append, Fate::Known),
+                None if anchor.is_some_and(|anchor| index < anchor) => {
+                    let next = self.path.firm_after(at).filter(|next| self.says(item, *next));
+                    next.filter(|_| item.parts.is_some()).map_or(Fate::Misplaced, Fate::Face)
+                }
+                None => Fate::Append,
+            });
+            at = seq.or(at);
+        }
+        added(fates)
+    }
+
+    /// The most items at the start that may be the newest entries of the path, all of it without names.
+    /// Not a proof: the same words may have been said again. Returns how many, and matches them.
+    fn overlap(&self, found: &mut Vec<Option<Seq>>) -> usize {
+        let open: Vec<usize> = (0..self.items.len()).filter(|at| !self.aside(*at)).collect();
+        let mut tail = self.path.tail(open.len());
+        let classes = self.classes(&tail);
+        tail.retain(|seq| classes.contains_key(seq) || !self.path.loose.contains(seq));
+        let word = |at: &usize| self.items.get(*at).and_then(|item| item.alike.last()).copied();
+        // Items of one class have the same list of entries; its last entry stands for the list.
+        let items: Vec<Option<Seq>> = open.iter().map(word).collect();
+        let stored: Vec<Option<Seq>> = tail.iter().map(|seq| classes.get(seq).copied()).collect();
+        let length = suffix_prefix(&stored, &items);
+        *found = vec![None; self.items.len()];
+        for (at, seq) in open.iter().zip(tail.iter().skip(tail.len() - length)).take(length) {
+            if let Some(slot) = found.get_mut(*at) {
+                *slot = Some(*seq);
+            }
+        }
+        open.get(length.wrapping_sub(1)).map_or(0, |last| last + 1)
+    }
+
+    fn aside(&self, at: usize) -> bool {
+        self.items.get(at).is_none_or(|item| item.aside)
+    }
+
+    /// The class of each entry of the tail that some item may be.
+    fn classes(&self, tail: &[Seq]) -> BTreeMap<Seq, Seq> {
+        let mut classes = BTreeMap::new();
+        let Some(first) = tail.first() else { return classes };
+        let mut done = BTreeSet::new();
+        for item in self.items.iter().filter(|item| !item.aside) {
+            let Some(class) = item.alike.last() else { continue };
+            if done.insert(*class) {
+                let from = item.alike.partition_point(|seq| seq < first);
+                classes.extend(item.alike.iter().skip(from).map(|seq| (*seq, *class)));
+            }
+        }
+        classes
+    }
+
+    fn turn(&self) -> Plan {
+        let found = self.matches();
+        let path_is_in_it = self.path.runs.iter().map(|run| run.end - run.start).sum::<u64>() > 1
+            && found.iter().flatten().count() > 0
+            && self.path.firm_after(found.iter().flatten().last().copied()).is_none();
+        let mut fates = Vec::with_capacity(self.items.len());
+        for (item, seq) in self.items.iter().zip(found) {
+            fates.push(match seq {
+                _ if item.aside => Fate::Aside,
+                Some(seq) if item.has_name => self.known(item, seq),
+                // All that is stored, then more: a restart. Without names that is likely, not certain.
+                Some(seq) if path_is_in_it => Fate::Replay(seq),
+                _ => self.named(item).map_or(Fate::Append, Fate::Known),
+            });
+        }
+        added(fates)
+    }
+}
+
+fn appended(item: &Item) -> Fate {
+    if item.aside { Fate::Aside } else { Fate::Append }
+}
+
+fn added(fates: Vec<Fate>) -> Plan {
+    let is_new = fates.contains(&Fate::Append);
+    Plan { why: if is_new { Why::Append } else { Why::UpToDate }, base: Base::Head, fates }
+}
+
+/// Length of the longest end of `text` that `pattern` begins with. `None` equals nothing.
+///
+/// Source: Knuth, Morris, Pratt 1977. O(text + pattern).
+fn suffix_prefix(text: &[Option<Seq>], pattern: &[Option<Seq>]) -> usize {
+    let is_same = |a: Option<&Option<Seq>>, b: Option<&Option<Seq>>| matches!((a, b), (Some(Some(a)), Some(Some(b))) if a == b);
+    let mut fail = vec![0; pattern.len()];
+    let mut length = 0;
+    for at in 1..pattern.len() {
+        while length > 0 && !is_same(pattern.get(at), pattern.get(length)) {
+            length = fail.get(length - 1).copied().unwrap_or_default();
+        }
+        length += usize::from(is_same(pattern.get(at), pattern.get(length)));
+        if let Some(slot) = fail.get_mut(at) {
+            *slot = length;
+        }
+    }
+    length = 0;
+    for word in text {
+        while length > 0 && (length == pattern.len() || !is_same(Some(word), pattern.get(length))) {
+            length = fail.get(length - 1).copied().unwrap_or_default();
+        }
+        length += usize::from(is_same(Some(word), pattern.get(length)));
+    }
+    length
+}
+
+#[cfg(test)]
+#[path = "deliver_tests.rs"]
+mod tests;

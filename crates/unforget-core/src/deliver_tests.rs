@@ -1,0 +1,194 @@
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A store over one-letter words; a delivered message is a word, with a name if it has a digit behind it.
+#[derive(Clone, Default)]
+struct Toy {
+    entries: Vec<(String, Option<String>)>,
+    path: Vec<u64>,
+    loose: BTreeSet<Seq>,
+}
+
+/// `a` says a; `a1` says a and is named 1; `(a)` takes no part; `ab1` says a, then b.
+fn read(word: &str) -> (String, Option<String>, bool) {
+    let aside = word.starts_with('(');
+    let word = word.trim_matches(['(', ')']);
+    let said: String = word.chars().filter(char::is_ascii_alphabetic).collect();
+    let name: String = word.chars().filter(char::is_ascii_digit).collect();
+    (said, (!name.is_empty()).then_some(name), aside)
+}
+
+fn parts(said: &str) -> Vec<u64> {
+    said.bytes().map(u64::from).collect()
+}
+
+impl Toy {
+    fn items(&self, array: &[&str]) -> Vec<Item> {
+        let item = |word: &&str| {
+            let (said, name, aside) = read(word);
+            let with = |is: &dyn Fn(&(String, Option<String>)) -> bool| -> Vec<Seq> {
+                (0..).zip(&self.entries).filter(|(_, entry)| is(entry)).map(|(seq, _)| Seq(seq)).collect()
+            };
+            Item {
+                named: with(&|entry| name.is_some() && entry.1 == name),
+                has_name: name.is_some(),
+                alike: with(&|entry| entry.0 == said),
+                parts: Some(parts(&said)),
+                aside,
+            }
+        };
+        array.iter().map(item).collect()
+    }
+
+    fn plan(&self, how: How, array: &[&str]) -> Plan {
+        let runs: Vec<_> = self.path.iter().map(|seq| *seq..seq + 1).collect();
+        let path = Path { runs: &runs, loose: &self.loose };
+        plan(how, path, &self.items(array), &|seq| parts(&self.entries[seq.0 as usize].0))
+    }
+
+    fn deliver(&mut self, how: How, array: &[&str]) -> Plan {
+        let plan = self.plan(how, array);
+        match plan.base {
+            Base::Head => {}
+            Base::After(seq) => self.path.retain(|at| *at <= seq.0),
+            Base::Root => self.path.clear(),
+        }
+        for (word, fate) in array.iter().zip(&plan.fates) {
+            let (said, name, _) = read(word);
+            let seq = self.entries.len() as u64;
+            match fate {
+                Fate::Known(_) | Fate::Aside => continue,
+                Fate::Append => self.path.push(seq),
+                Fate::Replay(_) | Fate::Face(_) | Fate::Misplaced => {}
+            }
+            self.entries.push((said, name));
+        }
+        plan
+    }
+
+    fn shown(&self) -> String {
+        let word = |seq: &u64| {
+            let (said, name) = &self.entries[*seq as usize];
+            format!("{said}{}", name.as_deref().unwrap_or_default())
+        };
+        self.path.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[test]
+fn plan_table() {
+    use How::{Turn, Whole, Window};
+    let table: &[(&str, How, &str, &str, &str, &str)] = &[
+        // stored, how, delivered, why, path after, reason
+        ("", Whole, "a b", "append", "a b", "first sight"),
+        ("a b a", Whole, "a b a", "up-to-date", "a b a", "f034: the whole history again, without names"),
+        ("a1 b2 a3", Whole, "a1 b2 a3", "up-to-date", "a1 b2 a3", "f034: with names"),
+        ("a b", Whole, "a b a b", "append", "a b a b", "f034: the history and more of the same"),
+        ("a a a", Whole, "a a a a", "append", "a a a a", "f035: the same words again are new"),
+        ("a b", Whole, "(s) a b c", "append", "a b c", "a summary of the host's own in front"),
+        ("a b c", Whole, "a", "rewind", "a", "cut back"),
+        ("a b c", Whole, "a x c", "branch", "a x c", "edited in the middle, without names"),
+        ("a1 b2 c3", Whole, "a1 x2 c3", "branch", "a1 x2 c3", "edited in the middle, under its name"),
+        ("a1 b2 c3", Whole, "a1 c3", "up-to-date", "a1 b2 c3", "a filtered message stays"),
+        ("a1 b2 c3", Whole, "ab1 c3 d4", "append", "a1 b2 c3 d4", "f038: neighbours merged by the host"),
+        ("a1 b2", Whole, "a1 z9 b2", "up-to-date", "a1 b2", "f036: a stranger in the middle is kept aside"),
+        ("a b", Whole, "x y", "unreconciled", "x y", "f036: nothing in common opens a new beginning"),
+        ("a b", Whole, "", "rewind", "", "f074: emptied by a reset"),
+        ("a1 b2 c3", Window, "b2 c3 d4", "append", "a1 b2 c3 d4", "a window that goes on"),
+        ("a1 b2 c3", Window, "b2 x3 d4", "append", "a1 b2 c3 d4", "f038: clipped words under a known name"),
+        ("a1 b2 c3", Window, "c3 b2 c3", "up-to-date", "a1 b2 c3", "out of order and twice"),
+        ("a1 b2 c3", Window, "a1 b2", "up-to-date", "a1 b2 c3", "an old window cuts nothing"),
+        ("a1 b2", Window, "x7 y8", "append", "a1 b2 x7 y8", "f036: nothing in common, still stored"),
+        (
+            "a b c",
+            Window,
+            "b c d",
+            "append",
+            "a b c d",
+            "f036: an unproven overlap is hidden, the rest is not",
+        ),
+        ("a a", Window, "a a a", "append", "a a a", "the longest overlap counts"),
+        ("a b", Window, "c", "append", "a b c", "no overlap at all"),
+        ("a b", Turn, "a", "append", "a b a", "f035: the first message again is new (lossless-claw 246)"),
+        ("a b", Turn, "a b c", "append", "a b c", "f034: all that is stored, then more"),
+        ("a1 b2", Turn, "b2 c3", "append", "a1 b2 c3", "f042: partly delivered before"),
+        ("a1 b2", Turn, "a1 b2", "up-to-date", "a1 b2", "f042: delivered before"),
+    ];
+    for (stored, how, array, why, shown, reason) in table {
+        let split = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let mut toy = Toy::default();
+        let words = split(stored);
+        toy.deliver(Turn, &words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(toy.shown(), *stored, "set up: {reason}");
+        let words = split(array);
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        assert_eq!(toy.deliver(*how, &words).why.name(), *why, "{reason}");
+        assert_eq!(toy.shown(), *shown, "{reason}");
+    }
+}
+
+#[test]
+fn f040_volatile_input_may_be_missing_from_later_arrays() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Turn, &["a", "b", "v", "c"]);
+    toy.loose.insert(Seq(2));
+    assert_eq!(toy.deliver(How::Whole, &["a", "b", "c", "d"]).why, Why::Append, "left out");
+    assert_eq!(toy.shown(), "a b v c d");
+    assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, Why::UpToDate, "or not");
+    let plan = toy.deliver(How::Window, &["b", "v", "c", "d"]);
+    assert_eq!((plan.why, plan.fates[1]), (Why::UpToDate, Fate::Replay(Seq(2))), "nor in a window");
+}
+
+proptest! {
+    /// Whole arrays in any order: the path is the array, exactly, and delivering it again changes nothing.
+    #[test]
+    fn f035_whole_arrays_keep_order_and_multiset(arrays in prop::collection::vec("[abc]{0,9}", 1..8)) {
+        let mut toy = Toy::default();
+        for array in &arrays {
+            let words: Vec<&str> = array.split("").filter(|word| !word.is_empty()).collect();
+            toy.deliver(How::Whole, &words);
+            prop_assert_eq!(toy.shown(), words.join(" "));
+            let stored = toy.entries.len();
+            prop_assert_eq!(toy.deliver(How::Whole, &words).why, Why::UpToDate);
+            prop_assert_eq!(toy.entries.len(), stored);
+        }
+    }
+
+    /// One history with names, delivered in windows, turns and whole, again and again: exactly once, in order.
+    #[test]
+    fn f034_named_messages_are_stored_once(
+        words in "[abc]{1,20}",
+        cuts in prop::collection::vec((0_usize..20, 1_usize..9, 0_u8..3), 1..20),
+    ) {
+        let history: Vec<String> = words.chars().zip(1..).map(|(word, name)| format!("{word}{name}")).collect();
+        let history: Vec<&str> = history.iter().map(String::as_str).collect();
+        let mut toy = Toy::default();
+        let mut seen = 0;
+        for (from, length, how) in cuts {
+            let end = (seen + length).min(history.len());
+            let how = [How::Whole, How::Window, How::Turn][usize::from(how)];
+            let from = if how == How::Whole { 0 } else { from.min(seen) };
+            toy.deliver(how, &history[from..end]);
+            seen = end;
+            prop_assert_eq!(toy.shown(), history[..seen].join(" "));
+            prop_assert_eq!(toy.entries.len(), seen);
+        }
+    }
+
+    /// Windows without names: nothing is dropped, and what is shown ends with the window.
+    #[test]
+    fn f036_windows_without_names_lose_nothing(arrays in prop::collection::vec("[abc]{1,6}", 1..8)) {
+        let mut toy = Toy::default();
+        let mut delivered = 0;
+        for array in &arrays {
+            let words: Vec<&str> = array.split("").filter(|word| !word.is_empty()).collect();
+            toy.deliver(How::Window, &words);
+            delivered += words.len();
+            prop_assert_eq!(toy.entries.len(), delivered, "everything is stored");
+            prop_assert!(toy.shown().ends_with(&words.join(" ")));
+        }
+    }
+}

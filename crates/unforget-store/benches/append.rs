@@ -104,7 +104,7 @@ impl History<'_> {
 
     fn append(&mut self, packed: Packed) -> Result<(), Failure> {
         let append =
-            Append { conversation: self.id, target: self.target, packed, snapshot: None, context: None };
+            Append { conversation: self.id, target: self.target, packed, snapshot: None, context: None, names: Vec::new() };
         self.target = Target::Extend(self.store.append(append)?.generation, self.length);
         Ok(())
     }

@@ -16,9 +16,11 @@ mod memory;
 mod pack;
 mod port;
 mod sqlite;
+mod unpack;
 
 pub use error::{BoxError, StoreError};
 pub use memory::MemoryStore;
 pub use pack::{CHUNK_BYTES, Dictionary, Packed, Packer, SMALL_CHUNK_BYTES, pack};
 pub use port::*;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};
+pub use unpack::Scratch;

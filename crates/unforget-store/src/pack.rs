@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 
 use unforget_core::digest::Digest;
-use zstd::bulk::{Compressor, Decompressor};
+use zstd::bulk::Compressor;
 use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::CParameter;
 
@@ -237,7 +237,7 @@ fn usable_ranges(large: &[Range<usize>], body_len: usize) -> Vec<Range<usize>> {
 pub struct Dictionary {
     pub(crate) id: u32,
     encoder: EncoderDictionary<'static>,
-    decoder: DecoderDictionary<'static>,
+    pub(crate) decoder: DecoderDictionary<'static>,
 }
 
 impl Dictionary {
@@ -320,35 +320,6 @@ fn stored_frame(bytes: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Decompresses a frame of exactly `raw_len` bytes.
-///
-/// # Errors
-/// What is wrong, in words: a broken frame, another length, another checksum.
-pub(crate) fn decode(
-    data: &[u8],
-    raw_len: u64,
-    dictionary: Option<&Dictionary>,
-) -> std::result::Result<Vec<u8>, String> {
-    // A damaged length must not make us reserve the memory that it claims. zstd's best case is 128 KiB
-    // from 4 bytes.
-    let bound = Decompressor::upper_bound(data).unwrap_or(0) as u64;
-    let bound = bound.min((data.len() as u64).saturating_mul(32 * 1024));
-    if raw_len > bound {
-        return Err(format!("frame holds at most {bound} bytes, not {raw_len}"));
-    }
-    let decoder = match dictionary {
-        Some(dictionary) => Decompressor::with_prepared_dictionary(&dictionary.decoder),
-        None => Decompressor::new(),
-    };
-    let bytes = decoder
-        .and_then(|mut decoder| decoder.decompress(data, raw_len as usize))
-        .map_err(|error| format!("cannot be decompressed: {error}"))?;
-    if bytes.len() as u64 != raw_len {
-        return Err(format!("decompressed to {} bytes, not {raw_len}", bytes.len()));
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(
@@ -362,6 +333,7 @@ mod tests {
     use unforget_core::digest::Chain;
 
     use super::*;
+    use crate::unpack::decode;
 
     fn packed(bodies: &[Vec<u8>]) -> Packed {
         let mut chain = Chain::root();

@@ -1,5 +1,6 @@
 //! The port: what every store does, and the plain values that go in and out.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use unforget_core::tokens::Tokens;
 
 use crate::error::StoreError;
 use crate::pack::{Dictionary, Packed};
+use crate::unpack::Scratch;
 
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -128,6 +130,10 @@ pub fn kept_content(content: Digest) -> Digest {
     Digest(kept)
 }
 
+/// What a live host calls an entry: the first 16 bytes of a digest of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(pub [u8; 16]);
+
 /// An entry to be appended. `lead ‖ body` is what export writes.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
@@ -191,6 +197,8 @@ pub struct Append {
     pub snapshot: Option<Snapshot>,
     /// New state of the prompt, kept in the same transaction.
     pub context: Option<ContextRow>,
+    /// Names of the entries, and of others that are stored.
+    pub names: Vec<(Name, Seq)>,
 }
 
 /// What an append did.
@@ -224,6 +232,37 @@ pub struct ChunkBytes {
     pub bytes: Vec<u8>,
     /// Per entry, ascending: seq and range of its body in `bytes`.
     pub entries: Vec<(Seq, Range<usize>)>,
+}
+
+/// See [`Scan::wants`].
+pub type WantsChunk<'a> = dyn FnMut(&[u8], Option<&[Range<usize>]>) -> Option<bool> + 'a;
+
+/// See [`Scan::holed`].
+pub type EachEntry<'a> = dyn FnMut(&EntryRow, &[u8]) + 'a;
+
+/// What a scan asks of a chunk.
+pub struct Scan<'a> {
+    /// Whether entries of the chunk are wanted, judged from all of its bytes at once: the leads and bodies of
+    /// its entries end to end, and maybe more that belongs to none. Asked without the places of the entries
+    /// first, which saves reading them; `None` asks for them: the range of each lead and each body, ascending.
+    pub wants: &'a mut WantsChunk<'a>,
+    /// Gets every entry that has holes, with its whole body; `None` if they are not needed.
+    pub holed: Option<&'a mut EachEntry<'a>>,
+}
+
+impl fmt::Debug for Scan<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scan").field("holed", &self.holed.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// What a scan of a chunk came to.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    /// Number of entries in the chunk.
+    pub entries: u64,
+    /// The chunk, if it is wanted.
+    pub chunk: Option<ChunkBytes>,
 }
 
 /// A filter of a chunk or blob, opaque to the store.
@@ -372,6 +411,13 @@ pub trait Store: Send + Sync {
     /// than the path that it is of. [`StoreError::Full`] if there is no room.
     fn append(&self, append: Append) -> Result<Receipt>;
 
+    /// The entries that have one of these names: by name, then seq; several entries may have one. O(names), each
+    /// counted once.
+    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>>;
+
+    /// Adds names to stored entries. Those that are there stay; an entry may have many.
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()>;
+
     /// Finds the entry after which the raw chain has this head, in any generation; the earliest of several.
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>>;
 
@@ -404,11 +450,30 @@ pub trait Store: Send + Sync {
     /// [`StoreError::Missing`], [`StoreError::Damaged`].
     fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes>;
 
+    /// Looks into one chunk, and gives it if it is wanted. Much cheaper than [`Store::chunk`] if it is not.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`], [`StoreError::Damaged`]: of what had to be read only. What it gets from
+    /// `wants` and `holed` was all of the chunk.
+    fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned>;
+
     /// One blob's bytes and the entries that hold it, ascending, each once.
     ///
     /// # Errors
     /// [`StoreError::Missing`], [`StoreError::Damaged`].
     fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)>;
+
+    /// Looks into one blob, and gives the entries that hold it, ascending, each once; none if it is not wanted.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`], [`StoreError::Damaged`].
+    fn scan_blob(
+        &self,
+        id: ConversationId,
+        digest: Digest,
+        scratch: &mut Scratch,
+        wants: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Vec<Seq>>;
 
     /// Adds a segment of the search index and removes those that it replaces; unknown ones are passed
     /// over. Returns its number: from 0, never used twice.
@@ -447,7 +512,7 @@ pub trait Store: Send + Sync {
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged>;
 
     /// Takes the bytes of these entries, their large parts, the summaries and index segments over them,
-    /// prompt states of the conversation, and half-written lines that snapshots kept of them.
+    /// prompt states of the conversation, names of these entries, and half-written lines that snapshots kept of them.
     /// Rows and chain heads stay as tombstones, so that the chain still verifies around them. Blobs that
     /// an entry outside the range holds too stay. Entries purged before do not count again.
     fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged>;

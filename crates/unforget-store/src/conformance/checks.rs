@@ -1,12 +1,12 @@
 //! The checks.
 
 use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Thread, Timestamp};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 
 use super::tape::{Tape, entry, opening, snapshot, summary};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
-use crate::port::{Append, ContextRow, FilterOf, NewConversation, Segment, Store, Target};
+use crate::port::{Append, ContextRow, FilterOf, Name, NewConversation, Segment, Store, Target};
 
 /// A named check on an empty store.
 pub(super) type Check = (&'static str, fn(&dyn Store));
@@ -21,6 +21,7 @@ pub(super) const ALL: &[Check] = &[
     ("current follows snapshots and the live end", current_follows),
     ("snapshots are numbered and found by path", snapshots_found),
     ("chains find entries", chains_find),
+    ("names find entries", names_find),
     ("ranges are clamped", ranges_clamped),
     ("bytes come back as received", bytes_come_back),
     ("f096 equal large parts are stored once", large_parts_once),
@@ -32,6 +33,35 @@ pub(super) const ALL: &[Check] = &[
     ("purge is idempotent", purge_twice),
     ("verify finds nothing wrong", verify_clean),
 ];
+
+fn names_find(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let other = Tape::new(store, "t:2");
+    let name = |n: u8| Name([n; 16]);
+    let mut append = tape.plan(opening(None), &[b"a".to_vec(), b"b".to_vec()]);
+    append.names = vec![(name(1), Seq(0)), (name(2), Seq(1)), (name(1), Seq(1))];
+    store.append(append).unwrap();
+    let both = vec![(name(1), Seq(0)), (name(1), Seq(1))];
+    assert_eq!(
+        store.named(tape.id, &[name(9), name(1), name(1)]).unwrap(),
+        both,
+        "each once, by name, then seq"
+    );
+    store.put_names(tape.id, &[(name(1), Seq(0)), (name(9), Seq(0))]).unwrap();
+    assert_eq!(store.named(tape.id, &[name(1), name(9)]).unwrap(), [both, vec![(name(9), Seq(0))]].concat());
+    assert_eq!(store.named(other.id, &[name(1)]).unwrap(), [], "a name belongs to its conversation");
+    let many: Vec<Name> = (0..5_000_u32).map(|n| Name(blake3_16(n))).chain([name(2), name(1)]).collect();
+    let found = store.named(tape.id, &many).unwrap();
+    assert_eq!(found, [(name(1), Seq(0)), (name(1), Seq(1)), (name(2), Seq(1))], "many at once");
+    store.purge(tape.id, 1..2).unwrap();
+    assert_eq!(store.named(tape.id, &[name(1), name(2)]).unwrap(), [(name(1), Seq(0))], "purge takes names");
+}
+
+fn blake3_16(n: u32) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&Digest::of(&n.to_le_bytes()).0[..16]);
+    bytes
+}
 
 fn ensure_finds_or_makes(store: &dyn Store) {
     let new = NewConversation {
@@ -58,14 +88,22 @@ fn unknown_conversations(store: &dyn Store) {
     let key = super::tape::summary(0, 0).key;
     let segment = Segment { seqs: 0..0, header: vec![], blocks: vec![] };
     let packed = || pack(Vec::new(), &|_| Vec::new(), None);
-    let append =
-        Append { conversation: id, target: opening(None), packed: packed(), snapshot: None, context: None };
+    let append = Append {
+        conversation: id,
+        target: opening(None),
+        packed: packed(),
+        snapshot: None,
+        context: None,
+        names: Vec::new(),
+    };
     let errors = [
         store.conversation(id).err(),
         store.generations(id).err(),
         store.snapshots(id).err(),
         store.append(append).err(),
         store.by_chain(id, Chain::root()).err(),
+        store.named(id, &[Name([0; 16])]).err(),
+        store.put_names(id, &[]).err(),
         store.chains(id, Generation(0), 0..1).err(),
         store.path(id, Generation(0), 1).err(),
         store.rows(id, 0..1).err(),

@@ -14,6 +14,7 @@
 
 mod checks;
 mod observe;
+mod scans;
 mod tape;
 
 pub use observe::observe;
@@ -25,7 +26,8 @@ use crate::port::Store;
 ///
 /// * `make` - an empty store.
 pub fn check_all(make: &dyn Fn() -> Box<dyn Store>) {
-    for (name, check) in checks::ALL {
+    let scans: checks::Check = ("a scan sees all bytes", scans::scans_see_all);
+    for (name, check) in checks::ALL.iter().chain([&scans]) {
         println!("conformance: {name}");
         check(make().as_ref());
     }

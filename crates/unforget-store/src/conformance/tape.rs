@@ -89,7 +89,7 @@ impl<'a> Tape<'a> {
         let entries = bodies.iter().map(|body| entry(body, &mut chain)).collect();
         // The filter is the digest: it shows exactly which bytes it was made of.
         let packed = pack(entries, &|bytes| Digest::of(bytes).0.to_vec(), self.store.dictionary().as_deref());
-        Append { conversation: self.id, target, packed, snapshot: None, context: None }
+        Append { conversation: self.id, target, packed, snapshot: None, context: None, names: Vec::new() }
     }
 
     /// Appends bodies and gives the receipt's generation.

@@ -11,11 +11,12 @@ use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
 
 use crate::error::StoreError;
-use crate::pack::{Packed, PackedEntry, decode};
+use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, GenerationRow, NewConversation, Purged, Receipt, Result,
-    Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
+    Append, ContextRow, Conversation, EntryRow, GenerationRow, Name, NewConversation, Purged, Receipt,
+    Result, Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
 };
+use crate::unpack::decode;
 
 /// A store that lives as long as the value. For tests and for replays that leave nothing behind.
 #[derive(Default)]
@@ -63,6 +64,7 @@ struct History {
     next_segment: u64,
     summaries: BTreeMap<SummaryKey, SummaryRow>,
     contexts: BTreeMap<(Thread, u64), ContextRow>,
+    names: BTreeSet<(Name, Seq)>,
 }
 
 struct Held {
@@ -137,6 +139,7 @@ impl History {
             next_segment: 0,
             summaries: BTreeMap::new(),
             contexts: BTreeMap::new(),
+            names: BTreeSet::new(),
         }
     }
 
@@ -201,6 +204,7 @@ impl History {
             self.head.current = generation;
             self.head.length = snapshot.length;
         }
+        self.names.extend(append.names);
         if let Some(context) = append.context {
             self.contexts.insert((context.thread, context.budget), context);
         }
@@ -312,6 +316,7 @@ impl History {
         self.summaries.retain(|_, row| row.span.0.0 >= seqs.end || row.span.1.0 < seqs.start);
         self.segments.retain(|_, segment| segment.seqs.start >= seqs.end || segment.seqs.end <= seqs.start);
         self.contexts.clear();
+        self.names.retain(|(_, seq)| !seqs.contains(&seq.0));
         if plan.entries > 0 {
             self.head.revision += 1;
         }

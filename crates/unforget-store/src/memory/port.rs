@@ -10,9 +10,11 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
 use super::{Held, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, FilterOf, GenerationRow, NewConversation,
-    Problem, Purged, Raw, Receipt, Result, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, FilterOf, GenerationRow, Name,
+    NewConversation, Problem, Purged, Raw, Receipt, Result, Scan, Scanned, Segment, SegmentHead, Snapshot,
+    Store, SummaryKey, SummaryRow,
 };
+use crate::unpack::Scratch;
 
 impl Store for MemoryStore {
     fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
@@ -65,6 +67,17 @@ impl Store for MemoryStore {
             inner.snapshots.push((id, snapshot));
         }
         Ok(receipt)
+    }
+
+    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
+        let inner = self.lock();
+        let all = &inner.get(id)?.names;
+        Ok(all.iter().filter(|(name, _)| names.contains(name)).copied().collect())
+    }
+
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
+        self.lock().get_mut(id)?.names.extend(names);
+        Ok(())
     }
 
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
@@ -125,6 +138,48 @@ impl Store for MemoryStore {
             found.entries.push((held.row.seq, start..found.bytes.len()));
         }
         Ok(found)
+    }
+
+    fn scan(
+        &self,
+        id: ConversationId,
+        chunk: u64,
+        _scratch: &mut Scratch,
+        scan: Scan<'_>,
+    ) -> Result<Scanned> {
+        let found = self.chunk(id, chunk)?;
+        let (mut places, mut holed, mut next) = (Vec::new(), Vec::new(), 0);
+        let inner = self.lock();
+        let history = inner.get(id)?;
+        for (seq, body) in &found.entries {
+            places.extend([next..body.start, body.clone()]);
+            next = body.end;
+            let held = history.slice(&(seq.0..seq.0 + 1)).first();
+            holed.extend(
+                held.filter(|held| !held.holes.is_empty()).map(|one| (one.row.clone(), one.body.clone())),
+            );
+        }
+        // Whoever is asked may use the store.
+        drop(inner);
+        let wanted = (scan.wants)(&found.bytes, None);
+        let wanted = wanted.or_else(|| (scan.wants)(&found.bytes, Some(&places))).unwrap_or(true);
+        if let Some(each) = scan.holed {
+            for (row, body) in &holed {
+                each(row, body);
+            }
+        }
+        Ok(Scanned { entries: found.entries.len() as u64, chunk: wanted.then_some(found) })
+    }
+
+    fn scan_blob(
+        &self,
+        id: ConversationId,
+        digest: Digest,
+        _scratch: &mut Scratch,
+        wants: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Vec<Seq>> {
+        let (bytes, holders) = self.blob(id, digest)?;
+        Ok(if wants(&bytes) { holders } else { Vec::new() })
     }
 
     fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)> {

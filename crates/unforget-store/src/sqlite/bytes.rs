@@ -11,8 +11,8 @@ use super::codes::{digest, int, uint};
 use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::pack::decode;
-use crate::port::{ChunkBytes, Filter, FilterOf, Raw};
+use crate::port::{ChunkBytes, EntryRow, Filter, FilterOf, Raw, Scan, Scanned};
+use crate::unpack::Scratch;
 
 /// Either a value or, in words, why the stored bytes are not good.
 pub(super) type Checked<T> = Result<T, String>;
@@ -43,11 +43,12 @@ pub(super) struct Assembler<'a> {
     dictionaries: &'a Dictionaries,
     id: ConversationId,
     open: Option<(u64, Checked<Vec<u8>>)>,
+    scratch: Scratch,
 }
 
 impl<'a> Assembler<'a> {
     pub(super) fn new(conn: &'a Connection, dictionaries: &'a Dictionaries, id: ConversationId) -> Self {
-        Self { conn, dictionaries, id, open: None }
+        Self { conn, dictionaries, id, open: None, scratch: Scratch::default() }
     }
 
     /// Lead and body of an entry; empty once purged.
@@ -56,7 +57,11 @@ impl<'a> Assembler<'a> {
         let Some(number) = entry.chunk else {
             return Ok(Ok(Raw { seq, lead: Vec::new(), body: Vec::new() }));
         };
-        let holes = if entry.holes == 0 { Ok(Vec::new()) } else { self.holes(entry)? };
+        let holes = if entry.holes == 0 {
+            Ok(Vec::new())
+        } else {
+            holes(self.conn, self.id, entry, &mut self.scratch)?
+        };
         let chunk = match self.chunk(number)? {
             Ok(chunk) => chunk,
             Err(detail) => return Ok(Err(detail.clone())),
@@ -80,31 +85,36 @@ impl<'a> Assembler<'a> {
         };
         Ok(&self.open.insert(open).1)
     }
+}
 
-    /// Offsets and bytes of an entry's large parts.
-    fn holes(&self, entry: &Stored) -> Outcome<Checked<Holes>> {
-        let mut select = self.conn.prepare_cached(
-            "SELECT hole.at, blob.digest, blob.raw_len, blob.data FROM hole LEFT JOIN blob ON blob.id = hole.blob
-             WHERE hole.conversation = ? AND hole.seq = ? ORDER BY hole.at",
-        )?;
-        let mut rows = select.query([int(self.id.0), int(entry.row.seq.0)])?;
-        let mut holes = Vec::new();
-        while let Some(row) = rows.next()? {
-            let at = uint(row.get(0)?);
-            let Some(wanted) = row.get_ref(1)?.as_bytes().ok().and_then(digest) else {
-                return Ok(Err(format!("its large part at byte {at} is missing")));
-            };
-            let data = row.get_ref(3)?.as_bytes().unwrap_or_default();
-            match open_blob(wanted, uint(row.get(2)?), data) {
-                Ok(bytes) => holes.push((at, bytes)),
-                Err(detail) => return Ok(Err(detail)),
-            }
+/// Offsets and bytes of an entry's large parts.
+fn holes(
+    conn: &Connection,
+    id: ConversationId,
+    entry: &Stored,
+    scratch: &mut Scratch,
+) -> Outcome<Checked<Holes>> {
+    let mut select = conn.prepare_cached(
+        "SELECT hole.at, blob.digest, blob.raw_len, blob.data FROM hole LEFT JOIN blob ON blob.id = hole.blob
+         WHERE hole.conversation = ? AND hole.seq = ? ORDER BY hole.at",
+    )?;
+    let mut rows = select.query([int(id.0), int(entry.row.seq.0)])?;
+    let mut holes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let at = uint(row.get(0)?);
+        let Some(wanted) = row.get_ref(1)?.as_bytes().ok().and_then(digest) else {
+            return Ok(Err(format!("its large part at byte {at} is missing")));
+        };
+        let data = row.get_ref(3)?.as_bytes().unwrap_or_default();
+        match open_blob(wanted, uint(row.get(2)?), data, scratch) {
+            Ok(()) => holes.push((at, std::mem::take(&mut scratch.bytes))),
+            Err(detail) => return Ok(Err(detail)),
         }
-        if holes.len() as u64 != entry.holes {
-            return Ok(Err(format!("it has {} large parts, not {}", holes.len(), entry.holes)));
-        }
-        Ok(Ok(holes))
     }
+    if holes.len() as u64 != entry.holes {
+        return Ok(Err(format!("it has {} large parts, not {}", holes.len(), entry.holes)));
+    }
+    Ok(Ok(holes))
 }
 
 /// Puts the large parts back.
@@ -134,6 +144,20 @@ pub(super) fn read_chunk(
     id: ConversationId,
     number: u64,
 ) -> Outcome<Checked<Vec<u8>>> {
+    let mut scratch = Scratch::default();
+    let read = read_into(conn, dictionaries, (id, number), &mut scratch)?;
+    Ok(read.map(|()| scratch.bytes))
+}
+
+/// Reads the uncompressed bytes of a chunk.
+///
+/// * `chunk` - its conversation and number.
+pub(super) fn read_into(
+    conn: &Connection,
+    dictionaries: &Dictionaries,
+    (id, number): (ConversationId, u64),
+    scratch: &mut Scratch,
+) -> Outcome<Checked<()>> {
     let mut select = conn.prepare_cached(
         "SELECT raw_len, dictionary, data FROM chunk WHERE conversation = ? AND number = ?",
     )?;
@@ -150,13 +174,18 @@ pub(super) fn read_chunk(
         },
     };
     let data = row.get_ref(2)?.as_bytes().unwrap_or_default();
-    Ok(decode(data, raw_len, dictionary.as_deref()).map_err(|detail| format!("chunk {number} {detail}")))
+    let decoded = scratch.decode(data, raw_len, dictionary.as_deref());
+    Ok(decoded.map_err(|detail| format!("chunk {number} {detail}")))
 }
 
 /// Decompresses a blob and proves that it is what its digest says.
-fn open_blob(wanted: Digest, raw_len: u64, data: &[u8]) -> Checked<Vec<u8>> {
-    let bytes = decode(data, raw_len, None).map_err(|detail| format!("blob {wanted:?} {detail}"))?;
-    if Digest::of(&bytes) == wanted { Ok(bytes) } else { Err(format!("blob {wanted:?} has other content")) }
+fn open_blob(wanted: Digest, raw_len: u64, data: &[u8], scratch: &mut Scratch) -> Checked<()> {
+    scratch.decode(data, raw_len, None).map_err(|detail| format!("blob {wanted:?} {detail}"))?;
+    if Digest::of(&scratch.bytes) == wanted {
+        Ok(())
+    } else {
+        Err(format!("blob {wanted:?} has other content"))
+    }
 }
 
 /// See [`crate::Store::chunk`].
@@ -166,27 +195,119 @@ pub(super) fn chunk(
     id: ConversationId,
     number: u64,
 ) -> Outcome<ChunkBytes> {
-    let seqs = chunk_seqs(conn, id, number)?;
-    let Some(seqs) = seqs else {
-        return Err(StoreError::Missing { id, what: format!("chunk {number}") }.into());
+    let mut wants = |_: &[u8], _: Option<&[Range<usize>]>| Some(true);
+    let all = Scan { wants: &mut wants, holed: None };
+    let scanned = scan((conn, dictionaries), (id, number), &mut Scratch::default(), all)?;
+    scanned.chunk.ok_or_else(|| missing_chunk(id, number).into())
+}
+
+fn missing_chunk(id: ConversationId, number: u64) -> StoreError {
+    StoreError::Missing { id, what: format!("chunk {number}") }
+}
+
+/// See [`crate::Store::scan`].
+///
+/// * `of` - conversation and number of the chunk.
+pub(super) fn scan(
+    (conn, dictionaries): (&Connection, &Dictionaries),
+    of: (ConversationId, u64),
+    scratch: &mut Scratch,
+    scan: Scan<'_>,
+) -> Outcome<Scanned> {
+    let (id, number) = of;
+    let seqs = chunk_seqs(conn, id, number)?.ok_or_else(|| missing_chunk(id, number))?;
+    read_into(conn, dictionaries, of, scratch)?.map_err(|detail| damaged(id, seqs.start, detail))?;
+    let entries = seqs.end - seqs.start;
+    let wanted = match (scan.wants)(&scratch.bytes, None) {
+        Some(wanted) => wanted,
+        None => match places(conn, of, &seqs, scratch.bytes.len())? {
+            Some(places) => (scan.wants)(&scratch.bytes, Some(&places)).unwrap_or(true),
+            // Rows that do not add up are damaged, or a purge took some: the sealed ones tell.
+            None => true,
+        },
     };
-    let bytes =
-        read_chunk(conn, dictionaries, id, number)?.map_err(|detail| damaged(id, seqs.start, detail))?;
+    if let Some(each) = scan.holed {
+        // The chunk stays where it is while its blobs are read.
+        let mut blobs = scratch.beside();
+        let done = holed(conn, of, &seqs, (&scratch.bytes, &mut blobs), each);
+        scratch.rejoin(blobs);
+        done?;
+    }
+    if !wanted {
+        return Ok(Scanned { entries, chunk: None });
+    }
     let mut places = Vec::new();
     for entry in entries::stored(conn, id, seqs)? {
         if entry.chunk != Some(number) {
             continue;
         }
-        let start = entry.offset.saturating_add(entry.lead_len);
-        let end = start.saturating_add(entry.body_len);
-        if end > bytes.len() as u64 {
-            return Err(
-                damaged(id, entry.row.seq.0, format!("it reaches beyond the end of chunk {number}")).into()
-            );
-        }
-        places.push((entry.row.seq, start as usize..end as usize));
+        let (_, body) =
+            spans(&entry, scratch.bytes.len()).map_err(|detail| damaged(id, entry.row.seq.0, detail))?;
+        places.push((entry.row.seq, body));
     }
-    Ok(ChunkBytes { chunk: number, bytes, entries: places })
+    let bytes = std::mem::take(&mut scratch.bytes);
+    Ok(Scanned { entries, chunk: Some(ChunkBytes { chunk: number, bytes, entries: places }) })
+}
+
+/// Places of lead and body of an entry in the bytes of its chunk.
+fn spans(entry: &Stored, length: usize) -> Checked<(Range<usize>, Range<usize>)> {
+    let start = entry.offset.saturating_add(entry.lead_len);
+    let end = start.saturating_add(entry.body_len);
+    if end > length as u64 {
+        let number = entry.chunk.unwrap_or_default();
+        return Err(format!("it reaches beyond the end of chunk {number}"));
+    }
+    Ok((entry.offset as usize..start as usize, start as usize..end as usize))
+}
+
+/// Places of the leads and bodies of a chunk, from rows whose seals are not looked at: only if together they are
+/// all of its bytes, so that nothing can hide.
+fn places(
+    conn: &Connection,
+    (id, number): (ConversationId, u64),
+    seqs: &Range<u64>,
+    length: usize,
+) -> Outcome<Option<Vec<Range<usize>>>> {
+    let mut select = conn.prepare_cached(
+        "SELECT offset, lead_len, body_len FROM entry WHERE id >= ? AND id < ? AND chunk = ? ORDER BY id",
+    )?;
+    let [from, to] = entries::keys(id, seqs);
+    let mut rows = select.query([from, to, int(number)])?;
+    let mut places = Vec::new();
+    let mut next = 0;
+    while let Some(row) = rows.next()? {
+        let start = uint(row.get(0)?);
+        let body = start.saturating_add(uint(row.get(1)?));
+        let end = body.saturating_add(uint(row.get(2)?));
+        if start != next || end > length as u64 {
+            return Ok(None);
+        }
+        places.extend([start as usize..body as usize, body as usize..end as usize]);
+        next = end;
+    }
+    Ok((next == length as u64).then_some(places))
+}
+
+/// Gives `each` the entries of a chunk that have holes, whole.
+fn holed(
+    conn: &Connection,
+    (id, number): (ConversationId, u64),
+    seqs: &Range<u64>,
+    (chunk, scratch): (&[u8], &mut Scratch),
+    each: &mut dyn FnMut(&EntryRow, &[u8]),
+) -> Outcome<()> {
+    for entry in entries::holed(conn, id, seqs)? {
+        if entry.chunk != Some(number) {
+            continue;
+        }
+        let seq = entry.row.seq.0;
+        let (_, body) = spans(&entry, chunk.len()).map_err(|detail| damaged(id, seq, detail))?;
+        let whole = holes(conn, id, &entry, scratch)?
+            .and_then(|holes| fill(chunk.get(body).unwrap_or_default(), &holes))
+            .map_err(|detail| damaged(id, seq, detail))?;
+        each(&entry.row, &whole);
+    }
+    Ok(())
 }
 
 /// The seqs that a chunk was made for; `None` if it is not there.
@@ -200,6 +321,18 @@ pub(super) fn chunk_seqs(conn: &Connection, id: ConversationId, number: u64) -> 
 
 /// See [`crate::Store::blob`].
 pub(super) fn blob(conn: &Connection, id: ConversationId, wanted: Digest) -> Outcome<(Vec<u8>, Vec<Seq>)> {
+    let mut scratch = Scratch::default();
+    let holders = scan_blob(conn, (id, wanted), &mut scratch, &mut |_| true)?;
+    Ok((scratch.bytes, holders))
+}
+
+/// See [`crate::Store::scan_blob`].
+pub(super) fn scan_blob(
+    conn: &Connection,
+    (id, wanted): (ConversationId, Digest),
+    scratch: &mut Scratch,
+    wants: &mut dyn FnMut(&[u8]) -> bool,
+) -> Outcome<Vec<Seq>> {
     let mut select =
         conn.prepare_cached("SELECT id, raw_len, data FROM blob WHERE conversation = ? AND digest = ?")?;
     let mut rows = select.query(params![int(id.0), wanted.0])?;
@@ -207,11 +340,12 @@ pub(super) fn blob(conn: &Connection, id: ConversationId, wanted: Digest) -> Out
         return Err(StoreError::Missing { id, what: format!("blob {wanted:?}") }.into());
     };
     let number: i64 = row.get(0)?;
-    let holders = blob_holders(conn, number)?;
     let data = row.get_ref(2)?.as_bytes().unwrap_or_default();
-    let bytes = open_blob(wanted, uint(row.get(1)?), data)
-        .map_err(|detail| damaged(id, holders.first().map_or(0, |seq| seq.0), detail))?;
-    Ok((bytes, holders))
+    if let Err(detail) = open_blob(wanted, uint(row.get(1)?), data, scratch) {
+        let holders = blob_holders(conn, number)?;
+        return Err(damaged(id, holders.first().map_or(0, |seq| seq.0), detail).into());
+    }
+    if wants(&scratch.bytes) { blob_holders(conn, number) } else { Ok(Vec::new()) }
 }
 
 /// Entries that hold a blob, ascending, each once.

@@ -46,11 +46,12 @@ pub(super) fn origin_code(origin: Origin) -> i64 {
         Origin::Copy => 5,
         Origin::Bookkeeping => 6,
         Origin::Opaque => 7,
+        Origin::Volatile => 8,
     }
 }
 
 pub(super) fn origin(code: i64) -> Option<Origin> {
-    const ALL: [Origin; 8] = [
+    const ALL: [Origin; 9] = [
         Origin::Human,
         Origin::Model,
         Origin::Tool,
@@ -59,6 +60,7 @@ pub(super) fn origin(code: i64) -> Option<Origin> {
         Origin::Copy,
         Origin::Bookkeeping,
         Origin::Opaque,
+        Origin::Volatile,
     ];
     ALL.get(usize::try_from(code).ok()?).copied()
 }
@@ -97,7 +99,7 @@ mod tests {
         for code in 0..5 {
             assert_eq!(role_code(role(code).unwrap()), code);
         }
-        for code in 0..8 {
+        for code in 0..9 {
             assert_eq!(origin_code(origin(code).unwrap()), code);
         }
         for code in 0..3 {

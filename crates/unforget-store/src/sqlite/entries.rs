@@ -10,7 +10,7 @@ use unforget_core::tokens::Tokens;
 use super::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
 use super::conversations::{self, Counters};
 use super::fault::Outcome;
-use super::{paths, summaries};
+use super::{names, paths, summaries};
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{Append, EntryRow, Receipt, Snapshot, kept_content};
@@ -42,7 +42,7 @@ pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
 
 /// Carries out one append inside the caller's transaction.
 pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
-    let Append { conversation: id, target, packed, snapshot, context } = append;
+    let Append { conversation: id, target, packed, snapshot, context, names } = append;
     let mut counters = conversations::counters(tx, id)?;
     let count = packed.len() as u64;
     let (generation, length) = paths::enter(tx, id, target, &mut counters)?;
@@ -67,6 +67,7 @@ pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     if let Some(context) = context {
         summaries::put_context(tx, id, &context)?;
     }
+    names::put(tx, id, &names)?;
     conversations::put_counters(tx, id, &counters)?;
     Ok(Receipt { generation: Generation(generation), first_seq: Seq(first_seq), revision: counters.revision })
 }
@@ -273,6 +274,18 @@ pub(super) fn stored(conn: &Connection, id: ConversationId, seqs: Range<u64>) ->
         }
         expected += 1;
         all.push(stored);
+    }
+    Ok(all)
+}
+
+/// Rows of a range of seqs that have holes.
+pub(super) fn holed(conn: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outcome<Vec<Stored>> {
+    let sql = format!("SELECT seq, {COLUMNS} FROM entry WHERE id >= ? AND id < ? AND holes > 0 ORDER BY id");
+    let mut select = conn.prepare_cached(&sql)?;
+    let mut rows = select.query(keys(id, seqs))?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        all.push(read_entry(id, row)?);
     }
     Ok(all)
 }

@@ -26,6 +26,20 @@ impl Fault {
             || error.sqlite_error_code() == Some(ErrorCode::NotADatabase))
     }
 
+    /// Why nothing may be written any more, if this says that the file is malformed or is not the one that was opened.
+    pub(super) fn damage(&self, path: &Path) -> Option<StoreError> {
+        match self {
+            Self::Sql(error) if self.is_corrupt() => {
+                Some(StoreError::Corrupt { path: path.to_path_buf(), detail: error.to_string() })
+            }
+            Self::Store(StoreError::Corrupt { path, detail }) => {
+                Some(StoreError::Corrupt { path: path.clone(), detail: detail.clone() })
+            }
+            Self::Store(StoreError::Replaced { path }) => Some(StoreError::Replaced { path: path.clone() }),
+            _ => None,
+        }
+    }
+
     /// The error for the caller.
     ///
     /// * `operation` - name of the store method, for logs.

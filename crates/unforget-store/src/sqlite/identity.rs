@@ -6,6 +6,7 @@ use crate::error::StoreError;
 
 /// Which files a path and its write-ahead log were when the store was opened.
 pub(super) struct Identity {
+    db: PathBuf,
     files: Vec<(PathBuf, Option<(u64, u64)>)>,
 }
 
@@ -15,7 +16,13 @@ impl Identity {
         let mut wal = db.as_os_str().to_owned();
         wal.push("-wal");
         let files = [db.to_path_buf(), PathBuf::from(wal)];
-        Self { files: files.into_iter().map(|path| (path.clone(), number(&path))).collect() }
+        let files = files.into_iter().map(|path| (path.clone(), number(&path))).collect();
+        Self { db: db.to_path_buf(), files }
+    }
+
+    /// The database.
+    pub(super) fn db(&self) -> &Path {
+        &self.db
     }
 
     /// Fails with [`StoreError::Replaced`] if a path now names another file, or none. Costs two `stat`s.

@@ -18,7 +18,10 @@ pub(super) struct Step {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [Step; 1] = [Step { sql: include_str!("../../migrations/0001_first.sql") }];
+pub(super) const STEPS: [Step; 2] = [
+    Step { sql: include_str!("../../migrations/0001_first.sql") },
+    Step { sql: include_str!("../../migrations/0002_names.sql") },
+];
 
 /// What a file is, judged without changing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod maintain;
 mod migrate;
 mod mount;
 mod open;
+mod names;
 mod paths;
 mod port;
 mod purge;
@@ -64,9 +65,14 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Runs `work` on one consistent state.
+    /// Runs `work` on one consistent state. A malformed file stops writing, too.
     fn read<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
-        self.readers.with(work).map_err(|fault| fault.into_store(&self.path, operation))
+        self.readers.with(work).map_err(|fault| {
+            if let (Some(writer), Some(damage)) = (&self.writer, fault.damage(&self.path)) {
+                writer.stop(damage);
+            }
+            fault.into_store(&self.path, operation)
+        })
     }
 
     /// Runs `work` in a transaction that is durable on return.

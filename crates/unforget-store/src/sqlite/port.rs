@@ -7,13 +7,14 @@ use std::sync::Arc;
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 
-use super::{SqliteStore, backup, bytes, conversations, entries, paths, purge, segments, summaries, verify};
+use super::{SqliteStore, backup, bytes, conversations, entries, names, paths, purge, segments, summaries, verify};
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, GenerationRow, NewConversation, Problem,
-    Purged, Raw, Receipt, Result, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, GenerationRow, Name, NewConversation, Problem,
+    Purged, Raw, Receipt, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
+use crate::unpack::Scratch;
 
 impl Store for SqliteStore {
     fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
@@ -63,6 +64,20 @@ impl Store for SqliteStore {
 
     fn append(&self, append: Append) -> Result<Receipt> {
         self.writer()?.append(append, &self.path)
+    }
+
+    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
+        self.read("named", |conn| {
+            conversations::require(conn, id)?;
+            names::find(conn, id, names)
+        })
+    }
+
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
+        self.write("put_names", |tx| {
+            conversations::require(tx, id)?;
+            names::put(tx, id, names)
+        })
     }
 
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
@@ -123,6 +138,32 @@ impl Store for SqliteStore {
         self.read("chunk", |conn| {
             conversations::require(conn, id)?;
             bytes::chunk(conn, &self.dictionaries, id, chunk)
+        })
+    }
+
+    fn scan(
+        &self,
+        id: ConversationId,
+        chunk: u64,
+        scratch: &mut Scratch,
+        scan: Scan<'_>,
+    ) -> Result<Scanned> {
+        self.read("scan", |conn| {
+            conversations::require(conn, id)?;
+            bytes::scan((conn, &self.dictionaries), (id, chunk), scratch, scan)
+        })
+    }
+
+    fn scan_blob(
+        &self,
+        id: ConversationId,
+        digest: Digest,
+        scratch: &mut Scratch,
+        wants: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Vec<Seq>> {
+        self.read("scan_blob", |conn| {
+            conversations::require(conn, id)?;
+            bytes::scan_blob(conn, (id, digest), scratch, wants)
         })
     }
 

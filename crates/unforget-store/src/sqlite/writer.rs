@@ -4,10 +4,10 @@
 //! connection writes everything that is queued by then, each in a savepoint of its own.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::entries;
@@ -21,8 +21,8 @@ pub(super) struct Writer {
     conn: Mutex<Connection>,
     queue: Mutex<Vec<Waiting>>,
     identity: Identity,
-    /// Set once the file cannot be trusted any more; nothing is written from then on.
-    stopped: AtomicBool,
+    /// Why the file cannot be trusted any more; once it is set, nothing is written.
+    stopped: OnceLock<StoreError>,
 }
 
 struct Waiting {
@@ -32,7 +32,7 @@ struct Waiting {
 
 impl Writer {
     pub(super) fn new(conn: Connection, identity: Identity) -> Self {
-        let (queue, stopped) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+        let (queue, stopped) = (Mutex::new(Vec::new()), OnceLock::new());
         Self { conn: Mutex::new(conn), queue, identity, stopped }
     }
 
@@ -45,7 +45,10 @@ impl Writer {
     /// Runs `work` on the connection outside any transaction, for pragmas and checkpoints.
     pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
         let conn = self.conn();
-        work(&conn)
+        self.may_write()?;
+        let outcome = work(&conn);
+        self.look_for_damage(&outcome);
+        outcome
     }
 
     /// Appends, together with whoever else is waiting.
@@ -70,16 +73,21 @@ impl Writer {
     fn append_all(&self, conn: &mut Connection, mut waiting: Vec<Waiting>, path: &Path) {
         let mut replies = Vec::with_capacity(waiting.len());
         let outcome = self.transact(conn, |tx| {
+            let mut damage = None;
             for Waiting { append, reply } in waiting.drain(..) {
-                // A full disk may have rolled back everything; what follows must not commit on its own.
-                let written = if tx.is_autocommit() {
-                    Err(Fault::Store(StoreError::Full { path: path.to_path_buf() }))
-                } else {
-                    in_savepoint(tx, |tx| entries::append(tx, append))
+                let written = match &damage {
+                    Some(damage) => Err(Fault::Store(again(damage))),
+                    // A full disk may have rolled back everything; what follows must not commit on its own.
+                    None if tx.is_autocommit() => {
+                        Err(Fault::Store(StoreError::Full { path: path.to_path_buf() }))
+                    }
+                    None => in_savepoint(tx, |tx| entries::append(tx, append)),
                 };
+                damage = damage.or_else(|| written.as_ref().err().and_then(|fault| fault.damage(path)));
                 replies.push((reply, written.map_err(|fault| fault.into_store(path, "append"))));
             }
-            Ok(())
+            // What was written before the damage was seen is not committed on top of it.
+            damage.map_or(Ok(()), |damage| Err(Fault::Store(damage)))
         });
         let failure = outcome.err().map(|fault| fault.into_store(path, "append"));
         for (reply, written) in replies {
@@ -97,13 +105,7 @@ impl Writer {
     }
 
     fn transact<T>(&self, conn: &mut Connection, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
-        if self.stopped.load(Ordering::Acquire) {
-            self.identity.check()?;
-            return Err(Fault::Store(StoreError::Backend {
-                operation: "write",
-                source: "writing stopped after the database was found damaged".into(),
-            }));
-        }
+        self.may_write()?;
         let outcome: Outcome<T> = (|| {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = work(&tx)?;
@@ -111,17 +113,42 @@ impl Writer {
             tx.commit()?;
             Ok(value)
         })();
-        if let Err(fault) = &outcome
-            && (fault.is_corrupt() || matches!(fault, Fault::Store(StoreError::Replaced { .. })))
-        {
-            self.stopped.store(true, Ordering::Release);
-        }
+        self.look_for_damage(&outcome);
         outcome
+    }
+
+    /// Fails with what stopped writing, if it was.
+    fn may_write(&self) -> Outcome<()> {
+        match self.stopped.get() {
+            None => Ok(()),
+            Some(why) => Err(Fault::Store(again(why))),
+        }
+    }
+
+    /// Stops writing for good, until the store is opened again. The first reason is the one that is told.
+    pub(super) fn stop(&self, why: StoreError) {
+        self.stopped.set(why).ok();
+    }
+
+    fn look_for_damage<T>(&self, outcome: &Outcome<T>) {
+        if let Some(damage) = outcome.as_ref().err().and_then(|fault| fault.damage(self.identity.db())) {
+            self.stop(damage);
+        }
     }
 
     fn conn(&self) -> MutexGuard<'_, Connection> {
         // A panic elsewhere rolled its transaction back when it unwound; the connection is fine.
         self.conn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Writer {
+    /// The log holds what was acknowledged; it stays beside a file that cannot be trusted, and is not copied into it.
+    fn drop(&mut self) {
+        if self.stopped.get().is_some() {
+            // It cannot fail on an open connection.
+            self.conn().set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+        }
     }
 }
 

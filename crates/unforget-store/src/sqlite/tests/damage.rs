@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
-use unforget_core::id::ConversationId;
+use unforget_core::id::{ConversationId, ConversationKey};
 
 use crate::conformance::{Tape, opening, snapshot, summary};
 use crate::error::StoreError;
-use crate::port::{Raw, Store};
+use crate::port::{Append, NewConversation, Raw, Store};
 use crate::sqlite::{OpenOptions, SqliteStore};
 
 const ID: ConversationId = ConversationId(1);
@@ -238,4 +238,75 @@ fn a_truncated_file_is_never_wrong_content() {
             "{length} bytes: not noticed"
         );
     }
+}
+
+/// Overwrites the first page of a table.
+fn destroy(path: &Path, table: &str) {
+    let conn = Connection::open(path).unwrap();
+    let size: u32 = conn.query_row("PRAGMA page_size", [], |row| row.get(0)).unwrap();
+    let of = "SELECT rootpage FROM sqlite_master WHERE name = ?";
+    let page: u32 = conn.query_row(of, [table], |row| row.get(0)).unwrap();
+    drop(conn);
+    let (page, size) = (page as usize, size as usize);
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[(page - 1) * size..page * size].fill(0xFF);
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// What sees the damage.
+type See = fn(&SqliteStore) -> crate::Result<()>;
+
+#[test]
+fn f085_nothing_is_written_to_a_file_that_was_seen_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, _) = made(folder.path());
+    let second = NewConversation {
+        key: ConversationKey("t:2".to_owned()),
+        format: "test".to_owned(),
+        title: None,
+        parent: None,
+    };
+    // The table that is damaged, who sees it, and whether an append goes well before.
+    let table: [(&str, See, bool); 3] = [
+        ("chunk", |store| store.append(one_more(store)).map(|_| ()), false),
+        ("summary", |store| store.put_summaries(ID, &[summary(5, 9)], None), true),
+        ("summary", |store| store.summaries(ID).map(|_| ()), true),
+    ];
+    for (number, (table, see, appends)) in table.into_iter().enumerate() {
+        let store = changed(&whole, number, |path| destroy(path, table)).unwrap();
+        let files = || {
+            let wal = store.file().with_extension("sqlite-wal");
+            (std::fs::read(store.file()).unwrap(), std::fs::read(wal).unwrap())
+        };
+        if appends {
+            store.append(one_more(&store)).unwrap();
+        }
+        let seen = see(&store);
+        assert!(matches!(seen, Err(StoreError::Corrupt { .. })), "{number} {table}: {seen:?}");
+        let before = files();
+        let writes = [
+            ("append", store.append(one_more(&store)).map(|_| ())),
+            ("put_summaries", store.put_summaries(ID, &[summary(10, 12)], None)),
+            ("ensure", store.ensure(&second).map(|_| ())),
+            ("maintain", store.maintain()),
+        ];
+        for (name, outcome) in writes {
+            assert!(
+                matches!(outcome, Err(StoreError::Corrupt { .. })),
+                "{number} {table}, {name}: {outcome:?}"
+            );
+        }
+        assert!(files() == before, "{number} {table}: written to");
+        let path = store.file().to_path_buf();
+        let entries = store.conversation(ID).unwrap().entries;
+        drop(store);
+        assert!(std::fs::read(&path).unwrap() == before.0, "{number} {table}: written to when it was closed");
+        let reader = SqliteStore::open_reader(&path, &OpenOptions::default()).unwrap();
+        assert_eq!(reader.conversation(ID).unwrap().entries, entries, "what was acknowledged is there");
+    }
+}
+
+fn one_more(store: &SqliteStore) -> Append {
+    let tape = Tape::new(store, "t:1");
+    tape.plan(tape.end(0), &[b"one more".to_vec()])
 }

@@ -96,7 +96,7 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
     Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99;").unwrap();
     let before = std::fs::read(&path).unwrap();
     for outcome in [SqliteStore::open(&path, &options()), SqliteStore::open_reader(&path, &options())] {
-        assert!(matches!(outcome, Err(StoreError::NewerSchema { found: 99, known: 1, .. })), "{outcome:?}");
+        assert!(matches!(outcome, Err(StoreError::NewerSchema { found: 99, known: 2, .. })), "{outcome:?}");
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -105,7 +105,7 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
 fn f086_a_migration_happens_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
-    let broken = [STEPS[0], Step { sql: "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);" }];
+    let broken = [STEPS[0], STEPS[1], Step { sql: "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);" }];
     let state = |conn: &Connection| -> (i64, i64) {
         let version = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
         (version, conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap())
@@ -119,10 +119,10 @@ fn f086_a_migration_happens_whole_or_not_at_all() {
     assert_eq!(state(&conn), whole, "an old file stays old");
     migrate(&mut conn, &path, &STEPS).unwrap();
     assert_eq!(state(&conn), whole, "doing it again changes nothing");
-    let good = [STEPS[0], Step { sql: "CREATE TABLE more (x ANY) STRICT;" }];
+    let good = [STEPS[0], STEPS[1], Step { sql: "CREATE TABLE more (x ANY) STRICT;" }];
     migrate(&mut conn, &path, &good).unwrap();
-    assert_eq!(state(&conn), (2, whole.1 + 1));
-    let edited = [STEPS[0], Step { sql: "CREATE TABLE other (x ANY) STRICT;" }];
+    assert_eq!(state(&conn), (3, whole.1 + 1));
+    let edited = [STEPS[0], STEPS[1], Step { sql: "CREATE TABLE other (x ANY) STRICT;" }];
     let outcome = migrate(&mut conn, &path, &edited).map_err(|fault| fault.into_store(&path, "open"));
     assert!(matches!(outcome, Err(StoreError::NotAStore { .. })), "{outcome:?}");
 }
@@ -337,8 +337,10 @@ fn purged_bytes_are_not_in_the_file() {
 
 /// `UNFORGET_WRITE_FIXTURE=1` writes the fixture of the current schema.
 #[test]
-fn a_store_of_schema_1_opens_and_verifies() {
-    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/db/v0001.sqlite");
+fn a_store_of_every_schema_opens_and_verifies() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/db");
+    let fixture = |version: usize| fixtures.join(format!("v{version:04}.sqlite"));
+    let newest = fixture(STEPS.len());
     let fill = |store: &SqliteStore| {
         let tape = Tape::new(store, "t:1");
         let mut append =
@@ -356,18 +358,20 @@ fn a_store_of_schema_1_opens_and_verifies() {
     let fresh = open(folder.path());
     fill(&fresh);
     if std::env::var_os("UNFORGET_WRITE_FIXTURE").is_some() {
-        std::fs::create_dir_all(fixture.parent().unwrap()).unwrap();
-        std::fs::remove_file(&fixture).ok();
-        fresh.backup(&fixture).unwrap();
+        std::fs::create_dir_all(&fixtures).unwrap();
+        std::fs::remove_file(&newest).ok();
+        fresh.backup(&newest).unwrap();
     }
-    let copy = folder.path().join("old.sqlite");
-    std::fs::copy(&fixture, &copy).unwrap();
-    let old = SqliteStore::open(&copy, &OpenOptions::default()).unwrap();
-    assert_eq!(old.verify(&mut |_, _| {}).unwrap(), []);
-    assert_eq!(observe(&old), observe(&fresh), "what was written then is read now");
-    let tape = Tape::new(&old, "t:1");
-    tape.append(tape.end(0), &["and it goes on"]);
-    assert_eq!(tape.read(0, 9).join(" "), "one two ###### three and it goes on");
+    for version in 1..=STEPS.len() {
+        let copy = folder.path().join(format!("old{version}.sqlite"));
+        std::fs::copy(fixture(version), &copy).unwrap();
+        let old = SqliteStore::open(&copy, &OpenOptions::default()).unwrap();
+        assert_eq!(old.verify(&mut |_, _| {}).unwrap(), []);
+        assert_eq!(observe(&old), observe(&fresh), "what version {version} wrote is read now");
+        let tape = Tape::new(&old, "t:1");
+        tape.append(tape.end(0), &["and it goes on"]);
+        assert_eq!(tape.read(0, 9).join(" "), "one two ###### three and it goes on");
+    }
 }
 
 /// Only SQLite may open the database, its log or its shared memory; these files open others, on purpose.

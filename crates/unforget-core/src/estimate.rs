@@ -27,6 +27,7 @@
 //! Scripts other than Latin cost up to twice as much in `cl100k_base`, which `upper` also bounds. The last column is tested, on
 //! floods, random letters, all blocks of Unicode and generated mixtures; it is not proven.
 
+mod cuts;
 mod pieces;
 mod scan;
 

@@ -19,7 +19,7 @@ pub enum Block {
     Part(Part),
     /// A call whose id was mapped so that it is unique in the request.
     Call(ToolCall),
-    /// A result, real or synthetic, with the id of its call in the request.
+    /// A result, real or synthetic, with the name of its call and its id in the request.
     Result(ToolResult),
     /// Text of our own: a summary, a stub, an excerpt.
     Ours(String),

@@ -191,6 +191,8 @@ fn answers(
                 continue;
             };
             let mut sent = result.clone();
+            // Some hosts leave the name out, some providers refuse another than the call's.
+            sent.name.clone_from(&call.name);
             if let Some(text) = replace(item.seq, result, Some(call)) {
                 sent.content = vec![Part::Text(text)];
             }

@@ -32,7 +32,9 @@ use unforget_wire::{Format, ReadError, Warning};
 use crate::{Engine, EngineError};
 
 pub use folder::Found;
+pub(crate) use crew::{Incoming, new_entry};
 pub(crate) use folder::walk;
+pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
 pub(crate) use run::turn;
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`import`] | transcript files into the store, exactly once |
 //! | [`discover`] | finds the histories of known hosts |
+//! | [`guard`] | what is wrong with a host's own transcript, and mending it in place |
 //! | [`view`] | the entries that a model sees, in groups |
 //! | [`prompt`] | compact, assemble, admit: the prompt of a view |
 //! | [`replay`] | drives a recorded session through all of it and reports |
@@ -12,6 +13,8 @@
 //! | [`ruler`] | tokens of a model |
 
 pub mod discover;
+pub mod guard;
+pub mod host;
 pub mod import;
 pub mod index;
 pub mod prompt;

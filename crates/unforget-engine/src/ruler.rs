@@ -39,7 +39,9 @@ impl ModelRuler {
         let Some(model) = model else {
             return match dialect {
                 Dialect::OpenAiChat | Dialect::OpenAiResponses => Self::O200k,
-                Dialect::Anthropic | Dialect::Pi => Self::Estimate,
+                Dialect::Anthropic | Dialect::Pi | Dialect::Gemini | Dialect::BedrockConverse => {
+                    Self::Estimate
+                }
             };
         };
         let name = model.rsplit('/').next().unwrap_or(model);

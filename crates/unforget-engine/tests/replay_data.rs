@@ -37,7 +37,7 @@ fn every_prompt_of_every_recorded_session_is_valid() {
     let mut calls = 0;
     for (index, path) in found.iter().enumerate() {
         let window = [8_192, 32_768, 131_072][index % 3];
-        let dialect = Dialect::ALL[index / 3 % 4];
+        let dialect = Dialect::ALL[index / 3 % Dialect::ALL.len()];
         let engine = Engine::in_memory();
         let shape = Shape::new(window, None, dialect);
         let prices = Prices { input: 1.0, write: 1.0, read: 0.1 };

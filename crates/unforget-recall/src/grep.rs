@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_syntax::ParserBuilder;
-use regex_syntax::hir::{Class, Hir, HirKind};
+use regex_syntax::hir::{Hir, HirKind, Repetition};
 
+use crate::escapes::{Escapes, has_ascii_unit, holds};
 use crate::literals::Need;
 use crate::unescape::{self, Unescaped};
 
@@ -28,8 +29,11 @@ pub struct Pattern {
     plain: bool,
     /// Whether a match can hold a double quote.
     quotes: bool,
-    /// Whether it looks at what is around a match, such as `^` and `\b` do.
-    looks: bool,
+    /// Which escapes can make a match.
+    escapes: Escapes,
+    /// What to look for in a run of entries: matches wherever the pattern does, whatever is around. `None` if
+    /// that cannot be compiled, and then anything may match.
+    run: Option<Regex>,
 }
 
 /// Why a pattern was refused.
@@ -103,14 +107,16 @@ impl Pattern {
         if hir.properties().minimum_len() == Some(0) {
             return Err(PatternError::Empty);
         }
-        let regex = RegexBuilder::new(pattern)
-            .size_limit(PROGRAM_BYTES_MAX)
-            .dfa_size_limit(STATES_BYTES_MAX)
-            .nest_limit(NEST_MAX)
-            .build()
-            .map_err(|_| PatternError::Large)?;
-        let looks = !hir.properties().look_set().is_empty();
-        Ok(Self { regex, need: Need::of(&hir), plain, quotes: holds_quote(&hir), looks })
+        let regex = build(pattern, NEST_MAX).ok_or(PatternError::Large)?;
+        let need = Need::of(&hir);
+        let escapes = Escapes::of(&hir, &need);
+        let run = if hir.properties().look_set().is_empty() {
+            Some(regex.clone())
+        } else {
+            // Printed patterns have more groups.
+            build(&blind(&hir).to_string(), 4 * NEST_MAX)
+        };
+        Ok(Self { regex, quotes: holds(&hir, &|c| c == '"'), need, plain, escapes, run })
     }
 
     /// A pattern that finds `text` as it stands.
@@ -139,36 +145,36 @@ impl Pattern {
 
     /// Whether the pattern matches anywhere in `body`, as it is or with its escapes undone.
     pub fn is_match(&self, body: &[u8]) -> bool {
-        self.is_in(body) || (self.reads_escapes(body) && self.is_in(&Unescaped::new(body).bytes))
+        if is_in(&self.regex, body) {
+            return true;
+        }
+        if !self.escapes.matter(body) {
+            return false;
+        }
+        let mut text = Vec::with_capacity(body.len());
+        unescape::append(body, &mut text);
+        is_in(&self.regex, &text)
     }
 
     /// Whether one of a run of entries may match: a test before [`Pattern::is_match`] of each. Reads them
-    /// at once, which is much faster than one by one.
+    /// at once, which is much faster than one by one. `None` if that depends on where they begin and end.
     ///
-    /// * `bodies` - ranges of `bytes`; what is beyond its end counts as empty.
-    pub fn may_match(&self, bytes: &[u8], bodies: impl Iterator<Item = Range<usize>>) -> bool {
-        // At its edges a pattern can match in an entry alone and not among others.
-        if self.looks || self.is_in(bytes) {
-            return true;
+    /// * `places` - ranges of `bytes` that hold all the entries; what is beyond its end counts as empty.
+    pub fn may_match(&self, bytes: &[u8], places: Option<&[Range<usize>]>) -> Option<bool> {
+        let Some(run) = &self.run else { return Some(true) };
+        if is_in(run, bytes) {
+            return Some(true);
         }
-        if !self.reads_escapes(bytes) {
-            return false;
+        if !self.escapes.matter(bytes) {
+            return Some(false);
         }
         // Each by itself: an entry that is cut off may end inside an escape.
         let mut text = Vec::with_capacity(bytes.len());
-        for body in bodies {
-            unescape::append(bytes.get(body).unwrap_or_default(), &mut text);
+        for place in places? {
+            unescape::append(bytes.get(place.clone()).unwrap_or_default(), &mut text);
             text.push(b'\n');
         }
-        self.is_in(&text)
-    }
-
-    /// Whether the pattern matches anywhere in bytes as they are.
-    ///
-    /// Not `Regex::is_match`: where its first idea is quadratic, it goes on with the slowest engine, ten
-    /// times slower for `[0-9a-f]{39}z`; `find` goes on with the usual one.
-    fn is_in(&self, bytes: &[u8]) -> bool {
-        self.regex.find(bytes).is_some()
+        Some(is_in(run, &text))
     }
 
     /// Finds the matches in the body of an entry, by place, none twice.
@@ -203,7 +209,7 @@ impl Pattern {
         found
     }
 
-    /// Whether `body` has to be read without its escapes too.
+    /// Whether what is found in `body` depends on its escapes too.
     fn reads_escapes(&self, body: &[u8]) -> bool {
         match memchr::memchr(b'\\', body) {
             None => false,
@@ -219,26 +225,33 @@ fn is_plain(pattern: &str) -> bool {
         && pattern.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ' || byte == b'_')
 }
 
-/// Whether a string that matches can hold a double quote. The depth of `hir` is bounded by [`NEST_MAX`].
-fn holds_quote(hir: &Hir) -> bool {
-    match hir.kind() {
-        HirKind::Empty | HirKind::Look(_) => false,
-        HirKind::Literal(literal) => literal.0.contains(&b'"'),
-        HirKind::Class(Class::Unicode(class)) => {
-            class.iter().any(|range| (range.start()..=range.end()).contains(&'"'))
-        }
-        HirKind::Class(Class::Bytes(class)) => {
-            class.iter().any(|range| (range.start()..=range.end()).contains(&b'"'))
-        }
-        HirKind::Repetition(repetition) => holds_quote(&repetition.sub),
-        HirKind::Capture(capture) => holds_quote(&capture.sub),
-        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(holds_quote),
-    }
+/// Compiles a pattern within the limits; `None` if it is too large.
+fn build(pattern: &str, nest: u32) -> Option<Regex> {
+    let mut builder = RegexBuilder::new(pattern);
+    builder.size_limit(PROGRAM_BYTES_MAX).dfa_size_limit(STATES_BYTES_MAX).nest_limit(nest).build().ok()
 }
 
-/// Whether there may be a `\u00..` escape of a printable ASCII character.
-fn has_ascii_unit(bytes: &[u8]) -> bool {
-    memchr::memmem::find_iter(bytes, br"\u00").any(|at| matches!(bytes.get(at + 4), Some(b'2'..=b'7')))
+/// Whether the pattern matches anywhere in bytes as they are.
+///
+/// Not `Regex::is_match`: where its first idea is quadratic, it goes on with the slowest engine, ten
+/// times slower for `[0-9a-f]{39}z`; `find` goes on with the usual one.
+fn is_in(regex: &Regex, bytes: &[u8]) -> bool {
+    regex.find(bytes).is_some()
+}
+
+/// The pattern without what looks at the text around. The depth of `hir` is bounded by [`NEST_MAX`].
+fn blind(hir: &Hir) -> Hir {
+    match hir.kind() {
+        HirKind::Look(_) => Hir::empty(),
+        HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) => hir.clone(),
+        HirKind::Repetition(repetition) => {
+            let sub = Box::new(blind(&repetition.sub));
+            Hir::repetition(Repetition { sub, ..repetition.clone() })
+        }
+        HirKind::Capture(capture) => blind(&capture.sub),
+        HirKind::Concat(parts) => Hir::concat(parts.iter().map(blind).collect()),
+        HirKind::Alternation(parts) => Hir::alternation(parts.iter().map(blind).collect()),
+    }
 }
 
 /// Cuts `range` of `bytes` out with `context` characters on both sides.

@@ -12,6 +12,7 @@
 //! cannot match, [`grep`] looks into the others. [`eval`] measures recall against known evidence.
 
 pub mod calendar;
+mod escapes;
 pub mod eval;
 pub mod fields;
 pub mod filter;

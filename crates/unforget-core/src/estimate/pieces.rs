@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use super::cuts::{Cuts, Walk};
+
 /// Longest piece in the table, in bytes.
 pub(super) const PIECE_MAX: usize = 16;
 /// Slots of the hash table; a power of two, at least twice the number of pieces.
@@ -16,6 +18,7 @@ pub(super) struct Pieces {
     pairs: [u128; 128],
     triples: Box<[u64]>,
     runs: [u8; 128],
+    cuts: Cuts,
 }
 
 impl Pieces {
@@ -28,7 +31,15 @@ impl Pieces {
             Some(chunk) if len > 0 => Some((u64::from_le_bytes(*chunk) & (u64::MAX >> (64 - 8 * len)), 0)),
             _ => bytes.get(from..to).and_then(key),
         };
-        let Some(key) = key else { return false };
+        key.is_some_and(|key| self.holds(key))
+    }
+
+    /// Whether the first `len` bytes of `chunk`, 1 to 8 of them, are known to be one token.
+    pub(super) fn knows_chunk(&self, chunk: u64, len: usize) -> bool {
+        self.holds((chunk & (u64::MAX >> (64 - 8 * len)), 0))
+    }
+
+    fn holds(&self, key: (u64, u64)) -> bool {
         let (mut slot, tag) = place(key);
         loop {
             match self.slots.get(slot) {
@@ -39,15 +50,22 @@ impl Pieces {
         }
     }
 
-    /// Whether these two ASCII bytes are one token.
-    pub(super) fn pair(&self, first: u8, second: u8) -> bool {
-        self.pairs.get(usize::from(first)).is_some_and(|row| second < 128 && (row >> second) & 1 == 1)
-    }
-
-    /// Whether these three bytes, letters or spaces, are one token.
-    pub(super) fn triple(&self, a: u8, b: u8, c: u8) -> bool {
-        let row = (symbol(a) << 6) | symbol(b);
-        self.triples.get(usize::from(row)).is_some_and(|row| (row >> symbol(c)) & 1 == 1)
+    /// The most tokens that a byte-pair tokeniser can make of an ASCII piece.
+    pub(super) fn longest(&self, piece: &[u8]) -> u64 {
+        let Some((&first, rest)) = piece.split_first() else { return 0 };
+        let mut walk = Walk::default();
+        let (mut b, mut symbols) = (first, symbol(first));
+        for &c in rest {
+            let row = self.pairs.get(usize::from(b)).copied().unwrap_or_default();
+            let half = if c & 64 == 0 { row as u64 } else { (row >> 64) as u64 };
+            let pair = c < 128 && (half >> (c & 63)) & 1 == 1;
+            let third = symbol(c);
+            let row = self.triples.get(usize::from(symbols)).copied().unwrap_or_default();
+            let triple = (row >> third) & 1 == 1;
+            self.cuts.step(&mut walk, pair, triple);
+            (b, symbols) = (c, (symbols << 6 | third) & 0xfff);
+        }
+        self.cuts.most(walk)
     }
 
     /// The longest run of this ASCII byte that is one token, with all shorter runs.
@@ -57,7 +75,7 @@ impl Pieces {
 
     fn load() -> Self {
         let (slots, triples) = (vec![0; SLOTS].into_boxed_slice(), vec![0; 4096].into_boxed_slice());
-        let mut pieces = Self { slots, pairs: [0; 128], triples, runs: [1; 128] };
+        let mut pieces = Self { slots, pairs: [0; 128], triples, runs: [1; 128], cuts: Cuts::new() };
         for line in include_str!("pieces.txt").split('\n') {
             let mut piece = Vec::with_capacity(PIECE_MAX);
             let mut escaped = false;
@@ -109,12 +127,22 @@ impl Pieces {
 
 /// Letters and the space as numbers from 1; everything else is 0.
 fn symbol(byte: u8) -> u16 {
-    match byte {
-        b' ' => 1,
-        b'a'..=b'z' => u16::from(byte - b'a') + 2,
-        b'A'..=b'Z' => u16::from(byte - b'A') + 28,
-        _ => 0,
+    SYMBOLS.get(usize::from(byte)).copied().unwrap_or_default().into()
+}
+
+const SYMBOLS: [u8; 256] = symbols();
+
+#[allow(clippy::indexing_slicing, reason = "evaluated by the compiler, which checks the index")]
+const fn symbols() -> [u8; 256] {
+    let mut table = [0; 256];
+    let mut letter = 0;
+    while letter < 26 {
+        table[(b'a' + letter) as usize] = letter + 2;
+        table[(b'A' + letter) as usize] = letter + 28;
+        letter += 1;
     }
+    table[b' ' as usize] = 1;
+    table
 }
 
 /// The piece as a number, `None` if it is empty or too long.
@@ -122,7 +150,10 @@ fn key(piece: &[u8]) -> Option<(u64, u64)> {
     let word = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |word, &byte| (word << 8) | u64::from(byte));
     match piece.len() {
         1..=8 => Some((word(piece), 0)),
-        9..=PIECE_MAX => piece.split_at_checked(8).map(|(low, high)| (word(low), word(high))),
+        len @ 9..=PIECE_MAX => {
+            let (low, last) = (piece.first_chunk::<8>()?, piece.last_chunk::<8>()?);
+            Some((u64::from_le_bytes(*low), u64::from_le_bytes(*last) >> (8 * (PIECE_MAX - len))))
+        }
         _ => None,
     }
 }

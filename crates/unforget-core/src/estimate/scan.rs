@@ -93,6 +93,11 @@ impl<'a> Scan<'a> {
     /// A run of letters with its lead byte. Pieces end where a capital follows a small letter.
     fn word(&mut self) {
         let start = self.at - self.lead;
+        if let Some((end, known)) = self.short_word(start) {
+            (self.at, self.lead) = (end, 0);
+            let (sixteenths, bound) = self.word_piece(start, end, known);
+            return self.add(sixteenths, bound);
+        }
         let (mut from, mut cuts, mut sum, mut all_known) = (start, 0, 0, true);
         let mut at = self.at;
         loop {
@@ -101,23 +106,42 @@ impl<'a> Scan<'a> {
             if end == at {
                 break;
             }
-            let piece = self.slice(from, end);
-            if self.pieces.knows(self.bytes, from, end) || piece.len() == 1 {
-                self.expected += 16;
-                sum += 1;
-                all_known &= piece.len() > 2;
-            } else {
-                let bound = self.longest(piece);
-                // Ordinary words cost far less than the most they could; random letters come close to it.
-                self.expected += 16 + 3 * (bound.min(4) - 1) + 11 * bound.saturating_sub(4);
-                sum += bound;
-                all_known = false;
-            }
+            let known = end == from + 1 || self.pieces.knows(self.bytes, from, end);
+            let (sixteenths, bound) = self.word_piece(from, end, known);
+            self.expected += sixteenths;
+            sum += bound;
+            all_known &= known && end > from + 2;
             cuts += 1;
             (from, at) = (end, end);
         }
-        self.bound += if cuts > 1 && !all_known { sum.max(self.longest(self.slice(start, at))) } else { sum };
+        let whole = if cuts > 1 && !all_known { self.pieces.longest(self.slice(start, at)) } else { 0 };
+        self.bound += sum.max(whole);
         (self.at, self.lead) = (at, 0);
+    }
+
+    /// End of a word of one piece that ends within eight bytes, and whether it is known to be one token; `None` for others.
+    fn short_word(&self, start: usize) -> Option<(usize, bool)> {
+        let chunk = u64::from_le_bytes(*self.bytes.get(start..)?.first_chunk::<8>()?);
+        let letters = chunk >> (8 * self.lead);
+        let upper = first_outside(letters, b'A', b'Z');
+        let lower = first_outside(letters >> (8 * upper.min(7)), b'a', b'z');
+        let len = self.lead + upper + lower;
+        // Behind the run is a byte of the chunk that starts no further piece.
+        let next = (chunk >> (8 * len.min(7))) as u8;
+        if len > 7 || next.is_ascii_uppercase() {
+            return None;
+        }
+        Some((start + len, len == 1 || self.pieces.knows_chunk(chunk, len)))
+    }
+
+    /// Expected sixteenths and the bound of a piece of a word. A known piece is one token.
+    fn word_piece(&self, from: usize, end: usize, known: bool) -> (u64, u64) {
+        if known {
+            return (16, 1);
+        }
+        let bound = self.pieces.longest(self.slice(from, end));
+        // Ordinary words cost far less than the most they could; random letters come close to it.
+        (16 + 3 * (bound.min(4) - 1) + 11 * bound.saturating_sub(4), bound)
     }
 
     /// Digits go in groups of three from the left.
@@ -131,6 +155,12 @@ impl<'a> Scan<'a> {
     /// A run of white space. Its part up to the last line end is one piece, the rest another, of which the
     /// last byte leads the word or mark that follows.
     fn space(&mut self) {
+        if let [b' ', next, ..] = self.bytes.get(self.at..).unwrap_or_default()
+            && matches!(class(*next), Class::Lower | Class::Upper | Class::Mark)
+        {
+            (self.at, self.lead) = (self.at + 1, 1);
+            return;
+        }
         let end = self.run(self.at, |class| matches!(class, Class::Space | Class::Line));
         let run = self.slice(self.at, end);
         let lines = run.iter().rposition(|&byte| class(byte) == Class::Line).map_or(0, |last| last + 1);
@@ -203,7 +233,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Bound for a piece that is not known: runs of one byte take what their longest token allows, the
-    /// rest goes through [`Self::longest`].
+    /// rest goes through [`Pieces::longest`].
     fn runs(&self, piece: &[u8]) -> u64 {
         let (mut bound, mut rest) = (0, piece);
         while let Some(&first) = rest.first() {
@@ -222,40 +252,22 @@ impl<'a> Scan<'a> {
                     .map_or(rest.len(), |at| at.max(1)),
             };
             let (head, tail) = rest.split_at_checked(take).unwrap_or((rest, &[]));
-            bound += run.map_or_else(|| self.longest(head), |run| run as u64);
+            bound += run.map_or_else(|| self.pieces.longest(head), |run| run as u64);
             rest = tail;
         }
         bound
     }
+}
 
-    /// The most tokens that a byte-pair tokeniser can make of an ASCII piece.
-    ///
-    /// No two neighbouring tokens of a finished encoding form a token together, for they would have been
-    /// merged. So this finds the longest cut in which no neighbours form a known pair or triple, by
-    /// the length of the last token: 1, 2, or more.
-    fn longest(&self, piece: &[u8]) -> u64 {
-        const NONE: i64 = i64::MIN / 2;
-        // Best counts up to one, two and three bytes ago.
-        let (mut ago1, mut ago2, mut ago3) = ([0, NONE, NONE], [NONE; 3], [NONE; 3]);
-        let (mut a, mut b) = (0, 0);
-        let mut first = true;
-        for &c in piece {
-            let pair = self.pieces.pair(b, c);
-            let triple = self.pieces.triple(a, b, c);
-            let [one1, two1, more1] = ago1;
-            let [one2, two2, more2] = ago2;
-            let one = if first {
-                1
-            } else {
-                1 + more1.max(if pair { NONE } else { one1 }).max(if triple { NONE } else { two1 })
-            };
-            let two = 1 + two2.max(more2).max(if triple { NONE } else { one2 });
-            let more = 1 + ago3.iter().copied().max().unwrap_or(NONE).max(more1 - 1);
-            (ago3, ago2, ago1) = (ago2, ago1, [one, two, more]);
-            (a, b, first) = (b, c, false);
-        }
-        ago1.iter().copied().max().unwrap_or(0).max(0) as u64
-    }
+/// How many bytes from the lowest on are in a range of ASCII, of 0 to 8.
+fn first_outside(chunk: u64, low: u8, high: u8) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let ascii = chunk & !TOPS;
+    let from_low = ascii + ONES * u64::from(0x80 - low);
+    let above_high = ascii + ONES * u64::from(0x7f - high);
+    let outside = !(from_low & !above_high & !chunk) & TOPS;
+    outside.trailing_zeros() as usize / 8
 }
 
 /// Most tokens of one character of the basic plane: two bits each.

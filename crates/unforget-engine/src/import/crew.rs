@@ -21,13 +21,13 @@ use crate::measure;
 const DONE_MAX: usize = 1;
 
 /// A record with everything that only the reading thread knows.
-pub(super) struct Incoming {
-    pub(super) record: Record,
-    pub(super) seq: Seq,
-    pub(super) standing: Standing,
-    pub(super) chain: Chain,
+pub(crate) struct Incoming {
+    pub(crate) record: Record,
+    pub(crate) seq: Seq,
+    pub(crate) standing: Standing,
+    pub(crate) chain: Chain,
     /// Range of its body in the file.
-    pub(super) bytes: Range<u64>,
+    pub(crate) bytes: Range<u64>,
 }
 
 /// A batch, ready to be written.
@@ -155,7 +155,7 @@ fn prepare(
     Ok(Prepared { seqs, packed: packer.finish(), terms })
 }
 
-pub(super) fn new_entry(incoming: Incoming) -> NewEntry {
+pub(crate) fn new_entry(incoming: Incoming) -> NewEntry {
     let Incoming { record, seq, standing, chain, bytes } = incoming;
     let entry = record.entry;
     let (tokens, stubbed) = measure::tokens(&entry);

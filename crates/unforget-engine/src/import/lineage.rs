@@ -20,13 +20,13 @@ pub(super) struct Lineage {
 }
 
 /// Where a record stands.
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// Its lane; numbered by first appearance, the main lane is 0.
-    pub(super) thread: Thread,
+    pub(crate) thread: Thread,
     /// The entry that it follows.
-    pub(super) parent: Option<Seq>,
+    pub(crate) parent: Option<Seq>,
     /// It names a parent that is not in the transcript before it. It then follows the newest of its lane.
-    pub(super) is_orphan: bool,
+    pub(crate) is_orphan: bool,
 }
 
 impl Lineage {

@@ -125,8 +125,14 @@ impl Live {
         let packed = packer.finish();
         let (conversation, target) = (self.conversation, self.target);
         let snapshot = snapshot.map(|snapshot| Snapshot { length: self.length + count, ..snapshot });
-        let receipt =
-            self.engine.store().append(Append { conversation, target, packed, snapshot, context: None })?;
+        let receipt = self.engine.store().append(Append {
+            conversation,
+            target,
+            packed,
+            snapshot,
+            context: None,
+            names: Vec::new(),
+        })?;
         self.next += count;
         self.length += count;
         self.target = Target::Extend(receipt.generation, self.length);

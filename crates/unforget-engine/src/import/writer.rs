@@ -32,7 +32,14 @@ impl<'a> Writer<'a> {
     ) -> Result<Receipt, EngineError> {
         let Prepared { seqs, packed, terms } = prepared;
         let count = packed.len() as u64;
-        let append = Append { conversation: self.id, target: self.target, packed, snapshot, context: None };
+        let append = Append {
+            conversation: self.id,
+            target: self.target,
+            packed,
+            snapshot,
+            context: None,
+            names: Vec::new(),
+        };
         let receipt = self.store.append(append)?;
         if count > 0 && receipt.first_seq != Seq(self.next) {
             // Somebody else appended to this conversation without taking turns.

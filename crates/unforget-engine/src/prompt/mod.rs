@@ -5,6 +5,7 @@
 //! is what the prompt shows, never the history. Its state after any history is a function of that
 //! history and the shape, so that a session opened from the store goes on with the same bytes.
 
+mod ahead;
 mod compose;
 mod open;
 mod pieces;
@@ -26,23 +27,29 @@ use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
 use unforget_store::SummaryRow;
 use unforget_text::Summary;
-use unforget_wire::{Dialect, render};
+use unforget_wire::{Dialect, Family, Target, render};
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::ruler::ModelRuler;
 use crate::view::{Shown, View};
 
-use pieces::{GroupPieces, Piece, dialect_number};
+use ahead::Weighed;
+use pieces::{GroupPieces, Piece, dialect_number, family_number};
 use system::System;
 
 pub use open::Until;
+
+/// So many groups are not worth a second thread.
+const FORMS_ALONE: usize = 8;
 
 /// What a request is made for.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// Form of the request.
     pub dialect: Dialect,
+    /// Whose reasoning the model takes; `None` if the model is not known.
+    pub family: Option<Family>,
     /// Tokens of the model.
     pub ruler: ModelRuler,
     /// Limits and thresholds.
@@ -52,7 +59,13 @@ pub struct Shape {
 impl Shape {
     /// The shape for a window, a model by name and a dialect.
     pub fn new(window: u64, model: Option<&str>, dialect: Dialect) -> Self {
-        Self { dialect, ruler: ModelRuler::of(model, dialect), policy: Policy::for_window(window) }
+        let (family, ruler) = (model.map(Family::of), ModelRuler::of(model, dialect));
+        Self { dialect, family, ruler, policy: Policy::for_window(window) }
+    }
+
+    /// What requests of this shape are rendered for.
+    pub const fn target(&self) -> Target {
+        Target { dialect: self.dialect, family: self.family }
     }
 
     /// Key under which the state of a prompt of this shape is stored.
@@ -62,7 +75,8 @@ impl Shape {
             ModelRuler::Cl100k => 1,
             ModelRuler::Estimate => 2,
         };
-        (self.policy.window << 20 | self.policy.reserve) << 4 | dialect_number(self.dialect) << 2 | ruler
+        let form = dialect_number(self.dialect) << 2 | family_number(self.family) << 50;
+        (self.policy.window << 20 | self.policy.reserve) << 4 | form | ruler
     }
 }
 
@@ -127,9 +141,9 @@ pub struct Prompt {
 }
 
 impl Prompt {
-    /// The request body of the session's dialect.
-    pub fn render(&self, dialect: Dialect) -> String {
-        render(self.admitted.request(), dialect)
+    /// The request body for the session's target: [`Shape::target`].
+    pub fn render(&self, target: impl Into<Target>) -> String {
+        render(self.admitted.request(), target)
     }
 }
 
@@ -163,6 +177,8 @@ pub struct Session {
     batch: Option<Vec<SummaryRow>>,
     /// Summaries made since the last break for the next one, in the order of its jobs.
     ahead: Vec<(Root, Arc<Summary>)>,
+    /// Groups that were weighed before they are played.
+    weighed: Weighed,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
     persist: bool,
@@ -210,6 +226,7 @@ impl Session {
             counters: Counters::default(),
             batch: None,
             ahead: Vec::new(),
+            weighed: Weighed::default(),
             passed: Vec::new(),
             persist,
             now: Timestamp::default(),
@@ -294,6 +311,20 @@ impl Session {
     /// Cost: O(what the prompt shows), independent of the history.
     pub fn prompt(&mut self) -> Result<Prompt, EngineError> {
         self.settle()?;
+        self.sendable()
+    }
+
+    /// The same where the host leaves another budget for this one call: the context keeps its thresholds.
+    pub fn prompt_within(&mut self, budget: u64) -> Result<Prompt, EngineError> {
+        self.settle()?;
+        let policy = self.shape.policy;
+        self.shape.policy.window = budget.saturating_add(policy.reserve);
+        let prompt = self.sendable();
+        self.shape.policy = policy;
+        prompt
+    }
+
+    fn sendable(&mut self) -> Result<Prompt, EngineError> {
         let mut composer = compose::Composer::new(self);
         let admitted = admit(&mut composer, &self.shape.policy)?;
         let pieces = composer.outline();
@@ -343,7 +374,13 @@ impl Session {
         compact::pressure(self.total(), &self.shape.policy)
     }
 
-    /// Size of the prompt as the context wants it.
+    /// Size of the prompt as the context wants it, with what was pushed since.
+    pub fn measure(&mut self) -> Tokens {
+        self.prepare();
+        self.total()
+    }
+
+    /// Size of the prompt as the context wants it, when it was prepared last.
     pub fn total(&self) -> Tokens {
         let roots: Tokens = self.roots.iter().map(|root| root.piece.tokens).sum();
         let carried = self.carried.as_ref().map(|(_, piece)| piece.tokens).unwrap_or_default();
@@ -355,15 +392,17 @@ impl Session {
         let from = self.stale.min(self.pieces.len());
         self.pieces.truncate(from);
         self.sizes.truncate(from);
+        let mut weighed = std::mem::take(&mut self.weighed);
         let superseded = self.superseded(from);
         let groups = self.view.groups.iter().zip(&self.view.ends).skip(from);
         let fresh = groups.map(|(group, end)| {
-            let mut pieces = GroupPieces::new(group, &self.shape);
+            let mut pieces = weighed.take(group).unwrap_or_else(|| GroupPieces::new(group, &self.shape));
             self.make(group, &mut pieces, &superseded);
             let sizes = pieces::sizes(group, &pieces, self.source(group), *end, &self.shape);
             (pieces, sizes)
         });
         let fresh: Vec<_> = fresh.collect();
+        self.weighed = weighed;
         for (pieces, sizes) in fresh {
             self.pieces.push(pieces);
             self.sizes.push(sizes);
@@ -417,11 +456,29 @@ impl Session {
     fn refresh(&mut self) {
         let mut pieces = std::mem::take(&mut self.pieces);
         let superseded = self.superseded(0);
-        let mut sizes = Vec::with_capacity(pieces.len());
-        for ((group, end), pieces) in self.view.groups.iter().zip(&self.view.ends).zip(&mut pieces) {
-            self.make(group, pieces, &superseded);
-            sizes.push(pieces::sizes(group, pieces, self.source(group), *end, &self.shape));
+        let groups = self.view.groups.iter().zip(&mut pieces);
+        // Neighbours are alike, so that every other group is half of the work.
+        let (even, odd): (Vec<_>, Vec<_>) = groups.enumerate().partition(|(index, _)| index % 2 == 0);
+        let make = |half: Vec<(usize, (&Group, &mut GroupPieces))>| {
+            for (_, (group, pieces)) in half {
+                self.make(group, pieces, &superseded);
+            }
+        };
+        if odd.len() < FORMS_ALONE {
+            make(even);
+            make(odd);
+        } else {
+            std::thread::scope(|scope| {
+                scope.spawn(|| make(odd));
+                make(even);
+            });
         }
+        let groups = self.view.groups.iter().zip(&self.view.ends).zip(&pieces);
+        let sizes = groups
+            .map(|((group, end), pieces)| {
+                pieces::sizes(group, pieces, self.source(group), *end, &self.shape)
+            })
+            .collect();
         (self.pieces, self.sizes) = (pieces, sizes);
     }
 

@@ -1,17 +1,18 @@
 //! Opening a session on what is stored, and following a transcript that goes back.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::group::Item;
 use unforget_core::id::{ConversationId, Seq, Thread};
-use unforget_store::{Conversation, EntryRow};
-use unforget_wire::{Format, decode};
+use unforget_store::Conversation;
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::view::{Answers, View};
 
+use super::ahead::{Ahead, RUN, Scout, Weighed, decoded};
 use super::{Cause, Lane, Session, Shape, state};
 
 /// How much of a conversation a prompt is made from.
@@ -22,9 +23,6 @@ pub enum Until {
     /// The entries up to and with this one: time travel.
     Seq(Seq),
 }
-
-/// Entries decoded at once while a history is read; bounds memory.
-const RUN: u64 = 512;
 
 /// Rows read at once while a path is followed.
 const ROWS: u64 = 8_192;
@@ -108,7 +106,7 @@ impl Session {
         let end = runs.last().map_or(0, |run| run.end);
         while from < end {
             let to = (from + RUN).min(end);
-            for (row, entry) in self.decoded(stored, from..to)? {
+            for (row, entry) in decoded(self.engine.store(), stored, from..to)? {
                 if row.thread != self.thread {
                     continue;
                 }
@@ -132,14 +130,23 @@ impl Session {
         self.batch = self.persist.then(Vec::new);
         let total = path.iter().map(|run| run.end - run.start).sum::<u64>();
         let mut done = 0;
-        for run in path {
-            let mut from = run.start;
-            while from < run.end {
-                let to = (from + RUN).min(run.end);
-                for (row, entry) in self.decoded(stored, from..to)? {
-                    if row.thread != self.thread {
-                        continue;
+        let (engine, mut scout) = (self.engine.clone(), Scout::new(self.thread, self.shape));
+        thread::scope(|scope| {
+            // One run is played while the next one is read; none waits between them.
+            let (sender, ahead) = mpsc::sync_channel(0);
+            scope.spawn(move || {
+                for seqs in path.into_iter().flat_map(parts) {
+                    let read = scout.run(engine.store(), stored, seqs);
+                    let failed = read.is_err();
+                    if sender.send(read).is_err() || failed {
+                        break;
                     }
+                }
+            });
+            for read in ahead {
+                let Ahead { count, entries, groups } = read?;
+                self.weighed.refill(groups);
+                for (row, entry) in entries {
                     if answers.is_call(&entry) {
                         self.settle()?;
                     }
@@ -147,11 +154,12 @@ impl Session {
                     self.parents.insert(row.seq, head);
                     self.push_here(row.seq, &entry, row.tokens.expected);
                 }
-                done += to - from;
-                from = to;
+                done += count;
                 progress(done, total);
             }
-        }
+            Ok::<(), EngineError>(())
+        })?;
+        self.weighed = Weighed::default();
         self.settle()?;
         self.flush()
     }
@@ -187,27 +195,13 @@ impl Session {
         Ok(runs(&path))
     }
 
-    /// Rows and entries of a range of seqs.
-    fn decoded(
-        &self,
-        stored: &Conversation,
-        seqs: std::ops::Range<u64>,
-    ) -> Result<Vec<(EntryRow, Arc<Entry>)>, EngineError> {
-        let store = self.engine.store();
-        let rows = store.rows(self.conversation, seqs.clone())?;
-        let raw = store.raw(self.conversation, seqs)?;
-        let format = Format::by_name(&stored.format).unwrap_or(Format::Unknown);
-        let pairs = rows.into_iter().zip(raw).filter(|(row, _)| !row.purged);
-        Ok(pairs.map(|(row, raw)| (row, Arc::new(decode(format, &raw.body)))).collect())
-    }
-
     fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {
-        Ok(self.decoded(stored, seq.0..seq.0 + 1)?.pop().map(|(_, entry)| entry))
+        Ok(decoded(self.engine.store(), stored, seq.0..seq.0 + 1)?.pop().map(|(_, entry)| entry))
     }
 
     fn load_system(&mut self, stored: &Conversation) -> Result<(), EngineError> {
         let mut first = View::new();
-        for (row, entry) in self.decoded(stored, 0..SYSTEM_WITHIN)? {
+        for (row, entry) in decoded(self.engine.store(), stored, 0..SYSTEM_WITHIN)? {
             if row.thread == self.thread {
                 first.push(row.seq, &entry);
             }
@@ -287,6 +281,11 @@ impl Session {
         *self = fresh;
         Ok(())
     }
+}
+
+/// A run of seqs in parts that are read at once.
+fn parts(run: std::ops::Range<u64>) -> impl Iterator<Item = std::ops::Range<u64>> {
+    run.clone().step_by(RUN as usize).map(move |from| from..run.end.min(from + RUN))
 }
 
 /// Ascending numbers as runs.

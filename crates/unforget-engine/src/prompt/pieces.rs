@@ -11,7 +11,7 @@ use unforget_core::message::{Block, Message};
 use unforget_core::pair::{self, Detail, Reason};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_text::{STUB_TOKENS, StubReason, stub};
-use unforget_wire::{Dialect, render_message};
+use unforget_wire::{Dialect, Family, render_message};
 
 use super::Shape;
 
@@ -72,7 +72,7 @@ pub(super) fn weigh(
     let mut tokens = Tokens::default();
     let mut hash = Vec::with_capacity(messages.len() * 32);
     for message in &messages {
-        let text = render_message(message, shape.dialect);
+        let text = render_message(message, shape.target());
         tokens += message_tokens(message, &text, shape);
         hash.extend_from_slice(&Digest::of(text.as_bytes()).0);
     }
@@ -87,7 +87,7 @@ fn message_tokens(message: &Message, text: &str, shape: &Shape) -> Tokens {
         return shape.ruler.count(text) + Tokens::exact(SEAM);
     }
     let plain = without_media(message);
-    let text = render_message(&plain, shape.dialect);
+    let text = render_message(&plain, shape.target());
     shape.ruler.count(&text) + Tokens::exact(SEAM + media * IMAGE_TOKENS)
 }
 
@@ -240,12 +240,30 @@ pub(super) fn text_bytes(parts: &[Part]) -> usize {
     parts.iter().map(bytes).sum()
 }
 
-/// Dialects by number, for keys of stored state.
+/// Dialects by number, for keys of stored state. The key has two bits for it between others; numbers of
+/// later dialects begin far above those, where no key has anything.
 pub(super) const fn dialect_number(dialect: Dialect) -> u64 {
     match dialect {
         Dialect::Anthropic => 0,
         Dialect::OpenAiChat => 1,
         Dialect::OpenAiResponses => 2,
         Dialect::Pi => 3,
+        Dialect::Gemini => 1 << 58,
+        Dialect::BedrockConverse => 1 << 58 | 1,
+    }
+}
+
+/// Families by number, below 256, for the same keys. Two models that are not known may share one.
+pub(super) const fn family_number(family: Option<Family>) -> u64 {
+    match family {
+        None => 0,
+        Some(Family::Claude) => 1,
+        Some(Family::OpenAi) => 2,
+        Some(Family::Gemini) => 3,
+        Some(Family::DeepSeek) => 4,
+        Some(Family::Kimi) => 5,
+        Some(Family::Glm) => 6,
+        Some(Family::Mistral) => 7,
+        Some(Family::Named(print)) => 8 + print % 248,
     }
 }

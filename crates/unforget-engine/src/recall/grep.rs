@@ -12,7 +12,9 @@ use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
-use unforget_store::{ChunkBytes, Conversation, EntryRow, Filter, FilterOf};
+use unforget_store::{
+    ChunkBytes, Conversation, EachEntry, EntryRow, Filter, FilterOf, Scan as ChunkScan, Scratch,
+};
 
 use crate::{Engine, EngineError};
 
@@ -33,9 +35,6 @@ const THREADS: usize = 2;
 
 /// Large parts that are looked into one by one at least, before whole chunks are.
 const MANY_PARTS: usize = 8;
-
-/// Bytes of the file that are read whole at once.
-const WHOLE_BYTES: u64 = 4 << 20;
 
 /// What to look for, and where.
 #[derive(Clone, Debug, Default)]
@@ -295,33 +294,36 @@ impl Scan<'_> {
     }
 
     fn work(&self) -> Result<(), EngineError> {
+        let mut scratch = Scratch::default();
         while self.found.load(Ordering::Relaxed) <= self.limit {
             let Some(unit) = self.units.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
             if Instant::now() > self.deadline {
                 self.late.store(true, Ordering::Relaxed);
                 break;
             }
-            self.unit(unit)?;
+            self.unit(unit, &mut scratch)?;
         }
         Ok(())
     }
 
-    fn unit(&self, unit: &Unit) -> Result<(), EngineError> {
+    fn unit(&self, unit: &Unit, scratch: &mut Scratch) -> Result<(), EngineError> {
         let Some(conversation) = self.conversations.get(unit.at) else { return Ok(()) };
+        let store = self.engine.store();
         let entries = match unit.task {
             Task::Chunk { number, whole } => {
-                let chunk = self.engine.store().chunk(conversation.id, number)?;
-                if whole {
-                    self.whole_entries(unit.at, &chunk)?;
-                }
-                self.chunk(unit.at, &chunk)?;
-                chunk.entries.len() as u64
+                let mut wants =
+                    |bytes: &[u8], places: Option<&[Range<usize>]>| self.pattern.may_match(bytes, places);
+                let mut each = |row: &EntryRow, body: &[u8]| self.whole(unit.at, row, body);
+                let holed: Option<&mut EachEntry<'_>> = if whole { Some(&mut each) } else { None };
+                let scanned =
+                    store.scan(conversation.id, number, scratch, ChunkScan { wants: &mut wants, holed })?;
+                scanned.chunk.map_or(Ok(()), |chunk| self.chunk(unit.at, &chunk))?;
+                scanned.entries
             }
             Task::Blob(digest) => {
-                let (bytes, seqs) = self.engine.store().blob(conversation.id, digest)?;
-                if self.pattern.holds_quote() || self.pattern.is_match(&bytes) {
-                    seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
-                }
+                let mut wants = |bytes: &[u8]| self.pattern.holds_quote() || self.pattern.is_match(bytes);
+                let seqs = store.scan_blob(conversation.id, digest, scratch, &mut wants)?;
+                seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
                 0
             }
             Task::Part => 0,
@@ -331,11 +333,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Lists the matches in the entries of a chunk, as the chunk has them.
+    /// Lists the matches in the entries of a chunk in which there may be some, as the chunk has them.
     fn chunk(&self, at: usize, chunk: &ChunkBytes) -> Result<(), EngineError> {
-        if !self.pattern.may_match(&chunk.bytes, chunk.entries.iter().map(|(_, range)| range.clone())) {
-            return Ok(());
-        }
         let bodies = chunk.entries.iter().rev();
         let bodies = bodies.map(|(seq, range)| (*seq, chunk.bytes.get(range.clone()).unwrap_or_default()));
         bodies
@@ -343,38 +342,13 @@ impl Scan<'_> {
             .try_for_each(|(seq, body)| self.entry(at, seq, Some(body)))
     }
 
-    /// Lists the matches of the entries of a chunk that have large parts. Reads the chunk once more, however
-    /// many they are.
-    fn whole_entries(&self, at: usize, chunk: &ChunkBytes) -> Result<(), EngineError> {
-        let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
-        let (Some((first, _)), Some((last, _))) = (chunk.entries.first(), chunk.entries.last()) else {
-            return Ok(());
-        };
-        let rows = self.engine.store().rows(conversation.id, first.0..last.0 + 1)?;
-        let lengths: HashMap<Seq, u64> =
-            chunk.entries.iter().map(|(seq, range)| (*seq, range.len() as u64)).collect();
-        let is_holed = |row: &&EntryRow| {
-            let length = row.bytes.end.saturating_sub(row.bytes.start);
-            lengths.get(&row.seq).is_some_and(|stored| *stored != length)
-        };
-        let holed: Vec<&EntryRow> = rows.iter().filter(is_holed).collect();
-        // A few at a time, so that the memory is bounded.
-        let mut rest = holed.as_slice();
-        while let Some(first) = rest.first() {
-            let span = |row: &&&EntryRow| row.bytes.end.saturating_sub(first.bytes.start) <= WHOLE_BYTES;
-            let (some, more) = rest.split_at(rest.iter().take_while(span).count().max(1));
-            let end = some.last().map_or(first.seq.0, |row| row.seq.0) + 1;
-            let raws = self.engine.store().raw(conversation.id, first.seq.0..end)?;
-            for row in some.iter().rev() {
-                let at_raw = (row.seq.0 - first.seq.0) as usize;
-                let body = raws.get(at_raw).map(|raw| raw.body.as_slice()).unwrap_or_default();
-                if self.in_scope(row) && self.is_first(at, row.seq) {
-                    self.list(at, row, body);
-                }
-            }
-            rest = more;
+    /// Lists the matches of an entry that has large parts.
+    ///
+    /// * `body` - all of it.
+    fn whole(&self, at: usize, row: &EntryRow, body: &[u8]) {
+        if self.in_scope(row) && self.is_first(at, row.seq) && self.pattern.is_match(body) {
+            self.list(at, row, body);
         }
-        Ok(())
     }
 
     /// Lists the matches of an entry.

@@ -320,9 +320,9 @@ fn check(
         return 0;
     }
     let begun = Instant::now();
-    let body = prompt.render(options.shape.dialect);
+    let body = prompt.render(options.shape.target());
     let render_us = begun.elapsed().as_micros() as u64;
-    if let Err(violations) = validate(&body, options.shape.dialect)
+    if let Err(violations) = validate(&body, options.shape.target())
         && report.rejected.len() < REJECTED_KEPT
     {
         report.rejected.push(Rejected { call, violations });

@@ -1,0 +1,102 @@
+//! When a watched file is looked at: after it was quiet for a while, and not too often.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Most files that are waited for. Beyond it the oldest wait is over at once.
+const WAITING_MAX: usize = 100_000;
+
+/// Decides when a file is due. Has no clock: times are spans since any fixed moment.
+#[derive(Clone, Debug)]
+pub struct Pace {
+    quiet_for: Duration,
+    apart: Duration,
+    /// Files that changed, and when last.
+    changed: BTreeMap<PathBuf, Duration>,
+    /// Files that were mended, and when last.
+    mended: BTreeMap<PathBuf, Duration>,
+}
+
+impl Pace {
+    /// * `quiet_for` - how long nobody must have written to a file before it is looked at.
+    /// * `apart` - how long to wait at least between two repairs of one file.
+    pub fn new(quiet_for: Duration, apart: Duration) -> Self {
+        Self { quiet_for, apart, changed: BTreeMap::new(), mended: BTreeMap::new() }
+    }
+
+    /// A file changed.
+    pub fn changed(&mut self, path: &Path, now: Duration) {
+        if self.changed.len() >= WAITING_MAX && !self.changed.contains_key(path) {
+            return;
+        }
+        self.changed.insert(path.to_path_buf(), now);
+    }
+
+    /// Files that have been quiet for long enough, each once.
+    pub fn due(&mut self, now: Duration) -> Vec<PathBuf> {
+        let is_due = |at: &Duration| now.saturating_sub(*at) >= self.quiet_for;
+        let due: Vec<_> = self.changed.iter().filter(|(_, at)| is_due(at)).map(|(path, _)| path.clone()).collect();
+        for path in &due {
+            self.changed.remove(path);
+        }
+        due
+    }
+
+    /// How long until a file may be due; `None` if none is waited for.
+    pub fn next(&self, now: Duration) -> Option<Duration> {
+        self.changed.values().map(|at| (*at + self.quiet_for).saturating_sub(now)).min()
+    }
+
+    /// Whether a file may be mended now. If it may, that counts as a repair.
+    pub fn may_mend(&mut self, path: &Path, now: Duration) -> bool {
+        self.mended.retain(|_, at| now.saturating_sub(*at) < self.apart);
+        if self.mended.contains_key(path) {
+            return false;
+        }
+        self.mended.insert(path.to_path_buf(), now);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_file_is_due_once_it_is_quiet() {
+        let mut pace = Pace::new(seconds(10), seconds(60));
+        let path = Path::new("a.jsonl");
+        let table = [
+            // at, changed, due, why
+            (0, true, false, "just written"),
+            (9, true, false, "written again"),
+            (12, false, false, "quiet for 3 seconds only"),
+            (19, false, true, "quiet for 10 seconds"),
+            (40, false, false, "looked at already"),
+            (41, true, false, "written anew"),
+            (51, false, true, "and quiet anew"),
+        ];
+        for (at, changed, want, why) in table {
+            if changed {
+                pace.changed(path, seconds(at));
+            }
+            assert_eq!(pace.due(seconds(at)).len(), usize::from(want), "{why}: at {at}");
+        }
+        assert_eq!(pace.next(seconds(60)), None, "nothing is waited for");
+    }
+
+    #[test]
+    fn a_file_is_not_mended_twice_in_a_row() {
+        let mut pace = Pace::new(seconds(10), seconds(60));
+        let (a, b) = (Path::new("a"), Path::new("b"));
+        assert!(pace.may_mend(a, seconds(0)));
+        assert!(!pace.may_mend(a, seconds(59)), "too early");
+        assert!(pace.may_mend(b, seconds(59)), "another file");
+        assert!(pace.may_mend(a, seconds(60)));
+    }
+}

@@ -1,0 +1,350 @@
+//! What to change in a file, as edits of bytes. Everything between the edits stays as it is.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use unforget_core::transcript::{Change, Examination, Problem};
+
+use super::inspect::is_broken;
+use super::read::{Reading, bytes_of};
+use super::splice::{Splice, splices};
+use super::GuardError;
+
+/// Longest piece of a line that an [`Action`] shows, in bytes.
+const SHOWN_BYTES: usize = 160;
+
+/// Bytes of the original that go, and what comes in their place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    /// The bytes that go; empty to insert.
+    pub range: Range<u64>,
+    /// The bytes that come.
+    pub with: Vec<u8>,
+}
+
+/// One step of the plan, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// The line in the original, from 1.
+    pub line: u64,
+    /// What it mends.
+    pub problem: Problem,
+    /// What is done, in words.
+    pub what: String,
+    /// What stands there, cut short.
+    pub old: Option<String>,
+    /// What will stand there, cut short.
+    pub new: Option<String>,
+}
+
+/// The edits and what they are for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Edits {
+    /// Ascending, not overlapping.
+    pub(super) edits: Vec<Edit>,
+    /// By line.
+    pub(super) actions: Vec<Action>,
+}
+
+/// Plans the edits that mend what was found. Pure, except that it reads the records that change.
+///
+/// # Errors
+/// [`GuardError::Unmendable`] if a record that has to change cannot be taken apart.
+pub(super) fn edits(
+    file: &File,
+    path: &Path,
+    reading: &Reading,
+    examination: &Examination,
+) -> Result<Edits, GuardError> {
+    if reading.customs.is_none_or(|customs| !customs.is_mendable) || reading.spots.is_empty() {
+        return Ok(Edits::default());
+    }
+    let mut changes: BTreeMap<usize, Vec<(&Change, Problem)>> = BTreeMap::new();
+    for (record, change, problem) in &examination.plan.changes {
+        changes.entry(*record).or_default().push((change, *problem));
+    }
+    let mut planner = Planner { file, path, reading, changes, moved: BTreeMap::new(), edits: Edits::default() };
+    planner.changes_of_records()?;
+    planner.lines()?;
+    planner.tail()?;
+    let mut edits = planner.edits;
+    edits.edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    edits.actions.sort_by_key(|action| action.line);
+    Ok(edits)
+}
+
+struct Planner<'a> {
+    file: &'a File,
+    path: &'a Path,
+    reading: &'a Reading,
+    changes: BTreeMap<usize, Vec<(&'a Change, Problem)>>,
+    /// Lines that are put behind a record.
+    moved: BTreeMap<usize, Vec<u8>>,
+    edits: Edits,
+}
+
+impl Planner<'_> {
+    fn changes_of_records(&mut self) -> Result<(), GuardError> {
+        let index = self.indexes();
+        let changes: Vec<_> = self.changes.iter().map(|(record, changes)| (*record, changes.clone())).collect();
+        for (record, changes) in changes {
+            let Some(&spot) = self.reading.spots.get(record) else { continue };
+            let body = self.bytes(spot.start..spot.end)?;
+            let (body, all) = self.splice(spot.line, body, &changes, &index)?;
+            let place = changes.iter().find_map(|(change, _)| match change {
+                Change::Drop => Some(None),
+                Change::Move { behind } => Some(Some(*behind)),
+                _ => None,
+            });
+            match place {
+                Some(None) => {}
+                Some(Some(behind)) => {
+                    let line = spliced(&body, &all);
+                    let lines = self.moved.entry(behind).or_default();
+                    lines.extend(line);
+                    lines.push(b'\n');
+                }
+                None => {
+                    for (range, with) in all {
+                        let range = spot.start + range.start as u64..spot.start + range.end as u64;
+                        self.edits.edits.push(Edit { range, with });
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The ranges of a body that its changes replace. Where changes overlap, the whole body is one range.
+    fn splice(
+        &mut self,
+        line: u64,
+        body: Vec<u8>,
+        changes: &[(&Change, Problem)],
+        index: &[u64],
+    ) -> Result<(Vec<u8>, Vec<Splice>), GuardError> {
+        let index = |record: usize| index.get(record).copied().unwrap_or_default();
+        let is_cut = |change: &Change| matches!(change, Change::CutBlocks(_));
+        let (cuts, others): (Vec<_>, Vec<_>) = changes.iter().copied().partition(|(change, _)| is_cut(change));
+        let mut all: Vec<Splice> = Vec::new();
+        let mut done = Vec::new();
+        // Blocks are counted as they were, so they are taken out last.
+        for (change, problem) in others.into_iter().chain(cuts) {
+            if is_cut(change) && !all.is_empty() {
+                done = spliced(&body, &all);
+                all.clear();
+            }
+            let now = if done.is_empty() { &body } else { &done };
+            let made = splices(self.reading.format, now, change, &index);
+            let made = made.ok_or(GuardError::Unmendable { path: self.path.into(), line })?;
+            self.tell(line, problem, change, now, &made);
+            all.extend(made);
+            all.sort_by_key(|(range, _)| range.start);
+        }
+        if !done.is_empty() {
+            let whole = spliced(&done, &all);
+            all = vec![(0..body.len(), whole)];
+        }
+        Ok((body, all))
+    }
+
+    /// Lines as such: records that go or are moved, what is glued together, NUL bytes.
+    fn lines(&mut self) -> Result<(), GuardError> {
+        let count = self.reading.spots.len();
+        let first = self.reading.spots.first().map_or(0, |spot| spot.start);
+        self.strip_nuls(0..first, 0)?;
+        for at in 0..count {
+            let Some(&spot) = self.reading.spots.get(at) else { continue };
+            let end = self.reading.spots.get(at + 1).map_or(self.whole_end(), |next| next.start);
+            let is_broken = is_broken(self.reading, at);
+            if is_broken {
+                let old = self.bytes(spot.start..spot.end.min(spot.start + SHOWN_BYTES as u64))?;
+                let what = "taken out".to_owned();
+                self.act(spot.line, Problem::BrokenLine, what, Some(shown(&old)), None);
+            }
+            if is_broken || self.is_off(at) {
+                self.edits.edits.push(Edit { range: spot.start..end, with: Vec::new() });
+                if let Some(lines) = self.moved.remove(&at) {
+                    self.edits.edits.push(Edit { range: end..end, with: lines });
+                }
+                continue;
+            }
+            if !spot.is_ended {
+                self.edits.edits.push(Edit { range: spot.end..spot.end, with: b"\n".to_vec() });
+                let is_last = at + 1 == count;
+                let (problem, line) = if is_last {
+                    (Problem::NoNewline, spot.line)
+                } else {
+                    (Problem::GluedLine, spot.line)
+                };
+                if !(is_last && self.reading.tail.torn.is_some()) && !self.is_next_broken(at) {
+                    self.act(line, problem, "a newline put behind the record".to_owned(), None, None);
+                }
+            }
+            self.strip_nuls(spot.end..end, spot.line)?;
+            if let Some(lines) = self.moved.remove(&at) {
+                self.edits.edits.push(Edit { range: end..end, with: lines });
+            }
+        }
+        Ok(())
+    }
+
+    fn is_next_broken(&self, at: usize) -> bool {
+        at + 1 < self.reading.spots.len() && is_broken(self.reading, at + 1)
+    }
+
+    /// Takes a line out that was cut off.
+    fn tail(&mut self) -> Result<(), GuardError> {
+        let Some((byte, line)) = self.reading.tail.torn else { return Ok(()) };
+        let old = self.bytes(byte..self.reading.bytes.min(byte + SHOWN_BYTES as u64))?;
+        self.act(line, Problem::TornLine, "taken out; the backup has it".to_owned(), Some(shown(&old)), None);
+        self.edits.edits.push(Edit { range: byte..self.reading.bytes, with: Vec::new() });
+        Ok(())
+    }
+
+    /// Where what is whole ends.
+    fn whole_end(&self) -> u64 {
+        self.reading.tail.torn.map_or(self.reading.bytes, |(byte, _)| byte)
+    }
+
+    fn is_off(&self, at: usize) -> bool {
+        let Some(changes) = self.changes.get(&at) else { return false };
+        changes.iter().any(|(change, _)| matches!(change, Change::Drop | Change::Move { .. }))
+    }
+
+    fn strip_nuls(&mut self, range: Range<u64>, line: u64) -> Result<(), GuardError> {
+        let has_nuls = |at: usize| self.reading.spots.get(at).is_some_and(|spot| spot.nuls_before > 0);
+        let next = self.reading.spots.partition_point(|spot| spot.start < range.end);
+        let is_last = next == self.reading.spots.len();
+        let nuls = if is_last { self.reading.tail.nuls > 0 } else { has_nuls(next) };
+        if !nuls {
+            return Ok(());
+        }
+        let bytes = self.bytes(range.clone())?;
+        let mut from = None;
+        let mut count = 0;
+        for (at, byte) in bytes.iter().chain([&1]).enumerate() {
+            match (from, *byte == 0) {
+                (None, true) => from = Some(at),
+                (Some(start), false) => {
+                    let (start, end) = (range.start + start as u64, range.start + at as u64);
+                    self.edits.edits.push(Edit { range: start..end, with: Vec::new() });
+                    count += end - start;
+                    from = None;
+                }
+                _ => {}
+            }
+        }
+        self.act(line + 1, Problem::NulBytes, format!("{count} NUL bytes taken out"), None, None);
+        Ok(())
+    }
+
+    /// The host's index of each record once everything is done; of those that go, the next one's.
+    fn indexes(&self) -> Vec<u64> {
+        let has_indexes = self.changes.values().flatten().any(|(change, _)| {
+            matches!(change, Change::Keep(unforget_core::transcript::KeptTo::Record(_)))
+        });
+        if !has_indexes {
+            return Vec::new();
+        }
+        let mut behind: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (record, changes) in &self.changes {
+            for (change, _) in changes {
+                if let Change::Move { behind: home } = change {
+                    behind.entry(*home).or_default().push(*record);
+                }
+            }
+        }
+        let mut indexes = vec![0; self.reading.spots.len()];
+        let mut next = 0;
+        for at in 0..indexes.len() {
+            let is_counted = !is_broken(self.reading, at) && !self.is_off(at);
+            for record in std::iter::once(at).filter(|_| is_counted).chain(behind.remove(&at).unwrap_or_default()) {
+                if let Some(index) = indexes.get_mut(record) {
+                    *index = next;
+                }
+                next += 1;
+            }
+        }
+        indexes
+    }
+
+    fn bytes(&self, range: Range<u64>) -> Result<Vec<u8>, GuardError> {
+        bytes_of(self.file, range).map_err(GuardError::file("reading", self.path))
+    }
+
+    fn act(&mut self, line: u64, problem: Problem, what: String, old: Option<String>, new: Option<String>) {
+        self.edits.actions.push(Action { line, problem, what, old, new });
+    }
+
+    fn tell(&mut self, line: u64, problem: Problem, change: &Change, body: &[u8], made: &[Splice]) {
+        let (old, new) = match (change, made.first()) {
+            (Change::Drop, _) => (Some(shown(body)), None),
+            (Change::Move { .. }, _) => (None, None),
+            (_, None) => return,
+            (_, Some((range, with))) => {
+                (body.get(range.clone()).map(shown), Some(shown(with)))
+            }
+        };
+        let what = match change {
+            Change::Drop => "taken out; what follows it hangs on what is before it".to_owned(),
+            Change::Move { behind } => {
+                let to = self.reading.spots.get(*behind).map_or(0, |spot| spot.line);
+                format!("moved behind line {to}")
+            }
+            Change::CutBlocks(blocks) => {
+                let blocks = blocks.len();
+                format!("{blocks} {} taken out, the rest kept", if blocks == 1 { "block" } else { "blocks" })
+            }
+            Change::RenameCall { .. } => "the call gets an id of its own".to_owned(),
+            Change::RenameResult { .. } => "the result follows its call's new id".to_owned(),
+            Change::Rename(_) => "the record gets an id of its own".to_owned(),
+            Change::Link(_) => "hung on another parent".to_owned(),
+            Change::Keep(_) => "the compaction keeps whole pairs".to_owned(),
+        };
+        self.act(line, problem, what, old, new);
+    }
+}
+
+fn spliced(body: &[u8], splices: &[Splice]) -> Vec<u8> {
+    let mut line = Vec::with_capacity(body.len());
+    let mut at = 0;
+    for (range, with) in splices {
+        line.extend_from_slice(body.get(at..range.start).unwrap_or_default());
+        line.extend_from_slice(with);
+        at = range.end;
+    }
+    line.extend_from_slice(body.get(at..).unwrap_or_default());
+    line
+}
+
+/// The start of some bytes, as text.
+fn shown(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    let text = String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned();
+    if bytes.len() > SHOWN_BYTES { text + "…" } else { text }
+}
+
+/// Copies `original` with the edits.
+///
+/// # Errors
+/// What reading or writing gives.
+pub(super) fn carry_out(
+    original: &mut dyn io::Read,
+    edits: &[Edit],
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    let mut at = 0;
+    for edit in edits {
+        io::copy(&mut io::Read::take(&mut *original, edit.range.start.saturating_sub(at)), out)?;
+        out.write_all(&edit.with)?;
+        let gone = edit.range.end.saturating_sub(edit.range.start);
+        io::copy(&mut io::Read::take(&mut *original, gone), &mut io::sink())?;
+        at = edit.range.end;
+    }
+    io::copy(original, out)?;
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! The engine of a running agent: a host delivers what happens and asks for prompts.
+//!
+//! Every delivery goes through [`unforget_core::deliver`]: a host may deliver the same things again, in any
+//! split, across restarts and crashes. What it delivers is kept in a journal, one conversation per lane, whose shape
+//! is that of [`unforget_wire::journal`]; everything else here is derived from it.
+
+mod ask;
+mod deliver;
+mod emit;
+mod lane;
+mod names;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use unforget_core::deliver::{How, Why};
+use unforget_core::id::Timestamp;
+use unforget_store::Name;
+use unforget_wire::{Format, journal};
+
+use deliver::Delivery;
+use lane::{Lane, Line};
+
+use crate::Engine;
+
+pub use names::face;
+pub use types::*;
+
+/// The lanes of a host. Calls of one lane wait for each other; lanes do not.
+pub struct Host {
+    engine: Engine,
+    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    lanes: Mutex<HashMap<LaneKey, Arc<Mutex<Option<Lane>>>>>,
+}
+
+impl Host {
+    /// A host's view of a store.
+    ///
+    /// * `clock` - now. No rule depends on it.
+    pub fn new(engine: Engine, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self { engine, clock: Box::new(clock), lanes: Mutex::default() }
+    }
+
+    /// The engine below.
+    pub const fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Opens a lane, or begins it. Cheap if it is open.
+    ///
+    /// * `form` - of its messages, if it is new: [`Format::Pi`], [`Format::OpenAiChat`], [`Format::AnthropicMessages`].
+    pub fn open(&self, key: &LaneKey, form: Format) -> Result<Status, HostError> {
+        self.with(key, form, |lane, _| status(lane))
+    }
+
+    /// Takes a page of the host's transcript. Doing it again changes nothing.
+    pub fn catch_up(&self, key: &LaneKey, form: Format, page: Page) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            if page.is_reset {
+                cut(lane, "reset", None, None, now)?;
+            }
+            let behind = page.cursor.as_deref().map(|cursor| {
+                let detail = serde_json::Value::from(cursor).to_string();
+                (journal::event("cursor", Some(&detail), None, now.0), vec![names::cursor()])
+            });
+            let delivery =
+                Delivery { how: How::Window, messages: page.messages, turn: None, is_open: false, now };
+            let is_same = page.cursor.is_some() && page.cursor == cursor(lane)?;
+            Ok(lane.deliver_with(delivery, behind.into_iter().filter(|_| !is_same).collect())?.0)
+        })
+    }
+
+    /// Takes an array that is all of the host's history.
+    pub fn sync(&self, key: &LaneKey, form: Format, messages: Vec<Delivered>) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            lane.deliver(Delivery { how: How::Whole, messages, turn: None, is_open: false, now })
+        })
+    }
+
+    /// A turn begins: its user message is durable before the model is called.
+    pub fn begin_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            if lane.turn.as_deref() != Some(&turn.key) {
+                lane.tighten()?;
+            }
+            lane.turn = Some(turn.key.clone());
+            let from = lane.next();
+            let delivery =
+                Delivery { how: How::Turn, messages: turn.messages, turn: Some(&turn.key), is_open: true, now };
+            let receipt = lane.deliver(delivery)?;
+            lane.loosen((from.0..lane.next().0).map(unforget_core::id::Seq));
+            Ok(receipt)
+        })
+    }
+
+    /// A turn is done. The same key again is recognised, whatever comes with it.
+    pub fn commit_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Committed, HostError> {
+        self.with(key, form, |lane, now| {
+            let done = names::turn_done(&turn.key);
+            if !lane.known(&[done])?.is_empty() {
+                let receipt = up_to_date(lane);
+                return Ok(Committed { is_duplicate: true, receipt });
+            }
+            let detail = serde_json::Value::from(turn.key.as_str()).to_string();
+            let behind = vec![(journal::event("turn", Some(&detail), None, now.0), vec![done])];
+            let delivery =
+                Delivery { how: How::Turn, messages: turn.messages, turn: Some(&turn.key), is_open: false, now };
+            let (receipt, _) = lane.deliver_with(delivery, behind)?;
+            lane.tighten()?;
+            Ok(Committed { is_duplicate: false, receipt })
+        })
+    }
+
+    /// A turn was given up. What was delivered of it stays stored, and on the path.
+    pub fn abort_turn(&self, key: &LaneKey, form: Format, turn: &str, reason: &str) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            let detail = serde_json::json!({ "turn": turn, "reason": reason }).to_string();
+            let text = journal::event("abort", Some(&detail), None, now.0);
+            let line = Line { text, parent: lane.head(), names: Vec::new(), is_loose: false };
+            lane.write(vec![line], Vec::new())?;
+            lane.tighten()?;
+            Ok(up_to_date(lane))
+        })
+    }
+
+    /// For hosts that hand over an array after each turn.
+    ///
+    /// * `before` - how many of its messages the host held before the turn.
+    pub fn after_turn(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        messages: Vec<Delivered>,
+        before: usize,
+    ) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            let delivery = |how, messages| Delivery { how, messages, turn: None, is_open: false, now };
+            let why = lane.foresee(How::Whole, &messages)?;
+            let receipt = if matches!(why, Why::UpToDate | Why::Append) {
+                lane.deliver(delivery(How::Whole, messages))?
+            } else if lane.is_named(&messages)? {
+                lane.deliver(delivery(How::Window, messages))?
+            } else {
+                let new = messages.into_iter().skip(before).collect();
+                lane.deliver(delivery(How::Turn, new))?
+            };
+            lane.tighten()?;
+            Ok(receipt)
+        })
+    }
+
+    /// The prompt for the next call of a model.
+    pub fn assemble(&self, key: &LaneKey, form: Format, ask: &Ask) -> Result<Assembled, HostError> {
+        self.with(key, form, |lane, now| lane.assemble(ask, now))
+    }
+
+    /// Makes the prompt smaller. Without need and without `is_forced` it does nothing.
+    pub fn compact(&self, key: &LaneKey, form: Format, ask: &Ask, is_forced: bool) -> Result<Compacted, HostError> {
+        self.with(key, form, |lane, now| lane.compact(ask, is_forced, now))
+    }
+
+    /// Something happened to a lane.
+    pub fn event(&self, key: &LaneKey, form: Format, event: &Event) -> Result<Receipt, HostError> {
+        if let Event::Fork { from, until } = event {
+            let taken = self.with(from, form, |lane, _| fork(lane, until.as_deref()))?;
+            return self.with(key, form, |lane, now| {
+                cut(lane, event.name(), None, detail(event), now)?;
+                lane.deliver(Delivery { how: How::Window, messages: taken, turn: None, is_open: false, now })
+            });
+        }
+        self.with(key, form, |lane, now| {
+            match event {
+                Event::Reset | Event::New => cut(lane, event.name(), None, None, now)?,
+                Event::Rewind { to } => {
+                    let seqs = lane.known(&[names::id_name(to)])?;
+                    let on_path = seqs.values().flatten().copied().find(|seq| lane.path().holds(*seq));
+                    let Some(seq) = on_path else {
+                        let what = format!("no entry of the path is called {to}");
+                        return Err(HostError::Refused { what });
+                    };
+                    cut(lane, event.name(), Some(seq), detail(event), now)?;
+                }
+                _ => {
+                    let text = journal::event(event.name(), detail(event).as_deref(), None, now.0);
+                    let line = Line { text, parent: lane.head(), names: Vec::new(), is_loose: false };
+                    lane.write(vec![line], Vec::new())?;
+                }
+            }
+            if matches!(event, Event::Model { .. }) {
+                lane.view.fail();
+            }
+            Ok(up_to_date(lane))
+        })
+    }
+
+    /// How a lane stands.
+    pub fn status(&self, key: &LaneKey, form: Format) -> Result<Status, HostError> {
+        self.with(key, form, |lane, _| status(lane))
+    }
+
+    /// The messages of the path as they were delivered, oldest first. O(path).
+    pub fn path(&self, key: &LaneKey, form: Format) -> Result<Vec<String>, HostError> {
+        self.with(key, form, |lane, _| {
+            let line = |seq| Ok(lane.line(seq)?.message);
+            lane.path_after(None).into_iter().filter_map(|seq| line(seq).transpose()).collect()
+        })
+    }
+
+    /// Housekeeping of the store. Short.
+    pub fn maintain(&self) -> Result<(), HostError> {
+        Ok(self.engine.store().maintain()?)
+    }
+
+    /// Forgets what is in memory of a lane. It is opened again when it is used.
+    pub fn close(&self, key: &LaneKey) {
+        self.lanes().remove(key);
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashMap<LaneKey, Arc<Mutex<Option<Lane>>>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with a lane, after all calls of it that came before. After an error it is opened again.
+    fn with<T>(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        act: impl FnOnce(&mut Lane, Timestamp) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let slot = Arc::clone(self.lanes().entry(key.clone()).or_default());
+        // A panic left a lane in the slot that may be half done: it is taken out below and dropped.
+        let mut slot = slot.lock().unwrap_or_else(|poisoned| {
+            let mut slot = poisoned.into_inner();
+            *slot = None;
+            slot
+        });
+        let now = (self.clock)();
+        let mut lane = match slot.take() {
+            Some(lane) => lane,
+            None => Lane::open(&self.engine, key, form, now)?,
+        };
+        let outcome = act(&mut lane, now);
+        if !matches!(outcome, Err(HostError::Engine(_))) {
+            *slot = Some(lane);
+        }
+        outcome
+    }
+}
+
+/// The path ends with `to` from now on.
+fn cut(
+    lane: &mut Lane,
+    event: &str,
+    to: Option<unforget_core::id::Seq>,
+    detail: Option<String>,
+    now: Timestamp,
+) -> Result<(), HostError> {
+    lane.tighten()?;
+    let after = if to == lane.head() { None } else { Some(to.map(|seq| lane.call(seq)).transpose()?) };
+    let text = journal::event(event, detail.as_deref(), after.as_ref().map(Option::as_deref), now.0);
+    lane.write(vec![Line { text, parent: to, names: Vec::new(), is_loose: false }], Vec::new())?;
+    lane.view.fail();
+    Ok(())
+}
+
+/// The messages of a path, for another lane.
+fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
+    let last = match until {
+        None => lane.head(),
+        Some(id) => lane.known(&[names::id_name(id)])?.into_values().flatten().find(|seq| lane.path().holds(*seq)),
+    };
+    let mut taken = Vec::new();
+    for seq in lane.path_after(None).into_iter().take_while(|seq| last.is_some_and(|last| *seq <= last)) {
+        let kept = lane.line(seq)?;
+        let body = kept.message.map(String::into_bytes);
+        taken.push(Delivered { body, provenance: Some(kept.provenance), is_volatile: kept.is_volatile, ..Delivered::default() });
+    }
+    Ok(taken)
+}
+
+fn detail(event: &Event) -> Option<String> {
+    let value = match event {
+        Event::Fork { from, until } => serde_json::json!({ "from": from.0, "until": until }),
+        Event::Rewind { to } => serde_json::json!({ "to": to }),
+        Event::Model { name } => serde_json::json!({ "model": name }),
+        Event::SubagentPrepared { child, forks } => serde_json::json!({ "child": child.0, "forks": forks }),
+        Event::SubagentRolledBack { child } => serde_json::json!({ "child": child.0 }),
+        Event::SubagentEnded { child, reason } => serde_json::json!({ "child": child.0, "reason": reason }),
+        Event::Reset | Event::New | Event::Rotate | Event::Delete => return None,
+    };
+    Some(value.to_string())
+}
+
+fn up_to_date(lane: &Lane) -> Receipt {
+    Receipt { why: Why::UpToDate, added: 0, aside: 0, generation: lane.generation, head: lane.head() }
+}
+
+/// The host's cursor that was kept last.
+fn cursor(lane: &Lane) -> Result<Option<String>, HostError> {
+    let name: Name = names::cursor();
+    let last = lane.known(&[name])?.into_values().flatten().max();
+    let kept = last.map(|seq| lane.line(seq)).transpose()?;
+    Ok(kept.and_then(|kept| kept.detail).and_then(|detail| serde_json::from_str(&detail).ok()))
+}
+
+fn status(lane: &Lane) -> Result<Status, HostError> {
+    Ok(Status {
+        conversation: lane::conversation_key(&lane.key).0,
+        form: lane.form,
+        entries: lane.next().0,
+        path: lane.path_length(),
+        generation: lane.generation,
+        cursor: cursor(lane)?,
+        turn: lane.turn.clone(),
+        debt: lane.debt()?,
+    })
+}

@@ -1,0 +1,249 @@
+//! Prompts for a host.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use unforget_core::deliver::How;
+use unforget_core::digest::Digest;
+use unforget_core::entry::Role;
+use unforget_core::id::{Seq, Thread, Timestamp};
+use unforget_core::loop_view::Mark;
+use unforget_core::message::Request;
+use unforget_core::policy::Policy;
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_wire::{Family, Format, decode, journal};
+
+use super::deliver::Delivery;
+use super::emit::{Stored, emit};
+use super::lane::Lane;
+use super::names::face;
+use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
+use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until};
+use crate::ruler::ModelRuler;
+
+/// Open prompts of other shapes that are kept.
+const SESSIONS: usize = 4;
+
+/// Tokens around a text that a host sends behind the messages.
+const SEAM: u64 = 16;
+
+impl Lane {
+    /// The prompt for the next call.
+    pub(super) fn assemble(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
+        let mark = self.mark(ask);
+        let remade = match self.view.serve(&mark) {
+            Ok(view) => {
+                let view = Assembled { remade: None, broken: None, receipt: None, ..view.clone() };
+                return Ok(view);
+            }
+            Err(stale) => stale,
+        };
+        match self.make(ask, now) {
+            Ok(made) => {
+                let made = Assembled { remade: Some(remade), ..made };
+                // What was stored on the way is part of the source from now on.
+                let mark = self.mark(ask);
+                self.view.keep(mark, made.clone());
+                Ok(made)
+            }
+            Err(error) => {
+                self.view.fail();
+                Err(error)
+            }
+        }
+    }
+
+    fn make(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
+        let (receipt, required) = match &ask.live {
+            Some(live) => self.take_live(live, now).map(|(receipt, required)| (Some(receipt), required))?,
+            None => (None, Vec::new()),
+        };
+        let budget = self.budget(ask);
+        self.session(ask, budget, now)?;
+        let cache: RefCell<HashMap<Seq, Option<Stored>>> = RefCell::default();
+        let (engine, conversation) = (self.engine.clone(), self.conversation);
+        let stored = |seq: Seq| {
+            let read = || {
+                let raw = engine.store().raw(conversation, seq.0..seq.0 + 1).ok()?.pop()?;
+                let message = journal::read_line(&raw.body).message?;
+                Some((message, Arc::new(decode(Format::Journal, &raw.body))))
+            };
+            cache.borrow_mut().entry(seq).or_insert_with(read).clone()
+        };
+        let Some(session) = self.sessions.first_mut() else {
+            return Err(HostError::Refused { what: "no prompt is open".to_owned() });
+        };
+        let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
+        let mut messages = emit(prompt.admitted.request(), ask.dialect, &stored);
+        messages.extend(live.iter().filter_map(|seq| stored(*seq)).map(|(text, _)| text));
+        let raw_tail = session.group_sizes().sum();
+        let certificate = prompt.admitted.certificate().clone();
+        Ok(Assembled {
+            messages,
+            system: prompt.admitted.request().system.clone(),
+            tokens: certificate.sections.total() + extra,
+            live: extra,
+            certificate,
+            remade: None,
+            broken: prompt.broken.map(Cause::name),
+            receipt,
+            debt: Debt { stored: self.engine.store().conversation(conversation)?.tokens, raw_tail },
+        })
+    }
+
+    /// Stores what is new of the host's window. Also gives the entries that the prompt has to show: volatile input,
+    /// what was not stored before, and the newest message, as far as they are input.
+    fn take_live(&mut self, live: &LiveArray, now: Timestamp) -> Result<(Receipt, Vec<Seq>), HostError> {
+        let how = if live.is_whole { How::Whole } else { How::Window };
+        let is_open = self.turn.is_some();
+        let from = self.next();
+        let delivery = Delivery { how, messages: live.messages.clone(), turn: None, is_open, now };
+        let (receipt, places) = self.deliver_with(delivery, Vec::new())?;
+        let last = places.iter().flatten().next_back().copied();
+        let is_live = |(message, place): (&Delivered, &Option<Seq>)| {
+            place.filter(|seq| message.is_volatile || *seq >= from || Some(*seq) == last)
+        };
+        let mut required: Vec<Seq> = live.messages.iter().zip(&places).filter_map(is_live).collect();
+        required.sort_unstable();
+        required.dedup();
+        let mut input = Vec::new();
+        for seq in required {
+            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
+            input.extend(rows.first().filter(|row| row.role == Role::User && row.tokens.expected > 0).map(|_| seq));
+        }
+        Ok((receipt, input))
+    }
+
+    /// What the messages may have: no more than the first call of the turn, and less what comes behind them.
+    fn budget(&mut self, ask: &Ask) -> u64 {
+        let first = self.turn_budget.filter(|_| !ask.is_first).unwrap_or(ask.budget);
+        let budget = ask.budget.min(first);
+        self.turn_budget = Some(budget);
+        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
+        let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + SEAM);
+        budget.saturating_sub(behind)
+    }
+
+    /// The open prompt for a question, opened if it is not; always the first.
+    ///
+    /// Budgets of neighbouring calls differ a little, so a prompt keeps its thresholds while they fit.
+    fn session(&mut self, ask: &Ask, budget: u64, now: Timestamp) -> Result<(), HostError> {
+        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
+        let family = ask.model.as_deref().map(Family::of);
+        let fits = |session: &Session| {
+            let shape = session.shape();
+            let own = shape.policy.budget();
+            shape.dialect == ask.dialect && shape.family == family && shape.ruler == ruler && budget >= own - own / 10 && budget <= own + own / 2
+        };
+        if let Some(at) = self.sessions.iter().position(fits) {
+            let mut session = self.sessions.remove(at);
+            session.at(now);
+            self.sessions.insert(0, session);
+            return Ok(());
+        }
+        let shape = Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
+        let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
+        let mut session = Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?;
+        session.at(now);
+        self.sessions.insert(0, session);
+        self.sessions.truncate(SESSIONS);
+        Ok(())
+    }
+
+    /// What a prompt for this question is made from.
+    fn mark(&self, ask: &Ask) -> Mark {
+        let mut bytes = Vec::new();
+        let mut length = self.path_length();
+        bytes.extend_from_slice(&self.next().0.to_le_bytes());
+        if let Some(live) = &ask.live {
+            length += live.messages.len() as u64;
+            for message in &live.messages {
+                let face = message.face.or_else(|| message.body.as_deref().map(face));
+                bytes.extend_from_slice(&face.map_or([0; 16], |face| face.0));
+            }
+        }
+        let shape = format!("{:?} {:?} {:?} {}", ask.dialect, ask.model, ask.prompt, ask.is_first);
+        Mark {
+            generation: self.generation,
+            length,
+            chain: Digest::of(&bytes),
+            budget: ask.budget,
+            shape: Digest::of(shape.as_bytes()).short() as u64,
+        }
+    }
+
+    /// Makes the open prompt smaller, if anything in it is old enough.
+    ///
+    /// * `budget` - what it has to fit; `None` compacts all that is old enough.
+    pub(super) fn compact(&mut self, ask: &Ask, is_forced: bool, now: Timestamp) -> Result<Compacted, HostError> {
+        let budget = self.budget(ask);
+        self.session(ask, budget, now)?;
+        let Some(session) = self.sessions.first_mut() else {
+            return Err(HostError::Refused { what: "no prompt is open".to_owned() });
+        };
+        let before = session.measure().expected;
+        if is_forced {
+            session.compact()?;
+        } else {
+            session.settle()?;
+        }
+        let after = session.measure().expected;
+        if after != before {
+            self.view.fail();
+        }
+        Ok(Compacted { shrank: after < before, before, after })
+    }
+
+    /// How much history there is.
+    pub(super) fn debt(&self) -> Result<Debt, HostError> {
+        let stored = self.engine.store().conversation(self.conversation)?.tokens;
+        let raw_tail = self.sessions.first().map_or(stored, |session| session.group_sizes().sum());
+        Ok(Debt { stored, raw_tail })
+    }
+}
+
+/// A prompt and the required entries that it does not show, with what they weigh: they go behind it. Live input
+/// is in every prompt, whatever a summary says of it and however little room there is.
+fn with_live(
+    session: &mut Session,
+    budget: u64,
+    required: &[Seq],
+    stored: &dyn Fn(Seq) -> Option<Stored>,
+) -> Result<(Prompt, Vec<Seq>, Tokens), HostError> {
+    let missing = |prompt: &Prompt| {
+        let shown: BTreeSet<Seq> = shown(prompt.admitted.request()).collect();
+        required.iter().copied().filter(|seq| !shown.contains(seq)).collect::<Vec<_>>()
+    };
+    let ruler = session.shape().ruler;
+    let weight = |live: &[Seq]| -> Tokens {
+        let texts = live.iter().filter_map(|seq| stored(*seq));
+        texts.map(|(text, _)| ruler.count(&text) + Tokens::exact(SEAM)).sum()
+    };
+    let mut prompt = session.prompt_within(budget)?;
+    let mut live = missing(&prompt);
+    while !live.is_empty() {
+        prompt = session.prompt_within(budget.saturating_sub(weight(&live).upper))?;
+        let still = missing(&prompt);
+        if still.iter().all(|seq| live.contains(seq)) {
+            live = still;
+            break;
+        }
+        // Less room pushed more of it out. Each round requires more, so this ends.
+        live.extend(still.into_iter().filter(|seq| !live.contains(seq)).collect::<Vec<_>>());
+        live.sort_unstable();
+    }
+    let extra = weight(&live);
+    Ok((prompt, live, extra))
+}
+
+/// The entries that a request shows, whole or shortened.
+fn shown(request: &Request) -> impl Iterator<Item = Seq> {
+    request.messages.iter().flat_map(|message| message.seqs.iter().copied())
+}
+
+/// Down to the next eighth of a power of two: similar budgets share their summaries.
+fn rounded(budget: u64) -> u64 {
+    let step = (1_u64 << budget.max(8).ilog2()) / 8;
+    budget / step * step
+}

@@ -1,0 +1,311 @@
+//! Deliveries carried out: what the plan says, as lines of the journal.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+
+use unforget_core::deliver::{self, Base, Fate, How, Plan, Why};
+use unforget_core::id::{Seq, Timestamp};
+use unforget_store::Name;
+use unforget_wire::journal;
+
+use super::lane::{Lane, Line};
+use super::names::{self, Incoming};
+use super::types::{Delivered, HostError, Receipt};
+
+/// Entries behind an insertion that are written again at most. Behind more, the insertion goes to the end.
+const AGAIN: usize = 64;
+
+/// A delivery on its way into the journal.
+pub(super) struct Delivery<'a> {
+    pub(super) how: How,
+    pub(super) messages: Vec<Delivered>,
+    /// Key of the turn that they are of.
+    pub(super) turn: Option<&'a str>,
+    /// Arrays may leave its messages out until the turn is committed.
+    pub(super) is_open: bool,
+    pub(super) now: Timestamp,
+}
+
+impl Lane {
+    /// Stores what is new of a delivery, in one transaction.
+    pub(super) fn deliver(&mut self, delivery: Delivery<'_>) -> Result<Receipt, HostError> {
+        Ok(self.deliver_with(delivery, Vec::new())?.0)
+    }
+
+    /// The same, with further lines behind. Also gives the entry of the path that each message is, if it is one.
+    pub(super) fn deliver_with(
+        &mut self,
+        delivery: Delivery<'_>,
+        behind: Vec<(String, Vec<Name>)>,
+    ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
+        let Delivery { how, messages, turn, is_open, now } = delivery;
+        let read = messages.into_iter().enumerate().map(|(index, message)| {
+            Incoming::read(self.form, message, index, turn.map(|turn| (turn, index)))
+        });
+        let incoming: Vec<Incoming> = read.collect::<Result<_, _>>()?;
+        let wanted: Vec<Name> = incoming.iter().flat_map(Incoming::wanted).collect();
+        let known = self.known(&wanted)?;
+        let plan = self.plan(how, &incoming, &known)?;
+        let marked = self.marked(&plan)?;
+        let mut writing = Writing {
+            lane: self,
+            known: &known,
+            marked: &marked,
+            now,
+            is_open,
+            lines: Vec::new(),
+            names: Vec::new(),
+            parent: None,
+            places: Vec::new(),
+            moved: BTreeMap::new(),
+            added: 0,
+            aside: 0,
+        };
+        writing.carry_out(&plan, &incoming)?;
+        let Writing { mut lines, names, parent, places, added, aside, .. } = writing;
+        lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_loose: false }));
+        self.write(lines, names)?;
+        let receipt = Receipt { why: plan.why, added, aside, generation: self.generation, head: self.head() };
+        Ok((receipt, places))
+    }
+
+    /// Which of a plan's possible replays are marked already.
+    fn marked(&self, plan: &Plan) -> Result<BTreeMap<Name, Vec<Seq>>, HostError> {
+        let replay = |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
+        self.known(&plan.fates.iter().filter_map(replay).collect::<Vec<_>>())
+    }
+
+    /// What a delivery would be, without doing it.
+    pub(super) fn foresee(&self, how: How, messages: &[Delivered]) -> Result<Why, HostError> {
+        let incoming = self.read(messages)?;
+        let wanted: Vec<Name> = incoming.iter().flat_map(Incoming::wanted).collect();
+        Ok(self.plan(how, &incoming, &self.known(&wanted)?)?.why)
+    }
+
+    /// Whether any of the messages has a name.
+    pub(super) fn is_named(&self, messages: &[Delivered]) -> Result<bool, HostError> {
+        Ok(self.read(messages)?.iter().any(Incoming::has_name))
+    }
+
+    fn read(&self, messages: &[Delivered]) -> Result<Vec<Incoming>, HostError> {
+        let read = |(index, message): (usize, &Delivered)| Incoming::read(self.form, message.clone(), index, None);
+        messages.iter().enumerate().map(read).collect()
+    }
+
+    fn plan(
+        &self,
+        how: How,
+        incoming: &[Incoming],
+        known: &BTreeMap<Name, Vec<Seq>>,
+    ) -> Result<Plan, HostError> {
+        let items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known)).collect();
+        let is_lacking = |(index, incoming): (usize, &Incoming)| {
+            (incoming.message.is_none() && !incoming.is_stored(known)).then_some(index)
+        };
+        let indices: Vec<usize> = incoming.iter().enumerate().filter_map(is_lacking).collect();
+        if !indices.is_empty() {
+            return Err(HostError::Need { indices });
+        }
+        let read: RefCell<HashMap<Seq, Vec<u64>>> = RefCell::default();
+        let parts = |seq: Seq| read.borrow_mut().entry(seq).or_insert_with(|| self.parts(seq)).clone();
+        Ok(deliver::plan(how, self.path(), &items, &parts))
+    }
+}
+
+/// Lines that are being made.
+struct Writing<'a> {
+    lane: &'a mut Lane,
+    known: &'a BTreeMap<Name, Vec<Seq>>,
+    /// Entries that have a copy already which marks them as possibly delivered twice.
+    marked: &'a BTreeMap<Name, Vec<Seq>>,
+    now: Timestamp,
+    is_open: bool,
+    lines: Vec<Line>,
+    names: Vec<(Name, Seq)>,
+    /// The newest entry of the path as it will be.
+    parent: Option<Seq>,
+    /// The entry of the path that each message is.
+    places: Vec<Option<Seq>>,
+    /// Entries that are written again, by the places that they had.
+    moved: BTreeMap<Seq, Seq>,
+    added: u64,
+    aside: u64,
+}
+
+impl Writing<'_> {
+    /// Makes the lines of a plan.
+    fn carry_out(&mut self, plan: &Plan, incoming: &[Incoming]) -> Result<(), HostError> {
+        self.parent = self.lane.head();
+        match plan.base {
+            Base::Head => {}
+            Base::After(seq) => self.cut(plan.why, Some(seq))?,
+            Base::Root => self.cut(plan.why, None)?,
+        }
+        for (incoming, fate) in incoming.iter().zip(&plan.fates) {
+            let place = self.one(incoming, *fate)?;
+            self.places.push(place);
+        }
+        for place in self.places.iter_mut().flatten() {
+            *place = self.moved.get(place).copied().unwrap_or(*place);
+        }
+        Ok(())
+    }
+
+    /// Makes the lines of one message. Gives the entry of the path that it is.
+    fn one(&mut self, incoming: &Incoming, fate: Fate) -> Result<Option<Seq>, HostError> {
+        match fate {
+            Fate::Known(seq) => {
+                let known = |name: &Name| self.known.get(name).is_some_and(|seqs| seqs.contains(&seq));
+                let new: Vec<_> = incoming.kept().into_iter().filter(|name| !known(name)).collect();
+                self.names.extend(new.into_iter().map(|name| (name, seq)));
+                return Ok(Some(seq));
+            }
+            Fate::Append => self.append(incoming, None)?,
+            Fate::Misplaced if incoming.is_volatile => {
+                let at = self.places.iter().rev().flatten().next().copied();
+                self.insert(incoming, at)?;
+            }
+            Fate::Face(seq) => {
+                self.beside(incoming, Some(seq))?;
+                return Ok(Some(seq));
+            }
+            Fate::Replay(seq) => {
+                if !self.marked.contains_key(&names::replay(seq)) {
+                    self.append(incoming, Some(seq))?;
+                }
+                return Ok(Some(seq));
+            }
+            Fate::Aside if incoming.is_own() => return Ok(None),
+            Fate::Misplaced | Fate::Aside => {
+                self.beside(incoming, None)?;
+                return Ok(None);
+            }
+        }
+        Ok(self.parent)
+    }
+
+    /// From here on, the path goes on after another entry than its newest.
+    pub(super) fn cut(&mut self, why: Why, to: Option<Seq>) -> Result<(), HostError> {
+        let after = self.after(to)?;
+        let text = journal::event(why.name(), None, after.as_ref().map(Option::as_deref), self.now.0);
+        self.lines.push(Line { text, parent: to, names: Vec::new(), is_loose: false });
+        self.parent = to;
+        Ok(())
+    }
+
+    /// What a line that follows `parent` says about it. Certain lines before it are not written yet.
+    fn after(&self, parent: Option<Seq>) -> Result<Option<Option<String>>, HostError> {
+        match parent {
+            Some(seq) if seq >= self.lane.next() => Ok(None),
+            _ => self.lane.after(parent),
+        }
+    }
+
+    /// Puts a message on the path, or beside it as a possible replay `of` an entry.
+    fn append(&mut self, incoming: &Incoming, of: Option<Seq>) -> Result<(), HostError> {
+        let text = match &incoming.message {
+            Some(message) => message.text.clone(),
+            None => self.stored_text(incoming)?,
+        };
+        let id = incoming.id.as_deref().filter(|_| of.is_none() && !self.is_taken(incoming));
+        let (original, parent) = (of, self.parent);
+        let (after, of) = (self.after(parent)?, of.map(|seq| self.lane.call(seq)).transpose()?);
+        let line = journal::message(&journal::Line {
+            form: self.lane.form,
+            message: &text,
+            id,
+            after: after.as_ref().map(Option::as_deref),
+            provenance: incoming.provenance,
+            is_volatile: incoming.is_volatile,
+            of: of.as_deref(),
+            turn: incoming.turn.as_deref(),
+            at: self.now.0,
+        });
+        let seq = self.next();
+        let is_loose = self.is_open && original.is_none();
+        self.lines.push(Line { text: line, parent, names: incoming.kept(), is_loose });
+        if let Some(original) = original {
+            self.aside += 1;
+            self.names.push((names::replay(original), seq));
+        } else {
+            self.added += 1;
+            self.parent = Some(seq);
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Seq {
+        Seq(self.lane.next().0 + self.lines.len() as u64)
+    }
+
+    /// Whether another entry has the host's id already: the journal names an entry by it only once.
+    fn is_taken(&self, incoming: &Incoming) -> bool {
+        incoming.id.as_deref().is_some_and(|id| {
+            self.known.contains_key(&names::id_name(id))
+        })
+    }
+
+    /// A copy that no prompt shows, unless its bytes are stored.
+    fn beside(&mut self, incoming: &Incoming, of: Option<Seq>) -> Result<(), HostError> {
+        let Some(message) = incoming.message.as_ref().filter(|_| !incoming.is_stored(self.known)) else {
+            return Ok(());
+        };
+        let of_name = of.map_or_else(|| Ok("?".to_owned()), |seq| self.lane.call(seq))?;
+        let line = journal::message(&journal::Line {
+            form: self.lane.form,
+            message: &message.text,
+            id: None,
+            after: None,
+            provenance: incoming.provenance,
+            is_volatile: incoming.is_volatile,
+            of: Some(&of_name),
+            turn: None,
+            at: self.now.0,
+        });
+        let seq = of.unwrap_or_else(|| self.next());
+        self.names.push((incoming.face(), seq));
+        self.lines.push(Line { text: line, parent: self.parent, names: Vec::new(), is_loose: false });
+        self.aside += 1;
+        Ok(())
+    }
+
+    /// Puts volatile input before entries that are stored: they are written again behind it.
+    fn insert(&mut self, incoming: &Incoming, at: Option<Seq>) -> Result<(), HostError> {
+        let behind = self.lane.path_after(at);
+        if behind.len() > AGAIN || self.parent != self.lane.head() {
+            return self.append(incoming, None);
+        }
+        self.cut(Why::Branch, at)?;
+        self.append(incoming, None)?;
+        for seq in behind {
+            self.again(seq)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a stored message once more at the end of the path.
+    fn again(&mut self, seq: Seq) -> Result<(), HostError> {
+        let kept = self.lane.line(seq)?;
+        let Some(message) = kept.message else { return Ok(()) };
+        let delivered = Delivered {
+            body: Some(message.into_bytes()),
+            is_volatile: kept.is_volatile,
+            provenance: Some(kept.provenance),
+            ..Delivered::default()
+        };
+        let incoming = Incoming::read(self.lane.form, delivered, 0, None)?;
+        self.moved.insert(seq, self.next());
+        self.append(&incoming, None)
+    }
+
+    /// The message that a face names.
+    fn stored_text(&self, incoming: &Incoming) -> Result<String, HostError> {
+        let seqs = incoming.wanted().filter_map(|name| self.known.get(&name)).flatten();
+        for seq in seqs {
+            if let Some(message) = self.lane.line(*seq)?.message {
+                return Ok(message);
+            }
+        }
+        Err(HostError::Refused { what: "a message is named by its digest, and its bytes were purged".to_owned() })
+    }
+}

@@ -1,0 +1,136 @@
+//! A request as the messages of a host.
+//!
+//! pi and OpenClaw get the stored bytes of every message that is sent whole: their own fields (usage, provider,
+//! signatures) decide what they do with it. What we made or changed carries our mark, so that it is known
+//! when it comes back.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use unforget_core::assemble::NO_INPUT;
+use unforget_core::entry::{Entry, Part, ToolCall};
+use unforget_core::id::Seq;
+use unforget_core::message::{Block, Message, Request};
+use unforget_wire::journal::OWN;
+use unforget_wire::{Dialect, render_message};
+
+/// A stored message: its bytes and what they say.
+pub(super) type Stored = (String, Arc<Entry>);
+
+/// The messages of a request.
+///
+/// * `stored` - the message of an entry, if it is there.
+pub(super) fn emit(request: &Request, dialect: Dialect, stored: &dyn Fn(Seq) -> Option<Stored>) -> Vec<String> {
+    let messages = without_placeholder(&request.messages);
+    let mut out = Vec::with_capacity(messages.len());
+    for message in messages {
+        if dialect == Dialect::Pi {
+            whole_and_made(message, stored, &mut out);
+        } else {
+            out.extend(split(&render_message(message, dialect)));
+        }
+    }
+    out
+}
+
+/// The host sends the newest input itself: nothing has to stand for it.
+fn without_placeholder(messages: &[Message]) -> &[Message] {
+    let is_placeholder = |message: &Message| {
+        matches!(message.blocks.as_slice(), [Block::Ours(text)] if text == NO_INPUT)
+    };
+    match messages.split_last() {
+        Some((last, before)) if is_placeholder(last) => before,
+        _ => messages,
+    }
+}
+
+/// Messages of one request message: whole ones as stored, the rest rendered, in the order of their blocks.
+fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out: &mut Vec<String>) {
+    let mut left: Vec<Option<&Block>> = message.blocks.iter().map(Some).collect();
+    let mut placed: Vec<(usize, String)> = Vec::new();
+    let mut time = 0;
+    for (text, entry) in message.seqs.iter().filter_map(|seq| stored(*seq)) {
+        time = entry.time.map_or(time, |time| time.0);
+        if let Some(at) = take(&mut left, &entry) {
+            placed.push((at, text));
+        }
+    }
+    let mut made: Vec<(usize, Vec<Block>)> = Vec::new();
+    for (at, block) in left.iter().enumerate() {
+        let Some(block) = block else { continue };
+        match made.last_mut() {
+            Some((first, blocks)) if *first + blocks.len() == at && !is_ours(block) && !blocks.iter().any(is_ours) => {
+                blocks.push((*block).clone());
+            }
+            _ => made.push((at, vec![(*block).clone()])),
+        }
+    }
+    for (at, blocks) in made {
+        placed.extend(render(message, blocks, time).into_iter().map(|text| (at, text)));
+    }
+    placed.sort_by_key(|(at, _)| *at);
+    out.extend(placed.into_iter().map(|(_, text)| text));
+}
+
+/// Takes the blocks of an entry if all of them are there as they are; gives the place of the first.
+fn take(left: &mut [Option<&Block>], entry: &Entry) -> Option<usize> {
+    let mut places = Vec::new();
+    for part in &entry.parts {
+        let is_it = |at: &usize| {
+            !places.contains(at) && left.get(*at).copied().flatten().is_some_and(|block| is_part(block, part))
+        };
+        match (0..left.len()).find(is_it) {
+            Some(at) => places.push(at),
+            None => return None,
+        }
+    }
+    for at in &places {
+        if let Some(slot) = left.get_mut(*at) {
+            *slot = None;
+        }
+    }
+    places.into_iter().min()
+}
+
+fn is_part(block: &Block, part: &Part) -> bool {
+    match (block, part) {
+        (Block::Part(sent), part) => sent == part,
+        (Block::Call(sent), Part::ToolCall(call)) => sent == call && !has_streamed_part(call),
+        (Block::Result(sent), Part::ToolResult(result)) => sent == result,
+        _ => false,
+    }
+}
+
+/// Whether the host left what had arrived of the arguments beside the arguments: some providers refuse that.
+fn has_streamed_part(call: &ToolCall) -> bool {
+    let fields: Option<HashMap<&str, &RawValue>> = call.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+    fields.is_some_and(|fields| ["partialJson", "partialArgs"].iter().any(|key| fields.contains_key(key)))
+}
+
+const fn is_ours(block: &Block) -> bool {
+    matches!(block, Block::Ours(_))
+}
+
+/// Blocks that are not a whole stored message, with our mark.
+fn render(message: &Message, blocks: Vec<Block>, time: i64) -> Vec<String> {
+    if let [Block::Ours(text)] = blocks.as_slice() {
+        let text = serde_json::Value::from(text.as_str());
+        return vec![format!(
+            r#"{{"role":"custom","customType":"{OWN}","content":{text},"display":false,"timestamp":{time}}}"#
+        )];
+    }
+    let part = Message { blocks, ..message.clone() };
+    let mark = |text: String| {
+        let text = text.strip_suffix(r#""timestamp":0}"#).map(str::to_owned).unwrap_or(text);
+        format!(r#"{text}"details":{{"{OWN}":true}},"timestamp":{time}}}"#)
+    };
+    split(&render_message(&part, Dialect::Pi)).into_iter().map(mark).collect()
+}
+
+/// Message objects that stand one behind the other, with commas between them.
+fn split(text: &str) -> Vec<String> {
+    let array = format!("[{text}]");
+    let parts: Vec<&RawValue> = serde_json::from_str(&array).unwrap_or_default();
+    parts.into_iter().map(|part| part.get().to_owned()).collect()
+}

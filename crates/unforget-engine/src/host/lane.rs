@@ -1,0 +1,305 @@
+//! One lane of a host: its journal, and the path through it that is active.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use unforget_core::deliver::Path;
+use unforget_core::digest::Chain;
+use unforget_core::entry::{Entry, Origin};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
+use unforget_core::loop_view::LoopView;
+use unforget_store::{Append, EntryRow, Name, NewConversation, OpenedBy, Packer, Target};
+use unforget_wire::{Format, decode, journal};
+
+use super::names;
+use super::types::{Assembled, HostError, LaneKey};
+use crate::import::{Incoming, Standing, new_entry, turn};
+use crate::prompt::Session;
+use crate::{Engine, index};
+
+/// Rows that are read at once.
+const ROWS: u64 = 4_096;
+
+/// A lane in memory. Everything in it but the open turn's budget comes from the journal.
+pub(super) struct Lane {
+    pub(super) engine: Engine,
+    pub(super) conversation: ConversationId,
+    pub(super) key: LaneKey,
+    /// Form of its messages.
+    pub(super) form: Format,
+    next: u64,
+    chain: Chain,
+    bytes: u64,
+    /// The active path, as ascending runs.
+    runs: Vec<Range<u64>>,
+    /// Entries of it that arrays may leave out.
+    loose: BTreeSet<Seq>,
+    /// The newest entry that a model sees, on the path or not: whom a line without `after` follows.
+    newest: Option<Seq>,
+    /// Cuts of the path so far.
+    pub(super) generation: u64,
+    /// Key of the turn that is open.
+    pub(super) turn: Option<String>,
+    /// What the first call of the turn had room for.
+    pub(super) turn_budget: Option<u64>,
+    /// Prompts by shape, the one used last in front.
+    pub(super) sessions: Vec<Session>,
+    pub(super) view: LoopView<Assembled>,
+}
+
+/// A line to be written.
+pub(super) struct Line {
+    /// The line.
+    pub(super) text: String,
+    /// What it follows.
+    pub(super) parent: Option<Seq>,
+    /// Its names.
+    pub(super) names: Vec<Name>,
+    /// Whether arrays may leave it out.
+    pub(super) is_loose: bool,
+}
+
+/// Name of a lane's conversation.
+pub(super) fn conversation_key(key: &LaneKey) -> ConversationKey {
+    ConversationKey(format!("{}:{}", Format::Journal.name(), key.0))
+}
+
+impl Lane {
+    /// Opens a lane, or begins it. O(rows) the first time: the path is read from them.
+    pub(super) fn open(engine: &Engine, key: &LaneKey, form: Format, now: Timestamp) -> Result<Self, HostError> {
+        let stored = engine.store().ensure(&NewConversation {
+            key: conversation_key(key),
+            format: Format::Journal.name().to_owned(),
+            title: None,
+            parent: None,
+        })?;
+        let mut lane = Self {
+            engine: engine.clone(),
+            conversation: stored.id,
+            key: key.clone(),
+            form,
+            next: 0,
+            chain: Chain::root(),
+            bytes: 0,
+            runs: Vec::new(),
+            loose: BTreeSet::new(),
+            newest: None,
+            generation: 0,
+            turn: None,
+            turn_budget: None,
+            sessions: Vec::new(),
+            view: LoopView::default(),
+        };
+        if stored.entries == 0 {
+            let text = journal::header(&key.0, form, now.0);
+            lane.write(vec![Line { text, parent: None, names: Vec::new(), is_loose: false }], Vec::new())?;
+        } else {
+            lane.reload(stored.entries)?;
+        }
+        Ok(lane)
+    }
+
+    /// Reads the path from the rows.
+    fn reload(&mut self, entries: u64) -> Result<(), HostError> {
+        let store = self.engine.store();
+        let mut last = None;
+        for from in (0..entries).step_by(ROWS as usize) {
+            for row in store.rows(self.conversation, from..entries.min(from + ROWS))? {
+                step(&mut self.runs, &mut self.generation, &row);
+                if row.origin == Origin::Volatile {
+                    self.loose.insert(row.seq);
+                }
+                if row.origin.is_visible() {
+                    self.newest = Some(row.seq);
+                }
+                last = Some(row);
+            }
+        }
+        if let Some(row) = last {
+            (self.next, self.chain, self.bytes) = (row.seq.0 + 1, row.chain, row.bytes.end);
+        }
+        Ok(())
+    }
+
+    /// The active path.
+    pub(super) fn path(&self) -> Path<'_> {
+        Path { runs: &self.runs, loose: &self.loose }
+    }
+
+    /// Entries on the path.
+    pub(super) fn path_length(&self) -> u64 {
+        self.runs.iter().map(|run| run.end - run.start).sum()
+    }
+
+    /// The newest entry of the path.
+    pub(super) fn head(&self) -> Option<Seq> {
+        head(&self.runs)
+    }
+
+    /// The place that the next line gets.
+    pub(super) const fn next(&self) -> Seq {
+        Seq(self.next)
+    }
+
+    /// Entries of the path after `seq`, oldest first.
+    pub(super) fn path_after(&self, seq: Option<Seq>) -> Vec<Seq> {
+        let from = seq.map_or(0, |seq| seq.0 + 1);
+        let at = self.runs.partition_point(|run| run.end <= from);
+        let runs = self.runs.iter().skip(at);
+        runs.flat_map(|run| run.start.max(from)..run.end).map(Seq).collect()
+    }
+
+    /// The name by which other lines call an entry.
+    pub(super) fn call(&self, seq: Seq) -> Result<String, HostError> {
+        let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
+        let host_id = rows.into_iter().next().and_then(|row| row.host_id);
+        Ok(host_id.unwrap_or_else(|| format!("#{seq}")))
+    }
+
+    /// What a line has to say about what it follows: nothing if that is the newest message.
+    pub(super) fn after(&self, parent: Option<Seq>) -> Result<Option<Option<String>>, HostError> {
+        if parent == self.newest {
+            return Ok(None);
+        }
+        Ok(Some(parent.map(|seq| self.call(seq)).transpose()?))
+    }
+
+    /// The stored entries under these names.
+    pub(super) fn known(&self, names: &[Name]) -> Result<BTreeMap<Name, Vec<Seq>>, HostError> {
+        let mut known: BTreeMap<Name, Vec<Seq>> = BTreeMap::new();
+        for (name, seq) in self.engine.store().named(self.conversation, names)? {
+            known.entry(name).or_default().push(seq);
+        }
+        Ok(known)
+    }
+
+    /// The stored line.
+    pub(super) fn line(&self, seq: Seq) -> Result<journal::Kept, HostError> {
+        let raw = self.engine.store().raw(self.conversation, seq.0..seq.0 + 1)?;
+        Ok(raw.first().map(|raw| journal::read_line(&raw.body)).unwrap_or_default())
+    }
+
+    /// What a stored entry says, as [`names::parts`] gives it.
+    pub(super) fn parts(&self, seq: Seq) -> Vec<u64> {
+        let raw = self.engine.store().raw(self.conversation, seq.0..seq.0 + 1).unwrap_or_default();
+        raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default()
+    }
+
+    /// Marks entries as belonging to the open turn: arrays may leave them out until it is committed.
+    pub(super) fn loosen(&mut self, seqs: impl IntoIterator<Item = Seq>) {
+        self.loose.extend(seqs);
+    }
+
+    /// The open turn is over: its entries count like all others.
+    pub(super) fn tighten(&mut self) -> Result<(), HostError> {
+        self.turn = None;
+        self.turn_budget = None;
+        let mut firm = Vec::new();
+        for seq in &self.loose {
+            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
+            if rows.first().is_none_or(|row| row.origin != Origin::Volatile) {
+                firm.push(*seq);
+            }
+        }
+        for seq in firm {
+            self.loose.remove(&seq);
+        }
+        Ok(())
+    }
+
+    /// Writes lines and names in one transaction that survives power loss, then shows them to the open prompts.
+    ///
+    /// Cost: O(lines), whatever the history.
+    pub(super) fn write(&mut self, lines: Vec<Line>, names: Vec<(Name, Seq)>) -> Result<(), HostError> {
+        if lines.is_empty() {
+            if !names.is_empty() {
+                self.engine.store().put_names(self.conversation, &names)?;
+            }
+            return Ok(());
+        }
+        let _turn = turn();
+        let dictionary = self.engine.store().dictionary();
+        let mut packer = Packer::new(&index::filter, dictionary.as_deref());
+        let (mut chain, mut bytes) = (self.chain, self.bytes);
+        let (mut written, mut names) = (Vec::new(), names);
+        for (seq, line) in (self.next..).map(Seq).zip(lines) {
+            let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
+            let record = journal::record(lead, line.text);
+            chain = chain.next(&record.lead, &record.body);
+            let start = bytes + record.lead.len() as u64;
+            bytes = start + record.body.len() as u64;
+            let entry = Arc::new(record.entry.clone());
+            let standing = Standing { thread: Thread(0), parent: line.parent, is_orphan: false };
+            let new = new_entry(Incoming { record, seq, standing, chain, bytes: start..bytes });
+            names.extend(line.names.into_iter().map(|name| (name, seq)));
+            written.push((new.row.clone(), entry, line.is_loose));
+            packer.push(new);
+        }
+        let first = self.next == 0;
+        let target = if first {
+            Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
+        } else {
+            Target::Extend(Generation(0), self.next)
+        };
+        self.engine.store().append(Append {
+            conversation: self.conversation,
+            target,
+            packed: packer.finish(),
+            snapshot: None,
+            context: None,
+            names,
+        })?;
+        (self.chain, self.bytes) = (chain, bytes);
+        self.next += written.len() as u64;
+        for (row, entry, is_loose) in written {
+            self.show(&row, &entry, is_loose)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a written row into the path and into the open prompts.
+    fn show(&mut self, row: &EntryRow, entry: &Arc<Entry>, is_loose: bool) -> Result<(), HostError> {
+        step(&mut self.runs, &mut self.generation, row);
+        if row.origin.is_visible() {
+            self.newest = Some(row.seq);
+        }
+        if is_loose || row.origin == Origin::Volatile {
+            self.loose.insert(row.seq);
+        }
+        let mut failed = None;
+        for session in &mut self.sessions {
+            failed = session.push(row.seq, row.parent, entry, row.tokens.expected).err().or(failed);
+        }
+        if let Some(error) = failed {
+            // What is stored is right; what is in memory is made from it again.
+            self.sessions.clear();
+            self.view.fail();
+            return Err(error.into());
+        }
+        Ok(())
+    }
+}
+
+fn head(runs: &[Range<u64>]) -> Option<Seq> {
+    runs.last().map(|run| Seq(run.end - 1))
+}
+
+/// The path after one more row. A row that does not follow the head cuts the path back to what it follows.
+fn step(runs: &mut Vec<Range<u64>>, generation: &mut u64, row: &EntryRow) {
+    if row.parent != head(runs) {
+        *generation += 1;
+        let end = row.parent.map_or(0, |seq| seq.0 + 1);
+        while let Some(last) = runs.pop_if(|run| run.end > end) {
+            if last.start < end {
+                runs.push(last.start..end);
+            }
+        }
+    }
+    if row.origin.is_visible() {
+        match runs.last_mut() {
+            Some(run) if run.end == row.seq.0 => run.end += 1,
+            _ => runs.push(row.seq.0..row.seq.0 + 1),
+        }
+    }
+}

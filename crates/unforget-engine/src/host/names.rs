@@ -1,0 +1,254 @@
+//! What tells a delivered message from others.
+//!
+//! Strong names: the host's id, its key, speaker and time, the place in a keyed turn. A message without any
+//! is known by its bytes and words only, which prove nothing by themselves.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+use unforget_core::deliver::Item;
+use unforget_core::digest::Digest;
+use unforget_core::entry::{Entry, Part, Role};
+use unforget_core::id::Seq;
+use unforget_store::Name;
+use unforget_wire::journal::{self, Message};
+use unforget_wire::journal::Provenance;
+use unforget_wire::{Format, legacy};
+
+use super::types::{Delivered, Face, HostError};
+
+/// Digest of a message's JSON, as hosts compute it.
+pub fn face(text: &[u8]) -> Face {
+    let mut face = [0; 16];
+    for (to, from) in face.iter_mut().zip(Sha256::digest(text)) {
+        *to = from;
+    }
+    Face(face)
+}
+
+/// A delivered message, read.
+pub(super) struct Incoming {
+    /// The message; `None` if only its face was sent.
+    pub(super) message: Option<Message>,
+    /// Names that prove who it is.
+    strong: Vec<Name>,
+    /// Names that only say what it looks like.
+    alike: Vec<Name>,
+    /// Name of its bytes, beside other names.
+    face: Name,
+    /// The same, if it has none.
+    plain_face: Name,
+    pub(super) id: Option<String>,
+    pub(super) provenance: Provenance,
+    pub(super) is_volatile: bool,
+    pub(super) turn: Option<String>,
+}
+
+impl Incoming {
+    /// Reads what was delivered.
+    ///
+    /// * `turn` - key of its turn and its place in it.
+    pub(super) fn read(
+        form: Format,
+        delivered: Delivered,
+        index: usize,
+        turn: Option<(&str, usize)>,
+    ) -> Result<Self, HostError> {
+        let bad = |what| HostError::BadMessage { index, what };
+        let message = delivered.body.as_deref().map(|body| journal::read_message(form, body)).transpose();
+        let message = message.map_err(bad)?;
+        let own = delivered.body.as_deref().map(face);
+        let digest = match (own, delivered.face) {
+            (Some(own), Some(given)) if own != given => {
+                return Err(bad("its digest is not that of its bytes".to_owned()));
+            }
+            (Some(digest), _) | (None, Some(digest)) => digest,
+            (None, None) => return Err(bad("neither body nor digest".to_owned())),
+        };
+        let mut strong = Vec::new();
+        strong.extend(delivered.id.as_deref().map(id_name));
+        if let Some((turn, at)) = turn {
+            strong.push(name("turn", &[turn.as_bytes(), &(at as u64).to_le_bytes()]));
+        }
+        let mut alike = Vec::new();
+        if let Some(message) = &message {
+            strong.extend(message.key.as_deref().map(|key| keyed(&message.entry, key)));
+            strong.extend(when(&message.entry));
+            if strong.is_empty() {
+                alike.push(words(&message.entry));
+            }
+        }
+        let (provenance, is_volatile) = provenance(form, &delivered, message.as_ref());
+        Ok(Self {
+            message,
+            strong,
+            alike,
+            face: name("face", &[&digest.0]),
+            plain_face: name("plain", &[&digest.0]),
+            provenance,
+            is_volatile,
+            turn: turn.map(|(key, _)| key.to_owned()),
+            id: delivered.id,
+        })
+    }
+
+    /// All names that may lead to it.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = Name> {
+        self.strong.iter().chain(&self.alike).copied().chain([self.face, self.plain_face])
+    }
+
+    /// The names under which it is stored.
+    pub(super) fn kept(&self) -> Vec<Name> {
+        let face = if self.strong.is_empty() { self.plain_face } else { self.face };
+        self.strong.iter().chain(&self.alike).copied().chain([face]).collect()
+    }
+
+    /// Whether anything but its bytes and words tells it from others.
+    pub(super) const fn has_name(&self) -> bool {
+        !self.strong.is_empty()
+    }
+
+    /// Whether it is our own output that comes back.
+    pub(super) fn is_own(&self) -> bool {
+        self.message.as_ref().is_some_and(|message| message.is_own)
+    }
+
+    /// The name of its bytes, for a copy of an entry that has names.
+    pub(super) const fn face(&self) -> Name {
+        self.face
+    }
+
+    /// Whether exactly these bytes are stored.
+    pub(super) fn is_stored(&self, known: &BTreeMap<Name, Vec<Seq>>) -> bool {
+        known.contains_key(&self.face) || known.contains_key(&self.plain_face)
+    }
+
+    /// What the plan needs of it.
+    pub(super) fn item(&self, known: &BTreeMap<Name, Vec<Seq>>) -> Item {
+        let seqs = |names: &mut dyn Iterator<Item = Name>| {
+            let mut seqs: Vec<Seq> = names.filter_map(|name| known.get(&name)).flatten().copied().collect();
+            seqs.sort_unstable();
+            seqs.dedup();
+            seqs
+        };
+        let named = seqs(&mut self.strong.iter().copied().chain([self.face]));
+        let has_name = !self.strong.is_empty() || !named.is_empty();
+        Item {
+            alike: seqs(&mut self.alike.iter().copied().chain([self.plain_face])),
+            has_name,
+            named,
+            parts: self.message.as_ref().map(|message| parts(&message.entry)),
+            aside: self.message.as_ref().is_some_and(is_aside),
+        }
+    }
+}
+
+/// Where a message came from, and whether the host keeps it: what the host says beside it, then in it, then by the
+/// words of hosts that say neither.
+fn provenance(form: Format, delivered: &Delivered, message: Option<&Message>) -> (Provenance, bool) {
+    let own = message.and_then(|message| message.provenance.as_deref()).and_then(legacy::kind);
+    if let Some(said) = delivered.provenance.or(own) {
+        return (said, delivered.is_volatile);
+    }
+    let Some(message) = message.filter(|_| form == Format::Pi) else {
+        return (Provenance::External, delivered.is_volatile);
+    };
+    // Its words say where it came from, not whether the host keeps it: some hosts do.
+    (legacy::provenance(&message.entry), delivered.is_volatile)
+}
+
+/// Name of the entry with a host's id.
+pub(super) fn id_name(id: &str) -> Name {
+    name("id", &[id.as_bytes()])
+}
+
+/// Name of the copy that marks an entry as possibly delivered twice. One is kept of each entry.
+pub(super) fn replay(seq: Seq) -> Name {
+    name("replay", &[&seq.0.to_le_bytes()])
+}
+
+/// Name of the line that says that a turn is done.
+pub(super) fn turn_done(key: &str) -> Name {
+    name("turn-done", &[key.as_bytes()])
+}
+
+/// Name of the lines that keep the host's cursor.
+pub(super) fn cursor() -> Name {
+    name("cursor", &[])
+}
+
+fn is_aside(message: &Message) -> bool {
+    journal::is_aside(message) || message.entry.role == Role::System || message.entry.role == Role::None
+}
+
+fn name(kind: &str, parts: &[&[u8]]) -> Name {
+    let mut bytes = kind.as_bytes().to_vec();
+    for part in parts {
+        bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(part);
+    }
+    let mut name = [0; 16];
+    for (to, from) in name.iter_mut().zip(Digest::of(&bytes).0) {
+        *to = from;
+    }
+    Name(name)
+}
+
+/// A key names one message per speaker: a response id is that of the answer, not of its results.
+fn keyed(entry: &Entry, key: &str) -> Name {
+    name("key", &[&[role(entry.role)], key.as_bytes()])
+}
+
+/// Speaker and time, and of a result its call. Hosts that rewrite messages keep these.
+fn when(entry: &Entry) -> Option<Name> {
+    let time = entry.time.filter(|time| time.0 > 0)?;
+    let call = entry.results().next().map(|result| plain_id(&result.call_id)).unwrap_or_default();
+    Some(name("when", &[&[role(entry.role)], &time.0.to_le_bytes(), call.as_bytes()]))
+}
+
+fn words(entry: &Entry) -> Name {
+    let parts: Vec<u8> = parts(entry).iter().flat_map(|part| part.to_le_bytes()).collect();
+    name("words", &[&[role(entry.role)], &parts])
+}
+
+const fn role(role: Role) -> u8 {
+    match role {
+        Role::System => 1,
+        Role::User => 2,
+        Role::Assistant => 3,
+        Role::Tool => 4,
+        Role::None => 5,
+    }
+}
+
+/// What a message says, one digest per part, without what hosts rewrite: ids lose their punctuation,
+/// reasoning and details go, a text is the same as a string or as a block.
+pub(super) fn parts(entry: &Entry) -> Vec<u64> {
+    entry.parts.iter().filter_map(part).collect()
+}
+
+fn part(part: &Part) -> Option<u64> {
+    let digest = |kind: &str, pieces: &[&[u8]]| {
+        let name = name(kind, pieces);
+        u64::from_le_bytes(name.0.first_chunk().copied().unwrap_or_default())
+    };
+    match part {
+        Part::Text(text) if text.trim().is_empty() => None,
+        Part::Text(text) => Some(digest("text", &[text.trim().as_bytes()])),
+        Part::Thinking { .. } => None,
+        Part::ToolCall(call) => {
+            Some(digest("call", &[call.name.as_bytes(), plain_id(&call.id).as_bytes()]))
+        }
+        Part::ToolResult(result) => {
+            let inner: Vec<u8> = result.content.iter().filter_map(self::part).flat_map(u64::to_le_bytes).collect();
+            Some(digest("result", &[plain_id(&result.call_id).as_bytes(), &inner]))
+        }
+        Part::Media(media) => Some(digest("media", &[media.raw.as_bytes()])),
+        Part::Opaque { kind, raw } => Some(digest("opaque", &[kind.as_bytes(), raw.as_bytes()])),
+    }
+}
+
+/// A call id without the characters that hosts drop for providers that refuse them.
+fn plain_id(id: &str) -> String {
+    id.chars().filter(char::is_ascii_alphanumeric).collect()
+}

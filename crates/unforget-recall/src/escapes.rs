@@ -1,0 +1,95 @@
+//! What JSON escapes mean to a pattern: most matches that are there once escapes are undone are there before.
+
+use std::fmt::Write;
+
+use memchr::memmem;
+use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+use crate::literals::Need;
+
+/// Which escapes can make a match that the bytes as they are do not have.
+#[derive(Clone, Debug)]
+pub(crate) struct Escapes {
+    /// Those of two characters, such as `\n`: the pattern can match what one of them stands for, or looks at
+    /// what is around a match.
+    short: bool,
+    /// `\u` of characters that are not printable ASCII.
+    wide: bool,
+    /// For each clause of what the pattern needs: finds its literals, escaped in any way that no `\u00..`
+    /// of a printable character takes part in.
+    clauses: Vec<Regex>,
+}
+
+impl Escapes {
+    /// Those that matter to `hir`.
+    pub(crate) fn of(hir: &Hir, need: &Need) -> Self {
+        let looks = !hir.properties().look_set().is_empty();
+        let is_short = |c: char| matches!(c, '\n' | '\t' | '\r' | '\u{8}' | '\u{c}' | '"' | '\\' | '/');
+        let is_wide = |c: char| !matches!(c, ' '..='~');
+        let clauses = need.clauses().iter().filter_map(|clause| escaped(clause)).collect();
+        Self { short: looks || holds(hir, &is_short), wide: holds(hir, &is_wide), clauses }
+    }
+
+    /// Whether `bytes`, in which there is no match as they are, have to be looked into with their escapes undone.
+    pub(crate) fn matter(&self, bytes: &[u8]) -> bool {
+        let Some(at) = memchr::memchr(b'\\', bytes) else { return false };
+        let rest = bytes.get(at..).unwrap_or_default();
+        if has_ascii_unit(rest) {
+            return true;
+        }
+        let may = self.short || (self.wide && memmem::find(rest, br"\u").is_some());
+        may && self.clauses.iter().all(|clause| clause.is_match(bytes))
+    }
+}
+
+/// Finds any of some literals as JSON may have them, large and small letters the same.
+fn escaped(literals: &[Vec<u8>]) -> Option<Regex> {
+    let mut pattern = String::new();
+    for literal in literals {
+        pattern.push(if pattern.is_empty() { '(' } else { '|' });
+        let mut rest = literal.as_slice();
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = after;
+            match byte {
+                b'"' | b'/' => write!(pattern, r"\\?\x{byte:02x}").ok()?,
+                b'\\' => pattern.push_str(r"\\{1,2}"),
+                b' '..=b'~' => write!(pattern, r"\x{byte:02x}").ok()?,
+                0x80.. => {
+                    let ascii = rest.iter().position(u8::is_ascii).unwrap_or(rest.len());
+                    rest = rest.get(ascii..).unwrap_or_default();
+                    pattern.push_str(r"(?:[\x80-\xff]|\\u[0-9a-f]{4})+");
+                }
+                _ => write!(pattern, r"(?:\x{byte:02x}|\\u[0-9a-f]{{4}}|\\[nrtbf])").ok()?,
+            }
+        }
+    }
+    pattern.push(')');
+    RegexBuilder::new(&pattern).unicode(false).case_insensitive(true).size_limit(1 << 20).build().ok()
+}
+
+/// Whether a string that matches can hold a character that `is` so. Bytes that are not ASCII count as any that
+/// is not. The depth of `hir` is bounded by the parser's nest limit.
+pub(crate) fn holds(hir: &Hir, is: &impl Fn(char) -> bool) -> bool {
+    let byte = |byte: u8| is(if byte.is_ascii() { char::from(byte) } else { char::REPLACEMENT_CHARACTER });
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.iter().any(|one| byte(*one)),
+        HirKind::Class(Class::Unicode(class)) => class.iter().any(|range| {
+            // All that differ to a caller are ASCII.
+            let ascii = range.start()..=range.end().min('\u{7f}');
+            ascii.into_iter().any(is) || (range.end() > '\u{7f}' && is(char::REPLACEMENT_CHARACTER))
+        }),
+        HirKind::Class(Class::Bytes(class)) => {
+            class.iter().any(|range| (range.start()..=range.end()).any(byte))
+        }
+        HirKind::Repetition(repetition) => holds(&repetition.sub, is),
+        HirKind::Capture(capture) => holds(&capture.sub, is),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(|part| holds(part, is)),
+    }
+}
+
+/// Whether there may be a `\u00..` escape of a printable ASCII character.
+pub(crate) fn has_ascii_unit(bytes: &[u8]) -> bool {
+    memmem::find_iter(bytes, br"\u00").any(|at| matches!(bytes.get(at + 4), Some(b'2'..=b'7')))
+}

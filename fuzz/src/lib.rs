@@ -4,7 +4,7 @@ use unforget_core::estimate::ClassEstimate;
 use unforget_core::tokens::Ruler;
 use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
-use unforget_recall::segment::SegmentReader;
+use unforget_recall::segment::{Segment, SegmentReader, merge};
 use unforget_recall::terms::Term;
 use unforget_wire::{Format, Reader, decode};
 
@@ -30,12 +30,13 @@ pub fn transcript(format: Format, bytes: &[u8]) {
     assert!(again == bytes, "{} bytes in, {} out", bytes.len(), again.len());
 }
 
-/// The filter never rules out bytes that the pattern matches, and matches lie inside.
+/// Neither the filter nor the test of a run of entries rules out bytes that the pattern matches, and matches
+/// lie inside.
 ///
-/// The input is a pattern, a newline, and the bytes to look into.
+/// The input is a pattern, a newline, and the bytes to look into; each line of them is an entry of a run.
 ///
 /// # Panics
-/// If a match is outside the bytes or behind a filter that denies it.
+/// If a match is outside the bytes or behind a filter or a test that denies it.
 pub fn grep(bytes: &[u8]) {
     let at = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (pattern, body) = bytes.split_at(at);
@@ -47,28 +48,49 @@ pub fn grep(bytes: &[u8]) {
     }
     if !found.is_empty() {
         assert!(filter::matches(&filter::build(body), pattern.need()), "the filter denies a match");
-        assert!(pattern.may_match(body));
+    }
+    let mut end = 0;
+    let lines = body.split_inclusive(|byte| *byte == b'\n').map(|line| {
+        end += line.len();
+        end - line.len()..end
+    });
+    let lines: Vec<_> = lines.collect();
+    if lines.iter().any(|line| pattern.is_match(&body[line.clone()])) {
+        assert_eq!(pattern.may_match(body, Some(&lines)), Some(true), "the test of a run denies a match");
+        assert_ne!(pattern.may_match(body, None), Some(false), "and must not without the places");
     }
 }
 
-/// Damaged segments are errors.
+/// Damaged segments are errors; what can be read is in order, and merging reads and writes all of it.
 ///
 /// The first two bytes are the length of the header; the rest is one block.
+///
+/// # Panics
+/// If a list or the merged segment does not hold together.
 pub fn segment(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_at_checked(2) else { return };
     let length = usize::from(u16::from_le_bytes([length[0], length[1]])).min(rest.len());
     let (header, block) = rest.split_at(length);
     let Ok(reader) = SegmentReader::parse(header) else { return };
-    let term = Term::exact(block);
-    let mut found = Vec::new();
-    for number in reader.blocks_for(term).take(4) {
-        let _ = reader.postings(term, number, block, &mut found);
+    for word in ["water", "noon", "zeppelin"] {
+        let term = Term::exact(word.as_bytes());
+        let mut found = Vec::new();
+        for number in reader.blocks_for(term).take(4) {
+            let _ = reader.postings(term, number, block, &mut found);
+        }
+        assert!(found.iter().all(|posting| posting.doc < reader.docs() && posting.count > 0));
     }
     for doc in 0..reader.docs().min(1000) {
         let _ = reader.length(doc);
         if let Some(seq) = reader.seq(doc) {
             assert_eq!(reader.doc(seq), Some(doc));
         }
+    }
+    let one = Segment { seqs: reader.seqs(), header: header.to_vec(), blocks: vec![block.to_vec()] };
+    if let Ok(Some(merged)) = merge(&[one]) {
+        let again = SegmentReader::parse(&merged.header).expect("what is written can be read");
+        assert_eq!((again.docs(), again.seqs()), (reader.docs(), reader.seqs()));
+        assert_eq!(merge(std::slice::from_ref(&merged)).as_ref(), Ok(&Some(merged)));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::doc_markdown, reason = "doc comments are the help texts, which have no markup")]
 
+mod guard;
 mod operate;
 mod prompt;
 mod recall;
@@ -12,19 +13,23 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
 };
 pub(crate) use prompt::{CompactArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
-pub(crate) use tools::{BenchArgs, BenchCommand, CompletionsArgs, GrowthArgs, ImportBenchArgs, RecallArgs};
+pub(crate) use tools::{
+    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, RecallArgs, RpcArgs,
+};
 pub(crate) use value::{Dialect, EntryRange, tokens};
 
 /// Shown under `--help` and in the man page.
 pub(crate) const AFTER_HELP: &str = "\
 Exit codes:
   0  done
-  1  problems were found (verify, doctor, and replay if a prompt was not valid)
+  1  problems were found (verify, doctor, watch --once, repair that was only planned, and
+     replay if a prompt was not valid)
   2  wrong usage, or a name that nothing answers to
   3  bad input: a file that cannot be read, or that is not what it should be
   4  the store is busy, full or damaged
@@ -112,8 +117,12 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Read everything back and check it
     Verify(VerifyArgs),
-    /// Say what is wrong here and which command mends it
-    Doctor,
+    /// Say what is wrong, here or in transcripts, and which command mends it
+    Doctor(DoctorArgs),
+    /// Mend transcripts of agent hosts in place, with a backup and undo
+    Repair(RepairArgs),
+    /// Watch folders of transcripts, and mend them if asked to
+    Watch(WatchArgs),
     /// Write a verified copy of the database
     Backup(BackupArgs),
     /// Put a verified copy in the place of the database
@@ -124,6 +133,8 @@ pub(crate) enum Command {
     Reindex(ReindexArgs),
     /// Show every setting and where it came from
     Config,
+    /// Serve the engine to an agent host: calls in, answers out
+    Engine(EngineArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

@@ -6,6 +6,7 @@ mod import;
 mod memory;
 mod raw;
 mod recall;
+mod rpc;
 mod turns;
 mod workload;
 
@@ -24,6 +25,7 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
         BenchCommand::Growth(args) => growth::run(app, args),
         BenchCommand::Import(args) => import::run(app, args),
         BenchCommand::Grep(args) => grep::run(app, args),
+        BenchCommand::Rpc(args) => rpc::run(app, args),
         BenchCommand::Recall(args) => recall::run(app, args),
     }
 }

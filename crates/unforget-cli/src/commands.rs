@@ -6,21 +6,25 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod describe;
 pub(crate) mod doctor;
+pub(crate) mod engine;
 pub(crate) mod expand;
 pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod import;
+pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod prompt;
 pub(crate) mod purge;
 pub(crate) mod reindex;
+pub(crate) mod repair;
 pub(crate) mod replay;
 pub(crate) mod restore;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod verify;
+pub(crate) mod watch;
 
 use std::io::{BufRead, IsTerminal, Write};
 
@@ -35,7 +39,7 @@ use crate::failure::{Failure, Outcome};
 /// The dialect that a host of this format talks.
 pub(crate) fn dialect_of(format: Format) -> Dialect {
     match format {
-        Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Unknown => Dialect::Anthropic,
+        Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Journal | Format::Unknown => Dialect::Anthropic,
         Format::Codex => Dialect::OpenAiResponses,
         Format::OpenAiChat
         | Format::GeminiCli

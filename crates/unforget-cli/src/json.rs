@@ -1,5 +1,6 @@
 //! What `--json` prints. Fields are added, never renamed.
 
+mod guard;
 mod imported;
 mod prompt;
 mod recall;
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
 pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
 pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};

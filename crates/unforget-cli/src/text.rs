@@ -112,6 +112,15 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
+/// A word for a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 /// A plain table: no frame, two spaces between columns. Cells are never broken: they are copied.
 ///
 /// * `right` - columns with numbers.

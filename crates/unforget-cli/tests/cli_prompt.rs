@@ -4,7 +4,7 @@
 
 mod support;
 
-use support::{PI_KEY, Place, example, text};
+use support::{PI, PI_KEY, Place, example, text};
 
 #[test]
 fn prompt_is_the_request_on_stdout_and_the_certificate_on_stderr() {
@@ -20,13 +20,31 @@ fn prompt_is_the_request_on_stdout_and_the_certificate_on_stderr() {
     assert_eq!(certificate["violations"].as_array().unwrap().len(), 0);
     let first = place.json(&["prompt", "pi:", "--at", "1"], 0);
     assert_eq!(first["request"]["messages"].as_array().unwrap().len(), 1, "only the first message was there");
-    place.run(&["prompt", "pi:", "--at", "99"], 2);
+    for turn in ["0", "99"] {
+        assert_eq!(place.json(&["prompt", "pi:", "--at", turn], 2)["error"]["kind"], "usage", "turn {turn}");
+    }
+}
+
+#[test]
+fn a_prompt_without_a_message_says_so() {
+    let place = Place::imported();
+    place.write("head.jsonl", &PI.lines().next().unwrap().replace("aaaa1111", "bbbb2222"));
+    place.write("system.json", r#"[{"role":"system","content":"Be brief."}]"#);
+    let keys = place.json_lines(&["import", "head.jsonl", "system.json"], 0);
+    for key in keys.iter().map(|imported| imported["conversation"].as_str().unwrap()) {
+        let prompt = place.json(&["prompt", key], 0);
+        assert_eq!(prompt["certificate"]["empty"], true, "{prompt}");
+        assert!(prompt["request"].to_string().contains("[no new input]"), "{prompt}");
+        assert!(text(&place.run(&["prompt", key], 0).stderr).contains("EMPTY"), "{key}");
+    }
+    assert_eq!(place.json(&["prompt", PI_KEY], 0)["certificate"]["empty"], false);
+    assert!(!text(&place.run(&["prompt", PI_KEY], 0).stderr).contains("EMPTY"));
 }
 
 #[test]
 fn every_dialect_makes_a_valid_prompt() {
     let place = Place::imported();
-    for dialect in ["anthropic", "openai-chat", "openai-responses", "pi"] {
+    for dialect in ["anthropic", "openai-chat", "openai-responses", "pi", "gemini", "bedrock-converse"] {
         let prompt = place.json(&["prompt", "pi:", "--dialect", dialect], 0);
         assert_eq!(prompt["certificate"]["dialect"], dialect);
     }
@@ -63,6 +81,28 @@ fn search_has_receipts_and_negative_evidence() {
     assert!(nothing["total"].as_u64() > Some(0), "what was searched is said: {nothing}");
     assert!(text(&place.run(&["search", "otters"], 0).stdout).contains("otters"));
     place.run(&["search", "x", "--since", "soonish"], 2);
+}
+
+#[test]
+fn f106_ranking_in_one_conversation_is_the_same_whether_another_exists() {
+    let place = Place::new();
+    place.run(&["import", "-q", &example("long-session.jsonl")], 0);
+    let questions = ["which port does staging use", "read the file again", "error in the build"];
+    let ask = |conversation: &str| {
+        questions.map(|question| {
+            place
+                .run(&["search", question, "--conversation", conversation, "--limit", "20", "--json"], 0)
+                .stdout
+        })
+    };
+    let alone = ask("pi:0b7e");
+    let mut other = Vec::new();
+    unforget_bench::write_workload(&mut other, 400, 7).unwrap();
+    place.write("other.jsonl", std::str::from_utf8(&other).unwrap());
+    let key = place.json(&["import", "other.jsonl"], 0)["conversation"].as_str().unwrap().to_owned();
+    let of_other = ask(&key);
+    assert!(of_other.iter().any(|found| text(found).contains("\"score\"")), "the words are in the other too");
+    assert_eq!(ask("pi:0b7e").map(|found| text(&found)), alone.map(|found| text(&found)));
 }
 
 #[test]

@@ -15,6 +15,10 @@ pub enum Dialect {
     OpenAiResponses,
     /// The message array of pi and OpenClaw (pi-ai's `Context`).
     Pi,
+    /// Gemini `generateContent`.
+    Gemini,
+    /// Amazon Bedrock Converse.
+    BedrockConverse,
 }
 
 /// Start of every call id that we made. An id of the host that starts like this is mapped too, so that no
@@ -23,7 +27,14 @@ const MAPPED: &str = "uf_";
 
 impl Dialect {
     /// Every dialect.
-    pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAiChat, Self::OpenAiResponses, Self::Pi];
+    pub const ALL: [Self; 6] = [
+        Self::Anthropic,
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::Pi,
+        Self::Gemini,
+        Self::BedrockConverse,
+    ];
 
     /// The name used on the command line and in certificates.
     pub const fn name(self) -> &'static str {
@@ -32,6 +43,8 @@ impl Dialect {
             Self::OpenAiChat => "openai-chat",
             Self::OpenAiResponses => "openai-responses",
             Self::Pi => "pi",
+            Self::Gemini => "gemini",
+            Self::BedrockConverse => "bedrock-converse",
         }
     }
 
@@ -43,10 +56,10 @@ impl Dialect {
     /// Spells a call id so that the provider takes it: the id itself where it is legal, else `uf_` and 32
     /// hex digits of its digest. Injective (up to a 128-bit collision) and the same on every call.
     ///
-    /// Source: F063; Anthropic `^[a-zA-Z0-9_-]{1,64}$`, OpenAI Chat 40 characters, Responses 64.
+    /// Source: F063; Anthropic and Bedrock `^[a-zA-Z0-9_-]{1,64}$`, OpenAI Chat 40 characters, Responses 64.
     pub fn call_id(self, id: &str) -> Cow<'_, str> {
         let longest = match self {
-            Self::Anthropic | Self::OpenAiResponses => 64,
+            Self::Anthropic | Self::OpenAiResponses | Self::Gemini | Self::BedrockConverse => 64,
             Self::OpenAiChat => 40,
             Self::Pi => usize::MAX,
         };
@@ -59,16 +72,21 @@ impl Dialect {
     }
 
     /// Spells a tool name so that the provider takes it: other characters become `_`, 64 at most, and
-    /// `unknown_tool` for an empty one. pi takes any name that is not empty.
+    /// `unknown_tool` for an empty one. pi takes any name that is not empty; Gemini's begin with a
+    /// letter or `_` and may hold `.` and `:`.
     pub fn tool_name(self, name: &str) -> Cow<'_, str> {
         if name.is_empty() {
             return Cow::Borrowed("unknown_tool");
         }
-        if self == Self::Pi || (name.len() <= 64 && name.bytes().all(is_name_byte)) {
+        let is_gemini = self == Self::Gemini;
+        let begins = !is_gemini || name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        let is_legal = |byte: u8| is_name_byte(byte) || (is_gemini && matches!(byte, b'.' | b':'));
+        if self == Self::Pi || (begins && name.len() <= 64 && name.bytes().all(is_legal)) {
             return Cow::Borrowed(name);
         }
-        let legal = |c: char| if u8::try_from(c).is_ok_and(is_name_byte) { c } else { '_' };
-        Cow::Owned(name.chars().take(64).map(legal).collect())
+        let legal = |c: char| if u8::try_from(c).is_ok_and(is_legal) { c } else { '_' };
+        let start = if begins { "" } else { "_" };
+        Cow::Owned(start.chars().chain(name.chars().map(legal)).take(64).collect())
     }
 }
 

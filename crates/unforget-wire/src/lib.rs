@@ -6,7 +6,7 @@
 //!   trailer, end to end, are the file.
 //! * [`decode`] - what one record says; needs nothing but its bytes.
 //! * `render` - admitted messages to a request body of a dialect.
-//! * `validate` - rejects what the provider of a dialect rejects.
+//! * `validate` - rejects what the provider of a dialect rejects; its rules are in `docs/wire-rules.md`.
 //!
 //! The shape of each format and what in it a model sees is written at the top of its module.
 
@@ -16,10 +16,15 @@ mod document;
 mod error;
 mod format;
 mod input;
+pub mod journal;
+pub mod legacy;
 mod json;
+mod pixels;
 mod reader;
+pub mod refusal;
 mod render;
 mod split;
+mod target;
 mod validate;
 
 pub use dialect::Dialect;
@@ -29,4 +34,5 @@ pub use reader::{LARGE, Reader, Record, Source};
 pub use render::{
     Dropped, PLACEHOLDER, TAIL, Units, losses, render, render_head, render_message, visible_text,
 };
-pub use validate::{Violation, rules, validate};
+pub use target::{Family, Target};
+pub use validate::{Bound, Checks, FakeSigner, Rule, Violation, rules, validate, wire_rules};

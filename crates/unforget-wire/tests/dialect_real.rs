@@ -58,6 +58,7 @@ impl Simple {
             call.id = format!("{}:{}", self.made, call.id);
             self.made += 1;
             result.call_id.clone_from(&call.id);
+            result.name.clone_from(&call.name);
             self.assistant.push(Block::Call(call));
             answers.push(Block::Result(result));
         }

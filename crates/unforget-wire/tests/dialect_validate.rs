@@ -1,5 +1,5 @@
-//! One fixture that each rule accepts and one that it rejects, per dialect.
-#![allow(clippy::panic, reason = "tests")]
+//! Bodies that providers accept and bodies that they were reported to reject.
+#![allow(clippy::panic, clippy::too_many_lines, reason = "tests")]
 
 use unforget_wire::{Dialect, rules, validate};
 
@@ -22,6 +22,14 @@ fn accepted(dialect: Dialect) -> Vec<&'static str> {
             r#"{"messages":[{"role":"user","content":"hi","timestamp":0}]}"#,
             r#"{"systemPrompt":"be brief","messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image","data":"/9j/4AAQ","mimeType":"image/jpeg"}],"timestamp":0},{"role":"assistant","content":[{"type":"toolCall","id":"dead","name":"f","arguments":{}}],"api":"a","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"stopReason":"aborted","timestamp":0},{"role":"user","content":"again","timestamp":1},{"role":"assistant","content":[{"type":"thinking","thinking":"hm","thinkingSignature":"s"},{"type":"text","text":"ok"},{"type":"newBlock"},{"type":"toolCall","id":"a|b","name":"f","arguments":{}}],"api":"a","provider":"p","model":"m","usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0},"stopReason":"toolUse","timestamp":0},{"role":"toolResult","toolCallId":"a|b","toolName":"f","content":[{"type":"text","text":"1"}],"isError":false,"timestamp":0}]}"#,
         ],
+        Dialect::Gemini => vec![
+            r#"{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}"#,
+            r#"{"systemInstruction":{"parts":[{"text":"be brief"}]},"contents":[{"role":"user","parts":[{"text":"look"},{"inlineData":{"mimeType":"image/webp","data":"UklGRgAA"}}]},{"role":"model","parts":[{"text":"hm","thought":true,"thoughtSignature":"c2ln"},{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"1"}},{"text":"ok"},{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"c2ln"},{"functionCall":{"id":"b","name":"g","args":{"x":1}}}]},{"role":"user","parts":[{"functionResponse":{"id":"b","name":"g","response":{"output":""}}},{"functionResponse":{"id":"a","name":"f","response":{"error":"1"}}},{"text":"go on"}]}]}"#,
+        ],
+        Dialect::BedrockConverse => vec![
+            r#"{"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#,
+            r#"{"system":[{"text":"be brief"},{"cachePoint":{"type":"default"}}],"messages":[{"role":"user","content":[{"text":"look"},{"image":{"format":"gif","source":{"bytes":"R0lGODlh"}}},{"document":{"format":"pdf","name":"My report (2)","source":{"bytes":"AA=="}}}]},{"role":"assistant","content":[{"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}},{"reasoningContent":{"redactedContent":"ZGF0YQ=="}},{"text":"ok"},{"toolUse":{"toolUseId":"a","name":"f","input":{}}},{"toolUse":{"toolUseId":"b","name":"f","input":{"x":1}}}]},{"role":"user","content":[{"toolResult":{"toolUseId":"b","content":[{"json":{}}]}},{"toolResult":{"toolUseId":"a","content":[{"text":"1"}],"status":"error"}},{"text":"go on"}]}]}"#,
+        ],
     }
 }
 
@@ -34,7 +42,7 @@ fn good_bodies_are_accepted() {
     }
 }
 
-/// Checks that each body is rejected by its rule, and that no rule of the dialect is without a body.
+/// Checks that each body is rejected by its rule. `wire_rules.rs` has a fixture of every rule.
 fn check(dialect: Dialect, table: &[(&str, String)]) {
     for (rule, body) in table {
         let Err(found) = validate(body, dialect) else {
@@ -46,11 +54,12 @@ fn check(dialect: Dialect, table: &[(&str, String)]) {
             dialect.name()
         );
         for violation in &found {
-            assert!(rules(dialect).contains(&violation.rule), "{} is not in the table", violation.rule);
+            assert!(
+                rules(dialect).any(|known| known.id == violation.rule),
+                "{} is not in the table",
+                violation.rule
+            );
         }
-    }
-    for rule in rules(dialect) {
-        assert!(table.iter().any(|(name, _)| name == rule), "{} {rule} has no fixture", dialect.name());
     }
 }
 
@@ -77,8 +86,11 @@ fn f046_f047_f049_f053_f055_f059_f060_f061_f062_f063_f064_f065_anthropic_rejects
     check(
         Dialect::Anthropic,
         &[
-            ("json", body(r#"{"role":"user","content":"\ud800"}"#)),
-            ("json", body(&format!(r#"{{"role":"user","content":{}{}}}"#, "[".repeat(200), "]".repeat(200)))),
+            ("surrogate", body(r#"{"role":"user","content":"\ud800"}"#)),
+            (
+                "depth",
+                body(&format!(r#"{{"role":"user","content":{}{}}}"#, "[".repeat(200), "]".repeat(200))),
+            ),
             ("shape", r#"{"message":[]}"#.into()),
             ("not-empty", body("")),
             ("instructions", format!(r#"{{"system":" ","messages":[{USER}]}}"#)),
@@ -112,7 +124,7 @@ fn f046_f047_f049_f053_f055_f059_f060_f061_f062_f063_f064_f065_anthropic_rejects
             ("thinking-not-last", turn(r#"{"type":"thinking","thinking":"x","signature":"c2ln"}"#, text)),
             ("cache-control", user(marked.trim_end_matches(','))),
             (
-                "cache-control",
+                "cache-place",
                 turn(
                     &format!(
                         r#"{{"type":"thinking","thinking":"x","signature":"c2ln","cache_control":{{}}}},{text}"#
@@ -120,7 +132,10 @@ fn f046_f047_f049_f053_f055_f059_f060_f061_f062_f063_f064_f065_anthropic_rejects
                     text,
                 ),
             ),
-            ("server-tool-pair", turn(r#"{"type":"server_tool_use","id":"s","name":"w","input":{}}"#, text)),
+            (
+                "server-tool-pair",
+                turn(r#"{"type":"server_tool_use","id":"srvtoolu_s","name":"w","input":{}}"#, text),
+            ),
             ("image-shape", image("image/png", "iVBORw0KGgo\\n=")),
             ("image-type", image("image/png", "/9j/4AAQ")),
             ("image-type", image("image/bmp", "Qk0=")),

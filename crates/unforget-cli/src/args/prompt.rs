@@ -16,8 +16,8 @@ pub(crate) struct ShapeArgs {
     /// The model, for its tokeniser [env: UNFORGET_MODEL] [default: that of the dialect]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// Form of the request: anthropic, openai-chat, openai-responses or pi [env: UNFORGET_DIALECT]
-    /// [default: that of the transcript's host]
+    /// Form of the request: anthropic, openai-chat, openai-responses, pi, gemini or bedrock-converse
+    /// [env: UNFORGET_DIALECT] [default: that of the transcript's host]
     #[arg(long, value_name = "NAME")]
     pub(crate) dialect: Option<Dialect>,
 }

@@ -22,6 +22,8 @@ pub(crate) enum BenchCommand {
     Import(ImportBenchArgs),
     /// grep beside ripgrep over the JSONL, if it is installed
     Grep(ImportBenchArgs),
+    /// What a call of `unforget engine --stdio` costs more than the same call in this process
+    Rpc(RpcArgs),
     /// Recall of known evidence: questions of a LoCoMo file
     Recall(RecallArgs),
 }
@@ -63,6 +65,43 @@ pub(crate) struct RecallArgs {
     /// A LoCoMo file: one conversation or an array of them
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+/// Where calls come from.
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// Take calls from stdin and answer on stdout, until stdin ends
+    #[arg(long, conflicts_with = "socket", required_unless_present_any = ["socket", "schema"])]
+    pub(crate) stdio: bool,
+    /// Take calls from connections to a Unix socket, which only this user may open
+    #[arg(long, value_name = "PATH", conflicts_with = "schema")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Print the JSON Schema of the protocol and end
+    #[arg(long, conflicts_with = "stdio")]
+    pub(crate) schema: bool,
+    /// Bytes of a call at most
+    #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
+    pub(crate) frame_max: usize,
+    /// Keep everything in memory and forget it at the end
+    #[arg(long)]
+    pub(crate) in_memory: bool,
+}
+
+/// Turns to measure.
+#[derive(Debug, Args)]
+pub(crate) struct RpcArgs {
+    /// Messages of the generated history
+    #[arg(long, value_name = "N", default_value_t = 56_000)]
+    pub(crate) messages: usize,
+    /// Turns that are committed and prompted behind it
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) turns: usize,
+    /// Budget of the prompts
+    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "160k")]
+    pub(crate) budget: u64,
+    /// Seed of the generator
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
 }
 
 /// Prints the completion script of a shell.

@@ -77,6 +77,10 @@ pub(super) fn measure(engine: &Engine, path: &Path, needle: Option<String>) -> O
         ("class", "(retry|timeout) [a-z]+ [0-9]+".to_owned()),
         ("nowhere", "qzxw_nowhere_at_all".to_owned()),
         ("no literal", "[0-9a-f]{39}z".to_owned()),
+        ("quote", r#"timeout"}z"#.to_owned()),
+        ("any character", "timeout.{0,3}zzz".to_owned()),
+        ("letters", r"\w+timeout\d+x".to_owned()),
+        ("edges, any case", r"(?i)\btimeout\b\s\d+".to_owned()),
     ];
     patterns.extend(needle.map(|needle| ("rare word", needle)));
     let one = |(what, pattern): (&'static str, String)| {

@@ -136,7 +136,7 @@ fn growth(small: &Size, large: &Size) -> Growth {
 /// One line of the table: what, and how it is read off a size.
 type Line = (&'static str, fn(&Size) -> String);
 
-const LINES: [Line; 17] = [
+const LINES: [Line; 18] = [
     ("transcript", |size| text::bytes(size.import.bytes)),
     ("import", |size| text::micros(size.import.ours_us)),
     ("  raw SQLite + FTS5", |size| text::micros(size.import.raw_sqlite_us)),
@@ -146,6 +146,7 @@ const LINES: [Line; 17] = [
     ("open, nothing new", |size| text::micros(size.catch_up.p50)),
     ("commit of a turn, p50", |size| text::micros(size.turns.commit.p50)),
     ("commit of a turn, p99", |size| text::micros(size.turns.commit.p99)),
+    ("  SQLite alone, p99", |size| text::micros(size.turns.raw_commit.p99)),
     ("next prompt, p50", |size| text::micros(size.turns.prompt.p50)),
     ("next prompt, p99", |size| text::micros(size.turns.prompt.p99)),
     ("  without summaries, p99", |size| text::micros(size.turns.assemble.p99)),

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
+use rusqlite::Connection;
 use serde::Serialize;
 use unforget_engine::Engine;
 use unforget_engine::import::{Live, Stored};
@@ -13,7 +14,7 @@ use unforget_wire::{Dialect, Reader, Record};
 
 use super::workload::Workload;
 use super::{Times, memory, timed};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Exit, Failure, Outcome};
 
 /// Records that are delivered together while the history is laid down.
 const BATCH: usize = 512;
@@ -29,6 +30,8 @@ pub(super) struct Turns {
     pub(super) compact_peak_bytes: Option<u64>,
     /// Committing the entries of a turn.
     pub(super) commit: Times,
+    /// Committing the same bytes with SQLite alone, in turn with ours: mostly what the disk takes.
+    pub(super) raw_commit: Times,
     /// The prompt before a model call, summaries included.
     pub(super) prompt: Times,
     /// The same without the summariser.
@@ -52,9 +55,11 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
     let compact_peak_bytes = memory::peak();
     let summariser_us = session.counters().summariser_us;
     let (mut commits, mut prompts, mut assembles) = (Vec::new(), Vec::new(), Vec::new());
+    let mut raw = RawCommits::open(&workload.beside("raw-live.sqlite"))?;
     let mut answers = Answers::default();
     for _ in 0..turns {
         let records = next_turn(workload)?;
+        raw.commit(&records)?;
         let (stored, us) = timed(|| live.append(records, None));
         commits.push(us);
         for Stored { seq, parent, entry, tokens, .. } in stored? {
@@ -85,10 +90,52 @@ pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Out
         summariser_us,
         compact_peak_bytes,
         commit: Times::of(&commits),
+        raw_commit: Times::of(&raw.times),
         prompt: Times::of(&prompts),
         assemble: Times::of(&assembles),
         resume: Times::of(&resumes),
     })
+}
+
+/// Turns committed by SQLite alone: one durable transaction each, a row per record.
+struct RawCommits {
+    connection: Connection,
+    times: Vec<u64>,
+}
+
+impl RawCommits {
+    fn open(db: &Path) -> Outcome<Self> {
+        let open = || {
+            let connection = Connection::open(db)?;
+            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+            connection.execute_batch(
+                "PRAGMA synchronous = FULL; CREATE TABLE entry (seq INTEGER PRIMARY KEY, raw BLOB NOT NULL);",
+            )?;
+            Ok(connection)
+        };
+        let connection = open().map_err(|error| raw_failure(&error))?;
+        Ok(Self { connection, times: Vec::new() })
+    }
+
+    fn commit(&mut self, records: &[Record]) -> Outcome<()> {
+        let connection = &mut self.connection;
+        let (done, us) = timed(|| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            for record in records {
+                transaction
+                    .prepare_cached("INSERT INTO entry (raw) VALUES (?)")?
+                    .execute([record.body.as_slice()])?;
+            }
+            transaction.commit()
+        });
+        self.times.push(us);
+        done.map_err(|error| raw_failure(&error))
+    }
+}
+
+fn raw_failure(error: &rusqlite::Error) -> Failure {
+    let message = format!("raw SQLite: {error}");
+    Failure { kind: "bench", message, hint: String::new(), exit: Exit::Store }
 }
 
 /// Delivers the transcript in batches.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use unforget_engine::trust::Finding;
 
 use crate::app::App;
+use crate::args::DoctorArgs;
 use crate::failure::{Exit, Outcome};
 use crate::output::paint;
 use crate::text;
@@ -29,8 +30,11 @@ impl<'a> From<&'a Finding> for FindingJson<'a> {
     }
 }
 
-/// Says what is wrong here and the command that mends it.
-pub(crate) fn run(app: &mut App) -> Outcome {
+/// Says what is wrong here, or in the transcripts that were named, and the command that mends it.
+pub(crate) fn run(app: &mut App, args: &DoctorArgs) -> Outcome {
+    if !args.paths.is_empty() {
+        return super::inspect::run(app, &args.paths);
+    }
     let engine = app.read()?;
     let findings = engine.doctor()?;
     if app.out.json {

@@ -66,7 +66,10 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         });
     }
     bar.finish_and_clear();
-    engine.store().maintain()?;
+    // A store that failed, because it is full for one, would only fail again and be told of twice.
+    if sum.worst != Some(Exit::Store) {
+        engine.store().maintain()?;
+    }
     sum.finish(app)
 }
 
@@ -159,7 +162,7 @@ fn discover(app: &mut App, args: &ImportArgs) -> Outcome<Vec<PathBuf>> {
     }
     if hosts.is_empty() {
         app.out.note(
-            "no history of Claude Code, Codex, pi, OpenClaw or Gemini CLI was found in the usual places",
+            "no history of Claude Code, Codex, pi, OpenClaw, Gemini CLI or Copilot CLI was found in the usual places",
         );
         return Ok(Vec::new());
     }

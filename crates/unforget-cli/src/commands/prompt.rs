@@ -31,8 +31,8 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
     let (shape, model) = shape_of(app, &args.shape, &found.conversation.format);
     let mut session = open(app, &engine, &found, shape, until)?;
     let prompt = session.prompt()?;
-    let request = prompt.render(shape.dialect);
-    let violations = validate(&request, shape.dialect).err().unwrap_or_default();
+    let request = prompt.render(shape.target());
+    let violations = validate(&request, shape.target()).err().unwrap_or_default();
     let violations: Vec<_> = violations.iter().map(violation).collect();
     let exit = if violations.is_empty() { Exit::Done } else { Exit::Problems };
     let (key, dialect) = (&found.conversation.key.0, shape.dialect.name());
@@ -78,7 +78,11 @@ pub(super) fn open(
 
 /// The message that begins a turn, counted from 1.
 fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
+    const HINT: &str = "turns count from 1";
     let stored = &found.conversation;
+    if turn == 0 {
+        return Err(Failure::usage(format!("{} has no turn 0", stored.key), HINT));
+    }
     let mut turns = 0;
     for run in engine.store().path(stored.id, stored.current, stored.length)? {
         for from in run.clone().step_by(STEP as usize) {
@@ -91,7 +95,7 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
         }
     }
     let message = format!("{} has {}, there is no turn {turn}", stored.key, text::plural(turns, "turn"));
-    Err(Failure::usage(message, "turns count from 1"))
+    Err(Failure::usage(message, HINT))
 }
 
 /// The certificate, for people.
@@ -139,6 +143,10 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         "  entries    {}: {verbatim} verbatim, {stubbed} stubbed, {summarised} summarised, {elided} elided; {proved}",
         n(cover.total())
     ));
+    if cover.total() == 0 {
+        let what = "no message of this conversation is for a model; the request holds a placeholder";
+        said(format!("  {}      {what}", paint(p.bad, "EMPTY")));
+    }
     if !omitted.is_empty() {
         said(format!(
             "  not sent   parts of {}; --json lists them",

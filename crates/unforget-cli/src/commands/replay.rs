@@ -87,10 +87,13 @@ fn format_of(path: &Path) -> Outcome<&'static str> {
     Ok(reader.source().format.name())
 }
 
-/// List prices of input in US dollars: of Claude Sonnet and of GPT-5, with their cache factors.
+/// List prices of input in US dollars: of Claude Sonnet, GPT-5 and Gemini 3 Pro, with their cache factors.
 const fn prices_of(dialect: Dialect) -> Prices {
     match dialect {
-        Dialect::Anthropic | Dialect::Pi => Prices { input: 3.0, write: 1.25, read: 0.1 },
+        Dialect::Anthropic | Dialect::Pi | Dialect::BedrockConverse => {
+            Prices { input: 3.0, write: 1.25, read: 0.1 }
+        }
+        Dialect::Gemini => Prices { input: 2.0, write: 1.0, read: 0.1 },
         Dialect::OpenAiChat | Dialect::OpenAiResponses => Prices { input: 1.25, write: 1.0, read: 0.1 },
     }
 }

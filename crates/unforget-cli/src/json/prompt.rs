@@ -85,6 +85,8 @@ pub(crate) struct CertificateJson {
     authority: &'static str,
     rung: &'static str,
     cover: CoverJson,
+    /// No entry is in the request: providers want a message, so that it holds a placeholder that nobody wrote.
+    empty: bool,
     proof: Option<String>,
     omitted: Vec<OmittedJson>,
     violations: Vec<String>,
@@ -120,6 +122,7 @@ impl CertificateJson {
                 summarised: cover.summarised,
                 elided: cover.elided,
             },
+            empty: cover.total() == 0,
             proof: certificate.proof.as_ref().err().map(ToString::to_string),
             omitted: omitted.map(|(seq, reason)| OmittedJson { seq: seq.0, reason: reason.name() }).collect(),
             violations,

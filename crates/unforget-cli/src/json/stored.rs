@@ -157,6 +157,7 @@ pub(crate) const fn origin(origin: Origin) -> &'static str {
         Origin::Copy => "copy",
         Origin::Bookkeeping => "bookkeeping",
         Origin::Opaque => "opaque",
+        Origin::Volatile => "volatile",
     }
 }
 

@@ -37,7 +37,7 @@ impl Follow {
     pub(crate) fn complete(&mut self, format: Format, record: Object<'_>, group: u32, entry: &mut Entry) {
         match format {
             // pi v1 names nothing; a record is its index among those that parsed, header included.
-            Format::Pi if entry.host_id.is_none() && !record.is("type", "session") => {
+            Format::Pi | Format::Journal if entry.host_id.is_none() && !record.is("type", "session") => {
                 entry.host_id = Some(format!("#{}", self.parsed));
             }
             Format::ClaudeCode => self.sidechain(record, entry),

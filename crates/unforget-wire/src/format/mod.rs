@@ -11,6 +11,7 @@ pub(crate) mod codex;
 pub(crate) mod copilot_cli;
 pub(crate) mod follow;
 pub(crate) mod gemini_cli;
+pub(crate) mod journal;
 pub(crate) mod openai_chat;
 pub(crate) mod openhands;
 pub(crate) mod pi;
@@ -45,13 +46,16 @@ pub enum Format {
     OpenHands,
     /// tau-bench results: one thread per task.
     TauBench,
+    /// Our own journal of what a live host delivered.
+    Journal,
     /// JSON lines of no format that we know: kept, found by `grep`, never shown to a model.
     Unknown,
 }
 
 impl Format {
     /// Every format, in the order in which detection tries them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
+        Self::Journal,
         Self::Pi,
         Self::ClaudeCode,
         Self::Codex,
@@ -78,6 +82,7 @@ impl Format {
             Self::SweAgent => "swe-agent",
             Self::OpenHands => "openhands",
             Self::TauBench => "tau-bench",
+            Self::Journal => "journal",
             Self::Unknown => "unknown",
         }
     }
@@ -144,6 +149,7 @@ fn looks_like(format: Format, head: &Head<'_>) -> bool {
         Format::SweAgent => swe_agent::looks_like(head),
         Format::OpenHands => openhands::looks_like(head),
         Format::TauBench => tau_bench::looks_like(head),
+        Format::Journal => journal::looks_like(head),
         Format::Unknown => true,
     }
 }
@@ -161,6 +167,7 @@ pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
         Format::SweAgent => swe_agent::identity(head),
         Format::OpenHands => openhands::identity(head),
         Format::TauBench => tau_bench::identity(head),
+        Format::Journal => journal::identity(head),
         Format::Unknown => Identity::default(),
     }
 }
@@ -196,6 +203,7 @@ pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
         Format::SweAgent => swe_agent::decode(record),
         Format::OpenHands => openhands::decode(record),
         Format::TauBench => tau_bench::decode(record),
+        Format::Journal => journal::decode(record),
         Format::Unknown => unknown::decode(record),
     }
 }

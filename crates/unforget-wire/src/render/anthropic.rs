@@ -59,7 +59,7 @@ fn block(piece: &Piece<'_>, json: &mut Json) {
             .lit(r#","signature":"#)
             .string(signature.unwrap_or_default())
             .lit("}"),
-        Piece::Call { id, name, arguments } => json
+        Piece::Call { id, name, arguments, .. } => json
             .lit(r#"{"type":"tool_use","id":"#)
             .string(id)
             .lit(r#","name":"#)

@@ -5,12 +5,23 @@ use std::borrow::Cow;
 use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::message::{Block, Message, Speaker};
 
-use super::json::{Head, is_object, without_cache_control};
-use super::{Dropped, PLACEHOLDER, media};
+use super::head::{CallHead, Head};
+use super::json::{is_object, without_cache_control};
+use super::media::{self, Keep, Place};
+use super::reasoning::{Thinking, is_base64};
+use super::server::Servers;
+use super::{Dropped, PLACEHOLDER};
 use crate::dialect::Dialect;
+use crate::target::{Family, Target};
+
+/// Stands for the signature of a call that Gemini did not sign: documented by Google for calls of other
+/// models. Source: F057.
+pub(super) const UNSIGNED: &str = "skip_thought_signature_validator";
 
 /// A message as the dialect takes it.
 pub(super) struct Form<'a> {
+    /// What it is for.
+    pub(super) target: Target,
     /// Who speaks.
     pub(super) speaker: Speaker,
     /// Model that wrote it.
@@ -56,6 +67,8 @@ pub(super) enum Piece<'a> {
         name: Cow<'a, str>,
         /// Text of a JSON object.
         arguments: Cow<'a, str>,
+        /// Gemini's signature of the call, base64.
+        proof: Option<Cow<'a, str>>,
     },
     /// An image with its bytes; both fields need no escaping.
     Image {
@@ -78,19 +91,28 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(unseen)
 }
 
-/// Brings a message into the dialect's form. What is left out is added to `dropped`, with message 0.
-pub(super) fn form<'a>(message: &'a Message, dialect: Dialect, dropped: &mut Vec<Dropped>) -> Form<'a> {
+/// Brings a message into the target's form. What is left out is added to `dropped`, with message 0.
+///
+/// * `keep` - which of the media that are still to come are sent; moved on past those of this message.
+pub(super) fn form<'a>(
+    message: &'a Message,
+    target: Target,
+    keep: &mut Keep,
+    dropped: &mut Vec<Dropped>,
+) -> Form<'a> {
     let mut former = Former {
-        dialect,
+        target,
+        dialect: target.dialect,
         speaker: message.speaker,
         model: message.model.as_deref(),
         answers: Vec::new(),
         pieces: Vec::with_capacity(message.blocks.len()),
         pictures: Vec::new(),
         block: 0,
+        keep,
         dropped,
     };
-    let open_server_calls = server_calls(message, dialect);
+    let servers = Servers::of(message, target);
     for (index, block) in message.blocks.iter().enumerate() {
         former.block = index;
         match block {
@@ -98,16 +120,18 @@ pub(super) fn form<'a>(message: &'a Message, dialect: Dialect, dropped: &mut Vec
             Block::Call(call) | Block::Part(Part::ToolCall(call)) => former.call(call),
             Block::Result(result) | Block::Part(Part::ToolResult(result)) => former.result(result),
             Block::Part(Part::Thinking { text, signature, raw }) => {
-                former.thinking(text, signature.as_deref(), raw.as_deref());
+                let (signature, raw) = (signature.as_deref(), raw.as_deref());
+                former.thinking(Thinking { text, signature, raw, model: message.model.as_deref() });
             }
             Block::Part(Part::Media(media)) => former.media(media),
-            Block::Part(Part::Opaque { raw, .. }) => former.opaque(raw, &open_server_calls),
+            Block::Part(Part::Opaque { raw, .. }) => former.opaque(raw, &servers),
         }
     }
     former.finish()
 }
 
 struct Former<'a, 'd> {
+    target: Target,
     dialect: Dialect,
     speaker: Speaker,
     model: Option<&'a str>,
@@ -116,6 +140,7 @@ struct Former<'a, 'd> {
     /// Images of results that this dialect can only send outside of them.
     pictures: Vec<Piece<'a>>,
     block: usize,
+    keep: &'d mut Keep,
     dropped: &'d mut Vec<Dropped>,
 }
 
@@ -146,7 +171,15 @@ impl<'a> Former<'a, '_> {
             self.lose("arguments that are no json object are sent as the member _raw");
             Cow::Owned(serde_json::json!({ "_raw": call.arguments }).to_string())
         };
-        self.pieces.push(Piece::Call { id: self.dialect.call_id(&call.id), name, arguments });
+        let proof = (self.dialect == Dialect::Gemini).then(|| self.proof(call)).flatten();
+        self.pieces.push(Piece::Call { id: self.target.call_id(&call.id), name, arguments, proof });
+    }
+
+    /// Gemini's signature of a call, if it is Gemini's.
+    fn proof(&self, call: &'a ToolCall) -> Option<Cow<'a, str>> {
+        let signature = CallHead::of(call.raw.as_deref()?)?.proof()?;
+        let other = self.model.is_some_and(|model| Family::of(model) != Family::Gemini);
+        (is_base64(&signature) && !other).then_some(signature)
     }
 
     fn result(&mut self, result: &'a ToolResult) {
@@ -170,58 +203,58 @@ impl<'a> Former<'a, '_> {
             content.push(Piece::Text(Cow::Borrowed(PLACEHOLDER)));
         }
         self.answers.push(Answer {
-            id: self.dialect.call_id(&result.call_id),
+            id: self.target.call_id(&result.call_id),
             name: self.dialect.tool_name(&result.name),
             is_error: result.is_error,
             content,
         });
     }
 
+    /// Whether images of results stand beside them, in a user's content.
+    fn pictures_apart(&self) -> bool {
+        matches!(self.dialect, Dialect::OpenAiChat | Dialect::Gemini)
+    }
+
     fn media_of_result(&mut self, media: &'a Media, content: &mut Vec<Piece<'a>>) {
-        let image = media::image(media, self.dialect);
-        if self.dialect == Dialect::OpenAiChat || image.is_none() {
+        let image = media::piece(media, Place::InResult, self.dialect);
+        let image = image.filter(|image| self.keep.takes(image, media));
+        if self.pictures_apart() || image.is_none() {
             content.push(Piece::Text(Cow::Owned(media::note(media))));
         }
-        match (image, self.dialect) {
-            (Some(image), Dialect::OpenAiChat) => self.pictures.push(image),
-            (Some(image), _) => content.push(image),
-            (None, _) => self.lose("media that the provider does not take is sent as a note"),
+        match image {
+            Some(image) if self.pictures_apart() => self.pictures.push(image),
+            Some(image) => content.push(image),
+            None => self.lose("media that the provider does not take is sent as a note"),
         }
     }
 
     fn media(&mut self, media: &'a Media) {
-        if self.speaker == Speaker::User {
-            if let Some(image) = media::image(media, self.dialect) {
-                return self.pieces.push(image);
-            }
-            if let Some(document) = document(media, self.dialect) {
-                return self.pieces.push(document);
-            }
+        if self.speaker == Speaker::User
+            && let Some(piece) = media::piece(media, Place::Beside, self.dialect)
+            && self.keep.takes(&piece, media)
+        {
+            return self.pieces.push(piece);
         }
         self.lose("media that the provider does not take is sent as a note");
         self.pieces.push(Piece::Text(Cow::Owned(media::note(media))));
     }
 
-    fn thinking(&mut self, text: &'a str, signature: Option<&'a str>, raw: Option<&'a str>) {
-        let kept = match (self.speaker, self.dialect) {
-            (Speaker::User, _) | (_, Dialect::OpenAiChat) => None,
-            (_, Dialect::Anthropic) => anthropic_thinking(text, signature, raw, self.model),
-            (_, Dialect::OpenAiResponses) => reasoning_item(raw).or_else(|| reasoning_item(signature)),
-            (_, Dialect::Pi) => pi_thinking(text, signature, raw),
-        };
+    fn thinking(&mut self, thinking: Thinking<'a>) {
+        let kept = (self.speaker == Speaker::Assistant).then(|| thinking.piece(self.target)).flatten();
         match kept {
             Some(piece) => self.pieces.push(piece),
             None => self.lose("thinking that the provider cannot verify is not sent"),
         }
     }
 
-    fn opaque(&mut self, raw: &'a str, open_server_calls: &[Cow<'a, str>]) {
+    fn opaque(&mut self, raw: &'a str, servers: &Servers<'a>) {
+        let (block, foreign) = (self.block, self.target.is_foreign(self.model, None) && self.model.is_some());
         let kept = Head::of(raw).filter(|head| match (self.dialect, self.speaker) {
             (Dialect::Anthropic, Speaker::User) => {
                 matches!(&*head.kind, "document" | "search_result" | "container_upload")
             }
-            (Dialect::Anthropic, Speaker::Assistant) => {
-                is_server_tool(head) && !touches(head, open_server_calls)
+            (Dialect::Anthropic | Dialect::Gemini, Speaker::Assistant) => {
+                !foreign && servers.are_whole(head, block)
             }
             (Dialect::Pi, Speaker::Assistant) => {
                 !is_blank(&head.kind) && !matches!(&*head.kind, "text" | "thinking" | "toolCall" | "image")
@@ -245,72 +278,37 @@ impl<'a> Former<'a, '_> {
             self.pictures.append(&mut self.pieces);
             self.pieces = self.pictures;
         }
-        let ends_in_thinking =
-            matches!(self.pieces.last(), Some(Piece::Thinking { .. } | Piece::RawThinking(_)));
-        let is_empty = self.pieces.is_empty() && self.answers.is_empty();
-        if is_empty || (self.dialect == Dialect::Anthropic && ends_in_thinking) {
+        if self.dialect == Dialect::BedrockConverse {
+            // Source: F066: text behind a call is refused.
+            self.pieces.sort_by_key(|piece| matches!(piece, Piece::Call { .. }));
+        }
+        if self.dialect == Dialect::Gemini {
+            sign_first_call(&mut self.pieces);
+        }
+        let is_thinking = |piece: &Piece<'_>| matches!(piece, Piece::Thinking { .. } | Piece::RawThinking(_));
+        let is_short = match self.dialect {
+            Dialect::Anthropic | Dialect::BedrockConverse | Dialect::Gemini => {
+                self.pieces.last().is_some_and(is_thinking)
+            }
+            Dialect::OpenAiChat => !self.pieces.is_empty() && self.pieces.iter().all(is_thinking),
+            Dialect::OpenAiResponses | Dialect::Pi => false,
+        };
+        if is_short || (self.pieces.is_empty() && self.answers.is_empty()) {
             self.pieces.push(Piece::Text(Cow::Borrowed(PLACEHOLDER)));
         }
-        Form { speaker: self.speaker, model: self.model, answers: self.answers, pieces: self.pieces }
+        let Self { target, speaker, model, answers, pieces, .. } = self;
+        Form { target, speaker, model, answers, pieces }
     }
 }
 
-/// Anthropic replays its own reasoning byte for byte; of others' it refuses the signature.
-///
-/// A block in Anthropic's own form is its own. In other forms the model's name has to say so.
-fn anthropic_thinking<'a>(
-    text: &'a str,
-    signature: Option<&'a str>,
-    raw: Option<&'a str>,
-    model: Option<&str>,
-) -> Option<Piece<'a>> {
-    let head = raw.and_then(Head::of).unwrap_or_default();
-    let own = match &*head.kind {
-        "thinking" => head.signature.is_some_and(|signature| !is_blank(&signature)),
-        "redacted_thinking" => head.data.is_some_and(|data| !is_blank(&data)),
-        _ => false,
-    };
-    if own {
-        return raw.and_then(without_cache_control).map(Piece::RawThinking);
-    }
-    let signature = signature
-        .filter(|signature| is_proof(signature) && model.is_some_and(|model| model.contains("claude")))?;
-    if head.redacted == Some(true) {
-        let block = format!(r#"{{"type":"redacted_thinking","data":"{signature}"}}"#);
-        return Some(Piece::RawThinking(Cow::Owned(block)));
-    }
-    Some(Piece::Thinking { text, signature: Some(signature) })
-}
-
-/// Base64 as Anthropic's signatures are: long, no JSON (OpenAI's are), no field name (pi writes those).
-fn is_proof(signature: &str) -> bool {
-    let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
-    signature.len() >= 24 && signature.bytes().all(legal)
-}
-
-/// A reasoning item of OpenAI that carries its own content, so that it needs nothing stored at the provider.
-fn reasoning_item(raw: Option<&str>) -> Option<Piece<'_>> {
-    let raw = raw?;
-    let head = Head::of(raw)?;
-    let whole = head.kind == "reasoning" && head.encrypted_content.is_some_and(|content| !is_blank(&content));
-    whole.then_some(Piece::RawThinking(Cow::Borrowed(raw)))
-}
-
-/// pi keeps all reasoning. That of another form is brought into pi's; OpenAI's item is pi's signature.
-fn pi_thinking<'a>(text: &'a str, signature: Option<&'a str>, raw: Option<&'a str>) -> Option<Piece<'a>> {
-    let head = raw.and_then(Head::of).unwrap_or_default();
-    match (&*head.kind, raw) {
-        ("thinking", Some(raw)) if head.signature.is_none() => Some(Piece::Raw(Cow::Borrowed(raw))),
-        ("redacted_thinking", _) => {
-            let data = head.data.filter(|data| is_proof(data))?;
-            let block = format!(
-                r#"{{"type":"thinking","thinking":"","thinkingSignature":"{data}","redacted":true}}"#
-            );
-            Some(Piece::Raw(Cow::Owned(block)))
-        }
-        ("reasoning", Some(raw)) => Some(Piece::Thinking { text, signature: Some(raw) }),
-        _ if is_blank(text) && signature.is_none() => None,
-        _ => Some(Piece::Thinking { text, signature }),
+/// Gemini checks the first call of a step; those beside it need no signature.
+fn sign_first_call(pieces: &mut [Piece<'_>]) {
+    let first = pieces.iter_mut().find_map(|piece| match piece {
+        Piece::Call { proof, .. } => Some(proof),
+        _ => None,
+    });
+    if let Some(proof) = first {
+        proof.get_or_insert(Cow::Borrowed(UNSIGNED));
     }
 }
 
@@ -322,50 +320,4 @@ fn in_result(raw: &str, dialect: Dialect) -> Option<Piece<'_>> {
         return None;
     }
     without_cache_control(raw).map(Piece::Raw)
-}
-
-/// A document that came from Anthropic's own form.
-fn document(media: &Media, dialect: Dialect) -> Option<Piece<'_>> {
-    let head = Head::of(&media.raw)?;
-    let taken = dialect == Dialect::Anthropic && head.kind == "document";
-    taken.then(|| without_cache_control(&media.raw).map(Piece::Raw)).flatten()
-}
-
-/// Whether the block is one half of a tool run at the provider. Their names follow a pattern, so that a
-/// new one survives too (F050).
-fn is_server_tool(head: &Head<'_>) -> bool {
-    is_server_call(head) || (head.kind.ends_with("_tool_result") && head.tool_use_id.is_some())
-}
-
-fn is_server_call(head: &Head<'_>) -> bool {
-    matches!(&*head.kind, "server_tool_use" | "mcp_tool_use") && head.id.is_some()
-}
-
-fn touches(head: &Head<'_>, ids: &[Cow<'_, str>]) -> bool {
-    [&head.id, &head.tool_use_id].into_iter().flatten().any(|id| ids.contains(id))
-}
-
-/// Ids of tools run at the provider of which the message holds only one half, or not in order.
-fn server_calls<'a>(message: &'a Message, dialect: Dialect) -> Vec<Cow<'a, str>> {
-    let mut open: Vec<Cow<'a, str>> = Vec::new();
-    let mut broken = Vec::new();
-    if dialect != Dialect::Anthropic {
-        return broken;
-    }
-    for block in &message.blocks {
-        let Block::Part(Part::Opaque { raw, .. }) = block else { continue };
-        // A half that will not be sent does not complete the other.
-        let sent = Head::of(raw).filter(|head| is_server_tool(head) && without_cache_control(raw).is_some());
-        let Some(head) = sent else { continue };
-        if is_server_call(&head) {
-            open.extend(head.id);
-        } else if let Some(id) = head.tool_use_id {
-            match open.iter().position(|call| *call == id) {
-                Some(at) => drop(open.swap_remove(at)),
-                None => broken.push(id),
-            }
-        }
-    }
-    broken.append(&mut open);
-    broken
 }

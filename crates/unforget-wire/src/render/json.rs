@@ -45,43 +45,11 @@ impl Json {
     }
 }
 
-/// What the first level of a block says of itself.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-pub(super) struct Head<'a> {
-    /// Type of the block.
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Cow<'a, str>,
-    /// Id of a call.
-    #[serde(borrow)]
-    pub(super) id: Option<Cow<'a, str>>,
-    /// Id of the call that the block answers.
-    #[serde(borrow)]
-    pub(super) tool_use_id: Option<Cow<'a, str>>,
-    /// Anthropic's proof of reasoning.
-    #[serde(borrow)]
-    pub(super) signature: Option<Cow<'a, str>>,
-    /// Anthropic's hidden reasoning.
-    #[serde(borrow)]
-    pub(super) data: Option<Cow<'a, str>>,
-    /// OpenAI's hidden reasoning.
-    #[serde(borrow)]
-    pub(super) encrypted_content: Option<Cow<'a, str>>,
-    /// pi's mark of hidden reasoning.
-    pub(super) redacted: Option<bool>,
-}
+/// Nesting of what is sent on as it is; leaves room for what it is put into. Source: parsers of the
+/// providers stop at 128, protobuf's at 100.
+const DEPTH_MAX: usize = 80;
 
-impl<'a> Head<'a> {
-    /// Reads the head of a block; `None` unless it is one JSON object that strict parsers take.
-    pub(super) fn of(raw: &'a str) -> Option<Self> {
-        if !facts(raw)?.object {
-            return None;
-        }
-        serde_json::from_str(raw).ok()
-    }
-}
-
-/// Whether strict parsers take `json` as one object: no lone surrogates, no nesting beyond 127.
+/// Whether strict parsers take `json` as one object: no lone surrogates, no nesting beyond 80.
 pub(super) fn is_object(json: &str) -> bool {
     facts(json).is_some_and(|facts| facts.object)
 }
@@ -135,6 +103,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 #[derive(Default)]
 struct Facts {
     depth: usize,
+    deepest: usize,
     object: bool,
     cache_control: bool,
     cache_control_inside: bool,
@@ -146,7 +115,7 @@ fn facts(json: &str) -> Option<Facts> {
     let mut deserializer = serde_json::Deserializer::from_str(json);
     (&mut facts).deserialize(&mut deserializer).ok()?;
     deserializer.end().ok()?;
-    Some(facts)
+    (facts.deepest <= DEPTH_MAX).then_some(facts)
 }
 
 impl<'de> DeserializeSeed<'de> for &mut Facts {
@@ -181,6 +150,7 @@ impl<'de> Visitor<'de> for &mut Facts {
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
         while seq.next_element_seed(&mut *self)?.is_some() {}
         self.depth -= 1;
         Ok(())
@@ -196,6 +166,7 @@ impl<'de> Visitor<'de> for &mut Facts {
                 self.cache_control_inside = true;
             }
             self.depth += 1;
+            self.deepest = self.deepest.max(self.depth);
             map.next_value_seed(&mut *self)?;
             self.depth -= 1;
         }

@@ -4,19 +4,165 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 use serde::Deserialize;
-use unforget_core::entry::Media;
+use unforget_core::entry::{Media, Part};
+use unforget_core::message::{Block, Message, Request, Speaker};
 
 use super::form::Piece;
+use super::head::Head;
+use super::json::without_cache_control;
 use crate::dialect::Dialect;
+use crate::pixels;
 
-/// Longest base64 text of an image that Anthropic takes. Source: F064, Anthropic vision limits.
-const ANTHROPIC_BYTES_MAX: usize = 5 * 1024 * 1024;
+/// What a provider takes of images. Source: F064 and the limits that each documents.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// Base64 text of one image, in bytes.
+    bytes: usize,
+    /// Longest side in pixels.
+    side: u32,
+    /// Images in a request.
+    count: usize,
+    /// Base64 text of all images together, in bytes: less than a request may have, to leave room for words.
+    total: usize,
+    /// From how many images on the longest side is shorter, and how long it is then.
+    many: (usize, u32),
+}
 
-/// The same for OpenAI.
-const OPENAI_BYTES_MAX: usize = 20 * 1024 * 1024;
+const MIB: usize = 1 << 20;
 
-/// Longest side in pixels that Anthropic takes.
-const SIDE_MAX: u32 = 8000;
+const fn limits(dialect: Dialect) -> Limits {
+    let none = u32::MAX;
+    match dialect {
+        Dialect::Anthropic | Dialect::Pi => {
+            Limits { bytes: 5 * MIB, side: 8_000, count: 100, total: 24 * MIB, many: (21, 2_000) }
+        }
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => {
+            Limits { bytes: 20 * MIB, side: none, count: 500, total: 40 * MIB, many: (usize::MAX, none) }
+        }
+        Dialect::Gemini => {
+            Limits { bytes: 9 * MIB, side: none, count: 3_000, total: 14 * MIB, many: (usize::MAX, none) }
+        }
+        Dialect::BedrockConverse => {
+            Limits { bytes: 5 * MIB, side: 8_000, count: 20, total: 15 * MIB, many: (usize::MAX, none) }
+        }
+    }
+}
+
+/// Where a medium stands in a user's message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Among the blocks.
+    Beside,
+    /// In the result of a call.
+    InResult,
+}
+
+/// A medium as the dialect takes it at this place, looked at alone; `None` if it does not.
+pub(super) fn piece(media: &Media, place: Place, dialect: Dialect) -> Option<Piece<'_>> {
+    let document = || (place == Place::Beside).then(|| document(media, dialect)).flatten();
+    image(media, dialect).or_else(document)
+}
+
+/// A document that came from Anthropic's own form.
+fn document(media: &Media, dialect: Dialect) -> Option<Piece<'_>> {
+    let head = Head::of(&media.raw)?;
+    let taken = dialect == Dialect::Anthropic && head.kind == "document";
+    taken.then(|| without_cache_control(&media.raw).map(Piece::Raw)).flatten()
+}
+
+/// Which media of a request are sent: the oldest go where all together are too many or too large.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Keep {
+    /// How many media that the dialect takes are still to be passed over.
+    skip: usize,
+    /// Longest side in pixels of those that are sent.
+    side: u32,
+}
+
+impl Keep {
+    /// Every image that the dialect takes alone.
+    pub(super) const fn all() -> Self {
+        Self { skip: 0, side: u32::MAX }
+    }
+
+    /// Chooses for a request. Images go in steps of a quarter of what is taken, so that the beginning of the
+    /// request stays the same for a while. Costs nothing for a request that is far from the limits.
+    pub(super) fn of(request: &Request, dialect: Dialect) -> Self {
+        let limits = limits(dialect);
+        let all: Vec<(&Media, Place)> = request.messages.iter().flat_map(sent_media).collect();
+        let bytes: usize = all.iter().map(|(media, _)| media.raw.len()).sum();
+        if all.len() < limits.count.min(limits.many.0) && bytes <= limits.total {
+            return Self::all();
+        }
+        let sent = all.iter().filter_map(|(media, place)| piece(media, *place, dialect));
+        let sizes: Vec<usize> = sent.map(|piece| weight(&piece)).collect();
+        let skip = oldest(&sizes, limits);
+        let side = if sizes.len() - skip >= limits.many.0 { limits.many.1 } else { u32::MAX };
+        Self { skip, side }
+    }
+
+    /// Whether this medium is sent; to be asked once for each that the dialect takes, in order.
+    pub(super) fn takes(&mut self, piece: &Piece<'_>, media: &Media) -> bool {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return false;
+        }
+        self.side == u32::MAX || longest_side(piece, media).is_none_or(|side| side <= self.side)
+    }
+}
+
+/// How many of the oldest go.
+fn oldest(sizes: &[usize], limits: Limits) -> usize {
+    let (mut skip, mut kept, mut total) = (sizes.len(), 0, 0);
+    for size in sizes.iter().rev() {
+        if kept == limits.count || total + size > limits.total {
+            break;
+        }
+        (skip, kept, total) = (skip - 1, kept + 1, total + size);
+    }
+    if skip == 0 {
+        return 0;
+    }
+    let step = (kept / 4).max(1);
+    // The newest image is kept if it can be sent at all.
+    skip.next_multiple_of(step).min((sizes.len() - 1).max(skip))
+}
+
+/// Media of a message that may be sent, in the order in which the form meets them.
+fn sent_media(message: &Message) -> impl Iterator<Item = (&Media, Place)> {
+    let is_user = message.speaker == Speaker::User;
+    let parts = message.blocks.iter().filter(move |_| is_user).flat_map(|block| {
+        let (parts, place) = match block {
+            Block::Part(Part::ToolResult(result)) | Block::Result(result) => {
+                (result.content.as_slice(), Place::InResult)
+            }
+            Block::Part(part) => (std::slice::from_ref(part), Place::Beside),
+            Block::Call(_) | Block::Ours(_) => (&[][..], Place::Beside),
+        };
+        parts.iter().map(move |part| (part, place))
+    });
+    parts.filter_map(|(part, place)| match part {
+        Part::Media(media) => Some((media, place)),
+        _ => None,
+    })
+}
+
+fn weight(image: &Piece<'_>) -> usize {
+    match image {
+        Piece::Image { data, .. } => data.len(),
+        Piece::ImageUrl(text) | Piece::Raw(text) => text.len(),
+        _ => 0,
+    }
+}
+
+/// In pixels, by the bytes, else by what the host says.
+fn longest_side(image: &Piece<'_>, media: &Media) -> Option<u32> {
+    let measured = match image {
+        Piece::Image { data, .. } => pixels::of_base64(data),
+        _ => None,
+    };
+    measured.or(media.size).map(|(width, height)| width.max(height))
+}
 
 /// An image block in any of the forms that hosts write.
 #[derive(Default, Deserialize)]
@@ -28,6 +174,19 @@ struct AnyImage<'a> {
     source: Option<AnySource<'a>>,
     #[serde(borrow)]
     image_url: Option<AnyUrl<'a>>,
+    /// Gemini's.
+    #[serde(borrow, rename = "inlineData")]
+    inline: Option<AnySource<'a>>,
+    /// Bedrock's.
+    #[serde(borrow)]
+    image: Option<Sourced<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Sourced<'a> {
+    #[serde(borrow)]
+    source: Option<AnySource<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -35,6 +194,8 @@ struct AnyImage<'a> {
 struct AnySource<'a> {
     #[serde(borrow)]
     data: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    bytes: Option<Cow<'a, str>>,
     #[serde(borrow)]
     url: Option<Cow<'a, str>>,
 }
@@ -51,13 +212,14 @@ enum AnyUrl<'a> {
 
 /// The image as the dialect takes it, `None` if it cannot: not an image that we can read, of a type that
 /// providers refuse, too large, or an address where the dialect wants bytes.
-pub(super) fn image<'a>(media: &'a Media, dialect: Dialect) -> Option<Piece<'a>> {
+fn image<'a>(media: &'a Media, dialect: Dialect) -> Option<Piece<'a>> {
     let block: AnyImage<'a> = serde_json::from_str(&media.raw).ok()?;
-    let source = block.source.unwrap_or_default();
+    let inner = block.inline.or(block.image.and_then(|image| image.source));
+    let source = block.source.or(inner).unwrap_or_default();
     let url = block.image_url.map(|url| match url {
         AnyUrl::Plain(url) | AnyUrl::Wrapped { url } => url,
     });
-    let data = match (block.data.or(source.data), url.or(source.url)) {
+    let data = match (block.data.or(source.data).or(source.bytes), url.or(source.url)) {
         (Some(data), _) => data,
         (None, Some(url)) => match data_of(&url) {
             Some(data) => Cow::Owned(data.to_owned()),
@@ -65,15 +227,13 @@ pub(super) fn image<'a>(media: &'a Media, dialect: Dialect) -> Option<Piece<'a>>
         },
         (None, None) => return None,
     };
-    let bytes_max = match dialect {
-        Dialect::Anthropic | Dialect::Pi => ANTHROPIC_BYTES_MAX,
-        Dialect::OpenAiChat | Dialect::OpenAiResponses => OPENAI_BYTES_MAX,
-    };
-    let too_wide = media.size.is_some_and(|(width, height)| width.max(height) > SIDE_MAX);
-    if data.len() > bytes_max || too_wide || !is_base64(&data) {
+    let limits = limits(dialect);
+    if data.len() > limits.bytes || !is_base64(&data) {
         return None;
     }
-    Some(Piece::Image { mime: mime_of(&data)?, data })
+    let mime = mime_of(&data).filter(|mime| dialect != Dialect::Gemini || *mime != "image/gif")?;
+    let image = Piece::Image { mime, data };
+    longest_side(&image, media).is_none_or(|side| side <= limits.side).then_some(image)
 }
 
 /// A visible note in place of media: `[image: image/png 640x480]`.
@@ -109,7 +269,7 @@ fn address(url: Cow<'_, str>, dialect: Dialect) -> Option<Piece<'_>> {
     let taken = match dialect {
         Dialect::Anthropic => secure,
         Dialect::OpenAiChat | Dialect::OpenAiResponses => secure || plain,
-        Dialect::Pi => false,
+        Dialect::Pi | Dialect::Gemini | Dialect::BedrockConverse => false,
     };
     (taken && fits).then_some(Piece::ImageUrl(url))
 }

@@ -6,33 +6,43 @@
 //!
 //! What happens to each kind of block:
 //!
-//! | block | anthropic | openai-chat | openai-responses | pi |
-//! |---|---|---|---|---|
-//! | blank text | dropped | dropped | dropped | dropped |
-//! | thinking, signed by Anthropic | byte for byte | dropped | dropped | kept |
-//! | reasoning item with encrypted content | dropped | dropped | byte for byte, if an item follows | kept |
-//! | other thinking | dropped | dropped | dropped | kept |
-//! | call whose arguments are no object | `{"_raw":text}` | the same | the same | the same |
-//! | image (png, jpeg, gif, webp within limits) | `image` | `image_url` (a tool's: in a user message) | `input_image` | `image` |
-//! | other media | a note | a note | a note | a note |
-//! | opaque block | known types, byte for byte | dropped | dropped | in assistant messages |
+//! | block | anthropic | openai-chat | openai-responses | pi | gemini | bedrock-converse |
+//! |---|---|---|---|---|---|---|
+//! | blank text | dropped | dropped | dropped | dropped | dropped | dropped |
+//! | thinking, signed by Anthropic | byte for byte | dropped | dropped | kept | dropped | `reasoningContent` |
+//! | reasoning item with encrypted content | dropped | dropped | byte for byte, if an item follows | kept | dropped | dropped |
+//! | thought or call signed by Gemini | dropped | dropped | dropped | kept | kept | dropped |
+//! | other thinking | dropped | `reasoning_content` for models that want it | dropped | kept | dropped | dropped |
+//! | call whose arguments are no object | `{"_raw":text}` | the same | the same | the same | the same | the same |
+//! | image (png, jpeg, gif, webp within limits) | `image` | `image_url` (a tool's: in a user message) | `input_image` | `image` | `inlineData` (a tool's: beside its result; no gif) | `image` |
+//! | other media | a note | a note | a note | a note | a note | a note |
+//! | opaque block | known types, byte for byte | dropped | dropped | in assistant messages | code and its outcome, byte for byte | dropped |
 //!
-//! A slot that must not be empty gets `(empty)`.
+//! A slot that must not be empty gets `(empty)`. Where the [`Target`] says which model gets the request, reasoning
+//! and tools of another family are dropped, never turned into text. Media that are too many or too large
+//! together become notes, the oldest first.
 
 mod anthropic;
+mod bedrock;
 mod form;
+mod gemini;
+mod head;
 mod json;
 mod media;
 mod openai_chat;
 mod openai_responses;
 mod pi;
+mod reasoning;
+mod server;
 
 use unforget_core::entry::Part;
 use unforget_core::message::{Block, Message, Request};
 
 use crate::dialect::Dialect;
+use crate::target::Target;
 use form::{Form, Piece};
 use json::Json;
+use media::Keep;
 
 /// The one text that stands where a provider wants some and there is none.
 pub const PLACEHOLDER: &str = "(empty)";
@@ -64,15 +74,22 @@ pub struct Units {
 
 /// The request's content as JSON text: `render_head`, the messages joined by `,`, and [`TAIL`].
 ///
+/// * `target` - a [`Dialect`], or a [`Target`] that says which model gets it.
+///
+/// Differs from its pieces only where the media of all messages together are more than the provider takes:
+/// then the oldest are notes.
+///
 /// Cost: O(bytes), one buffer.
-pub fn render(request: &Request, dialect: Dialect) -> String {
+pub fn render(request: &Request, target: impl Into<Target>) -> String {
+    let target = target.into();
     let size = request.messages.iter().map(size_of).sum::<usize>()
         + request.system.iter().map(String::len).sum::<usize>();
     let mut json = Json::with_room(size);
-    head(&request.system, dialect, &mut json);
+    head(&request.system, target.dialect, &mut json);
+    let mut keep = Keep::of(request, target.dialect);
     let mut ignored = Vec::new();
     for message in &request.messages {
-        write(&form::form(message, dialect, &mut ignored), dialect, &mut json);
+        write(&form::form(message, target, &mut keep, &mut ignored), &mut json);
     }
     json.lit(TAIL);
     json.finish()
@@ -93,18 +110,20 @@ pub fn render_head(system: &[String], dialect: Dialect, any_message: bool) -> St
 
 /// The dialect's message objects for one message, joined by `,`. Never empty. Needs nothing but the
 /// message, so it can be kept and joined with others.
-pub fn render_message(message: &Message, dialect: Dialect) -> String {
+pub fn render_message(message: &Message, target: impl Into<Target>) -> String {
     let mut json = Json::with_room(size_of(message));
-    write(&form::form(message, dialect, &mut Vec::new()), dialect, &mut json);
+    write(&form::form(message, target.into(), &mut Keep::all(), &mut Vec::new()), &mut json);
     json.finish()
 }
 
 /// Everything that [`render`] leaves out or changes, in order. Costs as much as rendering.
-pub fn losses(request: &Request, dialect: Dialect) -> Vec<Dropped> {
+pub fn losses(request: &Request, target: impl Into<Target>) -> Vec<Dropped> {
+    let target = target.into();
+    let mut keep = Keep::of(request, target.dialect);
     let mut all = Vec::new();
     for (index, message) in request.messages.iter().enumerate() {
         let before = all.len();
-        form::form(message, dialect, &mut all);
+        form::form(message, target, &mut keep, &mut all);
         for dropped in all.iter_mut().skip(before) {
             dropped.message = index;
         }
@@ -114,15 +133,16 @@ pub fn losses(request: &Request, dialect: Dialect) -> Vec<Dropped> {
 
 /// Gives every piece of text of a message that the provider will count: text, reasoning that is sent,
 /// names, ids and arguments of calls, results. Blocks that are sent byte for byte are given whole.
-pub fn visible_text(message: &Message, dialect: Dialect, each: &mut dyn FnMut(&str)) -> Units {
-    let form = form::form(message, dialect, &mut Vec::new());
+pub fn visible_text(message: &Message, target: impl Into<Target>, each: &mut dyn FnMut(&str)) -> Units {
+    let form = form::form(message, target.into(), &mut Keep::all(), &mut Vec::new());
+    let dialect = form.target.dialect;
     let mut units = Units::default();
-    let apart = dialect != Dialect::Anthropic;
+    let apart = !matches!(dialect, Dialect::Anthropic | Dialect::Gemini | Dialect::BedrockConverse);
     units.messages = if apart { form.answers.len() + usize::from(!form.pieces.is_empty()) } else { 1 };
     for answer in &form.answers {
         units.blocks += 1;
         each(&answer.id);
-        if dialect == Dialect::Pi {
+        if matches!(dialect, Dialect::Pi | Dialect::Gemini) {
             each(&answer.name);
         }
         for piece in &answer.content {
@@ -143,10 +163,11 @@ fn visible_piece(piece: &Piece<'_>, units: &mut Units, each: &mut dyn FnMut(&str
             each(text);
             each(signature.unwrap_or_default());
         }
-        Piece::Call { id, name, arguments } => {
+        Piece::Call { id, name, arguments, proof } => {
             each(id);
             each(name);
             each(arguments);
+            each(proof.as_deref().unwrap_or_default());
         }
         Piece::Image { .. } => units.images += 1,
         Piece::ImageUrl(url) => {
@@ -164,16 +185,20 @@ fn head(system: &[String], dialect: Dialect, json: &mut Json) {
         Dialect::OpenAiChat => openai_chat::head(texts, json),
         Dialect::OpenAiResponses => openai_responses::head(texts, json),
         Dialect::Pi => pi::head(texts, json),
+        Dialect::Gemini => gemini::head(texts, json),
+        Dialect::BedrockConverse => bedrock::head(texts, json),
     }
 }
 
 /// Writes the form's message objects, each after a comma where one is needed.
-fn write(form: &Form<'_>, dialect: Dialect, json: &mut Json) {
-    match dialect {
+fn write(form: &Form<'_>, json: &mut Json) {
+    match form.target.dialect {
         Dialect::Anthropic => anthropic::message(form, json),
         Dialect::OpenAiChat => openai_chat::messages(form, json),
         Dialect::OpenAiResponses => openai_responses::items(form, json),
         Dialect::Pi => pi::messages(form, json),
+        Dialect::Gemini => gemini::content(form, json),
+        Dialect::BedrockConverse => bedrock::message(form, json),
     }
 }
 

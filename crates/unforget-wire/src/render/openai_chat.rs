@@ -1,9 +1,14 @@
 //! OpenAI Chat Completions: `{"messages":[…]}`.
+//!
+//! Two things differ by model. Those that replay reasoning get it as `reasoning_content`, and a placeholder with
+//! calls that have none (F056). Mistral wants an assistant between results and a user (F061).
 
 use unforget_core::message::Speaker;
 
+use super::PLACEHOLDER;
 use super::form::{Answer, Form, Piece};
 use super::json::Json;
+use crate::target::Family;
 
 /// The opening and the system messages.
 pub(super) fn head<'a>(texts: impl Iterator<Item = &'a str>, json: &mut Json) {
@@ -25,9 +30,17 @@ pub(super) fn messages(form: &Form<'_>, json: &mut Json) {
         Speaker::User => "user",
         Speaker::Assistant => "assistant",
     };
+    if form.speaker == Speaker::User
+        && !form.answers.is_empty()
+        && form.target.family == Some(Family::Mistral)
+    {
+        json.comma().lit(r#"{"role":"assistant","content":"#).string(PLACEHOLDER).lit("}");
+    }
     json.comma().lit(r#"{"role":""#).lit(role).lit(r#"","content":"#);
     content(&form.pieces, json);
-    if form.pieces.iter().any(|piece| matches!(piece, Piece::Call { .. })) {
+    let calls = form.pieces.iter().any(|piece| matches!(piece, Piece::Call { .. }));
+    reasoning(form, calls, json);
+    if calls {
         json.lit(r#","tool_calls":["#);
         for piece in &form.pieces {
             call(piece, json);
@@ -35,6 +48,19 @@ pub(super) fn messages(form: &Form<'_>, json: &mut Json) {
         json.lit("]");
     }
     json.lit("}");
+}
+
+fn reasoning(form: &Form<'_>, calls: bool, json: &mut Json) {
+    let thought = |piece: &Piece<'_>| match piece {
+        Piece::Thinking { text, .. } => Some((*text).to_owned()),
+        _ => None,
+    };
+    let texts: Vec<String> = form.pieces.iter().filter_map(thought).collect();
+    if !texts.is_empty() {
+        json.lit(r#","reasoning_content":"#).string(&texts.join("\n\n"));
+    } else if calls && form.target.family.is_some_and(Family::replays_reasoning) {
+        json.lit(r#","reasoning_content":"#).string(PLACEHOLDER);
+    }
 }
 
 fn tool(answer: &Answer<'_>, json: &mut Json) {
@@ -45,7 +71,8 @@ fn tool(answer: &Answer<'_>, json: &mut Json) {
 
 /// `null` without text, a string for one text, else an array of parts.
 fn content(pieces: &[Piece<'_>], json: &mut Json) {
-    let mut shown = pieces.iter().filter(|piece| !matches!(piece, Piece::Call { .. }));
+    let mut shown =
+        pieces.iter().filter(|piece| !matches!(piece, Piece::Call { .. } | Piece::Thinking { .. }));
     match (shown.next(), shown.next()) {
         (None, _) => {
             json.lit("null");
@@ -63,7 +90,7 @@ fn content(pieces: &[Piece<'_>], json: &mut Json) {
     }
 }
 
-/// A content part. The form holds no raw blocks and no thinking for this dialect.
+/// A content part. The form holds no raw blocks for this dialect, and thinking stands in its own field.
 fn part(piece: &Piece<'_>, json: &mut Json) {
     match piece {
         Piece::Text(text) => json.comma().lit(r#"{"type":"text","text":"#).string(text).lit("}"),
@@ -82,7 +109,7 @@ fn part(piece: &Piece<'_>, json: &mut Json) {
 }
 
 fn call(piece: &Piece<'_>, json: &mut Json) {
-    if let Piece::Call { id, name, arguments } = piece {
+    if let Piece::Call { id, name, arguments, .. } = piece {
         json.comma()
             .lit(r#"{"id":"#)
             .string(id)

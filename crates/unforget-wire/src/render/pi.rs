@@ -66,7 +66,7 @@ fn block(piece: &Piece<'_>, json: &mut Json) {
             }
             json.lit("}")
         }
-        Piece::Call { id, name, arguments } => json
+        Piece::Call { id, name, arguments, .. } => json
             .comma()
             .lit(r#"{"type":"toolCall","id":"#)
             .string(id)

@@ -2,101 +2,53 @@
 
 use serde_json::Value;
 
-use super::{Found, Pairs, blank, field, list};
-
-pub(super) const RULES: [&str; 29] = [
-    "json",
-    "shape",
-    "not-empty",
-    "instructions",
-    "role",
-    "extra-field",
-    "first-user",
-    "last-not-assistant",
-    "alternate",
-    "content-shape",
-    "content-not-empty",
-    "text-not-blank",
-    "block-type",
-    "call-id",
-    "call-id-unique",
-    "tool-name",
-    "arguments",
-    "call-answered",
-    "result-orphan",
-    "result-once",
-    "results-first",
-    "result-content",
-    "thinking-signature",
-    "thinking-not-last",
-    "cache-control",
-    "server-tool-pair",
-    "image-shape",
-    "image-type",
-    "image-size",
-];
-
-const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024;
+use super::found::Found;
+use super::pairs::Pairs;
+use super::walk::{Turn, Who, walk};
+use super::{blank, field, items};
 
 pub(super) fn check(body: &Value, found: &mut Found) {
-    let mut marks = 0;
-    system(body, &mut marks, found);
-    let messages = list(body, "messages", found);
+    system(body, found);
     let mut pairs = Pairs::default();
-    let mut before = "";
-    for (index, message) in messages.iter().enumerate() {
-        let place = format!("/messages/{index}");
-        let role = field(message, "role").unwrap_or_default();
-        fields(message, &["role", "content"], &place, found);
-        found.want(
-            role == "user" || role == "assistant",
-            "role",
-            &place,
-            "role is neither user nor assistant",
-        );
-        found.want(index > 0 || role == "user", "first-user", &place, "first message is not the user's");
-        found.want(role != before, "alternate", &place, "two messages in a row have one role");
-        before = role;
-        if role == "assistant" {
-            pairs.close(&place, found);
+    walk(body, "messages", found, |turn, found| {
+        found.fields(turn.value, &["role", "content"], turn.place);
+        turn.alternates(found);
+        let who = match turn.role {
+            "user" => Who::User,
+            "assistant" => Who::Model,
+            _ => Who::Other,
+        };
+        found.want(who != Who::Other, "role", turn.place, "role is neither user nor assistant");
+        if who == Who::Model {
+            pairs.close(turn.place, found);
         }
-        content(message, role, &place, &mut pairs, found);
-        if role == "user" {
-            pairs.close(&place, found);
+        content(turn, &mut pairs, found);
+        if who == Who::User {
+            pairs.close(turn.place, found);
         }
-        marks += message.get("content").map_or(0, count_marks);
-    }
+        who
+    });
     pairs.close("/messages", found);
-    found.want(before != "assistant", "last-not-assistant", "/messages", "last message is the assistant's");
-    found.want(marks <= 4, "cache-control", "", "more than 4 cache_control marks");
+    starts_with_thinking(body, found);
+    marks(body, found);
 }
 
-fn system(body: &Value, marks: &mut usize, found: &mut Found) {
+fn system(body: &Value, found: &mut Found) {
     match body.get("system") {
         None => {}
-        Some(Value::String(text)) => {
-            found.want(!blank(text), "instructions", "/system", "system text is blank");
-        }
         Some(Value::Array(blocks)) => {
             for (index, block) in blocks.iter().enumerate() {
-                let good = field(block, "type") == Some("text")
-                    && field(block, "text").is_some_and(|text| !blank(text));
-                found.want(
-                    good,
-                    "instructions",
-                    &format!("/system/{index}"),
-                    "system block is no text or blank",
-                );
-                *marks += count_marks(block);
+                let text = field(block, "text").filter(|_| field(block, "type") == Some("text"));
+                found.instructions(text, &format!("/system/{index}"));
             }
         }
-        Some(_) => found.add("instructions", "/system", "system is neither text nor a list"),
+        Some(text) => found.instructions(text.as_str(), "/system"),
     }
 }
 
-fn content<'a>(message: &'a Value, role: &str, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
-    let place = format!("{place}/content");
-    let blocks = match message.get("content") {
+fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) {
+    let place = format!("{}/content", turn.place);
+    let blocks = match turn.value.get("content") {
         Some(Value::Array(blocks)) => blocks,
         other => return found.text(other, &place),
     };
@@ -111,10 +63,9 @@ fn content<'a>(message: &'a Value, role: &str, place: &str, pairs: &mut Pairs<'a
         } else {
             results_over = true;
         }
-        match (role, kind) {
+        match (turn.role, kind) {
             ("assistant", "server_tool_use" | "mcp_tool_use") => {
-                servers.seen.insert(field(each, "id").unwrap_or_default());
-                servers.open.insert(field(each, "id").unwrap_or_default());
+                server_call(each, kind, &place, &mut servers, found);
             }
             ("assistant", kind) if kind.ends_with("_tool_result") => {
                 let known = servers.open.remove(field(each, "tool_use_id").unwrap_or_default());
@@ -129,22 +80,27 @@ fn content<'a>(message: &'a Value, role: &str, place: &str, pairs: &mut Pairs<'a
             ("user", "image") => image(each, &place, found),
             ("user", "document" | "search_result" | "container_upload") => {}
             (_, "text") => {
-                fields(each, &["type", "text", "cache_control", "citations"], &place, found);
+                found.fields(each, &["type", "text", "cache_control", "citations"], &place);
                 found.text(each.get("text"), &place);
             }
             _ => found.add("block-type", &place, format!("a block of type {kind:?} is refused here")),
         }
     }
-    found.want(
-        servers.open.is_empty(),
-        "server-tool-pair",
-        &place,
-        "call of a provider's tool without its result",
-    );
+    let whole = servers.open.is_empty();
+    found.want(whole, "server-tool-pair", &place, "call of a provider's tool without its result");
+}
+
+fn server_call<'a>(block: &'a Value, kind: &str, place: &str, servers: &mut Pairs<'a>, found: &mut Found) {
+    let id = field(block, "id").unwrap_or_default();
+    let prefix = if kind == "mcp_tool_use" { "mcptoolu_" } else { "srvtoolu_" };
+    let legal = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let good = id.strip_prefix(prefix).is_some_and(legal);
+    found.want(good, "server-tool-id", place, "id of a provider's tool has another form");
+    servers.open.insert(id);
 }
 
 fn call<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
-    fields(block, &["type", "id", "name", "input", "cache_control", "caller"], place, found);
+    found.fields(block, &["type", "id", "name", "input", "cache_control", "caller"], place);
     let id = field(block, "id").unwrap_or_default();
     found.call_id(id, 64, place);
     found.tool_name(field(block, "name"), place);
@@ -153,30 +109,28 @@ fn call<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Fo
 }
 
 fn result<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
-    fields(block, &["type", "tool_use_id", "content", "is_error", "cache_control"], place, found);
+    found.fields(block, &["type", "tool_use_id", "content", "is_error", "cache_control"], place);
     let id = field(block, "tool_use_id").unwrap_or_default();
     found.call_id(id, 64, place);
     pairs.result(id, place, found);
     let flag = block.get("is_error").is_none_or(Value::is_boolean);
-    found.want(flag, "result-content", place, "is_error is no boolean");
-    let inner = match block.get("content") {
-        None | Some(Value::String(_)) => return,
-        Some(Value::Array(inner)) => inner,
-        Some(_) => {
-            return found.add("result-content", place, "content of a result is neither text nor a list");
-        }
-    };
-    for (index, each) in inner.iter().enumerate() {
+    found.want(flag, "result-flag", place, "is_error is no boolean");
+    let content = block.get("content");
+    let empty = content.is_none_or(|content| content == "" || *content == Value::Array(Vec::new()));
+    let failed = block.get("is_error") == Some(&Value::Bool(true));
+    found.want(!(failed && empty), "error-content", place, "an error says nothing");
+    let listed = content.is_none_or(|content| content.is_string() || content.is_array());
+    found.want(listed, "result-content", place, "content of a result is neither text nor a list");
+    for (index, each) in items(block, "content").iter().enumerate() {
         let place = format!("{place}/content/{index}");
         match field(each, "type").unwrap_or_default() {
             "text" => found.text(each.get("text"), &place),
             "image" => image(each, &place, found),
             "document" | "search_result" | "tool_reference" => {}
-            kind => found.add(
-                "result-content",
-                &place,
-                format!("a block of type {kind:?} is refused in a result"),
-            ),
+            kind => {
+                let what = format!("a block of type {kind:?} is refused in a result");
+                found.add("result-content", &place, what);
+            }
         }
     }
 }
@@ -186,13 +140,26 @@ fn thinking(block: &Value, kind: &str, place: &str, found: &mut Found) {
     let signed = field(block, proof).is_some_and(|proof| !blank(proof));
     let readable = kind != "thinking" || field(block, "thinking").is_some();
     found.want(signed && readable, "thinking-signature", place, "thinking has no signature");
-    let fields_known: &[&str] =
+    let known: &[&str] =
         if kind == "thinking" { &["type", "thinking", "signature"] } else { &["type", "data"] };
     if block.get("cache_control").is_some() {
-        found.add("cache-control", place, "cache_control on thinking");
+        found.add("cache-place", place, "cache_control on thinking");
     } else {
-        fields(block, fields_known, place, found);
+        found.fields(block, known, place);
     }
+}
+
+/// With thinking switched on, the answer that a tool loop goes on with begins with its thinking.
+fn starts_with_thinking(body: &Value, found: &mut Found) {
+    let thinking = body.get("thinking").and_then(|thinking| field(thinking, "type"));
+    let [.., asked, last] = items(body, "messages") else { return };
+    let in_loop = items(last, "content").iter().any(|block| field(block, "type") == Some("tool_result"));
+    if thinking != Some("enabled") || !in_loop {
+        return;
+    }
+    let first = items(asked, "content").first().and_then(|block| field(block, "type"));
+    let good = matches!(first, Some("thinking" | "redacted_thinking"));
+    found.want(good, "thinking-first", "/messages", "the answer in the open tool loop has lost its thinking");
 }
 
 fn image(block: &Value, place: &str, found: &mut Found) {
@@ -200,7 +167,7 @@ fn image(block: &Value, place: &str, found: &mut Found) {
     match field(source, "type").unwrap_or_default() {
         "base64" => {
             let (label, data) = (field(source, "media_type"), field(source, "data"));
-            found.image(label.unwrap_or_default(), data.unwrap_or_default(), IMAGE_BYTES_MAX, place);
+            return found.image(label.unwrap_or_default(), data.unwrap_or_default(), place);
         }
         "url" => {
             let secure = field(source, "url").is_some_and(|url| url.starts_with("https://"));
@@ -211,25 +178,37 @@ fn image(block: &Value, place: &str, found: &mut Found) {
         }
         _ => found.add("image-shape", place, "image has no source"),
     }
+    found.image_elsewhere();
 }
 
-/// Anthropic refuses fields that it does not know.
-fn fields(value: &Value, known: &[&str], place: &str, found: &mut Found) {
-    let Some(members) = value.as_object() else {
-        return found.add("content-shape", place, "not an object");
-    };
-    for key in members.keys().filter(|key| !known.contains(&key.as_str())) {
-        found.add("extra-field", place, format!("field {key:?} is not known"));
+/// Marks for caching: in the order tools, system, messages.
+fn marks(body: &Value, found: &mut Found) {
+    let mut marks = Vec::new();
+    collect(body.get("tools"), &mut marks);
+    collect(body.get("system"), &mut marks);
+    for message in items(body, "messages") {
+        collect(message.get("content"), &mut marks);
+    }
+    found.want(marks.len() <= 4, "cache-control", "", "more than 4 cache_control marks");
+    let mut short_before = false;
+    for mark in marks {
+        let ttl = mark.get("ttl").map(|ttl| ttl.as_str().unwrap_or_default());
+        let good = field(mark, "type") == Some("ephemeral") && matches!(ttl, None | Some("5m" | "1h"));
+        found.want(good, "cache-shape", "", "cache_control has another type or time");
+        let late = short_before && ttl == Some("1h");
+        found.want(!late, "cache-order", "", "a mark for an hour stands behind one for five minutes");
+        short_before |= ttl != Some("1h");
     }
 }
 
 /// Marks on blocks and inside results; not in the input of calls, which is the tool's business.
-fn count_marks(value: &Value) -> usize {
+fn collect<'a>(value: Option<&'a Value>, marks: &mut Vec<&'a Value>) {
     match value {
-        Value::Array(blocks) => blocks.iter().map(count_marks).sum(),
-        Value::Object(block) => {
-            usize::from(block.contains_key("cache_control")) + block.get("content").map_or(0, count_marks)
+        Some(Value::Array(blocks)) => blocks.iter().for_each(|block| collect(Some(block), marks)),
+        Some(Value::Object(block)) => {
+            collect(block.get("content"), marks);
+            marks.extend(block.get("cache_control").filter(|mark| !mark.is_null()));
         }
-        _ => 0,
+        _ => {}
     }
 }

@@ -1,79 +1,64 @@
 //! What OpenAI Responses refuses, without anything stored at the provider.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::{Found, Pairs, blank, field, list};
+use super::found::Found;
+use super::pairs::Pairs;
+use super::walk::{Turn, Who, walk};
+use super::{blank, field, items};
 
-pub(super) const RULES: [&str; 26] = [
-    "json",
-    "shape",
-    "not-empty",
-    "instructions",
-    "role",
-    "first-user",
-    "last-not-assistant",
-    "content-shape",
-    "content-not-empty",
-    "text-not-blank",
-    "block-type",
-    "call-shape",
-    "call-id",
-    "call-id-unique",
-    "tool-name",
-    "arguments",
-    "call-answered",
-    "result-orphan",
-    "result-once",
-    "result-content",
-    "thinking-signature",
-    "thinking-alone",
-    "item-id",
-    "image-shape",
-    "image-type",
-    "image-size",
-];
+/// What is known of the items so far.
+#[derive(Default)]
+struct Items<'a> {
+    pairs: Pairs<'a>,
+    /// Ids of the provider's store.
+    ids: BTreeSet<&'a str>,
+    /// Whether the answer that is being read has reasoning.
+    reasoned: bool,
+}
 
 pub(super) fn check(body: &Value, found: &mut Found) {
     match body.get("instructions") {
         None | Some(Value::Null) => {}
-        Some(Value::String(text)) => {
-            found.want(!blank(text), "instructions", "/instructions", "instructions are blank");
-        }
-        Some(_) => found.add("instructions", "/instructions", "instructions are no string"),
+        Some(text) => found.instructions(text.as_str(), "/instructions"),
     }
-    let items = list(body, "input", found);
-    let mut pairs = Pairs::default();
-    for (index, item) in items.iter().enumerate() {
-        let place = format!("/input/{index}");
-        let next = items.get(index + 1);
-        match field(item, "type").unwrap_or("message") {
-            "message" => message(item, &place, found),
-            "function_call" => call(item, &place, &mut pairs, found),
-            "function_call_output" => output(item, &place, &mut pairs, found),
-            "reasoning" => reasoning(item, next, &place, found),
-            kind => found.add("block-type", &place, format!("an item of type {kind:?} is refused here")),
-        }
-        let user = field(item, "role").is_some_and(|role| role != "assistant");
-        found.want(index > 0 || user, "first-user", &place, "first item is not the user's");
+    let mut known = Items::default();
+    walk(body, "input", found, |turn, found| {
+        let who = match turn.role {
+            "" => Who::Other,
+            "assistant" => Who::Model,
+            "system" | "developer" => Who::System,
+            _ => Who::User,
+        };
         // An answer may come later than the next item, but not behind the next words.
-        if field(item, "role").is_some() && user {
-            pairs.close(&place, found);
+        if matches!(who, Who::User | Who::System) {
+            known.pairs.close(turn.place, found);
+            known.reasoned = false;
         }
-    }
-    pairs.close("/input", found);
-    let last = items.last().and_then(|item| field(item, "role"));
-    found.want(last != Some("assistant"), "last-not-assistant", "/input", "last item is the assistant's");
+        match field(turn.value, "type").unwrap_or("message") {
+            "message" => message(turn, &mut known, found),
+            "function_call" => call(turn, &mut known, found),
+            "function_call_output" => output(turn, &mut known, found),
+            "reasoning" => reasoning(turn, &mut known, found),
+            kind => found.add("block-type", turn.place, format!("an item of type {kind:?} is refused here")),
+        }
+        who
+    });
+    known.pairs.close("/input", found);
 }
 
-fn message(item: &Value, place: &str, found: &mut Found) {
-    item_id(item, "msg", place, found);
-    let known: &[&str] = match field(item, "role").unwrap_or_default() {
+fn message<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+    found.fields(turn.value, &["type", "id", "role", "content", "status", "phase"], turn.place);
+    let kinds: &[&str] = match turn.role {
         "user" | "system" | "developer" => &["input_text", "input_image", "input_file"],
         "assistant" => &["output_text", "refusal"],
-        role => return found.add("role", place, format!("role {role:?} is not known")),
+        role => return found.add("role", turn.place, format!("role {role:?} is not known")),
     };
-    let place = format!("{place}/content");
-    let parts = match item.get("content") {
+    item_id(turn, "msg", known, found);
+    let place = format!("{}/content", turn.place);
+    let parts = match turn.value.get("content") {
         Some(Value::Array(parts)) => parts,
         other => return found.text(other, &place),
     };
@@ -81,7 +66,7 @@ fn message(item: &Value, place: &str, found: &mut Found) {
     for (index, part) in parts.iter().enumerate() {
         let place = format!("{place}/{index}");
         match field(part, "type").unwrap_or_default() {
-            kind if !known.contains(&kind) => {
+            kind if !kinds.contains(&kind) => {
                 found.add("block-type", &place, format!("a part of type {kind:?} is refused here"));
             }
             "input_text" | "output_text" => found.text(part.get("text"), &place),
@@ -93,55 +78,66 @@ fn message(item: &Value, place: &str, found: &mut Found) {
     }
 }
 
-fn call<'a>(item: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
-    item_id(item, "fc", place, found);
+fn call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+    let (item, place) = (turn.value, turn.place);
+    found.fields(item, &["type", "id", "call_id", "name", "arguments", "status", "namespace"], place);
+    item_id(turn, "fc", known, found);
     let Some(id) = field(item, "call_id") else {
         return found.add("call-shape", place, "call has no call_id");
     };
     found.call_id(id, 64, place);
     found.tool_name(field(item, "name"), place);
     found.arguments(item.get("arguments"), place);
-    pairs.call(id, place, found);
+    known.pairs.call(id, place, found);
 }
 
-fn output<'a>(item: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn output<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+    let (item, place) = (turn.value, turn.place);
+    found.fields(item, &["type", "id", "call_id", "output", "status"], place);
     let id = field(item, "call_id").unwrap_or_default();
     found.call_id(id, 64, place);
-    pairs.result(id, place, found);
+    known.pairs.result(id, place, found);
+    known.reasoned = false;
     match item.get("output") {
-        Some(Value::String(_)) => {}
-        Some(Value::Array(parts)) => {
-            for (index, part) in parts.iter().enumerate() {
-                let place = format!("{place}/output/{index}");
-                match field(part, "type").unwrap_or_default() {
-                    "input_text" => found.text(part.get("text"), &place),
-                    "input_image" => found.image_url(field(part, "image_url"), &place),
-                    "input_file" => {}
-                    kind => found.add(
-                        "result-content",
-                        &place,
-                        format!("a part of type {kind:?} is refused in an output"),
-                    ),
-                }
+        Some(Value::String(text)) => found.text_size(text, place),
+        Some(Value::Array(_)) => {}
+        _ => found.add("result-content", place, "output is neither text nor a list"),
+    }
+    for (index, part) in items(item, "output").iter().enumerate() {
+        let place = format!("{place}/output/{index}");
+        match field(part, "type").unwrap_or_default() {
+            "input_text" => found.text(part.get("text"), &place),
+            "input_image" => found.image_url(field(part, "image_url"), &place),
+            "input_file" => {}
+            kind => {
+                let what = format!("a part of type {kind:?} is refused in an output");
+                found.add("result-content", &place, what);
             }
         }
-        _ => found.add("result-content", place, "output is neither text nor a list"),
     }
 }
 
-fn reasoning(item: &Value, next: Option<&Value>, place: &str, found: &mut Found) {
-    item_id(item, "rs", place, found);
-    let whole = field(item, "encrypted_content").is_some_and(|content| !blank(content));
-    found.want(whole, "thinking-signature", place, "reasoning has no encrypted content");
-    let led_to = next.is_some_and(|next| {
+fn reasoning<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+    known.reasoned = true;
+    item_id(turn, "rs", known, found);
+    let whole = field(turn.value, "encrypted_content").is_some_and(|content| !blank(content));
+    found.want(whole, "thinking-signature", turn.place, "reasoning has no encrypted content");
+    let listed = turn.value.get("summary").is_some_and(Value::is_array);
+    found.want(listed, "reasoning-summary", turn.place, "reasoning has no list summary");
+    let led_to = turn.next.is_some_and(|next| {
         field(next, "role") == Some("assistant")
             || matches!(field(next, "type"), Some("function_call" | "reasoning"))
     });
-    found.want(led_to, "thinking-alone", place, "reasoning is not followed by what it led to");
+    found.want(led_to, "thinking-alone", turn.place, "reasoning is not followed by what it led to");
 }
 
-/// Expected an ID that begins with …
-fn item_id(item: &Value, prefix: &str, place: &str, found: &mut Found) {
-    let good = item.get("id").is_none_or(|id| id.as_str().is_some_and(|id| id.starts_with(prefix)));
-    found.want(good, "item-id", place, "id of the item has not the prefix of its type");
+/// Ids of the provider's store: of their type, once, and not without the reasoning that they imply.
+fn item_id<'a>(turn: &Turn<'a, '_>, prefix: &str, known: &mut Items<'a>, found: &mut Found) {
+    let Some(id) = turn.value.get("id") else { return };
+    let id = id.as_str().unwrap_or_default();
+    let good = id.starts_with(prefix);
+    found.want(good, "item-id", turn.place, "id of the item has not the prefix of its type");
+    found.want(known.ids.insert(id), "item-id-unique", turn.place, "id of the item is used twice");
+    let alone = !known.reasoned && matches!(turn.role, "" | "assistant");
+    found.want(!alone, "item-id-alone", turn.place, "id of an item whose reasoning is not sent");
 }

@@ -1,141 +1,105 @@
 //! What pi-ai's types do not allow, and what its providers would refuse after it converted the messages.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::{Found, Pairs, blank, field, list};
-
-pub(super) const RULES: [&str; 27] = [
-    "json",
-    "shape",
-    "not-empty",
-    "instructions",
-    "role",
-    "first-user",
-    "last-not-assistant",
-    "content-shape",
-    "content-not-empty",
-    "text-not-blank",
-    "block-type",
-    "call-shape",
-    "call-id",
-    "call-id-unique",
-    "tool-name",
-    "arguments",
-    "call-answered",
-    "result-orphan",
-    "result-once",
-    "result-content",
-    "result-fields",
-    "assistant-fields",
-    "dead-call",
-    "thinking-signature",
-    "image-shape",
-    "image-type",
-    "image-size",
-];
-
-const IMAGE_BYTES_MAX: usize = 5 * 1024 * 1024;
+use super::found::Found;
+use super::pairs::Pairs;
+use super::walk::{Turn, Who, walk};
+use super::{field, items};
 
 pub(super) fn check(body: &Value, found: &mut Found) {
     if let Some(prompt) = body.get("systemPrompt") {
-        let good = prompt.as_str().is_some_and(|text| !blank(text));
-        found.want(good, "instructions", "/systemPrompt", "system prompt is no text or blank");
+        found.instructions(prompt.as_str(), "/systemPrompt");
     }
-    let messages = list(body, "messages", found);
     let mut pairs = Pairs::default();
-    let mut dead = std::collections::BTreeSet::new();
-    for (index, message) in messages.iter().enumerate() {
-        let place = format!("/messages/{index}");
-        let role = field(message, "role").unwrap_or_default();
-        if role != "toolResult" {
-            pairs.close(&place, found);
+    let mut dead = BTreeSet::new();
+    walk(body, "messages", found, |turn, found| {
+        if turn.role != "toolResult" {
+            pairs.close(turn.place, found);
         }
-        match role {
-            "user" => content(message, role, &place, found),
+        match turn.role {
+            // A host of pi converts its own kind of message to a user's.
+            "user" | "custom" => {
+                content(turn, found);
+                Who::User
+            }
             "assistant" => {
-                assistant_fields(message, &place, found);
-                content(message, role, &place, found);
-                let stopped = matches!(field(message, "stopReason"), Some("aborted" | "error"));
-                for (id, place) in calls(message, &place, found) {
+                assistant_fields(turn, found);
+                content(turn, found);
+                let stopped = matches!(field(turn.value, "stopReason"), Some("aborted" | "error"));
+                for (id, place) in calls(turn, found) {
                     if stopped {
                         dead.insert(id);
                     } else {
                         pairs.call(id, &place, found);
                     }
                 }
+                Who::Model
             }
             "toolResult" => {
-                result_fields(message, &place, found);
-                content(message, role, &place, found);
-                let id = field(message, "toolCallId").unwrap_or_default();
+                result_fields(turn, found);
+                content(turn, found);
+                let id = field(turn.value, "toolCallId").unwrap_or_default();
                 if dead.contains(id) && !pairs.open.contains(id) {
-                    found.add("dead-call", &place, "result of a call that was cut off");
+                    found.add("dead-call", turn.place, "result of a call that was cut off");
                 } else {
-                    pairs.result(id, &place, found);
+                    pairs.result(id, turn.place, found);
                 }
+                Who::Other
             }
-            _ => found.add("role", &place, format!("role {role:?} is not known")),
+            role => {
+                found.add("role", turn.place, format!("role {role:?} is not known"));
+                Who::Other
+            }
         }
-        found.want(index > 0 || role == "user", "first-user", &place, "first message is not the user's");
-    }
+    });
     pairs.close("/messages", found);
-    let last = messages.last().and_then(|message| field(message, "role"));
-    found.want(
-        last != Some("assistant"),
-        "last-not-assistant",
-        "/messages",
-        "last message is the assistant's",
-    );
 }
 
-fn assistant_fields(message: &Value, place: &str, found: &mut Found) {
-    for key in ["api", "provider", "model"] {
-        found.want(
-            field(message, key).is_some(),
-            "assistant-fields",
-            place,
-            "api, provider or model is missing",
-        );
-    }
+fn assistant_fields(turn: &Turn<'_, '_>, found: &mut Found) {
+    let (message, place) = (turn.value, turn.place);
+    let named = ["api", "provider", "model"].iter().all(|key| field(message, key).is_some());
+    found.want(named, "assistant-fields", place, "api, provider or model is missing");
     let usage = message.get("usage").unwrap_or(&Value::Null);
     let counted = ["input", "output", "cacheRead", "cacheWrite"]
         .iter()
         .all(|key| usage.get(key).is_some_and(Value::is_number));
-    found.want(counted, "assistant-fields", place, "usage is missing or not whole");
+    found.want(counted, "assistant-usage", place, "usage is missing or not whole");
     let reason =
         matches!(field(message, "stopReason"), Some("stop" | "length" | "toolUse" | "error" | "aborted"));
-    found.want(reason, "assistant-fields", place, "stopReason is not known");
-    found.want(
-        message.get("timestamp").is_some_and(Value::is_number),
-        "assistant-fields",
-        place,
-        "no timestamp",
-    );
+    found.want(reason, "stop-reason", place, "stopReason is not known");
+    let timed = message.get("timestamp").is_some_and(Value::is_number);
+    found.want(timed, "assistant-fields", place, "no timestamp");
 }
 
-fn result_fields(message: &Value, place: &str, found: &mut Found) {
+fn result_fields(turn: &Turn<'_, '_>, found: &mut Found) {
+    let message = turn.value;
     let good = field(message, "toolCallId").is_some_and(|id| !id.is_empty())
         && field(message, "toolName").is_some()
         && message.get("isError").is_some_and(Value::is_boolean)
         && message.get("timestamp").is_some_and(Value::is_number);
-    found.want(good, "result-fields", place, "toolCallId, toolName, isError or timestamp is missing");
+    found.want(good, "result-fields", turn.place, "toolCallId, toolName, isError or timestamp is missing");
 }
 
-fn content(message: &Value, role: &str, place: &str, found: &mut Found) {
-    let place = format!("{place}/content");
-    let blocks = match message.get("content") {
+fn content(turn: &Turn<'_, '_>, found: &mut Found) {
+    let place = format!("{}/content", turn.place);
+    let blocks = match turn.value.get("content") {
         Some(Value::Array(blocks)) => blocks,
-        Some(Value::String(_)) if role == "user" => return found.text(message.get("content"), &place),
+        Some(Value::String(_)) if matches!(turn.role, "user" | "custom") => {
+            return found.text(turn.value.get("content"), &place);
+        }
         _ => return found.add("content-shape", &place, "content is no list"),
     };
     found.want(!blocks.is_empty(), "content-not-empty", &place, "content is empty");
     for (index, block) in blocks.iter().enumerate() {
         let place = format!("{place}/{index}");
-        match (role, field(block, "type").unwrap_or_default()) {
+        match (turn.role, field(block, "type").unwrap_or_default()) {
             (_, "text") => found.text(block.get("text"), &place),
-            ("user" | "toolResult", "image") => {
+            ("user" | "custom" | "toolResult", "image") => {
                 let (label, data) = (field(block, "mimeType"), field(block, "data"));
-                found.image(label.unwrap_or_default(), data.unwrap_or_default(), IMAGE_BYTES_MAX, &place);
+                found.image(label.unwrap_or_default(), data.unwrap_or_default(), &place);
             }
             ("assistant", "thinking") => {
                 let proof = block.get("thinkingSignature").is_none_or(Value::is_string);
@@ -147,33 +111,34 @@ fn content(message: &Value, role: &str, place: &str, found: &mut Found) {
                     "thinking is no text, or its signature is none",
                 );
             }
-            ("assistant", "toolCall") => {
-                let whole = field(block, "id").is_some() && block.get("arguments").is_some();
-                found.want(whole, "call-shape", &place, "call has no id or no arguments");
-                let object = block.get("arguments").is_none_or(Value::is_object);
-                found.want(object, "arguments", &place, "arguments are no object");
-                let named = field(block, "name").is_some_and(|name| !name.is_empty());
-                found.want(named, "tool-name", &place, "call has no tool name");
-            }
+            ("assistant", "toolCall") => call(block, &place, found),
             // Blocks of newer hosts: pi's converters pass over them in assistant messages only.
             ("assistant", kind) if !kind.is_empty() && kind != "image" => {}
-            ("toolResult", kind) => found.add(
-                "result-content",
-                &place,
-                format!("a block of type {kind:?} is refused in a result"),
-            ),
+            ("toolResult", kind) => {
+                let what = format!("a block of type {kind:?} is refused in a result");
+                found.add("result-content", &place, what);
+            }
             (_, kind) => found.add("block-type", &place, format!("a block of type {kind:?} is refused here")),
         }
     }
 }
 
+fn call(block: &Value, place: &str, found: &mut Found) {
+    let whole = field(block, "id").is_some() && block.get("arguments").is_some();
+    found.want(whole, "call-shape", place, "call has no id or no arguments");
+    let object = block.get("arguments").is_none_or(Value::is_object);
+    found.want(object, "arguments", place, "arguments are no object");
+    found.tool_name(field(block, "name"), place);
+    let cut = ["partialJson", "partialArgs"].iter().any(|key| block.get(key).is_some());
+    found.want(!cut, "partial-call", place, "call still has the part of its arguments that had arrived");
+}
+
 /// Ids of the calls of a message and their places.
-fn calls<'a>(message: &'a Value, place: &str, found: &mut Found) -> Vec<(&'a str, String)> {
-    let blocks = message.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+fn calls<'a>(turn: &Turn<'a, '_>, found: &mut Found) -> Vec<(&'a str, String)> {
     let mut ids = Vec::new();
-    for (index, block) in blocks.iter().enumerate() {
+    for (index, block) in items(turn.value, "content").iter().enumerate() {
         if field(block, "type") == Some("toolCall") {
-            let place = format!("{place}/content/{index}");
+            let place = format!("{}/content/{index}", turn.place);
             let id = field(block, "id").unwrap_or_default();
             found.want(!id.is_empty(), "call-id", &place, "call id is empty");
             ids.push((id, place));

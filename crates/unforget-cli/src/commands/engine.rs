@@ -1,0 +1,78 @@
+//! `unforget engine`: the engine for an agent host, as `docs/protocol.md` says.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use unforget_core::id::Timestamp;
+use unforget_engine::Engine;
+use unforget_engine::host::Host;
+use unforget_server::rpc::{Limits, Server, protocol};
+
+use crate::app::App;
+use crate::args::EngineArgs;
+use crate::failure::{Exit, Failure, Outcome};
+
+/// Serves until the input ends or a host says so.
+pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
+    if args.schema {
+        println!("{:#}", protocol::schema());
+        return Ok(Exit::Done);
+    }
+    let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
+    let host = Host::new(engine, now);
+    let server = Server::new(host, Limits { frame_bytes: args.frame_max, ..Limits::default() });
+    match &args.socket {
+        Some(path) => socket(app, &server, path),
+        None => {
+            let (input, output) = stdio()?;
+            server.serve(input, output);
+            server.end();
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Now, for what the engine writes down. No rule depends on it.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Stdin and stdout without the buffers of the standard library: ours are larger.
+#[cfg(unix)]
+fn stdio() -> Outcome<(impl Read, impl Write + Send)> {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    let failed = |error: std::io::Error| Failure::from(error);
+    let input = std::io::stdin().as_fd().try_clone_to_owned().map_err(failed)?;
+    let output = std::io::stdout().as_fd().try_clone_to_owned().map_err(failed)?;
+    Ok((File::from(input), File::from(output)))
+}
+
+#[cfg(not(unix))]
+fn stdio() -> Outcome<(impl Read, impl Write + Send)> {
+    Ok((std::io::stdin(), std::io::stdout()))
+}
+
+#[cfg(unix)]
+fn socket(app: &mut App, server: &Arc<Server>, path: &std::path::Path) -> Outcome {
+    use unforget_server::rpc::{SocketError, listen};
+    let listening = listen(path).map_err(|error| {
+        let hint = match &error {
+            SocketError::Live { .. } => "use that server, or name another path",
+            SocketError::NotASocket { .. } => "name another path",
+            _ => "check the path; a socket's may have some 100 bytes",
+        };
+        Failure::input("socket", error.to_string(), hint)
+    })?;
+    app.out.note(&format!("serving on {}", path.display()));
+    listening.serve(server).map_err(|error| Failure::file(path, &error))?;
+    server.end();
+    Ok(Exit::Done)
+}
+
+#[cfg(not(unix))]
+fn socket(_: &mut App, _: &Arc<Server>, path: &std::path::Path) -> Outcome {
+    Err(Failure::usage(format!("{}: this system has no Unix sockets", path.display()), "use --stdio"))
+}

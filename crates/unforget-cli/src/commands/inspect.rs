@@ -1,0 +1,152 @@
+//! `unforget doctor FILE|DIR`: what is wrong with hosts' own transcripts.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use unforget_engine::guard::{self, Finding, GuardError, Inspection, Severity};
+use unforget_wire::ReadError;
+
+use crate::app::App;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::{FailedJson, InspectionJson, SurveySum, SurveySumJson};
+use crate::output::paint;
+use crate::text;
+
+/// Most findings of one file that people are shown. `--json` has all.
+const SHOWN_MAX: usize = 20;
+
+/// Inspects transcripts.
+pub(crate) fn run(app: &mut App, paths: &[PathBuf]) -> Outcome {
+    let start = Instant::now();
+    let mut round = Round { sum: SurveySum::default(), worst: Exit::Done, output: None };
+    for path in paths {
+        let (files, unreadable) = guard::transcripts(path);
+        for (path, error) in unreadable {
+            round.fail(app, &path, &Failure::file(&path, &error));
+        }
+        let bar = app.progress(files.len() as u64, "{msg} {bar:24.cyan} {pos} of {len}  {eta} left");
+        guard::survey(&files, &mut |file, outcome| {
+            bar.suspend(|| round.add(app, file, file == path, outcome));
+            bar.inc(1);
+        });
+        bar.finish_and_clear();
+    }
+    let elapsed = start.elapsed();
+    round.sum.elapsed_ms = elapsed.as_millis() as u64;
+    round.sum.mb_per_s = round.sum.bytes as f64 / elapsed.as_micros().max(1) as f64;
+    round.finish(app)
+}
+
+/// What was found so far.
+struct Round {
+    sum: SurveySum,
+    worst: Exit,
+    /// The first thing that went wrong with stdout.
+    output: Option<Failure>,
+}
+
+impl Round {
+    fn add(&mut self, app: &mut App, path: &Path, is_asked: bool, outcome: Result<Inspection, GuardError>) {
+        let inspection = match outcome {
+            Ok(inspection) => inspection,
+            Err(GuardError::Read { source: ReadError::NotATranscript { .. }, .. }) if !is_asked => {
+                self.sum.skipped += 1;
+                return;
+            }
+            Err(error) => return self.fail(app, path, &super::repair::failure(&error)),
+        };
+        self.sum.files += 1;
+        self.sum.bytes += inspection.bytes;
+        self.sum.findings += inspection.findings.len() as u64;
+        if inspection.worst().is_some_and(|worst| worst > Severity::Note) {
+            self.sum.unsound += 1;
+            self.worst = self.worst.max(Exit::Problems);
+        }
+        let shown = if app.out.json {
+            app.out.json(&InspectionJson::from(&inspection))
+        } else {
+            say(app, &inspection, is_asked)
+        };
+        self.output = self.output.take().or(shown.err());
+    }
+
+    fn fail(&mut self, app: &mut App, path: &Path, failure: &Failure) {
+        self.sum.failed += 1;
+        app.out.complain(failure);
+        let shown = if app.out.json { app.out.json(&FailedJson::new(path, failure)) } else { Ok(()) };
+        self.output = self.output.take().or(shown.err());
+        self.worst = self.worst.max(failure.exit);
+    }
+
+    fn finish(self, app: &mut App) -> Outcome {
+        if let Some(failure) = self.output {
+            return Err(failure);
+        }
+        let sum = self.sum;
+        if app.out.json {
+            app.out.json(&SurveySumJson { sum })?;
+            return Ok(self.worst);
+        }
+        let skipped = if sum.skipped > 0 { format!(", {} passed over", sum.skipped) } else { String::new() };
+        let line = format!(
+            "{}{skipped}: {} unsound, {}; {} at {:.0} MB/s",
+            text::plural(sum.files, "transcript"),
+            sum.unsound,
+            text::plural(sum.findings, "finding"),
+            text::bytes(sum.bytes),
+            sum.mb_per_s,
+        );
+        writeln!(app.out, "{}", paint(app.out.palette.strong, line))?;
+        Ok(self.worst)
+    }
+}
+
+fn say(app: &mut App, inspection: &Inspection, is_asked: bool) -> Outcome<()> {
+    let p = app.out.palette;
+    let path = text::harmless(&inspection.path.display().to_string());
+    let is_worse = |finding: &&Finding| finding.severity > Severity::Note || is_asked;
+    let findings: Vec<_> = inspection.findings.iter().filter(is_worse).collect();
+    if findings.is_empty() {
+        return if is_asked && inspection.is_known {
+            Ok(writeln!(app.out, "{} {path}  nothing to mend", paint(p.good, "✓"))?)
+        } else if is_asked {
+            let format = inspection.format.name();
+            Ok(writeln!(app.out, "{path}  is {format}; there are no rules for its host")?)
+        } else {
+            Ok(())
+        };
+    }
+    writeln!(app.out, "{}  {}", paint(p.strong, &path), inspection.format.name())?;
+    for finding in findings.iter().take(SHOWN_MAX) {
+        say_finding(app, finding)?;
+    }
+    if findings.len() > SHOWN_MAX {
+        writeln!(app.out, "  and {} more; --json lists them", findings.len() - SHOWN_MAX)?;
+    }
+    if inspection.mendable() > 0 {
+        let command = format!("unforget repair {}", text::quoted(&inspection.path.display().to_string()));
+        writeln!(app.out, "  do  {}", paint(p.strong, text::harmless(&command)))?;
+    }
+    Ok(())
+}
+
+fn say_finding(app: &mut App, finding: &Finding) -> Outcome<()> {
+    let p = app.out.palette;
+    let style = if finding.severity >= Severity::Loss { p.bad } else { p.dim };
+    let about = finding.name.as_deref().map_or_else(String::new, |name| format!(" ({})", text::one_line(name, 60)));
+    writeln!(
+        app.out,
+        "  {} line {}: {}{about}",
+        paint(style, format!("{:<6}", finding.severity.name())),
+        finding.line,
+        finding.problem.what(),
+    )?;
+    let entry = finding.entry.as_deref().map_or_else(String::new, |entry| {
+        format!("entry {}, ", text::one_line(entry, 60))
+    });
+    let left = if finding.is_mended { "" } else { "; repair leaves it" };
+    let place = format!("{entry}bytes {} to {}{left}", finding.bytes.start, finding.bytes.end);
+    writeln!(app.out, "         {}", finding.problem.consequence())?;
+    Ok(writeln!(app.out, "         {}", paint(p.dim, place))?)
+}

@@ -1,0 +1,49 @@
+//! Log lines of a watch: one event per line, for people or as JSON.
+
+use std::io::Write;
+
+use serde_json::{Map, Value};
+
+use crate::failure::Outcome;
+use crate::output::Output;
+use crate::text;
+
+/// How important a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// What was done.
+    Info,
+    /// What somebody should look at.
+    Warn,
+}
+
+/// Writes one line and hands it over at once.
+pub(super) fn line(
+    out: &mut Output,
+    level: Level,
+    event: &'static str,
+    fields: &[(&'static str, String)],
+) -> Outcome<()> {
+    let level = if level == Level::Info { "info" } else { "warn" };
+    let time = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    if out.json {
+        let mut object = Map::new();
+        for (name, value) in [("time", time.as_str()), ("level", level), ("event", event)] {
+            object.insert(name.to_owned(), Value::from(value));
+        }
+        object.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str()))));
+        // On a line of its own whatever stdout is: this is a log.
+        writeln!(out, "{}", Value::Object(object))?;
+    } else {
+        let filled = fields.iter().filter(|(_, value)| !value.is_empty());
+        let fields: String = filled.map(|(name, value)| format!(" {name}={}", word(value))).collect();
+        writeln!(out, "{time} {level} {event}{fields}")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A value as one word.
+fn word(value: &str) -> String {
+    let line = text::one_line(value, 300);
+    if line.contains([' ', '"', '=']) { format!("\"{}\"", line.replace('"', "'")) } else { line }
+}

@@ -1,0 +1,167 @@
+//! What is wrong with transcripts, and what was done.
+
+use std::path::Path;
+
+use serde::Serialize;
+use unforget_engine::guard::{Action, Finding, Inspection, Outcome, Repair};
+
+/// An inspected file.
+#[derive(Debug, Serialize)]
+pub(crate) struct InspectionJson {
+    path: String,
+    format: &'static str,
+    known: bool,
+    bytes: u64,
+    records: usize,
+    worst: Option<&'static str>,
+    findings: Vec<TranscriptFindingJson>,
+}
+
+/// A finding.
+#[derive(Debug, Serialize)]
+pub(crate) struct TranscriptFindingJson {
+    problem: &'static str,
+    severity: &'static str,
+    line: u64,
+    bytes: BytesJson,
+    entry: Option<String>,
+    name: Option<String>,
+    what: &'static str,
+    consequence: &'static str,
+    mended: bool,
+}
+
+/// A range of bytes.
+#[derive(Debug, Serialize)]
+struct BytesJson {
+    start: u64,
+    end: u64,
+}
+
+/// A repair.
+#[derive(Debug, Serialize)]
+pub(crate) struct RepairJson {
+    path: String,
+    outcome: &'static str,
+    backup: Option<String>,
+    carried: u64,
+    actions: Vec<ActionJson>,
+    findings: Vec<TranscriptFindingJson>,
+}
+
+/// A step of a repair.
+#[derive(Debug, Serialize)]
+struct ActionJson {
+    line: u64,
+    problem: &'static str,
+    what: String,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+/// A repair that was taken back.
+#[derive(Debug, Serialize)]
+pub(crate) struct UndoneJson {
+    path: String,
+    outcome: &'static str,
+    backup: String,
+}
+
+/// All files together.
+#[derive(Debug, Serialize)]
+pub(crate) struct SurveySumJson {
+    /// The figures.
+    pub(crate) sum: SurveySum,
+}
+
+/// What all inspected files come to.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(crate) struct SurveySum {
+    /// Files that are transcripts.
+    pub(crate) files: u64,
+    /// Files that are not, in folders.
+    pub(crate) skipped: u64,
+    /// Files that could not be read.
+    pub(crate) failed: u64,
+    /// Files in which something is worse than odd.
+    pub(crate) unsound: u64,
+    /// What was found.
+    pub(crate) findings: u64,
+    /// Bytes of the transcripts.
+    pub(crate) bytes: u64,
+    /// How long it took.
+    pub(crate) elapsed_ms: u64,
+    /// Bytes per microsecond.
+    pub(crate) mb_per_s: f64,
+}
+
+impl From<&Inspection> for InspectionJson {
+    fn from(inspection: &Inspection) -> Self {
+        Self {
+            path: shown(&inspection.path),
+            format: inspection.format.name(),
+            known: inspection.is_known,
+            bytes: inspection.bytes,
+            records: inspection.records,
+            worst: inspection.worst().map(|worst| worst.name()),
+            findings: inspection.findings.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl From<&Finding> for TranscriptFindingJson {
+    fn from(finding: &Finding) -> Self {
+        Self {
+            problem: finding.problem.name(),
+            severity: finding.severity.name(),
+            line: finding.line,
+            bytes: BytesJson { start: finding.bytes.start, end: finding.bytes.end },
+            entry: finding.entry.clone(),
+            name: finding.name.clone(),
+            what: finding.problem.what(),
+            consequence: finding.problem.consequence(),
+            mended: finding.is_mended,
+        }
+    }
+}
+
+impl From<&Action> for ActionJson {
+    fn from(action: &Action) -> Self {
+        Self {
+            line: action.line,
+            problem: action.problem.name(),
+            what: action.what.clone(),
+            old: action.old.clone(),
+            new: action.new.clone(),
+        }
+    }
+}
+
+impl From<&Repair> for RepairJson {
+    fn from(repair: &Repair) -> Self {
+        let (outcome, backup, carried) = match &repair.outcome {
+            Outcome::Sound => ("sound", None, 0),
+            Outcome::Planned => ("planned", None, 0),
+            Outcome::Mended { backup, carried } => ("mended", Some(shown(backup)), *carried),
+        };
+        Self {
+            path: shown(&repair.inspection.path),
+            outcome,
+            backup,
+            carried,
+            actions: repair.actions.iter().map(Into::into).collect(),
+            findings: repair.inspection.findings.iter().map(Into::into).collect(),
+        }
+    }
+}
+
+impl UndoneJson {
+    /// * `backup` - what was put back.
+    pub(crate) fn new(path: &Path, backup: &Path) -> Self {
+        Self { path: shown(path), outcome: "undone", backup: shown(backup) }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}

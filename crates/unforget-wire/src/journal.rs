@@ -1,0 +1,293 @@
+//! Writing our own journal, and reading what tells a delivered message from others. The shape of the
+//! journal is described in `format/journal.rs`.
+
+use unforget_core::entry::{Entry, Origin};
+
+use crate::format::{self, Format};
+use crate::json::{Tape, Value, trim};
+use crate::reader::{LARGE, Record};
+
+/// A message as a host delivers it, read once.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Its JSON, in one line.
+    pub text: String,
+    /// What it says.
+    pub entry: Entry,
+    /// The host's key of it, unique within its lane: an idempotency key or a response id.
+    pub key: Option<String>,
+    /// It is our own output that comes back: a summary or a stub.
+    pub is_own: bool,
+    /// Where the host says, in fields of its own, that it wrote the message and not a person.
+    pub provenance: Option<String>,
+}
+
+/// Where a message came from, as the host says beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Provenance {
+    /// What the message itself says: a user message is a person's.
+    #[default]
+    External,
+    /// Another session or a sub-agent.
+    InterSession,
+    /// The host's own event.
+    InternalEvent,
+    /// The host asks again.
+    RetryPrompt,
+}
+
+impl Provenance {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::External, Self::InterSession, Self::InternalEvent, Self::RetryPrompt];
+
+    /// Name in journals and protocols.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::External => "external",
+            Self::InterSession => "inter-session",
+            Self::InternalEvent => "internal-event",
+            Self::RetryPrompt => "retry-prompt",
+        }
+    }
+
+    /// The provenance with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+}
+
+/// One line about a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Line<'a> {
+    /// Form of the message.
+    pub form: Format,
+    /// The message: [`Message::text`].
+    pub message: &'a str,
+    /// The host's id of it, if no other entry of the journal has it.
+    pub id: Option<&'a str>,
+    /// What it follows, if not the message before: `Some(None)` is a new beginning.
+    pub after: Option<Option<&'a str>>,
+    /// Where it came from.
+    pub provenance: Provenance,
+    /// The host will not put it into its transcript.
+    pub is_volatile: bool,
+    /// The entry that it is another copy of, or may be; then no prompt shows it.
+    pub of: Option<&'a str>,
+    /// Key of its turn.
+    pub turn: Option<&'a str>,
+    /// When it arrived, in ms since 1970.
+    pub at: i64,
+}
+
+/// Reads a delivered message.
+///
+/// # Errors
+/// What is wrong with it and at which byte, if it is not one JSON object in UTF-8.
+///
+/// Cost: O(bytes).
+pub fn read_message(form: Format, body: &[u8]) -> Result<Message, String> {
+    let text =
+        std::str::from_utf8(body).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))?;
+    let text = trim(text);
+    let mut tape = Tape::default();
+    match tape.read(text.as_bytes()) {
+        Ok(length) if length == text.len() => {}
+        Ok(length) => return Err(format!("more than one JSON value, from byte {length} on")),
+        Err(broken) => return Err(format!("not JSON: {broken:?}")),
+    }
+    let record = tape.value(text).and_then(Value::obj).ok_or("not a JSON object")?;
+    let entry = format::decode_object(form, record);
+    if form == Format::Pi && record.has("type") && !record.has("role") {
+        return Err("a line of a transcript, not a message: it has a type and no role".to_owned());
+    }
+    let key = ["idempotencyKey", "responseId"].into_iter().find_map(|key| record.string(key));
+    let is_own =
+        record.is("customType", OWN) || record.obj("details").is_some_and(|details| details.has(OWN));
+    let provenance = record.obj("provenance").and_then(|given| given.string("kind"));
+    Ok(Message { text: drop_line_breaks(text), entry, key, is_own, provenance })
+}
+
+/// Marks messages of our own in hosts that let us name a type.
+pub const OWN: &str = "unforget";
+
+/// Between tokens a line break is only space; inside strings JSON has none.
+fn drop_line_breaks(text: &str) -> String {
+    if text.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
+        text.replace(['\n', '\r'], " ")
+    } else {
+        text.to_owned()
+    }
+}
+
+/// The first line of a journal.
+pub fn header(lane: &str, form: Format, at: i64) -> String {
+    let (lane, form) = (quoted(lane), quoted(form.name()));
+    format!(r#"{{"unforget":1,"is":"journal","lane":{lane},"form":{form},"at":{at}}}"#)
+}
+
+/// A line about a message.
+pub fn message(line: &Line<'_>) -> String {
+    let is = if line.of.is_some() { "face" } else { "message" };
+    let mut json =
+        format!(r#"{{"unforget":1,"is":"{is}","at":{},"form":{}"#, line.at, quoted(line.form.name()));
+    let origin = (line.provenance != Provenance::External).then(|| line.provenance.name());
+    let fields = [
+        ("id", line.id),
+        ("after", line.after.flatten()),
+        ("of", line.of),
+        ("turn", line.turn),
+        ("origin", origin),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            json += &format!(r#","{name}":{}"#, quoted(value));
+        }
+    }
+    if line.after == Some(None) {
+        json += r#","after":null"#;
+    }
+    if line.is_volatile {
+        json += r#","volatile":true"#;
+    }
+    json += r#","message":"#;
+    json += line.message;
+    json.push('}');
+    json
+}
+
+/// A line about something that happened.
+///
+/// * `detail` - a JSON value in one line.
+/// * `after` - what the path ends with from now on, if that is not the message before: see [`Line::after`].
+pub fn event(event: &str, detail: Option<&str>, after: Option<Option<&str>>, at: i64) -> String {
+    let detail = detail.map(|detail| format!(r#","detail":{detail}"#)).unwrap_or_default();
+    let after = after.map(|after| format!(r#","after":{}"#, after.map_or_else(|| "null".to_owned(), quoted)));
+    let after = after.unwrap_or_default();
+    format!(r#"{{"unforget":1,"is":"event","at":{at},"event":{}{after}{detail}}}"#, quoted(event))
+}
+
+/// A line as a record, to be stored.
+///
+/// * `lead` - what separates it from the line before.
+pub fn record(lead: Vec<u8>, line: String) -> Record {
+    let body = line.into_bytes();
+    let mut tape = Tape::default();
+    let is_json = tape.read(&body) == Ok(body.len());
+    let large = if is_json && body.len() >= LARGE { tape.long_strings(&body, LARGE) } else { Vec::new() };
+    let entry = format::decode(Format::Journal, &body);
+    Record { lead, body, entry, large, warning: None }
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// What a journal line is, beside the entry that [`crate::decode`] gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The message's bytes as the host sent them.
+    pub message: Option<String>,
+    /// See [`Line::is_volatile`].
+    pub is_volatile: bool,
+    /// See [`Line::provenance`].
+    pub provenance: Provenance,
+    /// See [`Line::turn`].
+    pub turn: Option<String>,
+    /// Name of the event.
+    pub event: Option<String>,
+    /// Detail of the event, as JSON.
+    pub detail: Option<String>,
+}
+
+/// Reads a line that this module wrote. Anything else gives an empty value.
+pub fn read_line(body: &[u8]) -> Kept {
+    let text = String::from_utf8_lossy(body);
+    let text = trim(&text);
+    let mut tape = Tape::default();
+    if tape.read(text.as_bytes()) != Ok(text.len()) {
+        return Kept::default();
+    }
+    let Some(record) = tape.value(text).and_then(Value::obj) else { return Kept::default() };
+    Kept {
+        message: record.raw("message").map(str::to_owned),
+        is_volatile: record.bool("volatile") == Some(true),
+        provenance: record.str("origin").and_then(|name| Provenance::by_name(&name)).unwrap_or_default(),
+        turn: record.string("turn"),
+        event: record.string("event"),
+        detail: record.raw("detail").map(str::to_owned),
+    }
+}
+
+/// Whether a host's own summary or our output: such messages take no part in recognising others.
+pub fn is_aside(message: &Message) -> bool {
+    message.is_own || matches!(message.entry.origin, Origin::HostSummary | Origin::Bookkeeping)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use unforget_core::entry::{HostParent, Part, Role};
+
+    use super::*;
+    use crate::Reader;
+
+    const SAID: &str = r#"{"role":"user","content":"hi  \u00e9","timestamp":1795292714534,"odd":[1, 2]}"#;
+
+    fn line() -> Line<'static> {
+        Line {
+            form: Format::Pi,
+            message: SAID,
+            id: None,
+            after: None,
+            provenance: Provenance::External,
+            is_volatile: false,
+            of: None,
+            turn: None,
+            at: 5,
+        }
+    }
+
+    #[test]
+    fn lines_come_back() {
+        let lines = [
+            header("agent:main", Format::Pi, 1),
+            message(&Line { id: Some("e1"), turn: Some("t\"1"), ..line() }),
+            message(&Line { provenance: Provenance::InterSession, is_volatile: true, ..line() }),
+            message(&Line { of: Some("e1"), ..line() }),
+            event("reset", Some(r#"{"why":1}"#), Some(None), 2),
+            message(&Line { after: Some(None), ..line() }),
+            message(&Line { after: Some(Some("e1")), ..line() }),
+        ];
+        let mut reader = Reader::open(lines.join("\n").into_bytes().leak() as &[u8]).unwrap();
+        assert_eq!(reader.source().key.0, "journal:agent:main");
+        let mut seen = Vec::new();
+        while let Some(record) = reader.next_record().unwrap() {
+            assert_eq!(record.warning, None);
+            seen.push((record.entry, read_line(&record.body)));
+        }
+        let origins: Vec<_> = seen.iter().map(|(entry, _)| entry.origin).collect();
+        use Origin::{Bookkeeping, Copy, Human, Volatile};
+        assert_eq!(origins, [Bookkeeping, Human, Volatile, Copy, Bookkeeping, Human, Human]);
+        assert_eq!(seen[1].0.parts, [Part::Text("hi  é".into())]);
+        assert_eq!(seen[1].1.message.as_deref(), Some(SAID), "the bytes as sent");
+        assert_eq!((seen[1].1.turn.as_deref(), seen[2].1.is_volatile), (Some("t\"1"), true));
+        assert_eq!((seen[1].0.host_id.as_deref(), seen[2].0.host_id.as_deref()), (Some("e1"), Some("#2")));
+        assert_eq!(seen[4].1.event.as_deref(), Some("reset"));
+        assert_eq!(seen[5].0.parent, HostParent::Root);
+        assert_eq!(seen[6].0.parent, HostParent::Id("e1".into()));
+    }
+
+    #[test]
+    fn messages_are_read_or_refused() {
+        let read = |text: &str| read_message(Format::Pi, text.as_bytes());
+        let said = read(" {\"role\":\"user\",\n\"content\":\"a\\nb\",\"idempotencyKey\":\"k\"}\n").unwrap();
+        assert_eq!(said.text, r#"{"role":"user", "content":"a\nb","idempotencyKey":"k"}"#);
+        assert_eq!((said.entry.role, said.key.as_deref()), (Role::User, Some("k")));
+        assert!(read(r#"{"role":"custom","customType":"unforget","content":"s"}"#).unwrap().is_own);
+        for bad in ["", "[]", "{", "{} {}", "{\"a\":1}}", r#"{"type":"message","message":{}}"#] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+        assert!(read_message(Format::Pi, b"{\"a\":\"\xff\"}").is_err());
+    }
+}

@@ -1,0 +1,364 @@
+//! What a provider's refusal means.
+//!
+//! [`classify`] judges the *error envelope* only: the status, the error's type, code and parameter, and
+//! the envelope's own message where a provider gives nothing else. A message counts only if all of it has
+//! a known form, from its first word on, with its numbers; the body is never searched, and what an answer
+//! or an echoed input says is never read (F005). Unknown forms are [`Refusal::Unknown`]; what to do then is
+//! `unforget_core::recover`'s to say.
+//!
+//! * `envelope` - finds the envelope: JSON documents, error events of streams, wrapped errors of proxies,
+//!   plain text and HTML.
+//! * `forms` - the forms of messages, and the matcher.
+//! * `tokens` - error types and codes.
+//!
+//! Total on any bytes: a document of more than 1 MiB is judged by its status, of a stream the last 64 KiB are
+//! read, and no more than four wrappers are opened.
+
+mod envelope;
+mod forms;
+mod image;
+mod tokens;
+
+use std::time::Duration;
+
+use unforget_core::recover::{Refused, Unit};
+
+use envelope::{Body, Envelope};
+use forms::{Class, Figures};
+
+/// What came back instead of an answer, or with one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reply<'a> {
+    /// The HTTP status; `None` if there was no response at all.
+    pub status: Option<u16>,
+    /// The headers that matter.
+    pub headers: Headers<'a>,
+    /// The body as received, decompressed. Of a stream, all of it or its end from the start of an event.
+    pub body: &'a [u8],
+    /// Who answered, if known. It can make a refusal without a body suspected; it changes nothing else.
+    pub provider: Option<Provider>,
+}
+
+/// The response headers that say something about a refusal.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Headers<'a> {
+    /// `retry-after`: seconds. A date is not read: that would take a clock.
+    pub retry_after: Option<&'a str>,
+    /// `retry-after-ms`: milliseconds; preferred.
+    pub retry_after_ms: Option<&'a str>,
+    /// `x-amzn-errortype`, or `:exception-type` of an AWS event stream.
+    pub error_type: Option<&'a str>,
+}
+
+/// Providers that refuse in ways that only their name explains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// Answers an overlong prompt with a bare 400 or 413.
+    Cerebras,
+    /// Did the same.
+    Mistral,
+    /// Anyone else.
+    Other,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// The request is too large.
+    Overflow(Overflow),
+    /// A refusal without a reason from a provider that is known to refuse overlong prompts like that.
+    SuspectedOverflow,
+    /// The requested answer alone is longer than the model can give; the input is not at fault (F011).
+    Output {
+        /// The most that may be requested, in tokens.
+        limit: Option<u64>,
+        /// What was requested.
+        asked: Option<u64>,
+    },
+    /// Too many requests or tokens in some time. Never an overflow, whatever it says about tokens.
+    RateLimited {
+        /// How long to wait.
+        retry_after: Option<Duration>,
+        /// Told when this request alone is above the limit, so that waiting cannot help: the limit, in tokens.
+        largest: Option<u64>,
+    },
+    /// The provider has no capacity now.
+    Overloaded {
+        /// How long to wait.
+        retry_after: Option<Duration>,
+    },
+    /// The key is missing, wrong, or may not do this.
+    Auth,
+    /// Credit, quota or subscription does not allow it; waiting a minute does not help.
+    Quota,
+    /// An image or document is damaged, of the wrong kind or too large (F064).
+    BadImage {
+        /// Index of its message in the request.
+        message: Option<u32>,
+        /// Index of its block in the message.
+        block: Option<u32>,
+    },
+    /// Calls and results do not pair up (F046, F047, F049).
+    ToolPairing,
+    /// Another rule for requests is broken: this one.
+    Invalid(Breach),
+    /// There is no such model or endpoint.
+    NotFound,
+    /// The content is not allowed.
+    Policy,
+    /// The provider failed.
+    Server {
+        /// How long to wait.
+        retry_after: Option<Duration>,
+    },
+    /// No response.
+    Network,
+    /// An error of no known form.
+    Unknown {
+        /// The status, of the response or as the error itself says.
+        status: Option<u16>,
+    },
+}
+
+/// The figures of an overflow, as far as the provider gave them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Overflow {
+    /// What is too large.
+    pub what: What,
+    /// The limit on it.
+    pub limit: Option<u64>,
+    /// What was sent, counted by the provider and in the unit of the limit.
+    pub sent: Option<u64>,
+    /// The part of `sent` that was kept for the answer; told for [`What::InputPlusOutput`] only.
+    pub output: Option<u64>,
+}
+
+/// What is too large.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum What {
+    /// Not told.
+    #[default]
+    Unspecified,
+    /// The input, in tokens.
+    Input,
+    /// The input and the requested answer together, in tokens.
+    InputPlusOutput,
+    /// The request, in bytes.
+    RequestBytes,
+    /// The number of images or documents.
+    Media,
+    /// One text of the request, in characters.
+    OneText,
+    /// The number of messages.
+    Messages,
+}
+
+/// A rule for requests that a provider says is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// Roles in the wrong order, or the wrong one last (F060, F061).
+    RoleOrder,
+    /// A message or block without text (F059).
+    EmptyText,
+    /// Reasoning altered, missing or without its item or signature (F053-F058).
+    Reasoning,
+    /// Too many cache breakpoints (F065).
+    CacheMarks,
+    /// An id of a call or a name of a tool in the wrong alphabet or too long (F063).
+    CallId,
+}
+
+/// What a reply refuses, or `None` if it is no error.
+///
+/// A reply with a success status is an error only if its document, or an event of its stream, is an error
+/// envelope at the top.
+///
+/// Cost: O(body), bounded; see the module.
+pub fn classify(reply: &Reply<'_>) -> Option<Refusal> {
+    let failed = reply.status.is_some_and(|status| status >= 400) || reply.headers.error_type.is_some();
+    match envelope::read(reply.body, failed) {
+        Body::Envelope(envelope) => Some(judge(&envelope, reply)),
+        Body::Html if reply.status == Some(413) => Some(overflow(What::RequestBytes, &Figures::default())),
+        _ if failed => Some(by_status(reply.status, reply)),
+        _ => match reply.status {
+            None => Some(Refusal::Network),
+            Some(200..300) => None,
+            status => Some(Refusal::Unknown { status }),
+        },
+    }
+}
+
+/// The class of an envelope: by its codes, by the form of its message, by its status.
+fn judge(envelope: &Envelope, reply: &Reply<'_>) -> Refusal {
+    let status = reply.status.filter(|status| *status >= 400).or(envelope.status);
+    let header = reply.headers.error_type.map(tokens::squeeze);
+    let mut codes = envelope.tokens.iter().map(String::as_str).chain(header.as_deref());
+    // In a stream only the code says what a status would.
+    let status = status.or_else(|| codes.clone().any(tokens::is_invalid).then_some(400));
+    let form = envelope.message.as_deref().and_then(forms::find);
+    let strong = codes.clone().find_map(tokens::strong);
+    if let Some(refusal) = strong.and_then(|class| settle(class, form, envelope, reply)) {
+        return refusal;
+    }
+    if envelope.flagged {
+        return Refusal::Policy;
+    }
+    // Words never make an overflow of a rate, a key or a bill.
+    let may_overflow = matches!(status, None | Some(400 | 413 | 422 | 500));
+    let shaped = form.filter(|(class, _)| may_overflow || !class.is_size());
+    if let Some(refusal) = shaped.and_then(|(class, _)| settle(class, shaped, envelope, reply)) {
+        return refusal;
+    }
+    let place = envelope.message.as_deref().and_then(image::place);
+    if let Some((message, block)) = place {
+        return Refusal::BadImage { message: Some(message), block: Some(block) };
+    }
+    let weak = codes.find_map(tokens::weak).and_then(|class| settle(class, None, envelope, reply));
+    match weak {
+        // Proxies call whatever went wrong behind them a server error; a status that says more knows better.
+        Some(refusal) if matches!(status, None | Some(500)) => refusal,
+        _ => by_status(status, reply),
+    }
+}
+
+/// The refusal of a class, with the figures of the message and the envelope.
+fn settle(
+    class: Class,
+    form: Option<(Class, Figures)>,
+    envelope: &Envelope,
+    reply: &Reply<'_>,
+) -> Option<Refusal> {
+    let retry_after = wait(&reply.headers).or(envelope.retry_after);
+    let mut figures = form.map(|(_, figures)| figures).unwrap_or_default();
+    figures.limit = figures.limit.or(envelope.limit);
+    figures.sent = figures.sent.or(envelope.sent);
+    Some(match class {
+        Class::Overflow(what) => match form {
+            Some((Class::Overflow(told), _)) if what == What::Unspecified => overflow(told, &figures),
+            _ => overflow(what, &figures),
+        },
+        Class::Output => Refusal::Output { limit: figures.limit, asked: figures.output.or(figures.sent) },
+        Class::RateLimited => {
+            // A limit per minute that this request alone exceeds.
+            let never = figures.limit.is_some() && figures.sent > figures.limit;
+            match form {
+                Some((Class::Quota, _)) => Refusal::Quota,
+                _ => Refusal::RateLimited { retry_after, largest: figures.limit.filter(|_| never) },
+            }
+        }
+        Class::Overloaded => Refusal::Overloaded { retry_after },
+        Class::Auth => Refusal::Auth,
+        Class::Quota => Refusal::Quota,
+        Class::BadImage => {
+            let place = envelope.message.as_deref().and_then(image::place);
+            let place = place.or_else(|| envelope.param.as_deref().and_then(image::param_place));
+            let (message, block) = place.unzip();
+            Refusal::BadImage { message, block }
+        }
+        Class::ToolPairing => Refusal::ToolPairing,
+        Class::Invalid(breach) => Refusal::Invalid(breach),
+        Class::NotFound => Refusal::NotFound,
+        Class::Policy => Refusal::Policy,
+        Class::Server => Refusal::Server { retry_after },
+        Class::TooLong => return too_long(&figures, envelope.param.as_deref()),
+        Class::TooMany => return too_many(&figures, envelope.param.as_deref()),
+    })
+}
+
+/// A string above its limit. Ids and names have small limits; only long texts are a matter of size.
+fn too_long(figures: &Figures, param: Option<&str>) -> Option<Refusal> {
+    const LONG: u64 = 100_000;
+    match (figures.limit?, param) {
+        (LONG.., _) => Some(overflow(What::OneText, figures)),
+        (_, Some(param)) if param.ends_with("id") || param.ends_with("name") => {
+            Some(Refusal::Invalid(Breach::CallId))
+        }
+        _ => None,
+    }
+}
+
+/// An array above its limit: messages are a matter of size, tools are not.
+fn too_many(figures: &Figures, param: Option<&str>) -> Option<Refusal> {
+    matches!(param, Some("messages" | "input")).then(|| overflow(What::Messages, figures))
+}
+
+fn overflow(what: What, figures: &Figures) -> Refusal {
+    let sum = figures.input.zip(figures.output).map(|(input, output)| input.saturating_add(output));
+    let excess = figures.limit.zip(figures.over).map(|(limit, over)| limit.saturating_add(over));
+    Refusal::Overflow(Overflow {
+        what,
+        limit: figures.limit,
+        sent: figures.sent.or(sum).or(excess),
+        output: figures.output,
+    })
+}
+
+fn by_status(status: Option<u16>, reply: &Reply<'_>) -> Refusal {
+    let retry_after = wait(&reply.headers);
+    let is_bare = reply.body.trim_ascii().is_empty();
+    let is_known = matches!(reply.provider, Some(Provider::Cerebras | Provider::Mistral));
+    match status {
+        Some(400 | 422) if is_bare && is_known => Refusal::SuspectedOverflow,
+        Some(401 | 403 | 407) => Refusal::Auth,
+        Some(402) => Refusal::Quota,
+        Some(404 | 410) => Refusal::NotFound,
+        Some(413) => overflow(What::Unspecified, &Figures::default()),
+        Some(429) => Refusal::RateLimited { retry_after, largest: None },
+        Some(451) => Refusal::Policy,
+        Some(503 | 529) => Refusal::Overloaded { retry_after },
+        Some(408 | 500 | 502 | 504 | 520..=527) => Refusal::Server { retry_after },
+        status => Refusal::Unknown { status },
+    }
+}
+
+/// How long the headers say to wait, a week at most.
+fn wait(headers: &Headers<'_>) -> Option<Duration> {
+    let milliseconds = headers.retry_after_ms.and_then(|text| text.trim().parse::<f64>().ok());
+    let seconds = headers.retry_after.and_then(|text| text.trim().parse::<f64>().ok());
+    envelope::duration(milliseconds.map(|number| number / 1_000.0).or(seconds)?)
+}
+
+impl Refusal {
+    /// Name for reports, in kebab-case.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Overflow(_) => "overflow",
+            Self::SuspectedOverflow => "suspected-overflow",
+            Self::Output { .. } => "output",
+            Self::RateLimited { .. } => "rate-limited",
+            Self::Overloaded { .. } => "overloaded",
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::BadImage { .. } => "bad-image",
+            Self::ToolPairing => "tool-pairing",
+            Self::Invalid(_) => "invalid",
+            Self::NotFound => "not-found",
+            Self::Policy => "policy",
+            Self::Server { .. } => "server",
+            Self::Network => "network",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// What recovery needs to know of it.
+    pub fn refused(&self) -> Refused {
+        match *self {
+            Self::Overflow(Overflow { what, limit, sent, output }) => {
+                let unit = match what {
+                    What::Input | What::Unspecified => Unit::Input,
+                    What::InputPlusOutput => Unit::InputAndOutput,
+                    What::RequestBytes => Unit::Bytes,
+                    What::Media => Unit::Media,
+                    What::OneText | What::Messages => Unit::Other,
+                };
+                Refused::Overflow { unit, limit, sent, output }
+            }
+            Self::SuspectedOverflow => Refused::Suspected,
+            Self::Output { limit, .. } => Refused::Output { limit },
+            Self::BadImage { message, block } => Refused::Media { place: message.zip(block) },
+            Self::Unknown { status: Some(400 | 413 | 422) } => Refused::Unrecognised,
+            _ => Refused::Other,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Tools run at the provider: both halves of a pair are sent, or none.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use unforget_core::entry::Part;
+use unforget_core::message::{Block, Message};
+
+use super::head::Head;
+use super::json::without_cache_control;
+use crate::dialect::Dialect;
+use crate::target::Target;
+
+/// What a message holds of tools run at the provider.
+pub(super) enum Servers<'a> {
+    /// The dialect has none.
+    None,
+    /// Anthropic: ids of which the message holds only one half, or not in order, or two open calls.
+    Broken(BTreeSet<Cow<'a, str>>),
+    /// Gemini: indices of code and its outcome, where they are neighbours; ascending.
+    Code(Vec<usize>),
+}
+
+impl<'a> Servers<'a> {
+    /// Looks through a message. Costs nothing for dialects without such blocks.
+    pub(super) fn of(message: &'a Message, target: Target) -> Self {
+        match target.dialect {
+            Dialect::Anthropic => Self::Broken(broken(message)),
+            Dialect::Gemini => Self::Code(code(message)),
+            _ => Self::None,
+        }
+    }
+
+    /// Whether the block is half of a pair that is there as a whole.
+    ///
+    /// * `block` - its index in the message.
+    pub(super) fn are_whole(&self, head: &Head<'_>, block: usize) -> bool {
+        match self {
+            Self::None => false,
+            Self::Broken(broken) => is_server_tool(head) && !touches(head, broken),
+            Self::Code(code) => code.binary_search(&block).is_ok(),
+        }
+    }
+}
+
+/// Whether the block is one half of a tool run at the provider. Their names follow a pattern, so that a
+/// new one survives too (F050).
+fn is_server_tool(head: &Head<'_>) -> bool {
+    is_server_call(head) || (head.kind.ends_with("_tool_result") && head.tool_use_id.is_some())
+}
+
+fn is_server_call(head: &Head<'_>) -> bool {
+    let prefix = match &*head.kind {
+        "server_tool_use" => "srvtoolu_",
+        "mcp_tool_use" => "mcptoolu_",
+        _ => return false,
+    };
+    let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let rest = head.id.as_deref().and_then(|id| id.strip_prefix(prefix));
+    rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(legal))
+}
+
+fn touches(head: &Head<'_>, ids: &BTreeSet<Cow<'_, str>>) -> bool {
+    [&head.id, &head.tool_use_id].into_iter().flatten().any(|id| ids.contains(id))
+}
+
+fn opaque(block: &Block) -> Option<&str> {
+    match block {
+        Block::Part(Part::Opaque { raw, .. }) => Some(raw),
+        _ => None,
+    }
+}
+
+fn broken(message: &Message) -> BTreeSet<Cow<'_, str>> {
+    let mut open: BTreeSet<Cow<'_, str>> = BTreeSet::new();
+    let mut broken = BTreeSet::new();
+    for raw in message.blocks.iter().filter_map(opaque) {
+        // A half that will not be sent does not complete the other.
+        let sent = Head::of(raw).filter(|head| is_server_tool(head) && without_cache_control(raw).is_some());
+        let Some(head) = sent else { continue };
+        if is_server_call(&head) {
+            let Some(id) = head.id else { continue };
+            if open.contains(&id) {
+                broken.insert(id);
+            } else {
+                open.insert(id);
+            }
+        } else if let Some(id) = head.tool_use_id
+            && !open.remove(&id)
+        {
+            broken.insert(id);
+        }
+    }
+    broken.append(&mut open);
+    broken
+}
+
+fn code(message: &Message) -> Vec<usize> {
+    let mut pairs = Vec::new();
+    let mut before = None;
+    for (index, block) in message.blocks.iter().enumerate() {
+        let Some(head) = opaque(block).and_then(Head::of).filter(|head| head.kind.is_empty()) else {
+            before = None;
+            continue;
+        };
+        if let Some(code) = before.filter(|_| head.code_execution_result.is_some()) {
+            pairs.extend([code, index]);
+        }
+        before = (head.executable_code.is_some() && head.code_execution_result.is_none()).then_some(index);
+    }
+    pairs
+}

@@ -1,0 +1,70 @@
+//! What the message lists of all dialects have in common.
+
+use serde_json::Value;
+
+use super::field;
+use super::found::Found;
+
+/// Whose a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    /// Instructions: not part of the conversation.
+    System,
+    /// A person, or the host.
+    User,
+    /// The model.
+    Model,
+    /// A tool, or nobody that the dialect knows.
+    Other,
+}
+
+/// A message and where it stands.
+pub(super) struct Turn<'a, 'p> {
+    /// The message.
+    pub(super) value: &'a Value,
+    /// Its role, empty if it has none.
+    pub(super) role: &'a str,
+    /// JSON pointer to it.
+    pub(super) place: &'p str,
+    /// The message before it.
+    pub(super) before: Option<&'a Value>,
+    /// The message behind it.
+    pub(super) next: Option<&'a Value>,
+}
+
+impl Turn<'_, '_> {
+    /// Roles alternate.
+    pub(super) fn alternates(&self, found: &mut Found) {
+        let same = self.before.and_then(|before| field(before, "role")) == Some(self.role);
+        found.want(!same, "alternate", self.place, "two messages in a row have one role");
+    }
+}
+
+/// Goes through the list at `key`: it is there and not empty, a user comes first, the model not last.
+///
+/// * `each` - checks a message and says whose it is.
+pub(super) fn walk<'a>(
+    body: &'a Value,
+    key: &str,
+    found: &mut Found,
+    mut each: impl FnMut(&Turn<'a, '_>, &mut Found) -> Who,
+) {
+    let Some(list) = body.get(key).and_then(Value::as_array) else {
+        return found.add("shape", String::new(), format!("no list {key}"));
+    };
+    let all = format!("/{key}");
+    found.want(!list.is_empty(), "not-empty", &all, "no messages");
+    let (mut started, mut last) = (false, Who::Other);
+    for (index, value) in list.iter().enumerate() {
+        let place = format!("{all}/{index}");
+        let before = index.checked_sub(1).and_then(|before| list.get(before));
+        let role = field(value, "role").unwrap_or_default();
+        last = each(&Turn { value, role, place: &place, before, next: list.get(index + 1) }, found);
+        if last != Who::System {
+            found.want(started || last == Who::User, "first-user", &place, "first message is not the user's");
+            started = true;
+        }
+    }
+    found.want(started || list.is_empty(), "first-user", &all, "no message of the user");
+    found.want(last != Who::Model, "last-not-assistant", &all, "last message is the assistant's");
+}

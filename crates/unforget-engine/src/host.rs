@@ -9,6 +9,7 @@ mod deliver;
 mod emit;
 mod lane;
 mod names;
+mod recover;
 mod types;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::Timestamp;
+use unforget_core::recover::{Refused, SuspectedTruncation};
 use unforget_store::Name;
 use unforget_wire::{Format, journal};
 
@@ -25,6 +27,7 @@ use lane::{Lane, Line};
 use crate::Engine;
 
 pub use names::face;
+pub use recover::Recovered;
 pub use types::*;
 
 /// The lanes of a host. Calls of one lane wait for each other; lanes do not.
@@ -158,6 +161,23 @@ impl Host {
     /// Makes the prompt smaller. Without need and without `is_forced` it does nothing.
     pub fn compact(&self, key: &LaneKey, form: Format, ask: &Ask, is_forced: bool) -> Result<Compacted, HostError> {
         self.with(key, form, |lane, now| lane.compact(ask, is_forced, now))
+    }
+
+    /// The provider refused the call for which the last prompt was made. See [`unforget_wire::refusal`].
+    pub fn refused(&self, key: &LaneKey, form: Format, refused: Refused) -> Result<Recovered, HostError> {
+        self.with(key, form, |lane, now| lane.refused(refused, now))
+    }
+
+    /// The call was answered. Gives an alarm if the provider counted far less than was sent.
+    ///
+    /// * `input` - tokens of input as the provider counted them, cached ones included.
+    pub fn answered(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        input: u64,
+    ) -> Result<Option<SuspectedTruncation>, HostError> {
+        self.with(key, form, |lane, _| Ok(lane.answered(input)))
     }
 
     /// Something happened to a lane.

@@ -307,7 +307,7 @@ proptest! {
         let place = Place::of_bytes(&damage(text.as_bytes(), &hurt));
         let original = fs::read(&place.path).unwrap();
         let Ok(planned) = plan(&place.path) else { return Ok(()) };
-        let done = repair(&place.path).map_err(|error| TestCaseError::fail(format!("{words}: {error}")))?;
+        let done = repair(&place.path).map_err(|error| TestCaseError::fail(format!("{words}: {error}\n{}", place.text())))?;
         prop_assert_eq!(&planned.edits, &done.edits);
         let after = inspect(&place.path).unwrap();
         prop_assert_eq!(after.mendable(), 0, "{}: {:?}", &words, after.findings);

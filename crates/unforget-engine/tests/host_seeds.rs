@@ -148,6 +148,44 @@ fn f001_seed_001_raw_history_is_debt_and_nothing_else() {
     assert_eq!((status.generation, status.path), (0, 480 * 4), "nothing was reset");
 }
 
+/// After a refusal there is one smaller prompt with other bytes, then the refusal is handed on; nothing is reset.
+#[test]
+fn f004_f005_a_refusal_gets_one_smaller_prompt() {
+    use unforget_core::recover::{Reason, Refused, Unit};
+    use unforget_engine::host::Recovered;
+    let host = host();
+    for n in 0..60 {
+        let messages = [user(&format!("do {n}"), n * 10 + 1), answer(&"words and words ".repeat(60), n * 10 + 4)];
+        host.commit_turn(&lane(), PI, turn(&n.to_string(), &messages)).unwrap();
+    }
+    let overflow = Refused::Overflow { unit: Unit::Input, limit: Some(5_000), sent: Some(9_000), output: None };
+    assert!(host.refused(&lane(), PI, overflow).is_err(), "nothing was sent");
+    let asked = Ask { output: 1_000, ..Ask::new(20_000, Dialect::Pi) };
+    for _ in 0..2 {
+        let first = host.assemble(&lane(), PI, &asked).unwrap();
+        let Recovered::Retry { assembled, output, .. } = host.refused(&lane(), PI, overflow).unwrap() else {
+            panic!("one retry");
+        };
+        assert!(assembled.tokens.expected <= first.tokens.expected * 5 / 9, "{:?}", assembled.tokens);
+        assert_ne!(assembled.messages, first.messages);
+        assert_eq!(output, 1_000);
+        is_valid(&assembled);
+        let again = host.assemble(&lane(), PI, &asked).unwrap();
+        assert_eq!(again.messages, assembled.messages, "until it is answered, no prompt is larger");
+        let second = host.refused(&lane(), PI, overflow).unwrap();
+        assert!(matches!(second, Recovered::Surface(Reason::Tried)), "{second:?}");
+        let counted = again.tokens.expected;
+        assert_eq!(host.answered(&lane(), PI, counted).unwrap(), None, "the provider counted what was sent");
+    }
+    // A server that cuts the prompt and answers all the same.
+    let sent = host.assemble(&lane(), PI, &asked).unwrap();
+    let alarm = host.answered(&lane(), PI, sent.tokens.expected / 3).unwrap();
+    assert!(alarm.is_some(), "f006");
+    let next = host.assemble(&lane(), PI, &asked).unwrap();
+    assert!(next.tokens.upper <= sent.tokens.expected / 3);
+    assert_eq!(host.status(&lane(), PI).unwrap().generation, 0);
+}
+
 /// Seed 002: input that the host does not keep was missing from the prompt.
 #[test]
 fn f040_seed_002_volatile_input_is_in_the_prompt_once() {

@@ -107,7 +107,7 @@ impl Script<'_> {
         let budget = params["tokenBudget"].as_u64().unwrap();
         let prompt = params["prompt"].as_str().map(str::to_owned);
         let model = params["model"].as_str().map(str::to_owned);
-        let ask = Ask { live: Some(live), budget, prompt, model, dialect: Dialect::Pi, is_first };
+        let ask = Ask { live: Some(live), prompt, model, is_first, ..Ask::new(budget, Dialect::Pi) };
         let assembled = match self.host.assemble(key, Format::Pi, &ask) {
             Ok(assembled) => assembled,
             Err(HostError::Engine(error)) => panic!("{}: {error}", self.name),

@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::message::{Block, Message, Request, Speaker};
-use unforget_wire::{Dialect, TAIL, losses, render, render_head, render_message, validate, visible_text};
+use unforget_wire::{
+    Dialect, TAIL, Target, losses, render, render_head, render_message, validate, visible_text,
+};
 
 fn message(speaker: Speaker, blocks: Vec<Block>) -> Message {
     Message {
@@ -426,6 +428,20 @@ fn build(turns: Vec<Turn>) -> Request {
     request(messages)
 }
 
+/// Every dialect, and models of which a request has to have more than its form, or less.
+fn targets() -> Vec<Target> {
+    let models = [
+        (Dialect::Anthropic, "gpt-5.5"),
+        (Dialect::OpenAiChat, "mistral-large"),
+        (Dialect::OpenAiChat, "kimi-k2"),
+        (Dialect::OpenAiResponses, "o3"),
+        (Dialect::Gemini, "gemini-3-pro"),
+        (Dialect::BedrockConverse, "claude-opus-4-5"),
+    ];
+    let told = models.map(|(dialect, model)| Target::of(dialect, Some(model)));
+    Dialect::ALL.map(Target::from).into_iter().chain(told).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
@@ -433,15 +449,15 @@ proptest! {
     #[test]
     fn f055_f059_f060_f061_f062_rendered_requests_are_valid(turns in proptest::collection::vec(any_turn(), 1..4)) {
         let request = build(turns);
-        for dialect in Dialect::ALL {
-            let body = render(&request, dialect);
-            prop_assert_eq!(validate(&body, dialect), Ok(()), "{} {}", dialect.name(), body);
-            let pieces: Vec<String> = request.messages.iter().map(|message| render_message(message, dialect)).collect();
-            let joined = format!("{}{}{TAIL}", render_head(&request.system, dialect, true), pieces.join(","));
+        for target in targets() {
+            let body = render(&request, target);
+            prop_assert_eq!(validate(&body, target), Ok(()), "{:?} {}", target, body);
+            let pieces: Vec<String> = request.messages.iter().map(|message| render_message(message, target)).collect();
+            let joined = format!("{}{}{TAIL}", render_head(&request.system, target.dialect, true), pieces.join(","));
             prop_assert_eq!(&body, &joined);
             for (message, piece) in request.messages.iter().zip(&pieces) {
                 let mut bytes = 0;
-                let units = visible_text(message, dialect, &mut |text| bytes += text.len());
+                let units = visible_text(message, target, &mut |text| bytes += text.len());
                 prop_assert!(units.messages > 0 && units.blocks > 0);
                 prop_assert!(bytes <= piece.len(), "{} {}", bytes, piece);
             }

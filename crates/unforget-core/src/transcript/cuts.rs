@@ -45,7 +45,9 @@ pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> Cuts
         }
         joiner.join(compaction, start, asked);
     }
-    joiner.found
+    let found = joiner.found;
+    pairs.count_answers();
+    found
 }
 
 /// The compaction that decides what of the past is sent with each record.
@@ -84,7 +86,7 @@ impl Joiner<'_, '_> {
         while let Some(result) = asked.pop() {
             let Some(answer) = self.pairs.answers.get_mut(result) else { continue };
             let (Fate::Answers(call) | Fate::Displaced(call)) = answer.fate else { continue };
-            let Some(call) = self.pairs.calls.get_mut(call) else { continue };
+            let Some(call) = self.pairs.calls.get(call) else { continue };
             let home = call.record;
             if depth(home) >= depth(start) {
                 continue;
@@ -92,7 +94,6 @@ impl Joiner<'_, '_> {
             self.found.parted.push((result, compaction));
             if depth(home) < lowest || start == compaction {
                 answer.fate = Fate::Parted;
-                call.is_answered = false;
                 continue;
             }
             while let Some(record) = self.links.before(from).filter(|record| *record >= home) {

@@ -46,6 +46,8 @@ pub enum Link {
     Root,
     /// The record with this id.
     Id(Box<str>),
+    /// It should name one and does not; the host takes it for a root.
+    Missing,
 }
 
 /// What a compaction keeps.

@@ -41,11 +41,17 @@ pub(super) fn links(facts: &[Fact], customs: Customs) -> Links {
             _ if !is_inside => None,
             Link::Root => None,
             Link::Previous => last,
-            Link::Id(id) => by_id.get(&**id).copied().or_else(|| {
+            named => {
+                let known = match named {
+                    Link::Id(id) => by_id.get(&**id).copied(),
+                    _ => None,
+                };
                 let is_lost = last_named.is_some() && !customs.joins_files;
-                if is_lost { links.lost.push(at) } else { links.foreign.push(at) }
-                last_named.filter(|_| is_lost)
-            }),
+                if known.is_none() {
+                    if is_lost { links.lost.push(at) } else { links.foreign.push(at) }
+                }
+                known.or(last_named.filter(|_| is_lost))
+            }
         };
         let before = if customs.is_tree { up } else { last_in_lane.get(&fact.lane).copied() };
         let before = before.filter(|_| is_inside);

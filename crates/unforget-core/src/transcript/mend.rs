@@ -12,6 +12,9 @@ use super::problem::{Finding, Problem};
 /// How far back a displaced result is brought home.
 const HOME_MAX: usize = 4096;
 
+/// How many results of one call, on different branches, are looked at.
+const SAME_CALL_MAX: usize = 16;
+
 /// What to do with one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -270,8 +273,12 @@ impl Settler<'_, '_> {
         let mut home = BTreeSet::new();
         for answer in displaced {
             let Fate::Displaced(call) = answer.fate else { continue };
-            let behind = self.home_of(answer.record, call);
-            let is_second = behind.is_some_and(|behind| !home.insert((behind, call)));
+            let place = self.home_of(answer.record, call);
+            let behind = place.map(|(behind, _)| behind);
+            let below = place.and_then(|(_, below)| below);
+            let has_other = below.is_some_and(|below| self.is_answered_below(below, call));
+            let is_second = has_other || behind.is_some_and(|behind| !home.insert((behind, call)));
+            self.detours.extend(below.filter(|_| !has_other));
             let problem = if is_second { Problem::SecondResult } else { Problem::DisplacedResult };
             self.find(problem, answer.record, Some(answer.id), behind.is_some());
             match behind {
@@ -288,8 +295,25 @@ impl Settler<'_, '_> {
         self.inserted.values_mut().for_each(|inserted| inserted.sort_unstable());
     }
 
-    /// The record behind which a result belongs, and marks what has to follow it there. `None` if it has to stay.
-    fn home_of(&mut self, record: usize, call: usize) -> Option<usize> {
+    /// Whether a branch that starts here has a result of a call in its place.
+    fn is_answered_below(&self, below: usize, call: usize) -> bool {
+        let home = self.pairs.calls.get(call).map_or(0, |call| call.record);
+        let last = self.pairs.calls.get(call).map_or(0, |call| call.last_answer);
+        let answers = self.pairs.answers.get(..=last).unwrap_or_default().iter().rev().take(HOME_MAX);
+        let in_place = answers.filter(|answer| answer.record > home && answer.fate == Fate::Answers(call));
+        in_place.take(SAME_CALL_MAX).any(|answer| {
+            let mut here = Some(answer.record);
+            for _ in 0..HOME_MAX {
+                let Some(record) = here.filter(|record| *record > below) else { break };
+                here = self.links.before(record);
+            }
+            here == Some(below)
+        })
+    }
+
+    /// The record behind which a result belongs, and the one that has to follow it there. `None` if it has to
+    /// stay.
+    fn home_of(&mut self, record: usize, call: usize) -> Option<(usize, Option<usize>)> {
         let home = self.pairs.calls.get(call)?.record;
         let fact = self.facts.get(record)?;
         if fact.results.len() != 1 || fact.has_words || fact.kept.is_some() {
@@ -297,7 +321,7 @@ impl Settler<'_, '_> {
         }
         if record < home {
             self.forks.insert(home);
-            return Some(home);
+            return Some((home, None));
         }
         let is_displaced = |record| self.pairs_of(record).any(|fate| matches!(fate, Fate::Displaced(_)));
         let mut path = Vec::new();
@@ -320,8 +344,7 @@ impl Settler<'_, '_> {
         while let Some(result) = path.pop_if(|below| is_result(below)) {
             behind = result;
         }
-        self.detours.extend(path.last());
-        Some(behind)
+        Some((behind, path.last().copied()))
     }
 
     fn pairs_of(&self, record: usize) -> impl Iterator<Item = Fate> {
@@ -342,6 +365,7 @@ impl Settler<'_, '_> {
                 Link::Previous => continue,
                 Link::Root => None,
                 Link::Id(id) => Some(&**id),
+                Link::Missing => Some(""),
             };
             let to = self.named(parents.get(record).copied().flatten(), &parents);
             if to.as_deref() != now {

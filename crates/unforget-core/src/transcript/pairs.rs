@@ -43,6 +43,8 @@ pub(super) struct Call<'a> {
     pub(super) is_answered: bool,
     /// Whether the conversation went on after it.
     pub(super) is_followed: bool,
+    /// Index of the last result that was given to it, on any branch.
+    pub(super) last_answer: usize,
 }
 
 /// A result.
@@ -78,6 +80,20 @@ pub(super) struct Pairs<'a> {
     pub(super) is_followed: Vec<bool>,
     /// The results of each record, as a range of `answers`.
     pub(super) of_record: Vec<Range<usize>>,
+}
+
+impl Pairs<'_> {
+    /// Sees anew which calls are answered, after results were given up.
+    pub(super) fn count_answers(&mut self) {
+        self.calls.iter_mut().for_each(|call| call.is_answered = false);
+        for answer in &self.answers {
+            if let Fate::Answers(call) | Fate::Displaced(call) = answer.fate
+                && let Some(call) = self.calls.get_mut(call)
+            {
+                call.is_answered = true;
+            }
+        }
+    }
 }
 
 /// What comes after a record.
@@ -229,6 +245,7 @@ impl<'a> Walk<'a, '_> {
                 is_repeated: false,
                 is_answered: false,
                 is_followed: false,
+                last_answer: 0,
             });
         }
         if fact.is_barrier() {
@@ -298,6 +315,7 @@ impl<'a> Walk<'a, '_> {
         }
         let Some(given) = self.pairs.calls.get_mut(call) else { return Fate::Orphan };
         given.is_answered = true;
+        given.last_answer = result;
         let depth = |record| self.links.depth(record);
         let is_parted = self.barrier.is_some_and(|barrier| depth(barrier) > depth(given.record));
         if is_parted && self.customs.sends_in_place { Fate::Displaced(call) } else { Fate::Answers(call) }

@@ -3,7 +3,7 @@
 //! `u` input, `a` answer with words, `a:x,y` with calls, `w:x` calls without words, `x:x` aborted with words,
 //! `k:x` aborted without words, `r:x` result, `s:x` synthetic result, `b` blank input, `-` silent,
 //! `c2` compaction that keeps from record 2 on. Behind it `^1` hangs the record on record 1, `^?` on one that is not
-//! there, `^0/` on nothing; `=1` gives it the id of record 1, `==1` makes it a copy of it.
+//! there, `^/` on nothing, `^!` does not say; `=1` gives it the id of record 1, `==1` makes it a copy of it.
 
 use super::*;
 use crate::entry::Status;
@@ -24,6 +24,7 @@ fn fact(at: usize, word: &str) -> Fact {
     fact.link = match up {
         Some("?") => Link::Id("nowhere".into()),
         Some("/") => Link::Root,
+        Some("!") => Link::Missing,
         Some(up) => Link::Id(up.into()),
         None if at == 0 => Link::Root,
         None => Link::Id((at - 1).to_string().into()),
@@ -128,6 +129,7 @@ fn f046_f047_f048_f049_pairs_table() {
 fn links_table() {
     let table = [
         ("u a u^? a", "2:lost-parent", "2^1", "everything before it was gone"),
+        ("u a u^! a", "2:lost-parent", "2^1", "written past the host's own session manager"),
         ("u^? a", "", "", "the file starts in the middle: nothing is before it"),
         ("u a^2 u^1", "1:lost-parent", "1^0", "a circle"),
         ("u a a==1 u^1", "2:repeated-record", "2-", "written twice"),

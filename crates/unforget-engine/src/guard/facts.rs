@@ -46,6 +46,8 @@ pub(super) struct Facts {
     /// The host's id of the session, which some hosts give as a parent.
     session: String,
     lanes: HashMap<String, u32>,
+    /// Whether a record of a pi session had an id: version 2 or later.
+    is_tree: bool,
     /// Number of runs of model records so far; Codex has no id of a message.
     runs: u32,
     was_model: bool,
@@ -62,6 +64,7 @@ impl Facts {
             format: source.format,
             session,
             lanes: HashMap::new(),
+            is_tree: false,
             runs: 0,
             was_model: false,
             parsed: Vec::new(),
@@ -102,7 +105,7 @@ impl Facts {
         &self.parsed
     }
 
-    fn pi(&self, record: &Record, fact: &mut Fact) {
+    fn pi(&mut self, record: &Record, fact: &mut Fact) {
         let host_id = record.entry.host_id.as_deref();
         if host_id.is_none() {
             fact.voice = Voice::Outside;
@@ -111,6 +114,16 @@ impl Facts {
         let is_numbered = host_id.is_some_and(|id| id == format!("#{}", self.parsed.len() - 1));
         if is_numbered {
             fact.id = None;
+            if self.is_tree {
+                // No path leads to it: a second header, an event without an id.
+                fact.voice = Voice::Outside;
+                return;
+            }
+        } else {
+            self.is_tree = true;
+            if fact.link == Link::Previous {
+                fact.link = Link::Missing;
+            }
         }
         if matches!(&fact.link, Link::Id(id) if **id == *self.session) {
             fact.link = Link::Root;

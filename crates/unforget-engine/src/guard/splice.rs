@@ -45,7 +45,13 @@ pub(super) fn splices(
         Change::Rename(to) => one(json::at(&text, &[shape.id])?, quoted(to)?),
         Change::Link(to) => {
             let with = to.as_deref().map_or_else(|| Some("null".to_owned()), quoted)?;
-            one(json::at(&text, &[shape.parent])?, with)
+            match json::at(&text, &[shape.parent]) {
+                Some(range) => one(range, with),
+                None => {
+                    let id = json::at(&text, &[shape.id])?;
+                    one(id.end..id.end, format!(",\"{}\":{with}", shape.parent))
+                }
+            }
         }
         Change::Keep(KeptTo::Id(to)) => one(json::at(&text, &["firstKeptEntryId"])?, quoted(to)?),
         Change::Keep(KeptTo::Record(record)) => {

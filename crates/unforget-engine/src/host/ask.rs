@@ -35,6 +35,7 @@ impl Lane {
         let remade = match self.view.serve(&mark) {
             Ok(view) => {
                 let view = Assembled { remade: None, broken: None, receipt: None, ..view.clone() };
+                self.remember(ask, &view);
                 return Ok(view);
             }
             Err(stale) => stale,
@@ -45,6 +46,7 @@ impl Lane {
                 // What was stored on the way is part of the source from now on.
                 let mark = self.mark(ask);
                 self.view.keep(mark, made.clone());
+                self.remember(ask, &made);
                 Ok(made)
             }
             Err(error) => {
@@ -120,6 +122,7 @@ impl Lane {
         let first = self.turn_budget.filter(|_| !ask.is_first).unwrap_or(ask.budget);
         let budget = ask.budget.min(first);
         self.turn_budget = Some(budget);
+        let budget = budget.min(self.cap.unwrap_or(u64::MAX));
         let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
         let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + SEAM);
         budget.saturating_sub(behind)
@@ -168,7 +171,7 @@ impl Lane {
             generation: self.generation,
             length,
             chain: Digest::of(&bytes),
-            budget: ask.budget,
+            budget: ask.budget.min(self.cap.unwrap_or(u64::MAX)),
             shape: Digest::of(shape.as_bytes()).short() as u64,
         }
     }

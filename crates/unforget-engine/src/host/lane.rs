@@ -13,6 +13,7 @@ use unforget_store::{Append, EntryRow, Name, NewConversation, OpenedBy, Packer, 
 use unforget_wire::{Format, decode, journal};
 
 use super::names;
+use super::recover::Last;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn};
 use crate::prompt::Session;
@@ -46,6 +47,10 @@ pub(super) struct Lane {
     /// Prompts by shape, the one used last in front.
     pub(super) sessions: Vec<Session>,
     pub(super) view: LoopView<Assembled>,
+    /// The prompt that was given last, until its call is answered.
+    pub(super) last: Option<Last>,
+    /// No prompt is larger: what a provider refused, or cut.
+    pub(super) cap: Option<u64>,
 }
 
 /// A line to be written.
@@ -90,6 +95,8 @@ impl Lane {
             turn_budget: None,
             sessions: Vec::new(),
             view: LoopView::default(),
+            last: None,
+            cap: None,
         };
         if stored.entries == 0 {
             let text = journal::header(&key.0, form, now.0);
@@ -195,6 +202,7 @@ impl Lane {
     pub(super) fn tighten(&mut self) -> Result<(), HostError> {
         self.turn = None;
         self.turn_budget = None;
+        self.last = None;
         let mut firm = Vec::new();
         for seq in &self.loose {
             let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;

@@ -176,6 +176,8 @@ pub struct Ask {
     pub live: Option<LiveArray>,
     /// Tokens that the answer's messages may have; what else the host sends is already taken off.
     pub budget: u64,
+    /// Tokens that the host asks for as an answer; only needed to recover from a refusal.
+    pub output: u64,
     /// Text that the host sends behind the messages, such as the person's new words. Only weighed.
     pub prompt: Option<String>,
     /// The model that answers.
@@ -189,7 +191,7 @@ pub struct Ask {
 impl Ask {
     /// A first call without a live array.
     pub const fn new(budget: u64, dialect: Dialect) -> Self {
-        Self { live: None, budget, prompt: None, model: None, dialect, is_first: true }
+        Self { live: None, budget, output: 0, prompt: None, model: None, dialect, is_first: true }
     }
 }
 

@@ -26,10 +26,13 @@ pub enum How {
 pub struct Item {
     /// Stored entries that have one of its names, ascending.
     pub named: Vec<Seq>,
-    /// Whether it has a name at all: then it is new unless a stored entry has that name.
+    /// Whether it has a name of its own: then it is new unless a stored entry has that name. A place in a keyed turn
+    /// is none: the same message may have come by another way.
     pub has_name: bool,
-    /// Stored entries that say the same, ascending. Looked at only if it has no name.
+    /// Stored entries that say the same, ascending. Looked at only if it has no name of its own.
     pub alike: Vec<Seq>,
+    /// Stored entries that were delivered with exactly its bytes, ascending.
+    pub exact: Vec<Seq>,
     /// What it says, one digest per part, without what hosts rewrite; `None` if it is only known that
     /// its bytes are those of the entries that it names.
     pub parts: Option<Vec<u64>>,
@@ -44,6 +47,8 @@ pub struct Path<'a> {
     pub runs: &'a [Range<u64>],
     /// Those of them that an array may leave out: volatile input, the turn that is open.
     pub loose: &'a BTreeSet<Seq>,
+    /// The newest entry that was there when the last turn was committed.
+    pub committed: Option<Seq>,
 }
 
 /// What to do with an item.
@@ -194,21 +199,23 @@ impl Walk<'_> {
     /// The entry of the path behind `at` that this item is.
     fn find(&self, item: &Item, at: Option<Seq>) -> Option<Seq> {
         let is_behind = |seq: &Seq| at.is_none_or(|at| *seq > at);
-        if item.has_name {
-            let from = item.named.partition_point(|seq| !is_behind(seq));
-            return item.named.iter().skip(from).copied().find(|seq| self.path.holds(*seq));
+        let from = item.named.partition_point(|seq| !is_behind(seq));
+        let named = item.named.iter().skip(from).copied().find(|seq| self.path.holds(*seq));
+        if item.has_name || named.is_some() {
+            return named;
         }
         self.path.next_few(at).find(|next| item.alike.binary_search(next).is_ok())
     }
 
     /// An entry of the path that has a name of this item, wherever it stands.
     fn named(&self, item: &Item) -> Option<Seq> {
-        item.named.iter().copied().find(|seq| item.has_name && self.path.holds(*seq))
+        item.named.iter().copied().find(|seq| self.path.holds(*seq))
     }
 
     /// Matches every item, in order.
-    fn matches(&self) -> Vec<Option<Seq>> {
-        let mut at = None;
+    ///
+    /// * `at` - the entry behind which the first one without a name has to be.
+    fn matches(&self, mut at: Option<Seq>) -> Vec<Option<Seq>> {
         let find = |item: &Item| {
             let found = if item.aside { None } else { self.find(item, at) };
             at = found.or(at);
@@ -218,7 +225,7 @@ impl Walk<'_> {
     }
 
     fn whole(&self) -> Plan {
-        let found = self.matches();
+        let found = self.matches(None);
         let Some(anchor) = found.iter().rposition(Option::is_some) else { return self.unknown() };
         let mut fates = Vec::with_capacity(self.items.len());
         let mut at = None;
@@ -264,7 +271,7 @@ impl Walk<'_> {
 
     /// Whether the host changed what an entry says, more than hosts do when they rewrite.
     fn is_edit(&self, item: &Item, seq: Seq) -> bool {
-        item.has_name && item.parts.is_some() && !self.says(item, seq)
+        item.has_name && !is_exact(item, seq) && !self.says(item, seq)
     }
 
     /// Whether an item says what an entry says, or what it and those after it say: hosts merge neighbours.
@@ -285,7 +292,7 @@ impl Walk<'_> {
     }
 
     fn known(&self, item: &Item, seq: Seq) -> Fate {
-        let same = item.parts.as_ref().is_none_or(|said| *said == (self.parts)(seq));
+        let same = is_exact(item, seq) || item.parts.as_ref().is_none_or(|said| *said == (self.parts)(seq));
         if same { Fate::Known(seq) } else { Fate::Face(seq) }
     }
 
@@ -318,7 +325,7 @@ impl Walk<'_> {
     }
 
     fn window(&self) -> Plan {
-        let mut found = self.matches();
+        let mut found = self.matches(None);
         let named = self.items.iter().any(|item| item.has_name && !item.aside);
         let overlap = if named { 0 } else { self.overlap(&mut found) };
         let anchor = found.iter().rposition(Option::is_some);
@@ -384,22 +391,25 @@ impl Walk<'_> {
     }
 
     fn turn(&self) -> Plan {
-        let found = self.matches();
-        let path_is_in_it = self.path.runs.iter().map(|run| run.end - run.start).sum::<u64>() > 1
-            && found.iter().flatten().count() > 0
-            && self.path.firm_after(found.iter().flatten().last().copied()).is_none();
-        let mut fates = Vec::with_capacity(self.items.len());
-        for (item, seq) in self.items.iter().zip(found) {
-            fates.push(match seq {
-                _ if item.aside => Fate::Aside,
-                Some(seq) if item.has_name => self.known(item, seq),
-                // All that is stored, then more: a restart. Without names that is likely, not certain.
-                Some(seq) if path_is_in_it => Fate::Replay(seq),
-                _ => self.named(item).map_or(Fate::Append, Fate::Known),
-            });
-        }
-        added(fates)
+        let restart = self.matches(None);
+        let last = restart.iter().flatten().next_back().copied();
+        let length: u64 = self.path.runs.iter().map(|run| run.end - run.start).sum();
+        // All that is stored, then more: a restart. Without names that is likely, not certain.
+        let is_restart = length > 1 && last.is_some() && self.path.firm_after(last).is_none();
+        let found = if is_restart { restart } else { self.matches(self.path.committed) };
+        let fate = |(item, seq): (&Item, Option<Seq>)| match seq {
+            _ if item.aside => Fate::Aside,
+            Some(seq) if is_restart && !item.named.contains(&seq) => Fate::Replay(seq),
+            Some(seq) => self.known(item, seq),
+            None => self.named(item).map_or(Fate::Append, Fate::Known),
+        };
+        added(self.items.iter().zip(found).map(fate).collect())
     }
+}
+
+/// Whether an item is an entry byte for byte: then nobody has to look at its words.
+fn is_exact(item: &Item, seq: Seq) -> bool {
+    item.exact.binary_search(&seq).is_ok()
 }
 
 fn appended(item: &Item) -> Fate {

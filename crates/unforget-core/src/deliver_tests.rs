@@ -10,6 +10,7 @@ struct Toy {
     entries: Vec<(String, Option<String>)>,
     path: Vec<u64>,
     loose: BTreeSet<Seq>,
+    committed: Option<Seq>,
 }
 
 /// `a` says a; `a1` says a and is named 1; `(a)` takes no part; `ab1` says a, then b.
@@ -36,6 +37,7 @@ impl Toy {
                 named: with(&|entry| name.is_some() && entry.1 == name),
                 has_name: name.is_some(),
                 alike: with(&|entry| entry.0 == said),
+                exact: with(&|entry| entry.0 == said && entry.1 == name),
                 parts: Some(parts(&said)),
                 aside,
             }
@@ -45,7 +47,7 @@ impl Toy {
 
     fn plan(&self, how: How, array: &[&str]) -> Plan {
         let runs: Vec<_> = self.path.iter().map(|seq| *seq..seq + 1).collect();
-        let path = Path { runs: &runs, loose: &self.loose };
+        let path = Path { runs: &runs, loose: &self.loose, committed: self.committed };
         plan(how, path, &self.items(array), &|seq| parts(&self.entries[seq.0 as usize].0))
     }
 
@@ -123,6 +125,7 @@ fn plan_table() {
         let words = split(stored);
         toy.deliver(Turn, &words.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(toy.shown(), *stored, "set up: {reason}");
+        toy.committed = toy.path.last().map(|seq| Seq(*seq));
         let words = split(array);
         let words: Vec<_> = words.iter().map(String::as_str).collect();
         assert_eq!(toy.deliver(*how, &words).why.name(), *why, "{reason}");
@@ -140,6 +143,19 @@ fn f040_volatile_input_may_be_missing_from_later_arrays() {
     assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, Why::UpToDate, "or not");
     let plan = toy.deliver(How::Window, &["b", "v", "c", "d"]);
     assert_eq!((plan.why, plan.fates[1]), (Why::UpToDate, Fate::Replay(Seq(2))), "nor in a window");
+}
+
+#[test]
+fn f038_a_turn_may_have_come_by_an_array_before() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Whole, &["u", "a"]);
+    toy.committed = Some(Seq(1));
+    toy.deliver(How::Whole, &["u", "a", "v", "b"]);
+    assert_eq!(toy.deliver(How::Turn, &["v", "b", "c"]).fates[..2], [Fate::Known(Seq(2)), Fate::Known(Seq(3))]);
+    assert_eq!(toy.shown(), "u a v b c");
+    toy.committed = Some(Seq(4));
+    toy.deliver(How::Turn, &["v", "b", "c"]);
+    assert_eq!(toy.shown(), "u a v b c v b c", "and once it is committed, the same words are another turn");
 }
 
 proptest! {

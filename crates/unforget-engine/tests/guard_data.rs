@@ -45,7 +45,11 @@ fn f046_f047_f094_all_repair_cases_are_found() {
                 // Hosts leave aborted messages out; without a call there is nothing to mend in them.
                 _ => continue,
             };
-            assert!(wanted.iter().any(|problem| found.contains(problem)), "{}: {kind}: {found:?}", case["id"]);
+            assert!(
+                wanted.iter().any(|problem| found.contains(problem)),
+                "{}: {kind}: {found:?}",
+                case["id"]
+            );
         }
     }
 }

@@ -29,7 +29,11 @@ fn f046_the_pattern_of_the_seed() {
     let (before, after) = (lines(&text), lines(&after));
     assert_eq!(after[..3], before[..3], "lines before it are the same bytes");
     assert_eq!(after.len(), 4, "the aborted message and its result went");
-    assert_eq!(after[3], before[5].replace(r#""parentId":"e4""#, r#""parentId":"e2""#), "only its parent changed");
+    assert_eq!(
+        after[3],
+        before[5].replace(r#""parentId":"e4""#, r#""parentId":"e2""#),
+        "only its parent changed"
+    );
 }
 
 #[test]
@@ -41,7 +45,8 @@ fn f046_words_of_an_aborted_answer_stay() {
     assert_eq!(after[2].replace(r#"{"type":"text","text":"words 2"}"#, ""), {
         let cut = before[2].find(",{\"type\":\"toolCall\"").unwrap();
         let end = before[2][cut..].find("}]").unwrap() + cut + 1;
-        format!("{}{}", &before[2][..cut], &before[2][end..]).replace(r#"{"type":"text","text":"words 2"}"#, "")
+        format!("{}{}", &before[2][..cut], &before[2][end..])
+            .replace(r#"{"type":"text","text":"words 2"}"#, "")
     });
 }
 
@@ -88,8 +93,11 @@ fn v1_counts_its_records_anew() {
     repair(&place.path).unwrap();
     let (before, after) = (lines(&text), lines(&place.text()));
     assert_eq!(after.len(), before.len() - 1);
-    assert!(before[6].contains(r#""firstKeptEntryIndex":3"#) && after[5].contains(r#""firstKeptEntryIndex":2"#));
-    let rest: Vec<_> = before.iter().enumerate().filter(|(at, _)| ![2, 6].contains(at)).map(|(_, line)| line).collect();
+    assert!(
+        before[6].contains(r#""firstKeptEntryIndex":3"#) && after[5].contains(r#""firstKeptEntryIndex":2"#)
+    );
+    let rest: Vec<_> =
+        before.iter().enumerate().filter(|(at, _)| ![2, 6].contains(at)).map(|(_, line)| line).collect();
     let kept: Vec<_> = after.iter().enumerate().filter(|(at, _)| *at != 5).map(|(_, line)| line).collect();
     assert_eq!(kept, rest, "everything else is the same bytes");
 }
@@ -98,9 +106,18 @@ fn v1_counts_its_records_anew() {
 fn f094_lines_table() {
     let sound = pi("u A:x r:x A");
     let torn = format!("{sound}{}", r#"{"type":"message","id":"e9","par"#);
-    let nuls = sound.replacen("\n{\"type\":\"message\",\"id\":\"e3\"", "\n\0\0\0{\"type\":\"message\",\"id\":\"e3\"", 1);
-    let glued = sound.replacen("\n{\"type\":\"message\",\"id\":\"e3\"", "{\"type\":\"message\",\"id\":\"e3\"", 1);
-    let broken = sound.replacen("\n{\"type\":\"message\",\"id\":\"e3\"", "\n{\"type\":\"mess\n{\"type\":\"message\",\"id\":\"e3\"", 1);
+    let nuls = sound.replacen(
+        "\n{\"type\":\"message\",\"id\":\"e3\"",
+        "\n\0\0\0{\"type\":\"message\",\"id\":\"e3\"",
+        1,
+    );
+    let glued =
+        sound.replacen("\n{\"type\":\"message\",\"id\":\"e3\"", "{\"type\":\"message\",\"id\":\"e3\"", 1);
+    let broken = sound.replacen(
+        "\n{\"type\":\"message\",\"id\":\"e3\"",
+        "\n{\"type\":\"mess\n{\"type\":\"message\",\"id\":\"e3\"",
+        1,
+    );
     let table = [
         (torn, "6:torn-line", "the last line was cut off"),
         (nuls, "4:nul-bytes", "zeros of a crash"),
@@ -251,7 +268,8 @@ fn what_is_appended_in_the_last_moment_is_carried_over() {
 fn a_host_at_work_is_respected() {
     let place = Place::new(&pi("u k:x s:x u"));
     let lock = place.path.with_file_name("session.jsonl.lock");
-    fs::write(&lock, format!(r#"{{"pid":{},"createdAt":"2026-01-01T00:00:00Z"}}"#, std::process::id())).unwrap();
+    fs::write(&lock, format!(r#"{{"pid":{},"createdAt":"2026-01-01T00:00:00Z"}}"#, std::process::id()))
+        .unwrap();
     assert!(matches!(repair(&place.path), Err(GuardError::Busy { .. })));
     assert!(lock.exists(), "its lock stays");
     fs::remove_file(&lock).unwrap();
@@ -291,6 +309,29 @@ fn f052_what_is_mended_stays_mended_after_a_restart() {
     }
 }
 
+/// Tangles that the property below once came upon.
+#[test]
+fn f052_tangled_trees_settle() {
+    let table = [
+        "r:x^3 A:x,y^0",
+        "u^0 u^0 A:y^0 u^3 K:x^4 K:x s:x=e1 r:y^0 r:y^1",
+        "s:x^0 r:y^0 A:x,y^2",
+        "A:y^0 k:x^0 k:x^0 p:x^0 c2^2 s:y^4 u^0",
+        "u^0 u^0 u^0 A:x^0 r:y^4 s:x u^5 s:x^?",
+        "u^0 A:x^0 c0^2 s:x^? u^2 s:x^?",
+        "A:x^0 K:x=e6 A:y^2 u^2 s:x^2 u=e0 r:x=e0 u^0",
+        "A:y^0 u^0 u^0 u u^0 u^0 u^0 c9^0 s:y^2 u^0 A:x^0",
+    ];
+    for words in table {
+        let place = Place::new(&pi(words));
+        let before = place.text();
+        repair(&place.path).unwrap();
+        assert_eq!(inspect(&place.path).unwrap().mendable(), 0, "{words}");
+        undo(&place.path).unwrap();
+        assert_eq!(place.text(), before, "{words}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
@@ -307,7 +348,15 @@ proptest! {
         let place = Place::of_bytes(&damage(text.as_bytes(), &hurt));
         let original = fs::read(&place.path).unwrap();
         let Ok(planned) = plan(&place.path) else { return Ok(()) };
-        let done = repair(&place.path).map_err(|error| TestCaseError::fail(format!("{words}: {error}\n{}", place.text())))?;
+        let done = match repair(&place.path) {
+            Ok(done) => done,
+            // Better refused than half mended.
+            Err(GuardError::Unsettled { .. }) => {
+                prop_assert_eq!((fs::read(&place.path).unwrap(), place.names().len()), (original, 1));
+                return Ok(());
+            }
+            Err(error) => return Err(TestCaseError::fail(format!("{words}: {error}\n{}", place.text()))),
+        };
         prop_assert_eq!(&planned.edits, &done.edits);
         let after = inspect(&place.path).unwrap();
         prop_assert_eq!(after.mendable(), 0, "{}: {:?}", &words, after.findings);

@@ -193,6 +193,8 @@ pub struct Kept {
     pub provenance: Provenance,
     /// See [`Line::turn`].
     pub turn: Option<String>,
+    /// See [`Line::id`].
+    pub id: Option<String>,
     /// Name of the event.
     pub event: Option<String>,
     /// Detail of the event, as JSON.
@@ -213,6 +215,7 @@ pub fn read_line(body: &[u8]) -> Kept {
         is_volatile: record.bool("volatile") == Some(true),
         provenance: record.str("origin").and_then(|name| Provenance::by_name(&name)).unwrap_or_default(),
         turn: record.string("turn"),
+        id: record.string("id"),
         event: record.string("event"),
         detail: record.raw("detail").map(str::to_owned),
     }

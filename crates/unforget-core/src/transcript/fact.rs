@@ -4,6 +4,7 @@ use crate::entry::Status;
 
 /// What a host does with its transcripts, as far as the rules depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a host")]
 pub struct Customs {
     /// The host sends the path from the last record to the root along the parents. Otherwise it sends
     /// the records of a lane in file order.

@@ -174,7 +174,8 @@ impl Settler<'_, '_> {
     }
 
     fn of_cuts(&mut self, cuts: &Cuts) {
-        let parted: BTreeSet<_> = cuts.parted.iter().map(|&(result, compaction)| (compaction, result)).collect();
+        let parted: BTreeSet<_> =
+            cuts.parted.iter().map(|&(result, compaction)| (compaction, result)).collect();
         for (compaction, result) in parted {
             let name = self.pairs.answers.get(result).map(|answer| answer.id);
             self.find(Problem::SplitPair, compaction, name, true);
@@ -219,7 +220,8 @@ impl Settler<'_, '_> {
             let is_mended = call.is_followed || problem == Problem::RepeatedCallId;
             self.find(problem, call.record, Some(call.id), is_mended);
             if problem == Problem::RepeatedCallId {
-                let to: Box<str> = format!("call_{}", new_name(call.id, call.record * 4096 + call.block)).into();
+                let to: Box<str> =
+                    format!("call_{}", new_name(call.id, call.record * 4096 + call.block)).into();
                 let change = Change::RenameCall { block: call.block, to: to.clone() };
                 self.change(call.record, change, problem);
                 renamed.insert(at, to);
@@ -373,9 +375,24 @@ impl Settler<'_, '_> {
                 self.change(record, Change::Link(to), problem);
             }
         }
+        let facts = self.facts;
+        let id = |record: &usize| facts.get(*record).and_then(|fact| fact.id.as_deref());
+        let moved: BTreeSet<&str> = self.moved.iter().filter_map(id).collect();
         for (&compaction, start) in &self.links.kept {
-            if let Some(start) = start.filter(|_| !self.is_gone(compaction)) {
-                self.keep(compaction, cuts.starts.get(&compaction).copied().unwrap_or(start), &parents);
+            let kept = facts.get(compaction).and_then(|fact| fact.kept.as_ref());
+            match (start, kept) {
+                _ if self.is_gone(compaction) => {}
+                (Some(start), _) => {
+                    self.keep(compaction, cuts.starts.get(&compaction).copied().unwrap_or(*start), &parents);
+                }
+                // What it names was not on its path and would be there now: it goes on to keep nothing.
+                (None, Some(Kept::Id(name))) if moved.contains(&**name) => {
+                    if let Some(own) = self.named(Some(compaction), &parents) {
+                        let change = Change::Keep(KeptTo::Id(own));
+                        self.changes.push((compaction, change, Problem::DisplacedResult));
+                    }
+                }
+                (None, _) => {}
             }
         }
     }
@@ -461,7 +478,11 @@ impl Settler<'_, '_> {
                 here = parents.get(record).copied().flatten();
             }
         }
-        let problem = if start == to { Problem::SplitPair } else { self.gone.get(&start).copied().unwrap_or(Problem::DisplacedResult) };
+        let problem = if start == to {
+            Problem::SplitPair
+        } else {
+            self.gone.get(&start).copied().unwrap_or(Problem::DisplacedResult)
+        };
         match kept {
             Kept::Record(_) => self.change(compaction, Change::Keep(KeptTo::Record(to)), problem),
             Kept::Id(now) => {

@@ -28,6 +28,7 @@ pub(super) enum Fate {
 
 /// A call.
 #[derive(Clone, Debug)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts about a call")]
 pub(super) struct Call<'a> {
     /// Its record.
     pub(super) record: usize,
@@ -145,7 +146,8 @@ struct Children {
 
 impl Children {
     fn of(links: &Links) -> Self {
-        let mut children = Self { first: vec![None; links.before.len()], next: vec![None; links.before.len()] };
+        let mut children =
+            Self { first: vec![None; links.before.len()], next: vec![None; links.before.len()] };
         for record in (0..links.before.len()).rev().filter(|record| !out(links, *record)) {
             let Some(first) = links.before(record).and_then(|before| children.first.get_mut(before)) else {
                 continue;
@@ -189,7 +191,6 @@ struct Walk<'a, 'b> {
     barrier: Option<usize>,
     stack: Vec<Frame<'a>>,
 }
-
 
 impl<'a> Walk<'a, '_> {
     /// Visits a tree without recursion: hostile trees are deep.

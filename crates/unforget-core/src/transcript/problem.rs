@@ -166,7 +166,9 @@ impl Problem {
     /// What it leads to, for the person whose session it is.
     pub const fn consequence(self) -> &'static str {
         match self {
-            Self::TornLine => "the host does not see it, and the next record is glued onto it and lost as well",
+            Self::TornLine => {
+                "the host does not see it, and the next record is glued onto it and lost as well"
+            }
             Self::BrokenLine => "the host skips it without a word, or stops reading there",
             Self::NulBytes => "the host cannot parse the line and does not see the record behind them",
             Self::GluedLine => "the host cannot parse the line and sees none of its records",
@@ -179,7 +181,9 @@ impl Problem {
                 "every later request fails: Anthropic says unexpected tool_use_id found in tool_result blocks, \
                  OpenAI says no tool call found for function call output"
             }
-            Self::SecondResult => "every later request to Anthropic fails: each tool_use must have a single result",
+            Self::SecondResult => {
+                "every later request to Anthropic fails: each tool_use must have a single result"
+            }
             Self::DisplacedResult => {
                 "every later request fails: the call counts as unanswered and the result as unexpected"
             }

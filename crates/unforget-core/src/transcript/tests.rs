@@ -8,8 +8,15 @@
 use super::*;
 use crate::entry::Status;
 
-const PI: Customs = Customs { is_tree: true, sends_in_place: true, drops_blank: true, is_mendable: true, joins_files: false };
-const CLAUDE: Customs = Customs { is_tree: false, sends_in_place: false, drops_blank: false, is_mendable: true, joins_files: false };
+const PI: Customs =
+    Customs { is_tree: true, sends_in_place: true, drops_blank: true, is_mendable: true, joins_files: false };
+const CLAUDE: Customs = Customs {
+    is_tree: false,
+    sends_in_place: false,
+    drops_blank: false,
+    is_mendable: true,
+    joins_files: false,
+};
 
 fn facts(text: &str) -> Vec<Fact> {
     text.split_whitespace().enumerate().map(|(at, word)| fact(at, word)).collect()
@@ -30,16 +37,17 @@ fn fact(at: usize, word: &str) -> Fact {
         None => Link::Id((at - 1).to_string().into()),
     };
     if let Some(same) = same {
-        fact.is_copy = same.starts_with('=');
-        fact.id = Some(same.trim_start_matches('=').into());
+        let copied = same.strip_prefix('=');
+        fact.is_copy = copied.is_some();
+        fact.id = Some(copied.unwrap_or(same).into());
     }
     let calls = || {
-        let call = |(block, id): (usize, &&str)| CallFact { block: block + 1, id: (*id).into(), is_whole: true };
+        let call =
+            |(block, id): (usize, &&str)| CallFact { block: block + 1, id: (*id).into(), is_whole: true };
         names.iter().enumerate().map(call).collect()
     };
     let results = |is_synthetic| {
-        let result =
-            |(block, id): (usize, &&str)| ResultFact { block, call_id: (*id).into(), is_synthetic };
+        let result = |(block, id): (usize, &&str)| ResultFact { block, call_id: (*id).into(), is_synthetic };
         names.iter().enumerate().map(result).collect()
     };
     match kind {
@@ -98,9 +106,19 @@ fn f046_f047_f048_f049_pairs_table() {
     let table = [
         ("u a:x r:x a", "", "", "sound"),
         ("u a:x,y r:y r:x a", "", "", "parallel results in any order"),
-        ("u k:x s:x u a", "1:cut-off-call 2:result-of-cut-off-call", "1- 2- 3^0", "f046: aborted, then filled in"),
+        (
+            "u k:x s:x u a",
+            "1:cut-off-call 2:result-of-cut-off-call",
+            "1- 2- 3^0",
+            "f046: aborted, then filled in",
+        ),
         ("u x:x s:x u", "1:cut-off-call 2:result-of-cut-off-call", "1cut1 2- 3^1", "its words are kept"),
-        ("u k:x s:x", "1:cut-off-call* 2:result-of-cut-off-call", "2-", "the end of a branch stays where it can"),
+        (
+            "u k:x s:x",
+            "1:cut-off-call* 2:result-of-cut-off-call",
+            "2-",
+            "the end of a branch stays where it can",
+        ),
         ("u k:x u", "1:cut-off-call", "1- 2^0", "not filled in yet"),
         ("u r:q a", "1:orphan-result", "1- 2^0", "f047: a result without a call"),
         ("u a:x u a", "1:orphan-call", "1cut1", "f047: a call without a result"),
@@ -111,9 +129,19 @@ fn f046_f047_f048_f049_pairs_table() {
         ("u a:x r:x r:x u", "3:second-result", "3- 4^2", "one result per call"),
         ("u a:x s:x r:x u", "2:second-result", "2- 3^1", "f048: a real result beats a synthetic one"),
         ("u a:x r:x s:x u", "3:second-result", "3- 4^2", "whatever comes first"),
-        ("u a:x u r:x a", "3:displaced-result", "2^3 3>1 3^1 4^2", "f048: a late result is moved, not dropped"),
+        (
+            "u a:x u r:x a",
+            "3:displaced-result",
+            "2^3 3>1 3^1 4^2",
+            "f048: a late result is moved, not dropped",
+        ),
         ("u a:x,y r:x u r:y a", "4:displaced-result", "3^4 4>2 4^2 5^3", "behind the results that are there"),
-        ("u a:x u r:x r:x^2", "3:displaced-result 4:second-result", "2^3 3>1 3^1 4-", "one for both branches"),
+        (
+            "u a:x u r:x r:x^2",
+            "3:displaced-result 4:second-result",
+            "2^3 3>1 3^1 4-",
+            "one for both branches",
+        ),
         ("u r:x a:x u", "1:displaced-result", "1>2 1^2 2^0 3^1", "f048: before its call"),
         ("u a:x r:x a:x r:x u", "3:repeated-call-id", "3call' 4result'", "f049: an id is used again"),
         ("u a:x r:x u^0 a:x r:x", "", "", "on another branch it is no repetition"),
@@ -153,12 +181,20 @@ fn f051_cuts_table() {
         ("u a:x r:x a c2 u", "4:split-pair", "4keep1", "f051: a compaction keeps an orphan"),
         ("u a:x r:x a c4 u", "", "", "keeps nothing"),
         ("u a:x r:x a c9 u", "4:lost-kept*", "", "keeps from nowhere on"),
-        ("u a:x,y r:x r:y a c3 c3 u", "5:split-pair 5:split-pair 6:split-pair 6:split-pair", "5keep1 6keep1", "chained compactions"),
+        (
+            "u a:x,y r:x r:y a c3 c3 u",
+            "5:split-pair 5:split-pair 6:split-pair 6:split-pair",
+            "5keep1 6keep1",
+            "chained compactions",
+        ),
         ("u r:q u a c1 u", "1:orphan-result", "1- 2^0 4keep2", "what it kept first is gone"),
     ];
     check(&table, PI);
     let running = show(&facts("u a:x c2 r:x a"), PI);
-    assert_eq!(running.0, "1:orphan-call 2:split-pair", "a result that comes after the compaction that cut its call");
+    assert_eq!(
+        running.0, "1:orphan-call 2:split-pair",
+        "a result that comes after the compaction that cut its call"
+    );
     assert_eq!(running.1, "1cut1 3- 4^2", "what it keeps is nothing, so the result goes");
 }
 

@@ -128,7 +128,7 @@ mod tests {
             (r#"{"a":1,"a":2}"#, &["a"], Some("2"), "the last one wins"),
             (r#"{"\u0061":7}"#, &["a"], Some("7"), "an escaped key"),
             (r#"{"a":1}"#, &["b"], None, "not there"),
-            (r#"[1]"#, &["a"], None, "not an object"),
+            ("[1]", &["a"], None, "not an object"),
             (r#"{"a":1"#, &["a"], None, "torn"),
         ];
         for (text, path, want, why) in table {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use super::{GuardError, json};
 
 /// Age from which a lock that does not say whose it is counts as left behind.
-const STALE: Duration = Duration::from_secs(30 * 60);
+const STALE: Duration = Duration::from_mins(30);
 
 /// Longest lock file that is read.
 const LOCK_BYTES_MAX: u64 = 64 * 1024;
@@ -53,12 +53,11 @@ impl Lock {
         })?;
         let lock = Self { path, file: opened };
         match lock.file.try_lock() {
-            Ok(()) => Ok(lock),
             Err(TryLockError::WouldBlock) => {
                 Err(GuardError::Busy { path: transcript.into(), owner: "a process with a lock on it".into() })
             }
-            // A file system without locks: the lock file has to do.
-            Err(TryLockError::Error(_)) => Ok(lock),
+            // On a file system without locks the lock file has to do.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
         }
     }
 }
@@ -111,7 +110,8 @@ fn owner(path: &Path) -> Result<Option<String>, GuardError> {
     }
     let text = fs::read(path).map_err(GuardError::file("reading", path))?;
     let text = json::text_of(&text);
-    let Some(pid) = json::number(&text, &["pid"]).and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0)
+    let Some(pid) =
+        json::number(&text, &["pid"]).and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid > 0)
     else {
         let age = facts.modified().ok().and_then(|time| time.elapsed().ok());
         let is_old = age.is_some_and(|age| age > STALE);
@@ -192,8 +192,16 @@ mod tests {
         let dead = dead_pid();
         let recycled = start.map(|start| format!(r#"{{"pid":{alive},"starttime":{}}}"#, start + 1));
         let table = [
-            (Some(format!(r#"{{"pid":{alive},"createdAt":"2020-01-01T00:00:00Z"}}"#)), false, "a live host, however old"),
-            (Some(format!(r#"{{"pid":{dead},"createdAt":"2026-01-01T00:00:00Z"}}"#)), true, "its process is gone"),
+            (
+                Some(format!(r#"{{"pid":{alive},"createdAt":"2020-01-01T00:00:00Z"}}"#)),
+                false,
+                "a live host, however old",
+            ),
+            (
+                Some(format!(r#"{{"pid":{dead},"createdAt":"2026-01-01T00:00:00Z"}}"#)),
+                true,
+                "its process is gone",
+            ),
             (recycled, true, "the number belongs to another process now"),
             (Some(String::new()), false, "made this moment, not yet written"),
             (Some("not json".into()), false, "does not say whose it is, and is new"),

@@ -38,8 +38,13 @@ mod tests {
         ];
         for (texts, want, why) in table {
             let content = texts.into_iter().map(|text| Part::Text(text.to_owned())).collect();
-            let result =
-                ToolResult { call_id: "x".into(), name: "t".into(), content, is_error: true, exit_code: None };
+            let result = ToolResult {
+                call_id: "x".into(),
+                name: "t".into(),
+                content,
+                is_error: true,
+                exit_code: None,
+            };
             assert_eq!(is_synthetic(&result), want, "{why}");
         }
     }

@@ -36,7 +36,8 @@ impl Pace {
     /// Files that have been quiet for long enough, each once.
     pub fn due(&mut self, now: Duration) -> Vec<PathBuf> {
         let is_due = |at: &Duration| now.saturating_sub(*at) >= self.quiet_for;
-        let due: Vec<_> = self.changed.iter().filter(|(_, at)| is_due(at)).map(|(path, _)| path.clone()).collect();
+        let due: Vec<_> =
+            self.changed.iter().filter(|(_, at)| is_due(at)).map(|(path, _)| path.clone()).collect();
         for path in &due {
             self.changed.remove(path);
         }

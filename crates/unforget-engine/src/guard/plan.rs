@@ -8,10 +8,10 @@ use std::path::Path;
 
 use unforget_core::transcript::{Change, Examination, Problem};
 
+use super::GuardError;
 use super::inspect::is_broken;
 use super::read::{Reading, bytes_of};
 use super::splice::{Splice, splices};
-use super::GuardError;
 
 /// Longest piece of a line that an [`Action`] shows, in bytes.
 const SHOWN_BYTES: usize = 160;
@@ -66,7 +66,8 @@ pub(super) fn edits(
     for (record, change, problem) in &examination.plan.changes {
         changes.entry(*record).or_default().push((change, *problem));
     }
-    let mut planner = Planner { file, path, reading, changes, moved: BTreeMap::new(), edits: Edits::default() };
+    let mut planner =
+        Planner { file, path, reading, changes, moved: BTreeMap::new(), edits: Edits::default() };
     planner.changes_of_records()?;
     planner.lines()?;
     planner.tail()?;
@@ -89,7 +90,8 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn changes_of_records(&mut self) -> Result<(), GuardError> {
         let index = self.indexes();
-        let changes: Vec<_> = self.changes.iter().map(|(record, changes)| (*record, changes.clone())).collect();
+        let changes: Vec<_> =
+            self.changes.iter().map(|(record, changes)| (*record, changes.clone())).collect();
         for (record, changes) in changes {
             let Some(&spot) = self.reading.spots.get(record) else { continue };
             let body = self.bytes(spot.start..spot.end)?;
@@ -128,7 +130,8 @@ impl Planner<'_> {
     ) -> Result<(Vec<u8>, Vec<Splice>), GuardError> {
         let index = |record: usize| index.get(record).copied().unwrap_or_default();
         let is_cut = |change: &Change| matches!(change, Change::CutBlocks(_));
-        let (cuts, others): (Vec<_>, Vec<_>) = changes.iter().copied().partition(|(change, _)| is_cut(change));
+        let (cuts, others): (Vec<_>, Vec<_>) =
+            changes.iter().copied().partition(|(change, _)| is_cut(change));
         let mut all: Vec<Splice> = Vec::new();
         let mut done = Vec::new();
         // Blocks are counted as they were, so they are taken out last.
@@ -140,7 +143,7 @@ impl Planner<'_> {
             let now = if done.is_empty() { &body } else { &done };
             let made = splices(self.reading.format, now, change, &index);
             let made = made.ok_or(GuardError::Unmendable { path: self.path.into(), line })?;
-            self.tell(line, problem, change, now, &made);
+            self.tell(line, (change, problem), now, &made);
             all.extend(made);
             all.sort_by_key(|(range, _)| range.start);
         }
@@ -163,7 +166,7 @@ impl Planner<'_> {
             if is_broken {
                 let old = self.bytes(spot.start..spot.end.min(spot.start + SHOWN_BYTES as u64))?;
                 let what = "taken out".to_owned();
-                self.act(spot.line, Problem::BrokenLine, what, Some(shown(&old)), None);
+                self.act(spot.line, Problem::BrokenLine, what, Some(shown(&old)));
             }
             if is_broken || self.is_off(at) {
                 self.edits.edits.push(Edit { range: spot.start..end, with: Vec::new() });
@@ -175,13 +178,11 @@ impl Planner<'_> {
             if !spot.is_ended {
                 self.edits.edits.push(Edit { range: spot.end..spot.end, with: b"\n".to_vec() });
                 let is_last = at + 1 == count;
-                let (problem, line) = if is_last {
-                    (Problem::NoNewline, spot.line)
-                } else {
-                    (Problem::GluedLine, spot.line)
-                };
-                if !(is_last && self.reading.tail.torn.is_some()) && !self.is_next_broken(at) {
-                    self.act(line, problem, "a newline put behind the record".to_owned(), None, None);
+                let (problem, line) =
+                    if is_last { (Problem::NoNewline, spot.line) } else { (Problem::GluedLine, spot.line) };
+                let is_told = is_last && self.reading.tail.torn.is_some() || self.is_next_broken(at);
+                if !is_told {
+                    self.act(line, problem, "a newline put behind the record".to_owned(), None);
                 }
             }
             self.strip_nuls(spot.end..end, spot.line)?;
@@ -200,7 +201,7 @@ impl Planner<'_> {
     fn tail(&mut self) -> Result<(), GuardError> {
         let Some((byte, line)) = self.reading.tail.torn else { return Ok(()) };
         let old = self.bytes(byte..self.reading.bytes.min(byte + SHOWN_BYTES as u64))?;
-        self.act(line, Problem::TornLine, "taken out; the backup has it".to_owned(), Some(shown(&old)), None);
+        self.act(line, Problem::TornLine, "taken out; the backup has it".to_owned(), Some(shown(&old)));
         self.edits.edits.push(Edit { range: byte..self.reading.bytes, with: Vec::new() });
         Ok(())
     }
@@ -238,15 +239,16 @@ impl Planner<'_> {
                 _ => {}
             }
         }
-        self.act(line + 1, Problem::NulBytes, format!("{count} NUL bytes taken out"), None, None);
+        self.act(line + 1, Problem::NulBytes, format!("{count} NUL bytes taken out"), None);
         Ok(())
     }
 
     /// The host's index of each record once everything is done; of those that go, the next one's.
     fn indexes(&self) -> Vec<u64> {
-        let has_indexes = self.changes.values().flatten().any(|(change, _)| {
-            matches!(change, Change::Keep(unforget_core::transcript::KeptTo::Record(_)))
-        });
+        let has_indexes =
+            self.changes.values().flatten().any(|(change, _)| {
+                matches!(change, Change::Keep(unforget_core::transcript::KeptTo::Record(_)))
+            });
         if !has_indexes {
             return Vec::new();
         }
@@ -262,7 +264,9 @@ impl Planner<'_> {
         let mut next = 0;
         for at in 0..indexes.len() {
             let is_counted = !is_broken(self.reading, at) && !self.is_off(at);
-            for record in std::iter::once(at).filter(|_| is_counted).chain(behind.remove(&at).unwrap_or_default()) {
+            for record in
+                std::iter::once(at).filter(|_| is_counted).chain(behind.remove(&at).unwrap_or_default())
+            {
                 if let Some(index) = indexes.get_mut(record) {
                     *index = next;
                 }
@@ -276,18 +280,16 @@ impl Planner<'_> {
         bytes_of(self.file, range).map_err(GuardError::file("reading", self.path))
     }
 
-    fn act(&mut self, line: u64, problem: Problem, what: String, old: Option<String>, new: Option<String>) {
-        self.edits.actions.push(Action { line, problem, what, old, new });
+    fn act(&mut self, line: u64, problem: Problem, what: String, old: Option<String>) {
+        self.edits.actions.push(Action { line, problem, what, old, new: None });
     }
 
-    fn tell(&mut self, line: u64, problem: Problem, change: &Change, body: &[u8], made: &[Splice]) {
+    fn tell(&mut self, line: u64, (change, problem): (&Change, Problem), body: &[u8], made: &[Splice]) {
         let (old, new) = match (change, made.first()) {
             (Change::Drop, _) => (Some(shown(body)), None),
             (Change::Move { .. }, _) => (None, None),
             (_, None) => return,
-            (_, Some((range, with))) => {
-                (body.get(range.clone()).map(shown), Some(shown(with)))
-            }
+            (_, Some((range, with))) => (body.get(range.clone()).map(shown), Some(shown(with))),
         };
         let what = match change {
             Change::Drop => "taken out; what follows it hangs on what is before it".to_owned(),
@@ -305,7 +307,7 @@ impl Planner<'_> {
             Change::Link(_) => "hung on another parent".to_owned(),
             Change::Keep(_) => "the compaction keeps whole pairs".to_owned(),
         };
-        self.act(line, problem, what, old, new);
+        self.edits.actions.push(Action { line, problem, what, old, new });
     }
 }
 

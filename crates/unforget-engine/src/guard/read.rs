@@ -115,11 +115,11 @@ fn is_broken(record: &Record) -> bool {
 }
 
 fn newlines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+    bytes.iter().map(|byte| u64::from(*byte == b'\n')).sum()
 }
 
 fn nuls(bytes: &[u8]) -> u32 {
-    bytes.iter().filter(|byte| **byte == 0).count() as u32
+    bytes.iter().map(|byte| u32::from(*byte == 0)).sum()
 }
 
 impl Reading {

@@ -155,8 +155,12 @@ fn write_copy(
 fn must_be_sound(copy: &File, path: &Path) -> Result<(), GuardError> {
     let reading = read(copy, path)?;
     let inspection = inspection(path, &reading, &reading.examine());
-    let left: Vec<Problem> =
-        inspection.findings.iter().filter(|finding| finding.is_mended).map(|finding| finding.problem).collect();
+    let left: Vec<Problem> = inspection
+        .findings
+        .iter()
+        .filter(|finding| finding.is_mended)
+        .map(|finding| finding.problem)
+        .collect();
     match left.first() {
         None => Ok(()),
         Some(first) => {
@@ -224,7 +228,7 @@ fn must_be_unchanged(
         return Err(changed());
     }
     // Reading takes a while on long files.
-    if stamp_of(file, path)? != *stamp { Err(changed()) } else { Ok(()) }
+    if stamp_of(file, path)? == *stamp { Ok(()) } else { Err(changed()) }
 }
 
 /// Appends to the new file what the host appended to the old one between the last check and the rename.

@@ -45,12 +45,11 @@ pub(super) fn splices(
         Change::Rename(to) => one(json::at(&text, &[shape.id])?, quoted(to)?),
         Change::Link(to) => {
             let with = to.as_deref().map_or_else(|| Some("null".to_owned()), quoted)?;
-            match json::at(&text, &[shape.parent]) {
-                Some(range) => one(range, with),
-                None => {
-                    let id = json::at(&text, &[shape.id])?;
-                    one(id.end..id.end, format!(",\"{}\":{with}", shape.parent))
-                }
+            if let Some(range) = json::at(&text, &[shape.parent]) {
+                one(range, with)
+            } else {
+                let id = json::at(&text, &[shape.id])?;
+                one(id.end..id.end, format!(",\"{}\":{with}", shape.parent))
             }
         }
         Change::Keep(KeptTo::Id(to)) => one(json::at(&text, &["firstKeptEntryId"])?, quoted(to)?),
@@ -73,7 +72,8 @@ pub(super) fn splices(
                 Format::ClaudeCode => blocks(&text, &shape)?.get(*block)?.clone(),
                 _ => message(&text, &shape),
             };
-            let range = shape.result_id.iter().try_fold(within, |within, key| json::field(&text, within, key))?;
+            let range =
+                shape.result_id.iter().try_fold(within, |within, key| json::field(&text, within, key))?;
             one(range, quoted(to)?)
         }
         Change::CutBlocks(cut) => {
@@ -95,7 +95,8 @@ pub(super) fn splices(
 
 /// The message of a record; the record itself where the message stands alone.
 fn message(text: &str, shape: &Shape) -> Range<usize> {
-    let inner = json::at(text, &[shape.message]).filter(|range| text.as_bytes().get(range.start) == Some(&b'{'));
+    let inner =
+        json::at(text, &[shape.message]).filter(|range| text.as_bytes().get(range.start) == Some(&b'{'));
     inner.unwrap_or(0..text.len())
 }
 

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use super::inspect::{Inspection, inspect};
 use super::GuardError;
+use super::inspect::{Inspection, inspect};
 use crate::import::walk;
 
 /// Most files that are inspected at the same time.
@@ -30,7 +30,8 @@ pub fn transcripts(path: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, io::Error)>) {
 /// Inspects files on all processors and tells of each in the given order.
 pub fn survey(files: &[PathBuf], each: &mut dyn FnMut(&Path, Result<Inspection, GuardError>)) {
     let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_MAX).min(files.len());
+    let workers =
+        std::thread::available_parallelism().map_or(1, usize::from).min(WORKERS_MAX).min(files.len());
     let (done, outcomes) = mpsc::sync_channel(workers * 4);
     std::thread::scope(|scope| {
         for _ in 0..workers {

@@ -40,7 +40,7 @@ pub fn backups(path: &Path) -> Result<Vec<(u64, PathBuf)>, GuardError> {
         let Some(rest) = name.as_encoded_bytes().strip_prefix(start.as_encoded_bytes()) else { continue };
         let number = std::str::from_utf8(rest).ok().and_then(|rest| rest.split_once('-')?.0.parse().ok());
         if let Some(number) = number {
-            found.push((number, item.path()));
+            found.push((number, path.with_file_name(&name)));
         }
     }
     found.sort();

@@ -77,7 +77,7 @@ impl Lane {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
-        let mut messages = emit(prompt.admitted.request(), ask.dialect, &stored);
+        let mut messages = emit(prompt.admitted.request(), ask.dialect, self.form, &stored);
         messages.extend(live.iter().filter_map(|seq| stored(*seq)).map(|(text, _)| text));
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();

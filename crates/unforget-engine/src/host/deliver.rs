@@ -8,12 +8,15 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_store::Name;
 use unforget_wire::journal;
 
-use super::lane::{Lane, Line};
+use super::lane::{Known, Lane, Line};
 use super::names::{self, Incoming};
 use super::types::{Delivered, HostError, Receipt};
 
 /// Entries behind an insertion that are written again at most. Behind more, the insertion goes to the end.
 const AGAIN: usize = 64;
+
+/// Messages of a turn whose places are looked up, when they are written again.
+const TURN: usize = 256;
 
 /// A delivery on its way into the journal.
 pub(super) struct Delivery<'a> {
@@ -70,7 +73,7 @@ impl Lane {
     }
 
     /// Which of a plan's possible replays are marked already.
-    fn marked(&self, plan: &Plan) -> Result<BTreeMap<Name, Vec<Seq>>, HostError> {
+    fn marked(&self, plan: &Plan) -> Result<Known, HostError> {
         let replay = |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
         self.known(&plan.fates.iter().filter_map(replay).collect::<Vec<_>>())
     }
@@ -96,7 +99,7 @@ impl Lane {
         &self,
         how: How,
         incoming: &[Incoming],
-        known: &BTreeMap<Name, Vec<Seq>>,
+        known: &Known,
     ) -> Result<Plan, HostError> {
         let items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known)).collect();
         let is_lacking = |(index, incoming): (usize, &Incoming)| {
@@ -115,9 +118,9 @@ impl Lane {
 /// Lines that are being made.
 struct Writing<'a> {
     lane: &'a mut Lane,
-    known: &'a BTreeMap<Name, Vec<Seq>>,
+    known: &'a Known,
     /// Entries that have a copy already which marks them as possibly delivered twice.
-    marked: &'a BTreeMap<Name, Vec<Seq>>,
+    marked: &'a Known,
     now: Timestamp,
     is_open: bool,
     lines: Vec<Line>,
@@ -207,7 +210,8 @@ impl Writing<'_> {
             Some(message) => message.text.clone(),
             None => self.stored_text(incoming)?,
         };
-        let id = incoming.id.as_deref().filter(|_| of.is_none() && !self.is_taken(incoming));
+        let is_taken = self.is_taken(incoming)?;
+        let id = incoming.id.as_deref().filter(|_| of.is_none() && !is_taken);
         let (original, parent) = (of, self.parent);
         let (after, of) = (self.after(parent)?, of.map(|seq| self.lane.call(seq)).transpose()?);
         let line = journal::message(&journal::Line {
@@ -239,10 +243,11 @@ impl Writing<'_> {
     }
 
     /// Whether another entry has the host's id already: the journal names an entry by it only once.
-    fn is_taken(&self, incoming: &Incoming) -> bool {
-        incoming.id.as_deref().is_some_and(|id| {
-            self.known.contains_key(&names::id_name(id))
-        })
+    fn is_taken(&self, incoming: &Incoming) -> Result<bool, HostError> {
+        let Some(id) = &incoming.id else { return Ok(false) };
+        let name = names::id_name(id);
+        let is_written = self.lines.iter().any(|line| line.names.contains(&name));
+        Ok(is_written || self.lane.known(&[name])?.contains_key(&name))
     }
 
     /// A copy that no prompt shows, unless its bytes are stored.
@@ -287,15 +292,24 @@ impl Writing<'_> {
     fn again(&mut self, seq: Seq) -> Result<(), HostError> {
         let kept = self.lane.line(seq)?;
         let Some(message) = kept.message else { return Ok(()) };
+        let place = kept.turn.as_deref().map(|turn| self.place_in_turn(turn, seq)).transpose()?.flatten();
         let delivered = Delivered {
+            id: kept.id,
             body: Some(message.into_bytes()),
             is_volatile: kept.is_volatile,
             provenance: Some(kept.provenance),
             ..Delivered::default()
         };
-        let incoming = Incoming::read(self.lane.form, delivered, 0, None)?;
+        let incoming = Incoming::read(self.lane.form, delivered, 0, None)?.at_place(place);
         self.moved.insert(seq, self.next());
         self.append(&incoming, None)
+    }
+
+    /// The name of an entry's place in its turn.
+    fn place_in_turn(&self, turn: &str, seq: Seq) -> Result<Option<Name>, HostError> {
+        let places: Vec<Name> = (0..TURN).map(|at| names::turn_place(turn, at)).collect();
+        let known = self.lane.known(&places)?;
+        Ok(places.into_iter().find(|place| known.get(place).is_some_and(|seqs| seqs.contains(&seq))))
     }
 
     /// The message that a face names.

@@ -13,19 +13,24 @@ use unforget_core::entry::{Entry, Part, ToolCall};
 use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message, Request};
 use unforget_wire::journal::OWN;
-use unforget_wire::{Dialect, render_message};
+use unforget_wire::{Dialect, Format, render_message};
 
 /// A stored message: its bytes and what they say.
 pub(super) type Stored = (String, Arc<Entry>);
 
 /// The messages of a request.
 ///
+/// * `form` - of the stored messages.
 /// * `stored` - the message of an entry, if it is there.
-pub(super) fn emit(request: &Request, dialect: Dialect, stored: &dyn Fn(Seq) -> Option<Stored>) -> Vec<String> {
+pub(super) fn emit(
+    request: &Request,
+    dialect: Dialect,
+    form: Format,
+    stored: &dyn Fn(Seq) -> Option<Stored>) -> Vec<String> {
     let messages = without_placeholder(&request.messages);
     let mut out = Vec::with_capacity(messages.len());
     for message in messages {
-        if dialect == Dialect::Pi {
+        if dialect == Dialect::Pi && form == Format::Pi {
             whole_and_made(message, stored, &mut out);
         } else {
             out.extend(split(&render_message(message, dialect)));
@@ -75,6 +80,10 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out
 
 /// Takes the blocks of an entry if all of them are there as they are; gives the place of the first.
 fn take(left: &mut [Option<&Block>], entry: &Entry) -> Option<usize> {
+    if entry.parts.iter().any(has_blank) {
+        // Providers refuse empty texts: what is rendered has something visible in their place.
+        return None;
+    }
     let mut places = Vec::new();
     for part in &entry.parts {
         let is_it = |at: &usize| {
@@ -98,6 +107,15 @@ fn is_part(block: &Block, part: &Part) -> bool {
         (Block::Part(sent), part) => sent == part,
         (Block::Call(sent), Part::ToolCall(call)) => sent == call && !has_streamed_part(call),
         (Block::Result(sent), Part::ToolResult(result)) => sent == result,
+        _ => false,
+    }
+}
+
+/// Whether a part is an empty text, or a result with one.
+fn has_blank(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => text.trim().is_empty(),
+        Part::ToolResult(result) => result.content.is_empty() || result.content.iter().any(has_blank),
         _ => false,
     }
 }

@@ -1,6 +1,7 @@
 //! One lane of a host: its journal, and the path through it that is active.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,6 +20,12 @@ use crate::import::{Incoming, Standing, new_entry, turn};
 use crate::prompt::Session;
 use crate::{Engine, index};
 
+/// Stored entries by name.
+pub(super) type Known = HashMap<Name, Vec<Seq>>;
+
+/// Names of which it is remembered who has them.
+const SEEN: usize = 256 * 1024;
+
 /// Rows that are read at once.
 const ROWS: u64 = 4_096;
 
@@ -36,8 +43,12 @@ pub(super) struct Lane {
     runs: Vec<Range<u64>>,
     /// Entries of it that arrays may leave out.
     loose: BTreeSet<Seq>,
+    /// The newest entry of the path when the last turn ended.
+    committed: Option<Seq>,
     /// The newest entry that a model sees, on the path or not: whom a line without `after` follows.
     newest: Option<Seq>,
+    /// Names that were looked up, with all entries that have them.
+    seen: RefCell<Known>,
     /// Cuts of the path so far.
     pub(super) generation: u64,
     /// Key of the turn that is open.
@@ -89,7 +100,9 @@ impl Lane {
             bytes: 0,
             runs: Vec::new(),
             loose: BTreeSet::new(),
+            committed: None,
             newest: None,
+            seen: RefCell::default(),
             generation: 0,
             turn: None,
             turn_budget: None,
@@ -126,12 +139,13 @@ impl Lane {
         if let Some(row) = last {
             (self.next, self.chain, self.bytes) = (row.seq.0 + 1, row.chain, row.bytes.end);
         }
+        self.committed = self.head();
         Ok(())
     }
 
     /// The active path.
     pub(super) fn path(&self) -> Path<'_> {
-        Path { runs: &self.runs, loose: &self.loose }
+        Path { runs: &self.runs, loose: &self.loose, committed: self.committed }
     }
 
     /// Entries on the path.
@@ -172,13 +186,24 @@ impl Lane {
         Ok(Some(parent.map(|seq| self.call(seq)).transpose()?))
     }
 
-    /// The stored entries under these names.
-    pub(super) fn known(&self, names: &[Name]) -> Result<BTreeMap<Name, Vec<Seq>>, HostError> {
-        let mut known: BTreeMap<Name, Vec<Seq>> = BTreeMap::new();
-        for (name, seq) in self.engine.store().named(self.conversation, names)? {
-            known.entry(name).or_default().push(seq);
+    /// The stored entries under these names, ascending; none where nothing is stored.
+    ///
+    /// What was looked up is remembered: hosts send the same arrays again and again.
+    pub(super) fn known(&self, names: &[Name]) -> Result<Known, HostError> {
+        let mut seen = self.seen.borrow_mut();
+        if seen.len() > SEEN {
+            seen.clear();
         }
-        Ok(known)
+        let unseen: Vec<Name> = names.iter().filter(|name| !seen.contains_key(name)).copied().collect();
+        if !unseen.is_empty() {
+            let found = self.engine.store().named(self.conversation, &unseen)?;
+            seen.extend(unseen.into_iter().map(|name| (name, Vec::new())));
+            for (name, seq) in found {
+                seen.entry(name).or_default().push(seq);
+            }
+        }
+        let hit = |name: &Name| seen.get(name).filter(|seqs| !seqs.is_empty()).map(|seqs| (*name, seqs.clone()));
+        Ok(names.iter().filter_map(hit).collect())
     }
 
     /// The stored line.
@@ -203,6 +228,7 @@ impl Lane {
         self.turn = None;
         self.turn_budget = None;
         self.last = None;
+        self.committed = self.head();
         let mut firm = Vec::new();
         for seq in &self.loose {
             let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
@@ -223,6 +249,7 @@ impl Lane {
         if lines.is_empty() {
             if !names.is_empty() {
                 self.engine.store().put_names(self.conversation, &names)?;
+                self.learn(&names);
             }
             return Ok(());
         }
@@ -256,14 +283,27 @@ impl Lane {
             packed: packer.finish(),
             snapshot: None,
             context: None,
-            names,
+            names: names.clone(),
         })?;
+        self.learn(&names);
         (self.chain, self.bytes) = (chain, bytes);
         self.next += written.len() as u64;
         for (row, entry, is_loose) in written {
             self.show(&row, &entry, is_loose)?;
         }
         Ok(())
+    }
+
+    /// Names that are stored now.
+    fn learn(&mut self, names: &[(Name, Seq)]) {
+        let seen = self.seen.get_mut();
+        for (name, seq) in names {
+            if let Some(seqs) = seen.get_mut(name)
+                && let Err(at) = seqs.binary_search(seq)
+            {
+                seqs.insert(at, *seq);
+            }
+        }
     }
 
     /// Takes a written row into the path and into the open prompts.

@@ -3,8 +3,6 @@
 //! Strong names: the host's id, its key, speaker and time, the place in a keyed turn. A message without any
 //! is known by its bytes and words only, which prove nothing by themselves.
 
-use std::collections::BTreeMap;
-
 use sha2::{Digest as _, Sha256};
 use unforget_core::deliver::Item;
 use unforget_core::digest::Digest;
@@ -15,6 +13,7 @@ use unforget_wire::journal::{self, Message};
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Format, legacy};
 
+use super::lane::Known;
 use super::types::{Delivered, Face, HostError};
 
 /// Digest of a message's JSON, as hosts compute it.
@@ -30,11 +29,13 @@ pub fn face(text: &[u8]) -> Face {
 pub(super) struct Incoming {
     /// The message; `None` if only its face was sent.
     pub(super) message: Option<Message>,
-    /// Names that prove who it is.
-    strong: Vec<Name>,
-    /// Names that only say what it looks like.
-    alike: Vec<Name>,
-    /// Name of its bytes, beside other names.
+    /// Names of its own, which prove who it is.
+    own: Vec<Name>,
+    /// Its place in a keyed turn.
+    place: Option<Name>,
+    /// What it says, if it has no name of its own.
+    words: Option<Name>,
+    /// Name of its bytes, beside names of its own.
     face: Name,
     /// The same, if it has none.
     plain_face: Name,
@@ -65,24 +66,20 @@ impl Incoming {
             (Some(digest), _) | (None, Some(digest)) => digest,
             (None, None) => return Err(bad("neither body nor digest".to_owned())),
         };
-        let mut strong = Vec::new();
-        strong.extend(delivered.id.as_deref().map(id_name));
-        if let Some((turn, at)) = turn {
-            strong.push(name("turn", &[turn.as_bytes(), &(at as u64).to_le_bytes()]));
-        }
-        let mut alike = Vec::new();
+        let mut own = Vec::new();
+        own.extend(delivered.id.as_deref().map(id_name));
         if let Some(message) = &message {
-            strong.extend(message.key.as_deref().map(|key| keyed(&message.entry, key)));
-            strong.extend(when(&message.entry));
-            if strong.is_empty() {
-                alike.push(words(&message.entry));
-            }
+            own.extend(message.key.as_deref().map(|key| keyed(&message.entry, key)));
+            own.extend(when(&message.entry));
         }
+        let place = turn.map(|(key, at)| turn_place(key, at));
+        let words = message.as_ref().filter(|_| own.is_empty()).map(|message| words(&message.entry));
         let (provenance, is_volatile) = provenance(form, &delivered, message.as_ref());
         Ok(Self {
             message,
-            strong,
-            alike,
+            own,
+            place,
+            words,
             face: name("face", &[&digest.0]),
             plain_face: name("plain", &[&digest.0]),
             provenance,
@@ -94,18 +91,24 @@ impl Incoming {
 
     /// All names that may lead to it.
     pub(super) fn wanted(&self) -> impl Iterator<Item = Name> {
-        self.strong.iter().chain(&self.alike).copied().chain([self.face, self.plain_face])
+        self.own.iter().copied().chain(self.place).chain(self.words).chain([self.face, self.plain_face])
     }
 
     /// The names under which it is stored.
     pub(super) fn kept(&self) -> Vec<Name> {
-        let face = if self.strong.is_empty() { self.plain_face } else { self.face };
-        self.strong.iter().chain(&self.alike).copied().chain([face]).collect()
+        let face = if self.own.is_empty() { self.plain_face } else { self.face };
+        self.own.iter().copied().chain(self.place).chain(self.words).chain([face]).collect()
+    }
+
+    /// The same message as part of a turn.
+    #[must_use]
+    pub(super) fn at_place(self, place: Option<Name>) -> Self {
+        Self { place, ..self }
     }
 
     /// Whether anything but its bytes and words tells it from others.
     pub(super) const fn has_name(&self) -> bool {
-        !self.strong.is_empty()
+        !self.own.is_empty()
     }
 
     /// Whether it is our own output that comes back.
@@ -119,24 +122,25 @@ impl Incoming {
     }
 
     /// Whether exactly these bytes are stored.
-    pub(super) fn is_stored(&self, known: &BTreeMap<Name, Vec<Seq>>) -> bool {
+    pub(super) fn is_stored(&self, known: &Known) -> bool {
         known.contains_key(&self.face) || known.contains_key(&self.plain_face)
     }
 
     /// What the plan needs of it.
-    pub(super) fn item(&self, known: &BTreeMap<Name, Vec<Seq>>) -> Item {
+    pub(super) fn item(&self, known: &Known) -> Item {
         let seqs = |names: &mut dyn Iterator<Item = Name>| {
             let mut seqs: Vec<Seq> = names.filter_map(|name| known.get(&name)).flatten().copied().collect();
             seqs.sort_unstable();
             seqs.dedup();
             seqs
         };
-        let named = seqs(&mut self.strong.iter().copied().chain([self.face]));
-        let has_name = !self.strong.is_empty() || !named.is_empty();
+        let own = self.own.iter().copied().chain(self.place);
+        let by_face = self.message.is_none() && known.contains_key(&self.face);
         Item {
-            alike: seqs(&mut self.alike.iter().copied().chain([self.plain_face])),
-            has_name,
-            named,
+            named: seqs(&mut own.chain([self.face])),
+            has_name: !self.own.is_empty() || by_face,
+            alike: seqs(&mut self.words.into_iter().chain([self.plain_face])),
+            exact: seqs(&mut [self.face, self.plain_face].into_iter()),
             parts: self.message.as_ref().map(|message| parts(&message.entry)),
             aside: self.message.as_ref().is_some_and(is_aside),
         }
@@ -155,6 +159,11 @@ fn provenance(form: Format, delivered: &Delivered, message: Option<&Message>) ->
     };
     // Its words say where it came from, not whether the host keeps it: some hosts do.
     (legacy::provenance(&message.entry), delivered.is_volatile)
+}
+
+/// Name of a place in a keyed turn.
+pub(super) fn turn_place(key: &str, at: usize) -> Name {
+    name("turn", &[key.as_bytes(), &(at as u64).to_le_bytes()])
 }
 
 /// Name of the entry with a host's id.

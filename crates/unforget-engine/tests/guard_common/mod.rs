@@ -5,7 +5,15 @@
 //! compaction that keeps from record 3 on. `^2` hangs the record on record 2, `^?` on nothing that is there, `=e2`
 //! gives it the id of record 2. Records count from 0, the header; their ids are `e1`, `e2`, …
 
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::format_push_string,
+    reason = "tests"
+)]
 
 use std::fs;
 use std::io::Write;
@@ -51,7 +59,8 @@ impl Place {
     /// Names of everything in the folder.
     pub fn names(&self) -> Vec<String> {
         let names = fs::read_dir(self.folder.path()).unwrap();
-        let mut names: Vec<_> = names.map(|item| item.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut names: Vec<_> =
+            names.map(|item| item.unwrap().file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     }
@@ -128,13 +137,18 @@ fn header(version: Option<u32>) -> String {
 }
 
 fn pi_line(word: &Word<'_>, at: usize, ids: &str, is_v1: bool) -> String {
-    let message = |message: String| format!(r#"{{"type":"message",{ids}"timestamp":"2026-01-01T00:00:01.000Z","message":{message}}}"#);
+    let message = |message: String| {
+        format!(r#"{{"type":"message",{ids}"timestamp":"2026-01-01T00:00:01.000Z","message":{message}}}"#)
+    };
     let line = match word.kind {
-        "u" => message(format!(r#"{{"role":"user","content":[{{"type":"text","text":"words {at}"}}],"timestamp":1}}"#)),
+        "u" => message(format!(
+            r#"{{"role":"user","content":[{{"type":"text","text":"words {at}"}}],"timestamp":1}}"#
+        )),
         "b" => message(r#"{"role":"user","content":[{"type":"text","text":" "}],"timestamp":1}"#.to_owned()),
         "A" | "K" | "k" | "p" => message(pi_assistant(word, at)),
         "r" | "s" => {
-            let said = if word.kind == "s" { "No result provided".to_owned() } else { format!("result {at}") };
+            let said =
+                if word.kind == "s" { "No result provided".to_owned() } else { format!("result {at}") };
             let id = word.names.first().unwrap_or(&"");
             message(format!(
                 r#"{{"role":"toolResult","toolCallId":"{id}","toolName":"t","content":[{{"type":"text","text":"{said}"}}],"isError":false,"timestamp":1}}"#
@@ -143,8 +157,14 @@ fn pi_line(word: &Word<'_>, at: usize, ids: &str, is_v1: bool) -> String {
         "-" => format!(r#"{{"type":"custom",{ids}"timestamp":"2026-01-01T00:00:01.000Z","customType":"c"}}"#),
         kept => {
             let kept = kept.trim_start_matches('c');
-            let kept = if is_v1 { format!(r#""firstKeptEntryIndex":{kept}"#) } else { format!(r#""firstKeptEntryId":"e{kept}""#) };
-            format!(r#"{{"type":"compaction",{ids}"timestamp":"2026-01-01T00:00:01.000Z","summary":"so far",{kept},"tokensBefore":9}}"#)
+            let kept = if is_v1 {
+                format!(r#""firstKeptEntryIndex":{kept}"#)
+            } else {
+                format!(r#""firstKeptEntryId":"e{kept}""#)
+            };
+            format!(
+                r#"{{"type":"compaction",{ids}"timestamp":"2026-01-01T00:00:01.000Z","summary":"so far",{kept},"tokensBefore":9}}"#
+            )
         }
     };
     line + "\n"
@@ -157,11 +177,15 @@ fn pi_assistant(word: &Word<'_>, at: usize) -> String {
     }
     let partial = if word.kind == "p" { r#","partialJson":"{\"a\":\"b""# } else { "" };
     for id in word.names.iter().filter(|id| id.parse::<u32>().is_err()) {
-        blocks.push(format!(r#"{{"type":"toolCall","id":"{id}","name":"t","arguments":{{"a":"b"}}{partial}}}"#));
+        blocks.push(format!(
+            r#"{{"type":"toolCall","id":"{id}","name":"t","arguments":{{"a":"b"}}{partial}}}"#
+        ));
     }
     let stop = if matches!(word.kind, "K" | "k") { "aborted" } else { "stop" };
     let blocks = blocks.join(",");
-    format!(r#"{{"role":"assistant","content":[{blocks}],"api":"x","model":"m","stopReason":"{stop}","timestamp":1}}"#)
+    format!(
+        r#"{{"role":"assistant","content":[{blocks}],"api":"x","model":"m","stopReason":"{stop}","timestamp":1}}"#
+    )
 }
 
 /// A Claude Code session: one line per block.
@@ -172,9 +196,24 @@ pub fn claude(text: &str) -> String {
         let parent = if at == 1 { "null".to_owned() } else { format!("\"e{}\"", at - 1) };
         let id = word.names.first().unwrap_or(&"");
         let (kind, message) = match word.kind {
-            "a" if word.names.is_empty() => ("assistant", format!(r#"{{"id":"m{at}","role":"assistant","content":[{{"type":"text","text":"words"}}]}}"#)),
-            "a" => ("assistant", format!(r#"{{"id":"m{at}","role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"t","input":{{}}}}]}}"#)),
-            "r" => ("user", format!(r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"out"}}]}}"#)),
+            "a" if word.names.is_empty() => (
+                "assistant",
+                format!(
+                    r#"{{"id":"m{at}","role":"assistant","content":[{{"type":"text","text":"words"}}]}}"#
+                ),
+            ),
+            "a" => (
+                "assistant",
+                format!(
+                    r#"{{"id":"m{at}","role":"assistant","content":[{{"type":"tool_use","id":"{id}","name":"t","input":{{}}}}]}}"#
+                ),
+            ),
+            "r" => (
+                "user",
+                format!(
+                    r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{id}","content":"out"}}]}}"#
+                ),
+            ),
             _ => ("user", r#"{"role":"user","content":"words"}"#.to_owned()),
         };
         file += &format!(
@@ -186,16 +225,24 @@ pub fn claude(text: &str) -> String {
 
 /// A Codex rollout.
 pub fn codex(text: &str) -> String {
-    let mut file = "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"5e55\"}}\n".to_owned();
+    let mut file =
+        "{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"5e55\"}}\n"
+            .to_owned();
     for word in words(text) {
         let id = word.names.first().unwrap_or(&"");
         let item = match word.kind {
-            "a" if word.names.is_empty() => r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"words"}]}"#.to_owned(),
+            "a" if word.names.is_empty() => {
+                r#"{"type":"message","role":"assistant","content":[{"type":"output_text","text":"words"}]}"#
+                    .to_owned()
+            }
             "a" => format!(r#"{{"type":"function_call","name":"t","arguments":"{{}}","call_id":"{id}"}}"#),
             "r" => format!(r#"{{"type":"function_call_output","call_id":"{id}","output":"out"}}"#),
-            _ => r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"words"}]}"#.to_owned(),
+            _ => r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"words"}]}"#
+                .to_owned(),
         };
-        file += &format!("{{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{item}}}\n");
+        file += &format!(
+            "{{\"timestamp\":\"2026-01-01T00:00:00Z\",\"type\":\"response_item\",\"payload\":{item}}}\n"
+        );
     }
     file
 }
@@ -211,15 +258,17 @@ pub fn damage(bytes: &[u8], hurts: &[(u8, proptest::sample::Index)]) -> Vec<u8> 
         }
         let at = from + at.index(bytes.len() - from);
         let newline = bytes[at..].iter().position(|byte| *byte == b'\n').map(|offset| at + offset);
+        let after = newline.map_or(at, |newline| newline + 1);
         match (kind, newline) {
             (0, _) => bytes.truncate(at),
-            (1, Some(newline)) => drop(bytes.splice(newline + 1..newline + 1, [0; 7])),
+            (1, Some(_)) => drop(bytes.splice(after..after, [0; 7])),
             (2, Some(newline)) => drop(bytes.remove(newline)),
             (3, _) => bytes[at] = 0xFE,
             (4, Some(newline)) => {
-                let start = bytes[..newline].iter().rposition(|byte| *byte == b'\n').map_or(0, |start| start + 1);
+                let start =
+                    bytes[..newline].iter().rposition(|byte| *byte == b'\n').map_or(0, |start| start + 1);
                 let line = bytes[start..=newline].to_vec();
-                drop(bytes.splice(newline + 1..newline + 1, line));
+                drop(bytes.splice(after..after, line));
             }
             (_, Some(newline)) => bytes.insert(newline, b'\n'),
             _ => {}

@@ -62,7 +62,9 @@ pub enum Fate {
     Replay(Seq),
     /// It is the host's rewritten copy of this entry, or of some from it on. Stored, not shown.
     Face(Seq),
-    /// It stands before entries that are stored, where nothing can be put any more. Stored, not shown.
+    /// It was lost on the way, or is volatile: it belongs behind the item before it, and before entries of the path.
+    Insert,
+    /// It stands before all that is known, and nothing tells where it belongs. Stored, not shown.
     Misplaced,
     /// It takes no part.
     Aside,
@@ -239,6 +241,8 @@ impl Walk<'_> {
                 }
                 fates.push(self.known(item, seq));
                 at = Some(seq);
+            } else if let Some(seq) = self.named(item) {
+                return self.reorder(fates, &found, seq);
             } else if index > anchor {
                 return self.grow(fates, at);
             } else {
@@ -250,7 +254,7 @@ impl Walk<'_> {
         }
         match (self.path.firm_after(at), at) {
             (Some(_), Some(seq)) => Plan { why: Why::Rewind, base: Base::After(seq), fates },
-            _ => Plan { why: Why::UpToDate, base: Base::Head, fates },
+            _ => added(fates),
         }
     }
 
@@ -260,13 +264,12 @@ impl Walk<'_> {
         if !item.has_name {
             return None;
         }
-        let next = self.path.firm_after(at);
         let anchor = later.iter().flatten().next().copied();
-        if next == anchor {
-            return Some(Fate::Misplaced);
+        let next = self.path.firm_after(at).filter(|next| anchor.is_none_or(|anchor| *next < anchor));
+        match next {
+            None => Some(lost(at)),
+            Some(next) => self.says(item, next).then_some(Fate::Face(next)),
         }
-        let next = next?;
-        self.says(item, next).then_some(Fate::Face(next))
     }
 
     /// Whether the host changed what an entry says, more than hosts do when they rewrite.
@@ -316,6 +319,14 @@ impl Walk<'_> {
         Plan { why: Why::Branch, base: at.map_or(Base::Root, Base::After), fates }
     }
 
+    /// The array has an entry of the path later than the path does: from there on, the array is the path.
+    fn reorder(&self, mut fates: Vec<Fate>, found: &[Option<Seq>], seq: Seq) -> Plan {
+        let before = found.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
+        fates.truncate(before);
+        let at = found.iter().take(before).flatten().next_back().copied();
+        self.branch(fates, at)
+    }
+
     fn grow(&self, fates: Vec<Fate>, at: Option<Seq>) -> Plan {
         if self.path.firm_after(at).is_some() {
             return self.branch(fates, at);
@@ -341,7 +352,7 @@ impl Walk<'_> {
                 None if self.named(item).is_some() => self.named(item).map_or(Fate::Append, Fate::Known),
                 None if anchor.is_some_and(|anchor| index < anchor) => {
                     let next = self.path.firm_after(at).filter(|next| self.says(item, *next));
-                    next.filter(|_| item.parts.is_some()).map_or(Fate::Misplaced, Fate::Face)
+                    next.filter(|_| item.parts.is_some()).map_or_else(|| lost(at), Fate::Face)
                 }
                 None => Fate::Append,
             });
@@ -412,12 +423,17 @@ fn is_exact(item: &Item, seq: Seq) -> bool {
     item.exact.binary_search(&seq).is_ok()
 }
 
+/// The fate of an item between others that are stored, or before them.
+const fn lost(at: Option<Seq>) -> Fate {
+    if at.is_some() { Fate::Insert } else { Fate::Misplaced }
+}
+
 fn appended(item: &Item) -> Fate {
     if item.aside { Fate::Aside } else { Fate::Append }
 }
 
 fn added(fates: Vec<Fate>) -> Plan {
-    let is_new = fates.contains(&Fate::Append);
+    let is_new = fates.iter().any(|fate| matches!(fate, Fate::Append | Fate::Insert));
     Plan { why: if is_new { Why::Append } else { Why::UpToDate }, base: Base::Head, fates }
 }
 

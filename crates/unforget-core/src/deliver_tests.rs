@@ -58,11 +58,20 @@ impl Toy {
             Base::After(seq) => self.path.retain(|at| *at <= seq.0),
             Base::Root => self.path.clear(),
         }
+        let mut last = None;
         for (word, fate) in array.iter().zip(&plan.fates) {
             let (said, name, _) = read(word);
             let seq = self.entries.len() as u64;
             match fate {
-                Fate::Known(_) | Fate::Aside => continue,
+                Fate::Known(at) => {
+                    last = self.path.iter().position(|seq| seq == &at.0);
+                    continue;
+                }
+                Fate::Aside => continue,
+                Fate::Insert => {
+                    last = last.map(|at| at + 1);
+                    self.path.insert(last.unwrap(), seq);
+                }
                 Fate::Append => self.path.push(seq),
                 Fate::Replay(_) | Fate::Face(_) | Fate::Misplaced => {}
             }
@@ -96,7 +105,10 @@ fn plan_table() {
         ("a1 b2 c3", Whole, "a1 x2 c3", "branch", "a1 x2 c3", "edited in the middle, under its name"),
         ("a1 b2 c3", Whole, "a1 c3", "up-to-date", "a1 b2 c3", "a filtered message stays"),
         ("a1 b2 c3", Whole, "ab1 c3 d4", "append", "a1 b2 c3 d4", "f038: neighbours merged by the host"),
-        ("a1 b2", Whole, "a1 z9 b2", "up-to-date", "a1 b2", "f036: a stranger in the middle is kept aside"),
+        ("a1 b2", Whole, "a1 z9 b2", "append", "a1 z9 b2", "f037: what was lost on the way is put where it belongs"),
+        ("a1 b2", Window, "a1 z9 b2 c3", "append", "a1 z9 b2 c3", "f037: in a window too"),
+        ("a1 b2", Window, "z9 b2", "up-to-date", "a1 b2", "f036: a stranger in front is kept aside"),
+        ("a1 b2 c3", Whole, "a1 c3 b2 d4", "branch", "a1 c3 b2 d4", "another order, and each of them once"),
         ("a b", Whole, "x y", "unreconciled", "x y", "f036: nothing in common opens a new beginning"),
         ("a b", Whole, "", "rewind", "", "f074: emptied by a reset"),
         ("a1 b2 c3", Window, "b2 c3 d4", "append", "a1 b2 c3 d4", "a window that goes on"),

@@ -288,7 +288,13 @@ fn cut(
 fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
     let last = match until {
         None => lane.head(),
-        Some(id) => lane.known(&[names::id_name(id)])?.into_values().flatten().find(|seq| lane.path().holds(*seq)),
+        Some(id) => {
+            let found = lane.known(&[names::id_name(id)])?.into_values().flatten().find(|seq| lane.path().holds(*seq));
+            if found.is_none() {
+                return Err(HostError::Refused { what: format!("no entry of the path is called {id}") });
+            }
+            found
+        }
     };
     let mut taken = Vec::new();
     for seq in lane.path_after(None).into_iter().take_while(|seq| last.is_some_and(|last| *seq <= last)) {

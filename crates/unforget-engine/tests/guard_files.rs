@@ -333,7 +333,7 @@ fn f052_tangled_trees_settle() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     /// Whatever a transcript went through: mending finds an end, changes only what it says, and can be undone.
     #[test]

@@ -78,7 +78,11 @@ impl Lane {
         };
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
         let mut messages = emit(prompt.admitted.request(), ask.dialect, self.form, &stored);
-        messages.extend(live.iter().filter_map(|seq| stored(*seq)).map(|(text, _)| text));
+        // Behind what is shown, but before the newest words of the host's window.
+        let newest = required.last().filter(|newest| live.last().is_some_and(|live| live < newest));
+        let own = newest.and_then(|newest| stored(*newest)).map(|(text, _)| text);
+        let at = messages.len() - usize::from(own.is_some() && messages.last() == own.as_ref());
+        messages.splice(at..at, live.iter().filter_map(|seq| stored(*seq)).map(|(text, _)| text));
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();
         Ok(Assembled {
@@ -94,17 +98,16 @@ impl Lane {
         })
     }
 
-    /// Stores what is new of the host's window. Also gives the entries that the prompt has to show: volatile input,
-    /// what was not stored before, and the newest message, as far as they are input.
+    /// Stores what is new of the host's window. Also gives the entries that the prompt has to show, whatever a
+    /// summary says: volatile input and the newest message, if that is input.
     fn take_live(&mut self, live: &LiveArray, now: Timestamp) -> Result<(Receipt, Vec<Seq>), HostError> {
         let how = if live.is_whole { How::Whole } else { How::Window };
         let is_open = self.turn.is_some();
-        let from = self.next();
         let delivery = Delivery { how, messages: live.messages.clone(), turn: None, is_open, now };
         let (receipt, places) = self.deliver_with(delivery, Vec::new())?;
         let last = places.iter().flatten().next_back().copied();
         let is_live = |(message, place): (&Delivered, &Option<Seq>)| {
-            place.filter(|seq| message.is_volatile || *seq >= from || Some(*seq) == last)
+            place.filter(|seq| message.is_volatile || Some(*seq) == last)
         };
         let mut required: Vec<Seq> = live.messages.iter().zip(&places).filter_map(is_live).collect();
         required.sort_unstable();
@@ -224,7 +227,7 @@ fn with_live(
         texts.map(|(text, _)| ruler.count(&text) + Tokens::exact(SEAM)).sum()
     };
     let mut prompt = session.prompt_within(budget)?;
-    let mut live = missing(&prompt);
+    let (mut live, broken) = (missing(&prompt), prompt.broken);
     while !live.is_empty() {
         prompt = session.prompt_within(budget.saturating_sub(weight(&live).upper))?;
         let still = missing(&prompt);
@@ -236,6 +239,8 @@ fn with_live(
         live.extend(still.into_iter().filter(|seq| !live.contains(seq)).collect::<Vec<_>>());
         live.sort_unstable();
     }
+    // The first composing found the break; the others only make room.
+    prompt.broken = broken.or(prompt.broken);
     let extra = weight(&live);
     Ok((prompt, live, extra))
 }

@@ -144,14 +144,55 @@ impl Writing<'_> {
             Base::After(seq) => self.cut(plan.why, Some(seq))?,
             Base::Root => self.cut(plan.why, None)?,
         }
-        for (incoming, fate) in incoming.iter().zip(&plan.fates) {
+        let first = plan.fates.iter().zip(incoming).position(|(fate, one)| is_inserted(*fate, one));
+        let plain = first.unwrap_or(incoming.len());
+        for (incoming, fate) in incoming.iter().zip(&plan.fates).take(plain) {
             let place = self.one(incoming, *fate)?;
             self.places.push(place);
         }
-        for place in self.places.iter_mut().flatten() {
-            *place = self.moved.get(place).copied().unwrap_or(*place);
+        let rest = incoming.iter().zip(plan.fates.iter().copied()).skip(plain);
+        if first.is_some() { self.reorder(&rest.collect::<Vec<_>>()) } else { Ok(()) }
+    }
+
+    /// Puts messages between entries that are stored: from the first of them on, the path is written again.
+    fn reorder(&mut self, rest: &[(&Incoming, Fate)]) -> Result<(), HostError> {
+        let at = self.places.iter().rev().flatten().next().copied();
+        let behind = self.lane.path_after(at);
+        if behind.len() > AGAIN || self.parent != self.lane.head() {
+            for (incoming, fate) in rest {
+                let fate = match fate {
+                    Fate::Insert | Fate::Misplaced if incoming.is_volatile => Fate::Append,
+                    Fate::Insert => Fate::Misplaced,
+                    fate => *fate,
+                };
+                let place = self.one(incoming, fate)?;
+                self.places.push(place);
+            }
+            return Ok(());
         }
-        Ok(())
+        self.cut(Why::Branch, at)?;
+        let mut behind = behind.into_iter().peekable();
+        for (incoming, fate) in rest {
+            let place = match fate {
+                Fate::Known(seq) | Fate::Face(seq) | Fate::Replay(seq) => {
+                    while let Some(stored) = behind.next_if(|stored| stored <= seq) {
+                        self.again(stored)?;
+                    }
+                    self.one(incoming, *fate)?;
+                    Some(self.moved.get(seq).copied().unwrap_or(*seq))
+                }
+                fate if is_inserted(*fate, incoming) => self.one(incoming, Fate::Append)?,
+                Fate::Append => {
+                    for stored in behind.by_ref() {
+                        self.again(stored)?;
+                    }
+                    self.one(incoming, *fate)?
+                }
+                fate => self.one(incoming, *fate)?,
+            };
+            self.places.push(place);
+        }
+        behind.try_for_each(|stored| self.again(stored))
     }
 
     /// Makes the lines of one message. Gives the entry of the path that it is.
@@ -164,10 +205,6 @@ impl Writing<'_> {
                 return Ok(Some(seq));
             }
             Fate::Append => self.append(incoming, None)?,
-            Fate::Misplaced if incoming.is_volatile => {
-                let at = self.places.iter().rev().flatten().next().copied();
-                self.insert(incoming, at)?;
-            }
             Fate::Face(seq) => {
                 self.beside(incoming, Some(seq))?;
                 return Ok(Some(seq));
@@ -179,7 +216,7 @@ impl Writing<'_> {
                 return Ok(Some(seq));
             }
             Fate::Aside if incoming.is_own() => return Ok(None),
-            Fate::Misplaced | Fate::Aside => {
+            Fate::Insert | Fate::Misplaced | Fate::Aside => {
                 self.beside(incoming, None)?;
                 return Ok(None);
             }
@@ -274,20 +311,6 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Puts volatile input before entries that are stored: they are written again behind it.
-    fn insert(&mut self, incoming: &Incoming, at: Option<Seq>) -> Result<(), HostError> {
-        let behind = self.lane.path_after(at);
-        if behind.len() > AGAIN || self.parent != self.lane.head() {
-            return self.append(incoming, None);
-        }
-        self.cut(Why::Branch, at)?;
-        self.append(incoming, None)?;
-        for seq in behind {
-            self.again(seq)?;
-        }
-        Ok(())
-    }
-
     /// Writes a stored message once more at the end of the path.
     fn again(&mut self, seq: Seq) -> Result<(), HostError> {
         let kept = self.lane.line(seq)?;
@@ -322,4 +345,9 @@ impl Writing<'_> {
         }
         Err(HostError::Refused { what: "a message is named by its digest, and its bytes were purged".to_owned() })
     }
+}
+
+/// Whether a message is put between stored ones: volatile input always has its place in the host's array.
+const fn is_inserted(fate: Fate, incoming: &Incoming) -> bool {
+    matches!(fate, Fate::Insert) || (incoming.is_volatile && matches!(fate, Fate::Misplaced))
 }

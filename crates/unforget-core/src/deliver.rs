@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::id::Seq;
+use crate::zoo::{self, Bug};
 
 /// What the host says of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -204,7 +205,10 @@ impl Walk<'_> {
         let from = item.named.partition_point(|seq| !is_behind(seq));
         let named = item.named.iter().skip(from).copied().find(|seq| self.path.holds(*seq));
         if item.has_name || named.is_some() {
-            return named;
+            return named.filter(|_| !zoo::is(Bug::NamesIgnored));
+        }
+        if zoo::is(Bug::WordsAsProof) {
+            return item.alike.iter().copied().find(|seq| self.path.holds(*seq));
         }
         self.path.next_few(at).find(|next| item.alike.binary_search(next).is_ok())
     }
@@ -253,7 +257,7 @@ impl Walk<'_> {
             }
         }
         match (self.path.firm_after(at), at) {
-            (Some(_), Some(seq)) => Plan { why: Why::Rewind, base: Base::After(seq), fates },
+            (Some(_), Some(seq)) if !zoo::is(Bug::CutIgnored) => Plan { why: Why::Rewind, base: Base::After(seq), fates },
             _ => added(fates),
         }
     }
@@ -274,7 +278,7 @@ impl Walk<'_> {
 
     /// Whether the host changed what an entry says, more than hosts do when they rewrite.
     fn is_edit(&self, item: &Item, seq: Seq) -> bool {
-        item.has_name && !is_exact(item, seq) && !self.says(item, seq)
+        item.has_name && !zoo::is(Bug::EditIgnored) && !is_exact(item, seq) && !self.says(item, seq)
     }
 
     /// Whether an item says what an entry says, or what it and those after it say: hosts merge neighbours.
@@ -296,7 +300,11 @@ impl Walk<'_> {
 
     fn known(&self, item: &Item, seq: Seq) -> Fate {
         let same = is_exact(item, seq) || item.parts.as_ref().is_none_or(|said| *said == (self.parts)(seq));
-        if same { Fate::Known(seq) } else { Fate::Face(seq) }
+        match same {
+            true => Fate::Known(seq),
+            false if zoo::is(Bug::FaceShown) => Fate::Append,
+            false => Fate::Face(seq),
+        }
     }
 
     /// Nothing of it is on the path.
@@ -358,7 +366,9 @@ impl Walk<'_> {
             });
             at = seq.or(at);
         }
-        added(fates)
+        let plan = added(fates);
+        let base = at.filter(|_| zoo::is(Bug::WindowRewinds)).map_or(plan.base, Base::After);
+        Plan { base, ..plan }
     }
 
     /// The most items at the start that may be the newest entries of the path, all of it without names.

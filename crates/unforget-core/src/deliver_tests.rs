@@ -1,4 +1,10 @@
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::type_complexity,
+    reason = "tests"
+)]
 
 use proptest::prelude::*;
 
@@ -105,7 +111,14 @@ fn plan_table() {
         ("a1 b2 c3", Whole, "a1 x2 c3", "branch", "a1 x2 c3", "edited in the middle, under its name"),
         ("a1 b2 c3", Whole, "a1 c3", "up-to-date", "a1 b2 c3", "a filtered message stays"),
         ("a1 b2 c3", Whole, "ab1 c3 d4", "append", "a1 b2 c3 d4", "f038: neighbours merged by the host"),
-        ("a1 b2", Whole, "a1 z9 b2", "append", "a1 z9 b2", "f037: what was lost on the way is put where it belongs"),
+        (
+            "a1 b2",
+            Whole,
+            "a1 z9 b2",
+            "append",
+            "a1 z9 b2",
+            "f037: what was lost on the way is put where it belongs",
+        ),
         ("a1 b2", Window, "a1 z9 b2 c3", "append", "a1 z9 b2 c3", "f037: in a window too"),
         ("a1 b2", Window, "z9 b2", "up-to-date", "a1 b2", "f036: a stranger in front is kept aside"),
         ("a1 b2 c3", Whole, "a1 c3 b2 d4", "branch", "a1 c3 b2 d4", "another order, and each of them once"),
@@ -163,7 +176,10 @@ fn f038_a_turn_may_have_come_by_an_array_before() {
     toy.deliver(How::Whole, &["u", "a"]);
     toy.committed = Some(Seq(1));
     toy.deliver(How::Whole, &["u", "a", "v", "b"]);
-    assert_eq!(toy.deliver(How::Turn, &["v", "b", "c"]).fates[..2], [Fate::Known(Seq(2)), Fate::Known(Seq(3))]);
+    assert_eq!(
+        toy.deliver(How::Turn, &["v", "b", "c"]).fates[..2],
+        [Fate::Known(Seq(2)), Fate::Known(Seq(3))]
+    );
     assert_eq!(toy.shown(), "u a v b c");
     toy.committed = Some(Seq(4));
     toy.deliver(How::Turn, &["v", "b", "c"]);

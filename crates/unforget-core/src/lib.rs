@@ -26,3 +26,4 @@ pub mod reconcile;
 pub mod recover;
 pub mod tokens;
 pub mod transcript;
+pub mod zoo;

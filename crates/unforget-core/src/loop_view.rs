@@ -4,6 +4,7 @@
 //! exactly the one that it was made from; any other source, and any error on the way, drops it.
 
 use crate::digest::Digest;
+use crate::zoo::{self, Bug};
 
 /// What a prompt was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,17 +99,19 @@ impl<V> LoopView<V> {
 
 /// The most telling difference of two sources.
 fn differs(kept: &Mark, now: &Mark) -> Option<Stale> {
-    if kept.generation != now.generation {
+    if zoo::is(Bug::ViewNeverDropped) {
+        None
+    } else if kept.generation != now.generation {
         Some(Stale::Generation)
     } else if now.length < kept.length {
         Some(Stale::Shrunk)
     } else if now.length > kept.length {
-        Some(Stale::Grown)
+        (!zoo::is(Bug::ViewKeepsGrown)).then_some(Stale::Grown)
     } else if now.chain != kept.chain {
         Some(Stale::Edited)
-    } else if now.shape != kept.shape {
+    } else if now.shape != kept.shape && !zoo::is(Bug::ViewKeepsShape) {
         Some(Stale::Shape)
-    } else if now.budget != kept.budget {
+    } else if now.budget != kept.budget && !zoo::is(Bug::ViewKeepsBudget) {
         Some(Stale::Budget)
     } else {
         None

@@ -9,6 +9,7 @@ use crate::entry::{Entry, Part, Role, Status, ToolCall, ToolResult};
 use crate::group::{Group, Kind};
 use crate::id::Seq;
 use crate::message::{Block, Message, Speaker};
+use crate::zoo::{self, Bug};
 
 /// How much of a group is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +91,10 @@ fn orphan(group: &Group) -> Paired {
     let mut paired = Paired::default();
     for item in &group.items {
         paired.omitted.push((item.seq, Reason::NoCall));
-        let rest = beside_results(&item.entry);
+        let mut rest = beside_results(&item.entry);
+        if zoo::is(Bug::OrphanKept) {
+            rest.extend(item.entry.results().cloned().map(Block::Result));
+        }
         if !rest.is_empty() {
             paired.push(Speaker::User, rest, None, vec![item.seq]);
         }
@@ -142,7 +146,7 @@ fn assistant_blocks(entry: &Entry, detail: Detail, calls: &mut Vec<ToolCall>) ->
         match part {
             Part::ToolResult(_) => {}
             Part::ToolCall(call) => {
-                if complete && call.complete {
+                if complete && call.complete || zoo::is(Bug::PartialKept) {
                     calls.push(call.clone());
                     blocks.push(Block::Call(call.clone()));
                 }
@@ -186,6 +190,9 @@ fn answers(
                 call.id == result.call_id && slots.get(*at).is_some_and(Option::is_none)
             };
             let Some((at, call)) = calls.iter().enumerate().find(open) else {
+                if zoo::is(Bug::OrphanKept) {
+                    rest.push(Block::Result(result.clone()));
+                }
                 let known = calls.iter().any(|call| call.id == result.call_id);
                 omitted.push((item.seq, if known { Reason::SecondResult } else { Reason::NoCall }));
                 continue;
@@ -205,7 +212,9 @@ fn answers(
             rest.extend(beside_results(&item.entry));
         }
     }
-    let filled = slots.into_iter().zip(calls).map(|(slot, call)| slot.unwrap_or_else(|| no_result(call)));
+    let filled = slots.into_iter().zip(calls).map(|(slot, call)| {
+        slot.filter(|_| !zoo::is(Bug::SyntheticBeatsReal)).unwrap_or_else(|| no_result(call))
+    });
     let mut blocks: Vec<_> = filled.collect();
     blocks.extend(rest);
     (blocks, seqs)
@@ -235,7 +244,7 @@ fn is_cut_off(part: &Part) -> bool {
 }
 
 fn is_blank(part: &Part) -> bool {
-    matches!(part, Part::Text(text) if text.chars().all(is_invisible))
+    matches!(part, Part::Text(text) if text.chars().all(is_invisible)) && !zoo::is(Bug::BlankKept)
 }
 
 /// Whitespace as the strictest provider sees it, and characters that show nothing.

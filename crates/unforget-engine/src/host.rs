@@ -17,9 +17,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::Timestamp;
+use unforget_core::zoo::{self, Bug};
 use unforget_core::recover::{Refused, SuspectedTruncation};
 use unforget_store::Name;
-use unforget_wire::{Format, journal};
+use unforget_wire::Format;
+use unforget_wire::journal::{self, After};
 
 use deliver::Delivery;
 use lane::{Lane, Line};
@@ -60,17 +62,17 @@ impl Host {
     /// Takes a page of the host's transcript. Doing it again changes nothing.
     pub fn catch_up(&self, key: &LaneKey, form: Format, page: Page) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            if page.is_reset {
+            if page.is_reset && !zoo::is(Bug::ResetIgnored) {
                 cut(lane, "reset", None, None, now)?;
             }
             let behind = page.cursor.as_deref().map(|cursor| {
                 let detail = serde_json::Value::from(cursor).to_string();
-                (journal::event("cursor", Some(&detail), None, now.0), vec![names::cursor()])
+                (journal::event("cursor", Some(&detail), &After::Newest, now.0), vec![names::cursor()])
             });
             let delivery =
                 Delivery { how: How::Window, messages: page.messages, turn: None, is_open: false, now };
             let is_same = page.cursor.is_some() && page.cursor == cursor(lane)?;
-            Ok(lane.deliver_with(delivery, behind.into_iter().filter(|_| !is_same).collect())?.0)
+            Ok(lane.deliver_with(delivery, behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect())?.0)
         })
     }
 
@@ -89,9 +91,17 @@ impl Host {
             }
             lane.turn = Some(turn.key.clone());
             let from = lane.next();
-            let delivery =
-                Delivery { how: How::Turn, messages: turn.messages, turn: Some(&turn.key), is_open: true, now };
+            let delivery = Delivery {
+                how: How::Turn,
+                messages: turn.messages,
+                turn: Some(&turn.key),
+                is_open: true,
+                now,
+            };
             let receipt = lane.deliver(delivery)?;
+            if zoo::is(Bug::LoosenMissing) {
+                return Ok(receipt);
+            }
             lane.loosen((from.0..lane.next().0).map(unforget_core::id::Seq));
             Ok(receipt)
         })
@@ -101,14 +111,19 @@ impl Host {
     pub fn commit_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Committed, HostError> {
         self.with(key, form, |lane, now| {
             let done = names::turn_done(&turn.key);
-            if !lane.known(&[done])?.is_empty() {
+            if !lane.known(&[done])?.is_empty() && !zoo::is(Bug::TurnKeyForgotten) {
                 let receipt = up_to_date(lane);
                 return Ok(Committed { is_duplicate: true, receipt });
             }
             let detail = serde_json::Value::from(turn.key.as_str()).to_string();
-            let behind = vec![(journal::event("turn", Some(&detail), None, now.0), vec![done])];
-            let delivery =
-                Delivery { how: How::Turn, messages: turn.messages, turn: Some(&turn.key), is_open: false, now };
+            let behind = vec![(journal::event("turn", Some(&detail), &After::Newest, now.0), vec![done])];
+            let delivery = Delivery {
+                how: How::Turn,
+                messages: turn.messages,
+                turn: Some(&turn.key),
+                is_open: false,
+                now,
+            };
             let (receipt, _) = lane.deliver_with(delivery, behind)?;
             lane.tighten()?;
             Ok(Committed { is_duplicate: false, receipt })
@@ -116,11 +131,18 @@ impl Host {
     }
 
     /// A turn was given up. What was delivered of it stays stored, and on the path.
-    pub fn abort_turn(&self, key: &LaneKey, form: Format, turn: &str, reason: &str) -> Result<Receipt, HostError> {
+    pub fn abort_turn(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        turn: &str,
+        reason: &str,
+    ) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
             let detail = serde_json::json!({ "turn": turn, "reason": reason }).to_string();
-            let text = journal::event("abort", Some(&detail), None, now.0);
-            let line = Line { text, parent: lane.head(), names: Vec::new(), is_loose: false };
+            let text = journal::event("abort", Some(&detail), &After::Newest, now.0);
+            let parent = lane.head().filter(|_| !zoo::is(Bug::AbortCuts));
+            let line = Line { text, parent, names: Vec::new(), is_loose: false };
             lane.write(vec![line], Vec::new())?;
             lane.tighten()?;
             Ok(up_to_date(lane))
@@ -159,7 +181,13 @@ impl Host {
     }
 
     /// Makes the prompt smaller. Without need and without `is_forced` it does nothing.
-    pub fn compact(&self, key: &LaneKey, form: Format, ask: &Ask, is_forced: bool) -> Result<Compacted, HostError> {
+    pub fn compact(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        ask: &Ask,
+        is_forced: bool,
+    ) -> Result<Compacted, HostError> {
         self.with(key, form, |lane, now| lane.compact(ask, is_forced, now))
     }
 
@@ -185,12 +213,13 @@ impl Host {
         if let Event::Fork { from, until } = event {
             let taken = self.with(from, form, |lane, _| fork(lane, until.as_deref()))?;
             return self.with(key, form, |lane, now| {
-                cut(lane, event.name(), None, detail(event), now)?;
+                cut(lane, event.name(), None, detail(event).as_deref(), now)?;
                 lane.deliver(Delivery { how: How::Window, messages: taken, turn: None, is_open: false, now })
             });
         }
         self.with(key, form, |lane, now| {
             match event {
+                Event::Reset | Event::New if zoo::is(Bug::ResetIgnored) => {}
                 Event::Reset | Event::New => cut(lane, event.name(), None, None, now)?,
                 Event::Rewind { to } => {
                     let seqs = lane.known(&[names::id_name(to)])?;
@@ -199,10 +228,10 @@ impl Host {
                         let what = format!("no entry of the path is called {to}");
                         return Err(HostError::Refused { what });
                     };
-                    cut(lane, event.name(), Some(seq), detail(event), now)?;
+                    cut(lane, event.name(), Some(seq), detail(event).as_deref(), now)?;
                 }
                 _ => {
-                    let text = journal::event(event.name(), detail(event).as_deref(), None, now.0);
+                    let text = journal::event(event.name(), detail(event).as_deref(), &After::Newest, now.0);
                     let line = Line { text, parent: lane.head(), names: Vec::new(), is_loose: false };
                     lane.write(vec![line], Vec::new())?;
                 }
@@ -261,7 +290,7 @@ impl Host {
             None => Lane::open(&self.engine, key, form, now)?,
         };
         let outcome = act(&mut lane, now);
-        if !matches!(outcome, Err(HostError::Engine(_))) {
+        if !matches!(outcome, Err(HostError::Engine(_))) || zoo::is(Bug::LaneKeptAfterError) {
             *slot = Some(lane);
         }
         outcome
@@ -273,12 +302,12 @@ fn cut(
     lane: &mut Lane,
     event: &str,
     to: Option<unforget_core::id::Seq>,
-    detail: Option<String>,
+    detail: Option<&str>,
     now: Timestamp,
 ) -> Result<(), HostError> {
     lane.tighten()?;
-    let after = if to == lane.head() { None } else { Some(to.map(|seq| lane.call(seq)).transpose()?) };
-    let text = journal::event(event, detail.as_deref(), after.as_ref().map(Option::as_deref), now.0);
+    let after = lane.after(to)?;
+    let text = journal::event(event, detail, &after, now.0);
     lane.write(vec![Line { text, parent: to, names: Vec::new(), is_loose: false }], Vec::new())?;
     lane.view.fail();
     Ok(())
@@ -286,10 +315,14 @@ fn cut(
 
 /// The messages of a path, for another lane.
 fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
-    let last = match until {
+    let last = match until.filter(|_| !zoo::is(Bug::ForkTakesAll)) {
         None => lane.head(),
         Some(id) => {
-            let found = lane.known(&[names::id_name(id)])?.into_values().flatten().find(|seq| lane.path().holds(*seq));
+            let found = lane
+                .known(&[names::id_name(id)])?
+                .into_values()
+                .flatten()
+                .find(|seq| lane.path().holds(*seq));
             if found.is_none() {
                 return Err(HostError::Refused { what: format!("no entry of the path is called {id}") });
             }
@@ -300,7 +333,12 @@ fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
     for seq in lane.path_after(None).into_iter().take_while(|seq| last.is_some_and(|last| *seq <= last)) {
         let kept = lane.line(seq)?;
         let body = kept.message.map(String::into_bytes);
-        taken.push(Delivered { body, provenance: Some(kept.provenance), is_volatile: kept.is_volatile, ..Delivered::default() });
+        taken.push(Delivered {
+            body,
+            provenance: Some(kept.provenance),
+            is_volatile: kept.is_volatile,
+            ..Delivered::default()
+        });
     }
     Ok(taken)
 }
@@ -316,6 +354,11 @@ fn detail(event: &Event) -> Option<String> {
         Event::Reset | Event::New | Event::Rotate | Event::Delete => return None,
     };
     Some(value.to_string())
+}
+
+/// What is stored when a turn begins: all of it.
+fn begun(messages: Vec<Delivered>) -> Vec<Delivered> {
+    if zoo::is(Bug::BeginNotStored) { Vec::new() } else { messages }
 }
 
 fn up_to_date(lane: &Lane) -> Receipt {

@@ -57,12 +57,12 @@ fn turn(key: &str, messages: &[String]) -> Turn {
     Turn { key: key.into(), messages: delivered(messages) }
 }
 
-fn window(messages: Vec<Delivered>) -> Option<LiveArray> {
-    Some(LiveArray { is_whole: false, messages })
+fn window(messages: Vec<Delivered>) -> LiveArray {
+    LiveArray { is_whole: false, messages }
 }
 
 fn ask(budget: u64, live: Vec<Delivered>) -> Ask {
-    Ask { live: window(live), ..Ask::new(budget, Dialect::Pi) }
+    Ask { live: Some(window(live)), ..Ask::new(budget, Dialect::Pi) }
 }
 
 fn texts(assembled: &Assembled) -> Vec<String> {
@@ -70,7 +70,9 @@ fn texts(assembled: &Assembled) -> Vec<String> {
         let message: Value = serde_json::from_str(message).unwrap();
         match &message["content"] {
             Value::String(text) => text.clone(),
-            blocks => blocks.as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap_or("?")).collect(),
+            blocks => {
+                blocks.as_array().unwrap().iter().map(|block| block["text"].as_str().unwrap_or("?")).collect()
+            }
         }
     };
     assembled.messages.iter().map(text).collect()
@@ -95,15 +97,30 @@ fn f074_seed_000_nothing_of_an_earlier_generation_is_served() {
             time += 10;
             let live = delivered(&shown);
             let first = host.assemble(&lane(), PI, &ask(9_000, live.clone())).unwrap();
-            assert!(texts(&first).iter().all(|text| text.starts_with(&format!("g{generation}"))), "{:?}", texts(&first));
+            assert!(
+                texts(&first).iter().all(|text| text.starts_with(&format!("g{generation}"))),
+                "{:?}",
+                texts(&first)
+            );
             assert_eq!(texts(&first).len(), shown.len());
             let again = host.assemble(&lane(), PI, &ask(9_000, live.clone())).unwrap();
-            assert_eq!((again.remade, &again.messages), (None, &first.messages), "the same question is served");
+            assert_eq!(
+                (again.remade, &again.messages),
+                (None, &first.messages),
+                "the same question is served"
+            );
             if generation == 1 && n == 2 {
                 // One assembly fails: what was kept before may not come back.
-                assert!(matches!(host.assemble(&lane(), PI, &ask(1, live.clone())), Err(HostError::Engine(_))));
+                assert!(matches!(
+                    host.assemble(&lane(), PI, &ask(1, live.clone())),
+                    Err(HostError::Engine(_))
+                ));
                 let after = host.assemble(&lane(), PI, &ask(9_000, live.clone())).unwrap();
-                assert_eq!((after.remade, after.messages), (Some(Stale::Nothing), first.messages), "made again");
+                assert_eq!(
+                    (after.remade, after.messages),
+                    (Some(Stale::Nothing), first.messages),
+                    "made again"
+                );
             }
             let messages = [user(&said, time), answer(&format!("{said} answered"), time + 1)];
             let key = format!("{generation}/{n}");
@@ -118,7 +135,11 @@ fn f074_seed_000_nothing_of_an_earlier_generation_is_served() {
     let id = kept.store().conversations().unwrap()[0].id;
     let mut out = Vec::new();
     kept.export(id, None, &mut out).unwrap();
-    assert_eq!(String::from_utf8(out).unwrap().matches("answered").count(), 12, "and everything is in the store");
+    assert_eq!(
+        String::from_utf8(out).unwrap().matches("answered").count(),
+        12,
+        "and everything is in the store"
+    );
 }
 
 /// Seed 001: the size of the raw history decided over a prompt that fits, until the session was reset.
@@ -141,7 +162,11 @@ fn f001_seed_001_raw_history_is_debt_and_nothing_else() {
         assert!(assembled.tokens.upper <= budget);
         assert!(assembled.debt.stored > 284_165, "more than the seed's estimate: {}", assembled.debt.stored);
         assert_eq!(assembled.certificate.authority.name(), "assembled", "{budget}");
-        assert_eq!(assembled.tokens, assembled.certificate.sections.total() + assembled.live, "the report sums");
+        assert_eq!(
+            assembled.tokens,
+            assembled.certificate.sections.total() + assembled.live,
+            "the report sums"
+        );
         is_valid(&assembled);
     }
     let status = host.status(&lane(), PI).unwrap();
@@ -155,10 +180,12 @@ fn f004_f005_a_refusal_gets_one_smaller_prompt() {
     use unforget_engine::host::Recovered;
     let host = host();
     for n in 0..60 {
-        let messages = [user(&format!("do {n}"), n * 10 + 1), answer(&"words and words ".repeat(60), n * 10 + 4)];
+        let messages =
+            [user(&format!("do {n}"), n * 10 + 1), answer(&"words and words ".repeat(60), n * 10 + 4)];
         host.commit_turn(&lane(), PI, turn(&n.to_string(), &messages)).unwrap();
     }
-    let overflow = Refused::Overflow { unit: Unit::Input, limit: Some(5_000), sent: Some(9_000), output: None };
+    let overflow =
+        Refused::Overflow { unit: Unit::Input, limit: Some(5_000), sent: Some(9_000), output: None };
     assert!(host.refused(&lane(), PI, overflow).is_err(), "nothing was sent");
     let asked = Ask { output: 1_000, ..Ask::new(20_000, Dialect::Pi) };
     for _ in 0..2 {
@@ -199,7 +226,8 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
     host.commit_turn(&lane(), PI, turn("1", &history)).unwrap();
     let mut live = delivered(&history);
     live.push(announce("the sub-agent is done", 3));
-    let count = |assembled: &Assembled, text: &str| texts(assembled).iter().filter(|said| *said == text).count();
+    let count =
+        |assembled: &Assembled, text: &str| texts(assembled).iter().filter(|said| *said == text).count();
     for _ in 0..3 {
         let assembled = host.assemble(&lane(), PI, &ask(9_000, live.clone())).unwrap();
         assert_eq!(texts(&assembled).last().unwrap(), "the sub-agent is done");
@@ -208,7 +236,10 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
     // Between stored messages, in live order.
     live.insert(1, announce("an event in between", 4));
     let assembled = host.assemble(&lane(), PI, &ask(9_000, live.clone())).unwrap();
-    assert_eq!(texts(&assembled), ["start a sub-agent", "an event in between", "started", "the sub-agent is done"]);
+    assert_eq!(
+        texts(&assembled),
+        ["start a sub-agent", "an event in between", "started", "the sub-agent is done"]
+    );
     // The same words later are another happening, and without a time of its own only its place tells.
     let untimed = json!({ "role": "user", "content": "retry" }).to_string();
     let retry = Delivered { is_volatile: true, ..Delivered::new(untimed) };
@@ -223,13 +254,19 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
         }
     }
     // However little room: the floor is what the live input weighs.
-    let filler: Vec<String> = (0..40).map(|n| answer(&format!("filler {n} ").repeat(40), 1_000 + n)).collect();
+    let filler: Vec<String> =
+        (0..40).map(|n| answer(&format!("filler {n} ").repeat(40), 1_000 + n)).collect();
     host.commit_turn(&lane(), PI, turn("f", &filler)).unwrap();
     let live = [delivered(&filler), vec![announce("now", 5_000), announce("and now", 5_001)]].concat();
     for budget in [2_000, 1_000, 600, 400] {
         let assembled = host.assemble(&lane(), PI, &ask(budget, live.clone())).unwrap();
         assert!(assembled.tokens.upper <= budget);
-        assert_eq!((count(&assembled, "now"), count(&assembled, "and now")), (1, 1), "{budget}: {:?}", texts(&assembled));
+        assert_eq!(
+            (count(&assembled, "now"), count(&assembled, "and now")),
+            (1, 1),
+            "{budget}: {:?}",
+            texts(&assembled)
+        );
         is_valid(&assembled);
     }
 }
@@ -302,7 +339,8 @@ fn f034_known_messages_travel_as_digests() {
     let host = host();
     let history = long_history(50);
     host.sync(&lane(), PI, delivered(&history)).unwrap();
-    let digest = |text: &String| Delivered { body: None, face: Some(face(text.as_bytes())), ..Delivered::default() };
+    let digest =
+        |text: &String| Delivered { body: None, face: Some(face(text.as_bytes())), ..Delivered::default() };
     let mut array: Vec<Delivered> = history.iter().map(digest).collect();
     let receipt = host.sync(&lane(), PI, array.clone()).unwrap();
     assert_eq!((receipt.why, receipt.added), (Why::UpToDate, 0));
@@ -325,8 +363,16 @@ fn f046_seed_004_aborted_calls_go_with_their_results() {
             { "type": "toolCall", "id": "x1", "name": "read", "arguments": {}, "partialJson": "{\"pa" }],
         "api": "a", "provider": "p", "model": "m", "usage": usage(), "stopReason": "aborted", "timestamp": 2 })
     .to_string();
-    let synthetic = result("x1", "[openclaw] missing tool result in session history; inserted synthetic error result", 3);
-    let history = [user("read it", 1), partial, synthetic, user("again", 4), call("x2", "toolUse", 5), result("x2", "text", 6)];
+    let synthetic =
+        result("x1", "[openclaw] missing tool result in session history; inserted synthetic error result", 3);
+    let history = [
+        user("read it", 1),
+        partial,
+        synthetic,
+        user("again", 4),
+        call("x2", "toolUse", 5),
+        result("x2", "text", 6),
+    ];
     let host = host();
     host.sync(&lane(), PI, delivered(&history)).unwrap();
     for dialect in [Dialect::Pi, Dialect::Anthropic, Dialect::OpenAiChat, Dialect::OpenAiResponses] {
@@ -344,7 +390,8 @@ fn f046_seed_004_aborted_calls_go_with_their_results() {
 fn f100_lifecycle_events_move_the_path() {
     let host = host();
     let named = |text: &str, time: i64, id: &str| Delivered::new(user(text, time)).with_id(id);
-    let page = |messages| unforget_engine::host::Page { messages, cursor: Some("c1".into()), is_reset: false };
+    let page =
+        |messages| unforget_engine::host::Page { messages, cursor: Some("c1".into()), is_reset: false };
     let three = vec![named("a", 1, "e1"), named("b", 2, "e2"), named("c", 3, "e3")];
     let receipt = host.catch_up(&lane(), PI, page(three.clone())).unwrap();
     assert_eq!((receipt.added, host.status(&lane(), PI).unwrap().cursor.as_deref()), (3, Some("c1")));

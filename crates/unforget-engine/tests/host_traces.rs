@@ -1,5 +1,11 @@
 //! The recorded calls of the real host (`../shared/openclaw/traces`), replayed as a scripted host.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "tests"
+)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,13 +52,21 @@ fn words(message: &Value) -> String {
         _ => block.as_str().unwrap_or_default().to_owned(),
     };
     let words: String = blocks.iter().map(word).collect();
-    let call = if message["role"] == "toolResult" { format!("!{}", plain(&message["toolCallId"])) } else { String::new() };
+    let call = if message["role"] == "toolResult" {
+        format!("!{}", plain(&message["toolCallId"]))
+    } else {
+        String::new()
+    };
     format!("{call}{words}").split_whitespace().collect()
 }
 
 /// What hosts keep of a message when they rewrite it.
 fn who(message: &Value) -> (String, i64, String) {
-    (message["role"].to_string(), message["timestamp"].as_i64().unwrap_or_default(), plain(&message["toolCallId"]))
+    (
+        message["role"].to_string(),
+        message["timestamp"].as_i64().unwrap_or_default(),
+        plain(&message["toolCallId"]),
+    )
 }
 
 fn plain(id: &Value) -> String {
@@ -61,8 +75,10 @@ fn plain(id: &Value) -> String {
 
 /// The probe's own summaries, which it returned to the host as users of the year 1970.
 fn is_of_the_probe(message: &Value) -> bool {
-    message["timestamp"].as_i64().is_some_and(|time| time < 1_000_000) || message["role"] == "compactionSummary"
-        || message["role"] == "custom" || message["role"] == "branchSummary"
+    message["timestamp"].as_i64().is_some_and(|time| time < 1_000_000)
+        || message["role"] == "compactionSummary"
+        || message["role"] == "custom"
+        || message["role"] == "branchSummary"
 }
 
 struct Script<'a> {
@@ -132,9 +148,15 @@ impl Script<'_> {
         let out: Vec<Value> = messages.iter().map(|message| serde_json::from_str(message).unwrap()).collect();
         messages.push(prompt.to_string());
         let body = format!("{{\"messages\":[{}]}}", messages.join(","));
-        assert_eq!(validate(&body, Dialect::Pi).map_err(|found| format!("{found:?} in {body}")), Ok(()), "{name}");
+        assert_eq!(
+            validate(&body, Dialect::Pi).map_err(|found| format!("{found:?} in {body}")),
+            Ok(()),
+            "{name}"
+        );
         // The newest thing that the host holds is there, once.
-        if let Some(last) = params["messages"].as_array().unwrap().iter().rfind(|message| !is_of_the_probe(message)) {
+        if let Some(last) =
+            params["messages"].as_array().unwrap().iter().rfind(|message| !is_of_the_probe(message))
+        {
             let count = out.iter().filter(|message| words(message).contains(&words(last))).count();
             assert!(count >= 1, "{name} {}: the newest live message is missing: {last}", key.0);
         }
@@ -147,7 +169,10 @@ impl Script<'_> {
     }
 
     fn commit(&mut self, key: &LaneKey, params: &Value) {
-        let turn = Turn { key: params["advancementKey"].as_str().unwrap().to_owned(), messages: delivered(&params["messages"]) };
+        let turn = Turn {
+            key: params["advancementKey"].as_str().unwrap().to_owned(),
+            messages: delivered(&params["messages"]),
+        };
         let first = self.host.commit_turn(key, Format::Pi, turn.clone()).unwrap();
         let again = self.host.commit_turn(key, Format::Pi, turn.clone()).unwrap();
         assert!(!first.is_duplicate || self.lanes[&key.0].turns.iter().any(|(key, _)| *key == turn.key));
@@ -169,7 +194,10 @@ impl Script<'_> {
     fn check_store(&self, key: &LaneKey) {
         let stored = self.host.path(key, Format::Pi).unwrap();
         let text = |messages: &mut dyn Iterator<Item = Value>| -> String {
-            messages.filter(|message| message["excludeFromContext"] != true).map(|message| words(&message)).collect()
+            messages
+                .filter(|message| message["excludeFromContext"] != true)
+                .map(|message| words(&message))
+                .collect()
         };
         let stored = text(&mut stored.iter().map(|text| serde_json::from_str(text).unwrap()));
         let mut truth = text(&mut self.lanes[&key.0].truth.iter().cloned());
@@ -178,7 +206,8 @@ impl Script<'_> {
             truth = truth.replace("PROBE-REWRITTENstub", "alphabetagamma");
         }
         let same = stored.bytes().zip(truth.bytes()).take_while(|(a, b)| a == b).count();
-        let rest = |text: &str| String::from_utf8_lossy(&text.as_bytes()[same.saturating_sub(40)..]).into_owned();
+        let rest =
+            |text: &str| String::from_utf8_lossy(&text.as_bytes()[same.saturating_sub(40)..]).into_owned();
         assert_eq!(rest(&stored), rest(&truth), "{} {}", self.name, key.0);
     }
 }

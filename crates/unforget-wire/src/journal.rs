@@ -2,6 +2,7 @@
 //! journal is described in `format/journal.rs`.
 
 use unforget_core::entry::{Entry, Origin};
+use unforget_core::zoo::{self, Bug};
 
 use crate::format::{self, Format};
 use crate::json::{Tape, Value, trim};
@@ -56,6 +57,29 @@ impl Provenance {
     }
 }
 
+/// What a line follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum After {
+    /// The newest message of the journal.
+    #[default]
+    Newest,
+    /// Nothing: a new beginning.
+    Root,
+    /// The message that is called so.
+    Entry(String),
+}
+
+impl After {
+    /// As a field of a line, comma first; nothing for the newest.
+    fn field(&self) -> String {
+        match self {
+            Self::Newest => String::new(),
+            Self::Root => r#","after":null"#.to_owned(),
+            Self::Entry(name) => format!(r#","after":{}"#, quoted(name)),
+        }
+    }
+}
+
 /// One line about a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {
@@ -65,8 +89,8 @@ pub struct Line<'a> {
     pub message: &'a str,
     /// The host's id of it, if no other entry of the journal has it.
     pub id: Option<&'a str>,
-    /// What it follows, if not the message before: `Some(None)` is a new beginning.
-    pub after: Option<Option<&'a str>>,
+    /// What it follows.
+    pub after: &'a After,
     /// Where it came from.
     pub provenance: Provenance,
     /// The host will not put it into its transcript.
@@ -104,7 +128,10 @@ pub fn read_message(form: Format, body: &[u8]) -> Result<Message, String> {
     let is_own =
         record.is("customType", OWN) || record.obj("details").is_some_and(|details| details.has(OWN));
     let provenance = record.obj("provenance").and_then(|given| given.string("kind"));
-    Ok(Message { text: drop_line_breaks(text), entry, key, is_own, provenance })
+    let is_own = is_own && !zoo::is(Bug::OwnIngested);
+    let text = drop_line_breaks(text);
+    let text = if zoo::is(Bug::BytesChanged) { text.replace('ü', "u") } else { text };
+    Ok(Message { text, entry, key, is_own, provenance })
 }
 
 /// Marks messages of our own in hosts that let us name a type.
@@ -131,21 +158,16 @@ pub fn message(line: &Line<'_>) -> String {
     let mut json =
         format!(r#"{{"unforget":1,"is":"{is}","at":{},"form":{}"#, line.at, quoted(line.form.name()));
     let origin = (line.provenance != Provenance::External).then(|| line.provenance.name());
-    let fields = [
-        ("id", line.id),
-        ("after", line.after.flatten()),
-        ("of", line.of),
-        ("turn", line.turn),
-        ("origin", origin),
-    ];
+    let fields = [("id", line.id), ("of", line.of), ("turn", line.turn), ("origin", origin)];
     for (name, value) in fields {
         if let Some(value) = value {
-            json += &format!(r#","{name}":{}"#, quoted(value));
+            json.push_str(r#",""#);
+            json.push_str(name);
+            json.push_str(r#"":"#);
+            json.push_str(&quoted(value));
         }
     }
-    if line.after == Some(None) {
-        json += r#","after":null"#;
-    }
+    json += &line.after.field();
     if line.is_volatile {
         json += r#","volatile":true"#;
     }
@@ -158,11 +180,10 @@ pub fn message(line: &Line<'_>) -> String {
 /// A line about something that happened.
 ///
 /// * `detail` - a JSON value in one line.
-/// * `after` - what the path ends with from now on, if that is not the message before: see [`Line::after`].
-pub fn event(event: &str, detail: Option<&str>, after: Option<Option<&str>>, at: i64) -> String {
+/// * `after` - what the path ends with from now on.
+pub fn event(event: &str, detail: Option<&str>, after: &After, at: i64) -> String {
     let detail = detail.map(|detail| format!(r#","detail":{detail}"#)).unwrap_or_default();
-    let after = after.map(|after| format!(r#","after":{}"#, after.map_or_else(|| "null".to_owned(), quoted)));
-    let after = after.unwrap_or_default();
+    let after = after.field();
     format!(r#"{{"unforget":1,"is":"event","at":{at},"event":{}{after}{detail}}}"#, quoted(event))
 }
 
@@ -230,6 +251,7 @@ pub fn is_aside(message: &Message) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use Origin::{Bookkeeping, Copy, Human, Volatile};
     use unforget_core::entry::{HostParent, Part, Role};
 
     use super::*;
@@ -242,7 +264,7 @@ mod tests {
             form: Format::Pi,
             message: SAID,
             id: None,
-            after: None,
+            after: &After::Newest,
             provenance: Provenance::External,
             is_volatile: false,
             of: None,
@@ -258,9 +280,9 @@ mod tests {
             message(&Line { id: Some("e1"), turn: Some("t\"1"), ..line() }),
             message(&Line { provenance: Provenance::InterSession, is_volatile: true, ..line() }),
             message(&Line { of: Some("e1"), ..line() }),
-            event("reset", Some(r#"{"why":1}"#), Some(None), 2),
-            message(&Line { after: Some(None), ..line() }),
-            message(&Line { after: Some(Some("e1")), ..line() }),
+            event("reset", Some(r#"{"why":1}"#), &After::Root, 2),
+            message(&Line { after: &After::Root, ..line() }),
+            message(&Line { after: &After::Entry("e1".into()), ..line() }),
         ];
         let mut reader = Reader::open(lines.join("\n").into_bytes().leak() as &[u8]).unwrap();
         assert_eq!(reader.source().key.0, "journal:agent:main");
@@ -270,7 +292,6 @@ mod tests {
             seen.push((record.entry, read_line(&record.body)));
         }
         let origins: Vec<_> = seen.iter().map(|(entry, _)| entry.origin).collect();
-        use Origin::{Bookkeeping, Copy, Human, Volatile};
         assert_eq!(origins, [Bookkeeping, Human, Volatile, Copy, Bookkeeping, Human, Human]);
         assert_eq!(seen[1].0.parts, [Part::Text("hi  é".into())]);
         assert_eq!(seen[1].1.message.as_deref(), Some(SAID), "the bytes as sent");

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use unforget_wire::ReadError;
 
-/// Why a transcript was not inspected or mended. The file is as it was in all of these cases.
+/// Why a transcript was not inspected or mended. The file is as it was, except where a [`GuardError::File`] says
+/// that appending to it or syncing its folder failed: then the mended file is in its place, behind its
+/// backup, and whether that survives a loss of power is not known.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {

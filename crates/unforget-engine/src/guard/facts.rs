@@ -222,10 +222,11 @@ fn claude_code(record: &Record, fact: &mut Fact) {
         return;
     }
     let text = json::text_of(&record.body);
-    fact.link = match json::at(&text, &["parentUuid"]).and_then(|range| text.get(range)) {
+    let parent = json::at(&text, &["parentUuid"]).and_then(|range| text.get(range));
+    fact.link = match parent.map(serde_json::from_str::<Option<String>>) {
         None => Link::Previous,
-        Some("null") => Link::Root,
-        Some(_) => json::string(&text, &["parentUuid"]).map_or(Link::Root, |id| Link::Id(name(&id))),
+        Some(Ok(Some(id))) => Link::Id(name(&id)),
+        Some(_) => Link::Root,
     };
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Most files that are waited for. Beyond it the oldest wait is over at once.
+/// Most files that are waited for. Changes of further ones are left to the next walk of the folders.
 const WAITING_MAX: usize = 100_000;
 
 /// Decides when a file is due. Has no clock: times are spans since any fixed moment.

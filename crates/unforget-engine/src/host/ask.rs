@@ -12,6 +12,7 @@ use unforget_core::loop_view::Mark;
 use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
+use unforget_core::zoo::{self, Bug};
 use unforget_wire::{Family, Format, decode, journal};
 
 use super::deliver::Delivery;
@@ -77,6 +78,8 @@ impl Lane {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
+        let mut system = prompt.admitted.request().system.clone();
+        system.extend(zoo::is(Bug::ClockInPrompt).then(|| format!("It is {}.", now.0)));
         let mut messages = emit(prompt.admitted.request(), ask.dialect, self.form, &stored);
         // Behind what is shown, but before the newest words of the host's window.
         let newest = required.last().filter(|newest| live.last().is_some_and(|live| live < newest));
@@ -87,7 +90,7 @@ impl Lane {
         let certificate = prompt.admitted.certificate().clone();
         Ok(Assembled {
             messages,
-            system: prompt.admitted.request().system.clone(),
+            system,
             tokens: certificate.sections.total() + extra,
             live: extra,
             certificate,
@@ -113,16 +116,18 @@ impl Lane {
         required.sort_unstable();
         required.dedup();
         let mut input = Vec::new();
-        for seq in required {
+        for seq in required.into_iter().filter(|_| !zoo::is(Bug::LiveNotRequired)) {
             let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
-            input.extend(rows.first().filter(|row| row.role == Role::User && row.tokens.expected > 0).map(|_| seq));
+            input.extend(
+                rows.first().filter(|row| row.role == Role::User && row.tokens.expected > 0).map(|_| seq),
+            );
         }
         Ok((receipt, input))
     }
 
     /// What the messages may have: no more than the first call of the turn, and less what comes behind them.
     fn budget(&mut self, ask: &Ask) -> u64 {
-        let first = self.turn_budget.filter(|_| !ask.is_first).unwrap_or(ask.budget);
+        let first = self.turn_budget.filter(|_| !ask.is_first && !zoo::is(Bug::LoopBudget)).unwrap_or(ask.budget);
         let budget = ask.budget.min(first);
         self.turn_budget = Some(budget);
         let budget = budget.min(self.cap.unwrap_or(u64::MAX));
@@ -140,7 +145,11 @@ impl Lane {
         let fits = |session: &Session| {
             let shape = session.shape();
             let own = shape.policy.budget();
-            shape.dialect == ask.dialect && shape.family == family && shape.ruler == ruler && budget >= own - own / 10 && budget <= own + own / 2
+            shape.dialect == ask.dialect
+                && shape.family == family
+                && shape.ruler == ruler
+                && budget >= own - own / 10
+                && budget <= own + own / 2
         };
         if let Some(at) = self.sessions.iter().position(fits) {
             let mut session = self.sessions.remove(at);
@@ -148,7 +157,8 @@ impl Lane {
             self.sessions.insert(0, session);
             return Ok(());
         }
-        let shape = Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
+        let shape =
+            Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
         let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
         let mut session = Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?;
         session.at(now);
@@ -182,7 +192,12 @@ impl Lane {
     /// Makes the open prompt smaller, if anything in it is old enough.
     ///
     /// * `budget` - what it has to fit; `None` compacts all that is old enough.
-    pub(super) fn compact(&mut self, ask: &Ask, is_forced: bool, now: Timestamp) -> Result<Compacted, HostError> {
+    pub(super) fn compact(
+        &mut self,
+        ask: &Ask,
+        is_forced: bool,
+        now: Timestamp,
+    ) -> Result<Compacted, HostError> {
         let budget = self.budget(ask);
         self.session(ask, budget, now)?;
         let Some(session) = self.sessions.first_mut() else {

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use unforget_core::deliver::{self, Base, Fate, How, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::zoo::{self, Bug};
 use unforget_store::Name;
-use unforget_wire::journal;
+use unforget_wire::journal::{self, After};
 
 use super::lane::{Known, Lane, Line};
 use super::names::{self, Incoming};
@@ -74,7 +75,8 @@ impl Lane {
 
     /// Which of a plan's possible replays are marked already.
     fn marked(&self, plan: &Plan) -> Result<Known, HostError> {
-        let replay = |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
+        let replay =
+            |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
         self.known(&plan.fates.iter().filter_map(replay).collect::<Vec<_>>())
     }
 
@@ -91,16 +93,12 @@ impl Lane {
     }
 
     fn read(&self, messages: &[Delivered]) -> Result<Vec<Incoming>, HostError> {
-        let read = |(index, message): (usize, &Delivered)| Incoming::read(self.form, message.clone(), index, None);
+        let read =
+            |(index, message): (usize, &Delivered)| Incoming::read(self.form, message.clone(), index, None);
         messages.iter().enumerate().map(read).collect()
     }
 
-    fn plan(
-        &self,
-        how: How,
-        incoming: &[Incoming],
-        known: &Known,
-    ) -> Result<Plan, HostError> {
+    fn plan(&self, how: How, incoming: &[Incoming], known: &Known) -> Result<Plan, HostError> {
         let items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known)).collect();
         let is_lacking = |(index, incoming): (usize, &Incoming)| {
             (incoming.message.is_none() && !incoming.is_stored(known)).then_some(index)
@@ -216,6 +214,7 @@ impl Writing<'_> {
                 return Ok(Some(seq));
             }
             Fate::Aside if incoming.is_own() => return Ok(None),
+            Fate::Insert | Fate::Misplaced if zoo::is(Bug::LateDropped) => return Ok(None),
             Fate::Insert | Fate::Misplaced | Fate::Aside => {
                 self.beside(incoming, None)?;
                 return Ok(None);
@@ -227,16 +226,16 @@ impl Writing<'_> {
     /// From here on, the path goes on after another entry than its newest.
     pub(super) fn cut(&mut self, why: Why, to: Option<Seq>) -> Result<(), HostError> {
         let after = self.after(to)?;
-        let text = journal::event(why.name(), None, after.as_ref().map(Option::as_deref), self.now.0);
+        let text = journal::event(why.name(), None, &after, self.now.0);
         self.lines.push(Line { text, parent: to, names: Vec::new(), is_loose: false });
         self.parent = to;
         Ok(())
     }
 
     /// What a line that follows `parent` says about it. Certain lines before it are not written yet.
-    fn after(&self, parent: Option<Seq>) -> Result<Option<Option<String>>, HostError> {
+    fn after(&self, parent: Option<Seq>) -> Result<After, HostError> {
         match parent {
-            Some(seq) if seq >= self.lane.next() => Ok(None),
+            Some(seq) if seq >= self.lane.next() => Ok(After::Newest),
             _ => self.lane.after(parent),
         }
     }
@@ -255,7 +254,7 @@ impl Writing<'_> {
             form: self.lane.form,
             message: &text,
             id,
-            after: after.as_ref().map(Option::as_deref),
+            after: &after,
             provenance: incoming.provenance,
             is_volatile: incoming.is_volatile,
             of: of.as_deref(),
@@ -297,7 +296,7 @@ impl Writing<'_> {
             form: self.lane.form,
             message: &message.text,
             id: None,
-            after: None,
+            after: &After::Newest,
             provenance: incoming.provenance,
             is_volatile: incoming.is_volatile,
             of: Some(&of_name),
@@ -343,7 +342,9 @@ impl Writing<'_> {
                 return Ok(message);
             }
         }
-        Err(HostError::Refused { what: "a message is named by its digest, and its bytes were purged".to_owned() })
+        Err(HostError::Refused {
+            what: "a message is named by its digest, and its bytes were purged".to_owned(),
+        })
     }
 }
 

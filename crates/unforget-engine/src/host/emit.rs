@@ -12,6 +12,7 @@ use unforget_core::assemble::NO_INPUT;
 use unforget_core::entry::{Entry, Part, ToolCall};
 use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message, Request};
+use unforget_core::zoo::{self, Bug};
 use unforget_wire::journal::OWN;
 use unforget_wire::{Dialect, Format, render_message};
 
@@ -26,7 +27,8 @@ pub(super) fn emit(
     request: &Request,
     dialect: Dialect,
     form: Format,
-    stored: &dyn Fn(Seq) -> Option<Stored>) -> Vec<String> {
+    stored: &dyn Fn(Seq) -> Option<Stored>,
+) -> Vec<String> {
     let messages = without_placeholder(&request.messages);
     let mut out = Vec::with_capacity(messages.len());
     for message in messages {
@@ -41,11 +43,10 @@ pub(super) fn emit(
 
 /// The host sends the newest input itself: nothing has to stand for it.
 fn without_placeholder(messages: &[Message]) -> &[Message] {
-    let is_placeholder = |message: &Message| {
-        matches!(message.blocks.as_slice(), [Block::Ours(text)] if text == NO_INPUT)
-    };
+    let is_placeholder =
+        |message: &Message| matches!(message.blocks.as_slice(), [Block::Ours(text)] if text == NO_INPUT);
     match messages.split_last() {
-        Some((last, before)) if is_placeholder(last) => before,
+        Some((last, before)) if is_placeholder(last) && !zoo::is(Bug::PlaceholderKept) => before,
         _ => messages,
     }
 }
@@ -65,7 +66,9 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out
     for (at, block) in left.iter().enumerate() {
         let Some(block) = block else { continue };
         match made.last_mut() {
-            Some((first, blocks)) if *first + blocks.len() == at && !is_ours(block) && !blocks.iter().any(is_ours) => {
+            Some((first, blocks))
+                if *first + blocks.len() == at && !is_ours(block) && !blocks.iter().any(is_ours) =>
+            {
                 blocks.push((*block).clone());
             }
             _ => made.push((at, vec![(*block).clone()])),
@@ -122,7 +125,8 @@ fn has_blank(part: &Part) -> bool {
 
 /// Whether the host left what had arrived of the arguments beside the arguments: some providers refuse that.
 fn has_streamed_part(call: &ToolCall) -> bool {
-    let fields: Option<HashMap<&str, &RawValue>> = call.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+    let fields: Option<HashMap<&str, &RawValue>> =
+        call.raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
     fields.is_some_and(|fields| ["partialJson", "partialArgs"].iter().any(|key| fields.contains_key(key)))
 }
 

@@ -9,8 +9,8 @@ use unforget_core::digest::Digest;
 use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
 use unforget_store::Name;
-use unforget_wire::journal::{self, Message};
 use unforget_wire::journal::Provenance;
+use unforget_wire::journal::{self, Message};
 use unforget_wire::{Format, legacy};
 
 use super::lane::Known;
@@ -245,11 +245,10 @@ fn part(part: &Part) -> Option<u64> {
         Part::Text(text) if text.trim().is_empty() => None,
         Part::Text(text) => Some(digest("text", &[text.trim().as_bytes()])),
         Part::Thinking { .. } => None,
-        Part::ToolCall(call) => {
-            Some(digest("call", &[call.name.as_bytes(), plain_id(&call.id).as_bytes()]))
-        }
+        Part::ToolCall(call) => Some(digest("call", &[call.name.as_bytes(), plain_id(&call.id).as_bytes()])),
         Part::ToolResult(result) => {
-            let inner: Vec<u8> = result.content.iter().filter_map(self::part).flat_map(u64::to_le_bytes).collect();
+            let inner: Vec<u8> =
+                result.content.iter().filter_map(self::part).flat_map(u64::to_le_bytes).collect();
             Some(digest("result", &[plain_id(&result.call_id).as_bytes(), &inner]))
         }
         Part::Media(media) => Some(digest("media", &[media.raw.as_bytes()])),

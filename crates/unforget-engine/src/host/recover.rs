@@ -55,7 +55,9 @@ impl Lane {
     /// The call was refused: once there is a smaller prompt for it. Until a call is answered, no prompt is larger.
     pub(super) fn refused(&mut self, refused: Refused, now: Timestamp) -> Result<Recovered, HostError> {
         let Some(last) = self.last.clone() else {
-            return Err(HostError::Refused { what: "no prompt was asked for since the last answer".to_owned() });
+            return Err(HostError::Refused {
+                what: "no prompt was asked for since the last answer".to_owned(),
+            });
         };
         let retry = match recover::plan(last.attempt, refused, &last.sent) {
             Recovery::Retry(retry) => retry,

@@ -257,7 +257,9 @@ impl Walk<'_> {
             }
         }
         match (self.path.firm_after(at), at) {
-            (Some(_), Some(seq)) if !zoo::is(Bug::CutIgnored) => Plan { why: Why::Rewind, base: Base::After(seq), fates },
+            (Some(_), Some(seq)) if !zoo::is(Bug::CutIgnored) => {
+                Plan { why: Why::Rewind, base: Base::After(seq), fates }
+            }
             _ => added(fates),
         }
     }
@@ -321,10 +323,22 @@ impl Walk<'_> {
         Plan { why, base, fates }
     }
 
-    /// From the first item without a fate on, all go on the path behind `at`.
-    fn branch(&self, mut fates: Vec<Fate>, at: Option<Seq>) -> Plan {
-        fates.extend(self.items.iter().skip(fates.len()).map(appended));
+    /// From the first item without a fate on, all go on the path behind `at`; from the first that was to be put
+    /// between others, if there is one.
+    fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>) -> Plan {
+        if let Some(first) = fates.iter().position(|fate| *fate == Fate::Insert) {
+            fates.truncate(first);
+            at = fates.iter().rev().find_map(|fate| match fate {
+                Fate::Known(seq) | Fate::Face(seq) => Some(*seq),
+                _ => None,
+            });
+        }
+        self.rest(&mut fates);
         Plan { why: Why::Branch, base: at.map_or(Base::Root, Base::After), fates }
+    }
+
+    fn rest(&self, fates: &mut Vec<Fate>) {
+        fates.extend(self.items.iter().skip(fates.len()).map(appended));
     }
 
     /// The array has an entry of the path later than the path does: from there on, the array is the path.
@@ -335,12 +349,12 @@ impl Walk<'_> {
         self.branch(fates, at)
     }
 
-    fn grow(&self, fates: Vec<Fate>, at: Option<Seq>) -> Plan {
+    fn grow(&self, mut fates: Vec<Fate>, at: Option<Seq>) -> Plan {
         if self.path.firm_after(at).is_some() {
             return self.branch(fates, at);
         }
-        let plan = self.branch(fates, at);
-        Plan { why: Why::Append, base: Base::Head, ..plan }
+        self.rest(&mut fates);
+        Plan { why: Why::Append, base: Base::Head, fates }
     }
 
     fn window(&self) -> Plan {

@@ -93,7 +93,7 @@ impl Host {
             let from = lane.next();
             let delivery = Delivery {
                 how: How::Turn,
-                messages: turn.messages,
+                messages: begun(turn.messages),
                 turn: Some(&turn.key),
                 is_open: true,
                 now,
@@ -228,7 +228,8 @@ impl Host {
                         let what = format!("no entry of the path is called {to}");
                         return Err(HostError::Refused { what });
                     };
-                    cut(lane, event.name(), Some(seq), detail(event).as_deref(), now)?;
+                    let to = if zoo::is(Bug::RewindKeepsTail) { lane.head() } else { Some(seq) };
+                    cut(lane, event.name(), to, detail(event).as_deref(), now)?;
                 }
                 _ => {
                     let text = journal::event(event.name(), detail(event).as_deref(), &After::Newest, now.0);

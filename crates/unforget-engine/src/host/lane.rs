@@ -238,6 +238,9 @@ impl Lane {
         self.turn_budget = None;
         self.last = None;
         self.committed = self.head();
+        if zoo::is(Bug::TightenMissing) {
+            return Ok(());
+        }
         let mut firm = Vec::new();
         for seq in &self.loose {
             let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
@@ -294,8 +297,11 @@ impl Lane {
             packed: packer.finish(),
             snapshot: None,
             context: None,
-            names: names.clone(),
+            names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
         })?;
+        if zoo::is(Bug::WriteNotAtomic) {
+            self.engine.store().put_names(self.conversation, &names)?;
+        }
         self.learn(&names);
         (self.chain, self.bytes) = (chain, bytes);
         self.next += written.len() as u64;

@@ -257,6 +257,7 @@ impl Walk<'_> {
             }
         }
         match (self.path.firm_after(at), at) {
+            (Some(_), _) if fates.contains(&Fate::Insert) => self.branch(fates, at),
             (Some(_), Some(seq)) if !zoo::is(Bug::CutIgnored) => {
                 Plan { why: Why::Rewind, base: Base::After(seq), fates }
             }

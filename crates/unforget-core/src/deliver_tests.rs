@@ -123,7 +123,7 @@ fn plan_table() {
         ("a1 b2", Window, "z9 b2", "up-to-date", "a1 b2", "f036: a stranger in front is kept aside"),
         ("a1 b2 c3", Whole, "a1 c3 b2 d4", "branch", "a1 c3 b2 d4", "another order, and each of them once"),
         ("a1 b2", Whole, "a1 z9 x2", "branch", "a1 z9 x2", "late, and then an edit: both"),
-        ("a1 b2 c3", Whole, "a1 z9 b2", "rewind", "a1 z9 b2", "late, and cut back behind it"),
+        ("a1 b2 c3", Whole, "a1 z9 b2", "branch", "a1 z9 b2", "late, and cut back behind it"),
         ("a b", Whole, "x y", "unreconciled", "x y", "f036: nothing in common opens a new beginning"),
         ("a b", Whole, "", "rewind", "", "f074: emptied by a reset"),
         ("a1 b2 c3", Window, "b2 c3 d4", "append", "a1 b2 c3 d4", "a window that goes on"),

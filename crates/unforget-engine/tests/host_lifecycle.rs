@@ -1,0 +1,288 @@
+//! Hosts that lose calls, repeat them, crash, rotate, and run many lanes at once.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+use std::sync::Arc;
+
+use serde_json::json;
+use unforget_core::deliver::Why;
+use unforget_core::id::Timestamp;
+use unforget_engine::Engine;
+use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LaneKey, LiveArray, Page, Turn};
+use unforget_wire::journal::Provenance;
+use unforget_wire::{Dialect, Format};
+
+const PI: Format = Format::Pi;
+
+fn lane(name: &str) -> LaneKey {
+    LaneKey(format!("agent:{name}"))
+}
+
+fn host() -> Host {
+    Host::new(Engine::in_memory(), || Timestamp(7))
+}
+
+fn user(text: &str, time: i64) -> String {
+    json!({ "role": "user", "content": text, "timestamp": time }).to_string()
+}
+
+fn answer(text: &str, time: i64) -> String {
+    json!({ "role": "assistant", "content": [{ "type": "text", "text": text }], "api": "a", "provider": "p", "model": "m",
+        "usage": {}, "stopReason": "stop", "timestamp": time })
+    .to_string()
+}
+
+fn call(id: &str, time: i64) -> String {
+    json!({ "role": "assistant", "content": [{ "type": "toolCall", "id": id, "name": "read", "arguments": {} }],
+        "api": "a", "provider": "p", "model": "m", "usage": {}, "stopReason": "toolUse", "timestamp": time })
+    .to_string()
+}
+
+fn result(id: &str, text: &str, time: i64) -> String {
+    json!({ "role": "toolResult", "toolCallId": id, "toolName": "read", "content": [{ "type": "text", "text": text }],
+        "isError": false, "timestamp": time })
+    .to_string()
+}
+
+fn delivered(messages: &[String]) -> Vec<Delivered> {
+    messages.iter().map(|message| Delivered::new(message.as_str())).collect()
+}
+
+fn turn(key: &str, messages: &[String]) -> Turn {
+    Turn { key: key.into(), messages: delivered(messages) }
+}
+
+fn page(messages: &[String], cursor: &str) -> Page {
+    Page { messages: delivered(messages), cursor: Some(cursor.into()), is_reset: false }
+}
+
+fn turns(count: i64) -> Vec<Vec<String>> {
+    let one = |n: i64| {
+        let id = format!("c{n}");
+        vec![
+            user(&format!("u{n}"), n * 10 + 1),
+            call(&id, n * 10 + 2),
+            result(&id, "same", n * 10 + 3),
+            answer(&format!("a{n}"), n * 10 + 4),
+        ]
+    };
+    (1..=count).map(one).collect()
+}
+
+#[test]
+fn f002_f009_every_call_of_a_long_tool_loop_fits() {
+    let (host, lane) = (host(), lane("loop"));
+    let big = "a line of output that says something\n".repeat(900);
+    let mut array = vec![user("run it two hundred times", 1)];
+    host.begin_turn(&lane, PI, turn("t", &array)).unwrap();
+    for n in 0..200 {
+        let live =
+            LiveArray { is_whole: false, messages: delivered(&array[array.len().saturating_sub(4)..]) };
+        let ask = Ask { live: Some(live), is_first: n == 0, ..Ask::new(32_000, Dialect::Pi) };
+        let assembled = host.assemble(&lane, PI, &ask).unwrap();
+        assert!(assembled.tokens.upper <= 32_000, "call {n}");
+        assert!(assembled.messages.iter().any(|message| message.contains("two hundred times")), "call {n}");
+        let id = format!("c{n}");
+        array.extend([call(&id, 100 + n * 2), result(&id, &big, 101 + n * 2)]);
+    }
+    host.commit_turn(&lane, PI, turn("t", &array)).unwrap();
+    let status = host.status(&lane, PI).unwrap();
+    assert_eq!((status.generation, status.path), (0, 401), "nothing was reset, nothing is twice");
+}
+
+#[test]
+fn f008_a_lane_that_fails_holds_nobody_up() {
+    let host = Arc::new(host());
+    let work = |n: usize| {
+        let host = Arc::clone(&host);
+        std::thread::spawn(move || {
+            let lane = lane(&n.to_string());
+            for turn_of_it in turns(4) {
+                if n % 10 == 0 {
+                    // Every tenth lane only asks for what cannot be.
+                    assert!(host.assemble(&lane, PI, &Ask::new(0, Dialect::Pi)).is_err());
+                }
+                host.commit_turn(&lane, PI, turn(&turn_of_it[0], &turn_of_it)).unwrap();
+                host.assemble(&lane, PI, &Ask::new(9_000, Dialect::Pi)).unwrap();
+            }
+            host.path(&lane, PI).unwrap()
+        })
+    };
+    let threads: Vec<_> = (0..40).map(work).collect();
+    let expected = turns(4).concat();
+    for thread in threads {
+        assert_eq!(thread.join().unwrap(), expected, "f078: lanes see nothing of each other");
+    }
+}
+
+#[test]
+fn f037_a_lost_call_is_healed_by_the_next() {
+    let all = turns(12);
+    for lost in 0..all.len() {
+        let (host, lane) = (host(), lane("x"));
+        for (n, messages) in all.iter().enumerate() {
+            let history = all[..n].concat();
+            let live = LiveArray { is_whole: false, messages: delivered(&history) };
+            let ask = Ask { live: Some(live), ..Ask::new(9_000, Dialect::Pi) };
+            if lost != n {
+                host.assemble(&lane, PI, &ask).unwrap();
+                host.commit_turn(&lane, PI, turn(&n.to_string(), messages)).unwrap();
+            }
+        }
+        host.catch_up(&lane, PI, page(&all.concat(), "end")).unwrap();
+        assert_eq!(host.path(&lane, PI).unwrap(), all.concat(), "turn {lost} was lost");
+    }
+}
+
+#[test]
+fn f039_an_error_moves_no_cursor() {
+    let (host, lane) = (host(), lane("x"));
+    let all = turns(2);
+    host.catch_up(&lane, PI, page(&all[0], "one")).unwrap();
+    let before = host.status(&lane, PI).unwrap();
+    let mut bad = page(&all[1], "two");
+    bad.messages.push(Delivered::new("{\"role\":"));
+    assert!(matches!(host.catch_up(&lane, PI, bad), Err(HostError::BadMessage { index: 4, .. })));
+    assert_eq!(host.status(&lane, PI).unwrap(), before, "nothing was stored, nothing moved");
+    host.catch_up(&lane, PI, page(&all[1], "two")).unwrap();
+    assert_eq!(host.status(&lane, PI).unwrap().cursor.as_deref(), Some("two"));
+}
+
+#[test]
+fn f041_a_burst_is_stored() {
+    let (host, lane) = (host(), lane("x"));
+    let bare =
+        json!({ "role": "toolResult", "toolCallId": "c", "toolName": "t", "content": [], "isError": false })
+            .to_string();
+    let burst = vec![bare; 10_000];
+    assert_eq!(host.sync(&lane, PI, delivered(&burst)).unwrap().added, 10_000);
+    assert_eq!(host.sync(&lane, PI, delivered(&burst)).unwrap().why, Why::UpToDate);
+}
+
+#[test]
+fn f042_f043_turns_are_stored_once_and_before_the_call() {
+    let engine = Engine::in_memory();
+    let lane = lane("x");
+    for (n, messages) in turns(5).iter().enumerate() {
+        let key = n.to_string();
+        let begin = turn(&key, &messages[..1]);
+        for _ in 0..=n {
+            Host::new(engine.clone(), || Timestamp(1)).begin_turn(&lane, PI, begin.clone()).unwrap();
+        }
+        let crashed = Host::new(engine.clone(), || Timestamp(1));
+        assert_eq!(
+            crashed.path(&lane, PI).unwrap().last(),
+            Some(&messages[0]),
+            "durable before the model is called"
+        );
+        for _ in 0..=n {
+            let host = Host::new(engine.clone(), || Timestamp(1));
+            host.commit_turn(&lane, PI, turn(&key, messages)).unwrap();
+            host.begin_turn(&lane, PI, begin.clone()).unwrap();
+        }
+    }
+    let host = Host::new(engine, || Timestamp(1));
+    assert_eq!(host.path(&lane, PI).unwrap(), turns(5).concat());
+}
+
+#[test]
+fn f097_two_writers_of_a_lane_lose_nothing() {
+    let engine = Engine::in_memory();
+    let hosts = [Host::new(engine.clone(), || Timestamp(1)), Host::new(engine, || Timestamp(2))];
+    let lane = lane("x");
+    for (n, messages) in turns(10).iter().enumerate() {
+        let host = &hosts[n % 2];
+        let commit = || host.commit_turn(&lane, PI, turn(&n.to_string(), messages));
+        // The other one has written since: this one is told, opens the lane again, and goes on.
+        if commit().is_err() {
+            commit().unwrap();
+        }
+    }
+    hosts.iter().for_each(|host| host.close(&lane));
+    assert_eq!(hosts[0].path(&lane, PI).unwrap(), turns(10).concat());
+}
+
+#[test]
+fn f099_a_rotated_transcript_goes_on() {
+    let (host, lane) = (host(), lane("x"));
+    let all = turns(6);
+    host.catch_up(&lane, PI, page(&all[..3].concat(), "old")).unwrap();
+    host.event(&lane, PI, &Event::Rotate).unwrap();
+    // The new file begins with the end of the old one.
+    host.catch_up(&lane, PI, page(&all[2..].concat(), "new")).unwrap();
+    assert_eq!(host.path(&lane, PI).unwrap(), all.concat());
+    host.event(&lane, PI, &Event::Delete).unwrap();
+    assert_eq!(host.path(&lane, PI).unwrap(), all.concat(), "deleting the host's file takes nothing");
+}
+
+#[test]
+fn f101_heartbeats_are_nobodys_words() {
+    let (host, lane) = (host(), lane("x"));
+    host.commit_turn(&lane, PI, turn("1", &[user("remember the plan", 1), answer("yes", 2)])).unwrap();
+    for n in 0..300 {
+        let beat = Delivered {
+            provenance: Some(Provenance::InternalEvent),
+            ..Delivered::new(user("heartbeat: anything to do? answer shortly", 100 + n * 10))
+        };
+        let messages = vec![beat, Delivered::new(answer("nothing", 105 + n * 10))];
+        host.commit_turn(&lane, PI, Turn { key: format!("h{n}"), messages }).unwrap();
+    }
+    let assembled = host.assemble(&lane, PI, &Ask::new(2_000, Dialect::Pi)).unwrap();
+    let carried = assembled.messages.iter().filter(|message| message.contains("remember the plan")).count();
+    assert!(carried >= 1, "the newest words of a person stay: {:?}", assembled.messages);
+}
+
+#[test]
+fn f102_a_sub_agent_is_heard_once() {
+    let (host, parent, child) = (host(), lane("p"), lane("c"));
+    let history = turns(2).concat();
+    host.sync(&parent, PI, delivered(&history)).unwrap();
+    host.event(&parent, PI, &Event::SubagentPrepared { child: child.clone(), forks: true }).unwrap();
+    host.event(&child, PI, &Event::Fork { from: parent.clone(), until: None }).unwrap();
+    host.commit_turn(&child, PI, turn("c1", &[user("sub-task", 900), answer("sub-done", 901)])).unwrap();
+    host.event(&parent, PI, &Event::SubagentEnded { child: child.clone(), reason: "completed".into() })
+        .unwrap();
+    let announced = Delivered {
+        provenance: Some(Provenance::InterSession),
+        is_volatile: true,
+        ..Delivered::new(user("the sub-agent says: sub-done", 950))
+    };
+    let messages = [delivered(&history), vec![announced]].concat();
+    for budget in [9_000, 9_000, 800] {
+        let ask = Ask {
+            live: Some(LiveArray { is_whole: false, messages: messages.clone() }),
+            ..Ask::new(budget, Dialect::Pi)
+        };
+        let assembled = host.assemble(&parent, PI, &ask).unwrap();
+        assert_eq!(
+            assembled.messages.iter().filter(|message| message.contains("sub-done")).count(),
+            1,
+            "{budget}"
+        );
+    }
+    assert_eq!(host.path(&child, PI).unwrap().len(), history.len() + 2, "the child has its parent's history");
+    assert!(
+        !host.path(&parent, PI).unwrap().iter().any(|message| message.contains("sub-task")),
+        "and not the reverse"
+    );
+}
+
+#[test]
+fn f103_lanes_are_opened_and_closed_in_any_order() {
+    let host = host();
+    let lanes = [lane("a"), lane("b")];
+    for (n, messages) in turns(20).iter().enumerate() {
+        let lane = &lanes[n % 2];
+        if n % 3 == 0 {
+            host.close(&lanes[0]);
+        }
+        if n % 5 == 0 {
+            host.event(lane, PI, &Event::Reset).unwrap();
+        }
+        host.open(lane, PI).unwrap();
+        host.commit_turn(lane, PI, turn(&n.to_string(), messages)).unwrap();
+        let own = host.path(lane, PI).unwrap();
+        assert!(own.ends_with(messages));
+        host.close(lane);
+        assert_eq!(host.path(lane, PI).unwrap(), own, "closing changes nothing");
+    }
+}

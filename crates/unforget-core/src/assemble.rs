@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::{Block, Message, Request, Speaker};
+use crate::zoo::{self, Bug};
 
 /// Put in front when the first thing said is the model's: providers want a user first.
 pub const NO_BEGINNING: &str = "[the conversation is recorded from here on]";
@@ -100,7 +101,7 @@ impl CallIds {
         let base = if id.is_empty() { "call" } else { id };
         let mut name = base.to_owned();
         let mut n = 1_u32;
-        while self.used.contains(&name) {
+        while self.used.contains(&name) && !zoo::is(Bug::SameIdsKept) {
             n += 1;
             name = format!("{base}_{n}");
         }

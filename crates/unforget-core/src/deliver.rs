@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::id::Seq;
 use crate::zoo::{self, Bug};
@@ -31,9 +32,9 @@ pub struct Item {
     /// is none: the same message may have come by another way.
     pub has_name: bool,
     /// Stored entries that say the same, ascending. Looked at only if it has no name of its own.
-    pub alike: Vec<Seq>,
+    pub alike: Arc<[Seq]>,
     /// Stored entries that were delivered with exactly its bytes, ascending.
-    pub exact: Vec<Seq>,
+    pub exact: Arc<[Seq]>,
     /// What it says, one digest per part, without what hosts rewrite; `None` if it is only known that
     /// its bytes are those of the entries that it names.
     pub parts: Option<Vec<u64>>,
@@ -233,6 +234,7 @@ impl Walk<'_> {
     fn whole(&self) -> Plan {
         let found = self.matches(None);
         let Some(anchor) = found.iter().rposition(Option::is_some) else { return self.unknown() };
+        let next_match = next_matches(&found);
         let mut fates = Vec::with_capacity(self.items.len());
         let mut at = None;
         for (index, item) in self.items.iter().enumerate() {
@@ -250,7 +252,7 @@ impl Walk<'_> {
             } else if index > anchor {
                 return self.grow(fates, at);
             } else {
-                match self.gap(item, at, found.get(index + 1..).unwrap_or_default()) {
+                match self.gap(item, at, next_match.get(index).copied().flatten()) {
                     Some(fate) => fates.push(fate),
                     None => return self.branch(fates, at),
                 }
@@ -267,11 +269,10 @@ impl Walk<'_> {
 
     /// An item without a match between two that have one. `None` if the history was edited here: certain of an
     /// item without a name, since only its place could make it known.
-    fn gap(&self, item: &Item, at: Option<Seq>, later: &[Option<Seq>]) -> Option<Fate> {
+    fn gap(&self, item: &Item, at: Option<Seq>, anchor: Option<Seq>) -> Option<Fate> {
         if !item.has_name {
             return None;
         }
-        let anchor = later.iter().flatten().next().copied();
         let next = self.path.firm_after(at).filter(|next| anchor.is_none_or(|anchor| *next < anchor));
         match next {
             None => Some(lost(at)),
@@ -363,6 +364,7 @@ impl Walk<'_> {
         let named = self.items.iter().any(|item| item.has_name && !item.aside);
         let overlap = if named { 0 } else { self.overlap(&mut found) };
         let anchor = found.iter().rposition(Option::is_some);
+        let next_match = next_matches(&found);
         let mut at = None;
         let mut fates = Vec::with_capacity(self.items.len());
         for (index, item) in self.items.iter().enumerate() {
@@ -374,8 +376,11 @@ impl Walk<'_> {
                 // Out of order, or twice in one array.
                 None if self.named(item).is_some() => self.named(item).map_or(Fate::Append, Fate::Known),
                 None if anchor.is_some_and(|anchor| index < anchor) => {
-                    let next = self.path.firm_after(at).filter(|next| self.says(item, *next));
-                    next.filter(|_| item.parts.is_some()).map_or_else(|| lost(at), Fate::Face)
+                    let later = next_match.get(index).copied().flatten();
+                    let next =
+                        self.path.firm_after(at).filter(|next| later.is_none_or(|later| *next < later));
+                    let says = |next: &Seq| item.parts.is_some() && self.says(item, *next);
+                    next.filter(says).map_or_else(|| lost(at), Fate::Face)
                 }
                 None => Fate::Append,
             });
@@ -446,6 +451,19 @@ impl Walk<'_> {
 /// Whether an item is an entry byte for byte: then nobody has to look at its words.
 fn is_exact(item: &Item, seq: Seq) -> bool {
     item.exact.binary_search(&seq).is_ok()
+}
+
+/// Of each item, the entry that the next item behind it is which is one.
+fn next_matches(found: &[Option<Seq>]) -> Vec<Option<Seq>> {
+    let mut next = None;
+    let behind = |found: &Option<Seq>| {
+        let behind = next;
+        next = found.or(next);
+        behind
+    };
+    let mut all: Vec<_> = found.iter().rev().map(behind).collect();
+    all.reverse();
+    all
 }
 
 /// The fate of an item between others that are stored, or before them.

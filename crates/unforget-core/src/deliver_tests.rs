@@ -42,8 +42,8 @@ impl Toy {
             Item {
                 named: with(&|entry| name.is_some() && entry.1 == name),
                 has_name: name.is_some(),
-                alike: with(&|entry| entry.0 == said),
-                exact: with(&|entry| entry.0 == said && entry.1 == name),
+                alike: with(&|entry| entry.0 == said).into(),
+                exact: with(&|entry| entry.0 == said && entry.1 == name).into(),
                 parts: Some(parts(&said)),
                 aside,
             }
@@ -124,6 +124,14 @@ fn plan_table() {
         ("a1 b2 c3", Whole, "a1 c3 b2 d4", "branch", "a1 c3 b2 d4", "another order, and each of them once"),
         ("a1 b2", Whole, "a1 z9 x2", "branch", "a1 z9 x2", "late, and then an edit: both"),
         ("a1 b2 c3", Whole, "a1 z9 b2", "branch", "a1 z9 b2", "late, and cut back behind it"),
+        (
+            "a3 b4",
+            Window,
+            "a1 c2 a3 b4",
+            "up-to-date",
+            "a3 b4",
+            "f035: the same words at another time, by another way",
+        ),
         ("a b", Whole, "x y", "unreconciled", "x y", "f036: nothing in common opens a new beginning"),
         ("a b", Whole, "", "rewind", "", "f074: emptied by a reset"),
         ("a1 b2 c3", Window, "b2 c3 d4", "append", "a1 b2 c3 d4", "a window that goes on"),

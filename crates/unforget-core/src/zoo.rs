@@ -39,6 +39,8 @@ pub enum Bug {
     PartialKept,
     /// Blank blocks are sent (F059).
     BlankKept,
+    /// Calls of one request have one id (F049).
+    SameIdsKept,
     /// A message is stored in other bytes.
     BytesChanged,
     /// Our own output that comes back is taken for a message.
@@ -83,7 +85,7 @@ pub enum Bug {
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::WordsAsProof,
         Self::NamesIgnored,
         Self::WindowRewinds,
@@ -100,6 +102,7 @@ impl Bug {
         Self::SyntheticBeatsReal,
         Self::PartialKept,
         Self::BlankKept,
+        Self::SameIdsKept,
         Self::BytesChanged,
         Self::OwnIngested,
         Self::PlaceholderKept,

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::Timestamp;
-use unforget_core::zoo::{self, Bug};
 use unforget_core::recover::{Refused, SuspectedTruncation};
+use unforget_core::zoo::{self, Bug};
 use unforget_store::Name;
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
@@ -72,7 +72,12 @@ impl Host {
             let delivery =
                 Delivery { how: How::Window, messages: page.messages, turn: None, is_open: false, now };
             let is_same = page.cursor.is_some() && page.cursor == cursor(lane)?;
-            Ok(lane.deliver_with(delivery, behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect())?.0)
+            Ok(lane
+                .deliver_with(
+                    delivery,
+                    behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect(),
+                )?
+                .0)
         })
     }
 
@@ -99,9 +104,6 @@ impl Host {
                 now,
             };
             let receipt = lane.deliver(delivery)?;
-            if zoo::is(Bug::LoosenMissing) {
-                return Ok(receipt);
-            }
             lane.loosen((from.0..lane.next().0).map(unforget_core::id::Seq));
             Ok(receipt)
         })
@@ -223,7 +225,10 @@ impl Host {
                 Event::Reset | Event::New => cut(lane, event.name(), None, None, now)?,
                 Event::Rewind { to } => {
                     let seqs = lane.known(&[names::id_name(to)])?;
-                    let on_path = seqs.values().flatten().copied().find(|seq| lane.path().holds(*seq));
+                    let on_path = seqs
+                        .values()
+                        .flat_map(|seqs| seqs.iter().copied())
+                        .find(|seq| lane.path().holds(*seq));
                     let Some(seq) = on_path else {
                         let what = format!("no entry of the path is called {to}");
                         return Err(HostError::Refused { what });
@@ -321,8 +326,8 @@ fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
         Some(id) => {
             let found = lane
                 .known(&[names::id_name(id)])?
-                .into_values()
-                .flatten()
+                .values()
+                .flat_map(|seqs| seqs.iter().copied())
                 .find(|seq| lane.path().holds(*seq));
             if found.is_none() {
                 return Err(HostError::Refused { what: format!("no entry of the path is called {id}") });
@@ -369,7 +374,7 @@ fn up_to_date(lane: &Lane) -> Receipt {
 /// The host's cursor that was kept last.
 fn cursor(lane: &Lane) -> Result<Option<String>, HostError> {
     let name: Name = names::cursor();
-    let last = lane.known(&[name])?.into_values().flatten().max();
+    let last = lane.known(&[name])?.values().flat_map(|seqs| seqs.iter().copied()).max();
     let kept = last.map(|seq| lane.line(seq)).transpose()?;
     Ok(kept.and_then(|kept| kept.detail).and_then(|detail| serde_json::from_str(&detail).ok()))
 }

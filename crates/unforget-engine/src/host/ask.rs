@@ -127,7 +127,8 @@ impl Lane {
 
     /// What the messages may have: no more than the first call of the turn, and less what comes behind them.
     fn budget(&mut self, ask: &Ask) -> u64 {
-        let first = self.turn_budget.filter(|_| !ask.is_first && !zoo::is(Bug::LoopBudget)).unwrap_or(ask.budget);
+        let first =
+            self.turn_budget.filter(|_| !ask.is_first && !zoo::is(Bug::LoopBudget)).unwrap_or(ask.budget);
         let budget = ask.budget.min(first);
         self.turn_budget = Some(budget);
         let budget = budget.min(self.cap.unwrap_or(u64::MAX));

@@ -336,7 +336,7 @@ impl Writing<'_> {
 
     /// The message that a face names.
     fn stored_text(&self, incoming: &Incoming) -> Result<String, HostError> {
-        let seqs = incoming.wanted().filter_map(|name| self.known.get(&name)).flatten();
+        let seqs = incoming.wanted().filter_map(|name| self.known.get(&name)).flat_map(|seqs| seqs.iter());
         for seq in seqs {
             if let Some(message) = self.lane.line(*seq)?.message {
                 return Ok(message);

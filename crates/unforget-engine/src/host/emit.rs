@@ -55,11 +55,10 @@ fn without_placeholder(messages: &[Message]) -> &[Message] {
 fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out: &mut Vec<String>) {
     let mut left: Vec<Option<&Block>> = message.blocks.iter().map(Some).collect();
     let mut placed: Vec<(usize, String)> = Vec::new();
-    let mut time = 0;
-    for (text, entry) in message.seqs.iter().filter_map(|seq| stored(*seq)) {
-        time = entry.time.map_or(time, |time| time.0);
-        if let Some(at) = take(&mut left, &entry) {
-            placed.push((at, text));
+    let entries: Vec<Stored> = message.seqs.iter().filter_map(|seq| stored(*seq)).collect();
+    for (text, entry) in &entries {
+        if let Some(at) = take(&mut left, entry) {
+            placed.push((at, text.clone()));
         }
     }
     let mut made: Vec<(usize, Vec<Block>)> = Vec::new();
@@ -75,10 +74,22 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out
         }
     }
     for (at, blocks) in made {
+        let time = blocks.first().map_or(0, |block| time_of(block, &entries));
         placed.extend(render(message, blocks, time).into_iter().map(|text| (at, text)));
     }
     placed.sort_by_key(|(at, _)| *at);
     out.extend(placed.into_iter().map(|(_, text)| text));
+}
+
+/// The time of the entry that a block is of; of the first if that cannot be told. What joins the message later
+/// changes nothing.
+fn time_of(block: &Block, entries: &[Stored]) -> i64 {
+    let is_of = |entry: &Entry| match block {
+        Block::Result(sent) => entry.results().any(|result| result.call_id == sent.call_id),
+        _ => false,
+    };
+    let own = entries.iter().find(|(_, entry)| is_of(entry)).or(entries.first());
+    own.and_then(|(_, entry)| entry.time).map_or(0, |time| time.0)
 }
 
 /// Takes the blocks of an entry if all of them are there as they are; gives the place of the first.

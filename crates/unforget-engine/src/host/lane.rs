@@ -23,7 +23,7 @@ use crate::prompt::Session;
 use crate::{Engine, index};
 
 /// Stored entries by name.
-pub(super) type Known = HashMap<Name, Vec<Seq>>;
+pub(super) type Known = HashMap<Name, Arc<[Seq]>>;
 
 /// Names of which it is remembered who has them.
 const SEEN: usize = 256 * 1024;
@@ -204,11 +204,12 @@ impl Lane {
         }
         let unseen: Vec<Name> = names.iter().filter(|name| !seen.contains_key(name)).copied().collect();
         if !unseen.is_empty() {
-            let found = self.engine.store().named(self.conversation, &unseen)?;
-            seen.extend(unseen.into_iter().map(|name| (name, Vec::new())));
-            for (name, seq) in found {
-                seen.entry(name).or_default().push(seq);
+            let mut found: HashMap<Name, Vec<Seq>> = HashMap::new();
+            for (name, seq) in self.engine.store().named(self.conversation, &unseen)? {
+                found.entry(name).or_default().push(seq);
             }
+            let list = |name| (name, found.remove(&name).unwrap_or_default().into());
+            seen.extend(unseen.into_iter().map(list));
         }
         let hit =
             |name: &Name| seen.get(name).filter(|seqs| !seqs.is_empty()).map(|seqs| (*name, seqs.clone()));
@@ -229,7 +230,9 @@ impl Lane {
 
     /// Marks entries as belonging to the open turn: arrays may leave them out until it is committed.
     pub(super) fn loosen(&mut self, seqs: impl IntoIterator<Item = Seq>) {
-        self.loose.extend(seqs);
+        if !zoo::is(Bug::LoosenMissing) {
+            self.loose.extend(seqs);
+        }
     }
 
     /// The open turn is over: its entries count like all others.
@@ -313,12 +316,17 @@ impl Lane {
 
     /// Names that are stored now.
     fn learn(&mut self, names: &[(Name, Seq)]) {
-        let seen = self.seen.get_mut();
+        let mut new: HashMap<Name, Vec<Seq>> = HashMap::new();
         for (name, seq) in names {
-            if let Some(seqs) = seen.get_mut(name)
-                && let Err(at) = seqs.binary_search(seq)
-            {
-                seqs.insert(at, *seq);
+            new.entry(*name).or_default().push(*seq);
+        }
+        let seen = self.seen.get_mut();
+        for (name, mut more) in new {
+            if let Some(seqs) = seen.get_mut(&name) {
+                more.extend(seqs.iter());
+                more.sort_unstable();
+                more.dedup();
+                *seqs = more.into();
             }
         }
     }
@@ -329,7 +337,7 @@ impl Lane {
         if row.origin.is_visible() {
             self.newest = Some(row.seq);
         }
-        if is_loose || row.origin == Origin::Volatile {
+        if is_loose && !zoo::is(Bug::LoosenMissing) || row.origin == Origin::Volatile {
             self.loose.insert(row.seq);
         }
         let mut failed = None;

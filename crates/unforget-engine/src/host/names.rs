@@ -128,19 +128,20 @@ impl Incoming {
 
     /// What the plan needs of it.
     pub(super) fn item(&self, known: &Known) -> Item {
-        let seqs = |names: &mut dyn Iterator<Item = Name>| {
-            let mut seqs: Vec<Seq> = names.filter_map(|name| known.get(&name)).flatten().copied().collect();
-            seqs.sort_unstable();
-            seqs.dedup();
-            seqs
-        };
-        let own = self.own.iter().copied().chain(self.place);
+        let of = |name: &Name| known.get(name).cloned().unwrap_or_default();
+        let own = self.own.iter().copied().chain(self.place).chain([self.face]);
+        let mut named: Vec<Seq> =
+            own.filter_map(|name| known.get(&name)).flat_map(|seqs| seqs.iter().copied()).collect();
+        named.sort_unstable();
+        named.dedup();
         let by_face = self.message.is_none() && known.contains_key(&self.face);
+        // Who has its bytes says what it says: the longer list holds the shorter.
+        let plain = of(&self.plain_face);
         Item {
-            named: seqs(&mut own.chain([self.face])),
+            named,
             has_name: !self.own.is_empty() || by_face,
-            alike: seqs(&mut self.words.into_iter().chain([self.plain_face])),
-            exact: seqs(&mut [self.face, self.plain_face].into_iter()),
+            alike: self.words.as_ref().map_or_else(|| plain.clone(), of),
+            exact: if plain.is_empty() { of(&self.face) } else { plain },
             parts: self.message.as_ref().map(|message| parts(&message.entry)),
             aside: self.message.as_ref().is_some_and(is_aside),
         }

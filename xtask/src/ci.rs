@@ -15,6 +15,7 @@ const STEPS: &[Step] = &[
     ("tidy", &["xtask", "tidy"], &[]),
     ("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
     ("test", &["test", "--workspace"], &[]),
+    ("bug zoo", &["test", "-p", "unforget-sim", "--features", "zoo", "--test", "zoo"], &[]),
     ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
 ];
 

@@ -31,10 +31,14 @@ fn f046_doctor_says_what_where_and_what_it_leads_to() {
     let lines = place.json_lines(&["doctor", "toxic.jsonl"], 1);
     assert_eq!((lines[0]["worst"].as_str(), lines[0]["records"].as_u64()), (Some("fatal"), Some(5)));
     let finding = &lines[0]["findings"][1];
-    assert_eq!((finding["problem"].as_str(), finding["line"].as_u64()), (Some("result-of-cut-off-call"), Some(4)));
+    assert_eq!(
+        (finding["problem"].as_str(), finding["line"].as_u64()),
+        (Some("result-of-cut-off-call"), Some(4))
+    );
     assert_eq!((finding["entry"].as_str(), finding["name"].as_str()), (Some("00000003"), Some("call_1")));
     assert_eq!(finding["mended"], true);
-    let (start, end) = (finding["bytes"]["start"].as_u64().unwrap(), finding["bytes"]["end"].as_u64().unwrap());
+    let (start, end) =
+        (finding["bytes"]["start"].as_u64().unwrap(), finding["bytes"]["end"].as_u64().unwrap());
     assert!(TOXIC[start as usize..end as usize].starts_with(r#"{"type":"message","id":"00000003""#));
     assert_eq!(lines[1]["sum"]["unsound"], 1);
     let said = text(&place.run(&["doctor", "toxic.jsonl"], 1).stdout);
@@ -48,14 +52,20 @@ fn doctor_goes_through_folders_and_passes_over_other_files() {
     let place = Place::new();
     std::fs::create_dir_all(place.path("sessions/old")).unwrap();
     place.write("sessions/a.jsonl", TOXIC);
-    place.write("sessions/old/b.jsonl", &TOXIC.replace("aborted", "toolUse").replace(r#" \"/srv""#, r#" \"/srv\"}""#));
+    place.write(
+        "sessions/old/b.jsonl",
+        &TOXIC.replace("aborted", "toolUse").replace(r#" \"/srv""#, r#" \"/srv\"}""#),
+    );
     place.write("sessions/notes.jsonl", "no transcript\n");
     place.write("sessions/a.jsonl.unforget-backup-1-00", TOXIC);
     let lines = place.json_lines(&["doctor", "sessions"], 1);
     let worst: Vec<_> = lines.iter().filter_map(|line| line.get("worst")).collect();
     assert_eq!(worst, [&Value::from("fatal"), &Value::from("note")]);
     let sum = &lines.last().unwrap()["sum"];
-    assert_eq!((&sum["files"], &sum["skipped"], &sum["failed"]), (&Value::from(2), &Value::from(1), &Value::from(0)));
+    assert_eq!(
+        (&sum["files"], &sum["skipped"], &sum["failed"]),
+        (&Value::from(2), &Value::from(1), &Value::from(0))
+    );
     place.run(&["doctor", "nowhere.jsonl"], 3);
     place.run(&["doctor", "sessions/notes.jsonl"], 3);
     place.run(&["doctor"], 3);
@@ -70,7 +80,10 @@ fn repair_shows_writes_and_takes_back() {
     assert_eq!(planned["outcome"], "planned");
     assert_eq!(read(), TOXIC, "a plan writes nothing");
     let said = text(&place.run(&["repair", "toxic.jsonl"], 1).stdout);
-    assert!(said.contains("--write") && said.contains("- \"00000003\"") && said.contains("+ \"00000001\""), "{said}");
+    assert!(
+        said.contains("--write") && said.contains("- \"00000003\"") && said.contains("+ \"00000001\""),
+        "{said}"
+    );
     let done = place.json(&["repair", "toxic.jsonl", "--write"], 0);
     assert_eq!(done["outcome"], "mended");
     assert!(std::path::Path::new(&place.path(done["backup"].as_str().unwrap())).exists());
@@ -109,12 +122,16 @@ fn watch_once_is_for_cron() {
     std::fs::create_dir(place.path("sessions")).unwrap();
     place.write("sessions/a.jsonl", TOXIC);
     place.json_lines(&["watch", "sessions", "--once"], 0);
-    assert_eq!(place.json_lines(&["watch", "sessions", "--once", "--quiet-for", "0"], 1)[0]["event"], "found");
+    assert_eq!(
+        place.json_lines(&["watch", "sessions", "--once", "--quiet-for", "0"], 1)[0]["event"],
+        "found"
+    );
     let args = ["watch", "sessions", "--once", "--quiet-for", "0", "--repair", "--metrics", "guard.prom"];
     let lines = place.json_lines(&args, 0);
     assert_eq!(lines.last().unwrap()["event"], "mended");
     let metrics = std::fs::read_to_string(place.path("guard.prom")).unwrap();
-    for line in ["unforget_guard_files 1", "unforget_guard_repairs_total 1", "unforget_guard_unsound_files 0"] {
+    for line in ["unforget_guard_files 1", "unforget_guard_repairs_total 1", "unforget_guard_unsound_files 0"]
+    {
         assert!(metrics.lines().any(|have| have == line), "{line}: {metrics}");
     }
     assert_eq!(place.json_lines(&args, 0), Vec::<Value>::new(), "nothing to say the second time");

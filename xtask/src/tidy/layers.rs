@@ -20,6 +20,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "unforget-engine",
         &["unforget-core", "unforget-wire", "unforget-text", "unforget-recall", "unforget-store"],
     ),
+    ("unforget-server", &["unforget-core", "unforget-wire", "unforget-store", "unforget-engine"]),
     (
         "unforget-cli",
         &[
@@ -27,6 +28,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-core",
             "unforget-engine",
             "unforget-recall",
+            "unforget-server",
             "unforget-store",
             "unforget-text",
             "unforget-wire",
@@ -34,6 +36,10 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("unforget-bench", &[]),
     ("unforget-testkit", &["unforget-bench", "unforget-core"]),
+    (
+        "unforget-sim",
+        &["unforget-bench", "unforget-core", "unforget-engine", "unforget-store", "unforget-wire"],
+    ),
     ("xtask", &["unforget-bench"]),
 ];
 /// Most packages in the lock file. Raise it in the commit that needs it, and say why there.

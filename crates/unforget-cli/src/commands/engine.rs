@@ -16,21 +16,19 @@ use crate::failure::{Exit, Failure, Outcome};
 /// Serves until the input ends or a host says so.
 pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     if args.schema {
-        println!("{:#}", protocol::schema());
+        app.out.json(&protocol::schema())?;
         return Ok(Exit::Done);
     }
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
     let host = Host::new(engine, now);
     let server = Server::new(host, Limits { frame_bytes: args.frame_max, ..Limits::default() });
-    match &args.socket {
-        Some(path) => socket(app, &server, path),
-        None => {
-            let (input, output) = stdio()?;
-            server.serve(input, output);
-            server.end();
-            Ok(Exit::Done)
-        }
+    if let Some(path) = &args.socket {
+        return socket(app, &server, path);
     }
+    let (input, output) = stdio()?;
+    server.serve(input, output);
+    server.end();
+    Ok(Exit::Done)
 }
 
 /// Now, for what the engine writes down. No rule depends on it.
@@ -66,7 +64,7 @@ fn socket(app: &mut App, server: &Arc<Server>, path: &std::path::Path) -> Outcom
         };
         Failure::input("socket", error.to_string(), hint)
     })?;
-    app.out.note(&format!("serving on {}", path.display()));
+    app.out.note(format_args!("serving on {}", path.display()));
     listening.serve(server).map_err(|error| Failure::file(path, &error))?;
     server.end();
     Ok(Exit::Done)

@@ -134,7 +134,8 @@ fn say(app: &mut App, inspection: &Inspection, is_asked: bool) -> Outcome<()> {
 fn say_finding(app: &mut App, finding: &Finding) -> Outcome<()> {
     let p = app.out.palette;
     let style = if finding.severity >= Severity::Loss { p.bad } else { p.dim };
-    let about = finding.name.as_deref().map_or_else(String::new, |name| format!(" ({})", text::one_line(name, 60)));
+    let about =
+        finding.name.as_deref().map_or_else(String::new, |name| format!(" ({})", text::one_line(name, 60)));
     writeln!(
         app.out,
         "  {} line {}: {}{about}",
@@ -142,9 +143,10 @@ fn say_finding(app: &mut App, finding: &Finding) -> Outcome<()> {
         finding.line,
         finding.problem.what(),
     )?;
-    let entry = finding.entry.as_deref().map_or_else(String::new, |entry| {
-        format!("entry {}, ", text::one_line(entry, 60))
-    });
+    let entry = finding
+        .entry
+        .as_deref()
+        .map_or_else(String::new, |entry| format!("entry {}, ", text::one_line(entry, 60)));
     let left = if finding.is_mended { "" } else { "; repair leaves it" };
     let place = format!("{entry}bytes {} to {}{left}", finding.bytes.start, finding.bytes.end);
     writeln!(app.out, "         {}", finding.problem.consequence())?;

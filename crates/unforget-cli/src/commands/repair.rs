@@ -111,12 +111,17 @@ pub(crate) fn failure(error: &GuardError) -> Failure {
             let target = target.as_deref().map_or_else(String::new, shown);
             ("link", format!("name the file itself: {target}"))
         }
-        GuardError::Names { .. } => ("link", "copy the file to a name of its own and mend the copy".to_owned()),
-        GuardError::Busy { .. } => ("in-use", "end the session in the host, or wait, and run it again".to_owned()),
-        GuardError::Changed { .. } => ("changed", "nothing was changed by us; run it again".to_owned()),
-        GuardError::Unsettled { .. } | GuardError::Unmendable { .. } => {
-            ("unmendable", "nothing was changed; please report it with the findings of doctor --json".to_owned())
+        GuardError::Names { .. } => {
+            ("link", "copy the file to a name of its own and mend the copy".to_owned())
         }
+        GuardError::Busy { .. } => {
+            ("in-use", "end the session in the host, or wait, and run it again".to_owned())
+        }
+        GuardError::Changed { .. } => ("changed", "nothing was changed by us; run it again".to_owned()),
+        GuardError::Unsettled { .. } | GuardError::Unmendable { .. } => (
+            "unmendable",
+            "nothing was changed; please report it with the findings of doctor --json".to_owned(),
+        ),
         GuardError::TooManyRecords { .. } => ("too-large", String::new()),
         GuardError::NothingToUndo { has_others: true, .. } => {
             let hint = "the file was written to after the repair; its backups are beside it";

@@ -23,13 +23,13 @@ use log::Level;
 use metrics::Metrics;
 
 /// How long to wait at least between two repairs of one file.
-const APART: Duration = Duration::from_secs(600);
+const APART: Duration = Duration::from_mins(10);
 
 /// How often folders are walked, in case a notification was lost or there are none.
-const WALK: Duration = Duration::from_secs(300);
+const WALK: Duration = Duration::from_mins(5);
 
 /// How often the metrics are written at least, so that one can see that it lives.
-const BEAT: Duration = Duration::from_secs(60);
+const BEAT: Duration = Duration::from_mins(1);
 
 /// Watches folders until it is ended, or looks at everything once.
 pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
@@ -61,7 +61,8 @@ pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
 
 /// The lock that makes this the only watch of these folders. Held until the process ends.
 fn only_one(app: &App, folders: &[PathBuf]) -> Outcome<File> {
-    let names: Vec<u8> = folders.iter().flat_map(|folder| folder.as_os_str().as_encoded_bytes()).copied().collect();
+    let names: Vec<u8> =
+        folders.iter().flat_map(|folder| folder.as_os_str().as_encoded_bytes()).copied().collect();
     let name = format!("watch-{}.lock", Digest::of(&names).hex().get(..16).unwrap_or_default());
     let folder = app.settings.db.value.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

@@ -103,7 +103,7 @@ impl From<&Inspection> for InspectionJson {
             known: inspection.is_known,
             bytes: inspection.bytes,
             records: inspection.records,
-            worst: inspection.worst().map(|worst| worst.name()),
+            worst: inspection.worst().map(unforget_engine::guard::Severity::name),
             findings: inspection.findings.iter().map(Into::into).collect(),
         }
     }

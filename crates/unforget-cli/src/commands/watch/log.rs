@@ -35,9 +35,11 @@ pub(super) fn line(
         // On a line of its own whatever stdout is: this is a log.
         writeln!(out, "{}", Value::Object(object))?;
     } else {
-        let filled = fields.iter().filter(|(_, value)| !value.is_empty());
-        let fields: String = filled.map(|(name, value)| format!(" {name}={}", word(value))).collect();
-        writeln!(out, "{time} {level} {event}{fields}")?;
+        write!(out, "{time} {level} {event}")?;
+        for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
+            write!(out, " {name}={}", word(value))?;
+        }
+        writeln!(out)?;
     }
     Ok(out.flush()?)
 }

@@ -66,11 +66,21 @@ impl Metrics {
         let mut text = String::new();
         let figures = [
             ("files", "gauge", "Transcripts in the watched folders.", self.files),
-            ("unsound_files", "gauge", "Transcripts with findings that are not only odd.", self.open.len() as u64),
+            (
+                "unsound_files",
+                "gauge",
+                "Transcripts with findings that are not only odd.",
+                self.open.len() as u64,
+            ),
             ("inspections_total", "counter", "Inspections of a file.", self.inspections),
             ("inspected_bytes_total", "counter", "Bytes read by inspections.", self.bytes),
             ("repairs_total", "counter", "Files mended.", self.repairs),
-            ("refused_repairs_total", "counter", "Repairs not done: in use, changed, not possible.", self.refused),
+            (
+                "refused_repairs_total",
+                "counter",
+                "Repairs not done: in use, changed, not possible.",
+                self.refused,
+            ),
             ("failures_total", "counter", "Files that could not be read.", self.failures),
             ("last_look_timestamp_seconds", "gauge", "When files were looked at last.", now),
         ];

@@ -1,0 +1,27 @@
+//! JSON-RPC 2.0 over lines: one call per line, one answer per line.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`protocol`] | what goes over the wire, as types, and its JSON Schema |
+//! | `frame` | bounded lines, and the envelope of a call |
+//! | `queue` | calls of one lane in order, lanes beside each other, deadlines, cancellation |
+//! | `array` | message arrays as deltas |
+//! | `verbs`, `recall`, `file` | carries calls out |
+//! | `connection`, `socket` | stdio and Unix sockets |
+
+mod array;
+mod connection;
+mod file;
+mod frame;
+pub mod protocol;
+mod queue;
+mod recall;
+mod server;
+#[cfg(unix)]
+mod socket;
+mod verbs;
+
+pub use connection::Ended;
+pub use server::{Limits, Server};
+#[cfg(unix)]
+pub use socket::{Listening, SocketError, listen};

@@ -1,0 +1,261 @@
+//! Errors: each says whether anything was stored, and what to do.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use unforget_engine::EngineError;
+use unforget_engine::host::HostError;
+use unforget_store::StoreError;
+
+/// Kinds of errors, with their number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// The line is not JSON.
+    Parse,
+    /// The line is not one call.
+    Invalid,
+    /// There is no such method.
+    Method,
+    /// The parameters are not those of the method.
+    Params,
+    /// A defect of ours.
+    Internal,
+    /// The call was taken back before it was begun.
+    Cancelled,
+    /// Bodies are needed: `need` has the indices.
+    Need,
+    /// The base is not known: send the array without it.
+    NeedWhole,
+    /// The lane is not open on this server and the call does not say its form.
+    NotOpen,
+    /// A message cannot be read: `index` has its place.
+    BadMessage,
+    /// What was asked contradicts what is stored.
+    Refused,
+    /// The deadline passed before the call was begun.
+    Deadline,
+    /// Too much waits already.
+    Busy,
+    /// The server is ending.
+    ShuttingDown,
+    /// The store failed.
+    Store,
+    /// The prompt cannot be made to fit.
+    Irreducible,
+    /// A query, pattern or name is not usable.
+    Usage,
+    /// The host speaks another version.
+    Protocol,
+    /// A file cannot be read.
+    File,
+}
+
+impl Code {
+    /// Every code.
+    pub const ALL: [Self; 19] = [
+        Self::Parse,
+        Self::Invalid,
+        Self::Method,
+        Self::Params,
+        Self::Internal,
+        Self::Cancelled,
+        Self::Need,
+        Self::NeedWhole,
+        Self::NotOpen,
+        Self::BadMessage,
+        Self::Refused,
+        Self::Deadline,
+        Self::Busy,
+        Self::ShuttingDown,
+        Self::Store,
+        Self::Irreducible,
+        Self::Usage,
+        Self::Protocol,
+        Self::File,
+    ];
+
+    /// The number in `error.code`.
+    pub const fn number(self) -> i32 {
+        match self {
+            Self::Parse => -32_700,
+            Self::Invalid => -32_600,
+            Self::Method => -32_601,
+            Self::Params => -32_602,
+            Self::Internal => -32_603,
+            Self::Cancelled => -32_800,
+            Self::Need => 1_001,
+            Self::NeedWhole => 1_002,
+            Self::NotOpen => 1_003,
+            Self::BadMessage => 1_004,
+            Self::Refused => 1_005,
+            Self::Deadline => 1_006,
+            Self::Busy => 1_007,
+            Self::ShuttingDown => 1_008,
+            Self::Store => 1_009,
+            Self::Irreducible => 1_010,
+            Self::Usage => 1_011,
+            Self::Protocol => 1_012,
+            Self::File => 1_013,
+        }
+    }
+
+    /// The word in `error.data.kind`.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Parse => "parse",
+            Self::Invalid => "invalid",
+            Self::Method => "method",
+            Self::Params => "params",
+            Self::Internal => "internal",
+            Self::Cancelled => "cancelled",
+            Self::Need => "need",
+            Self::NeedWhole => "needWhole",
+            Self::NotOpen => "notOpen",
+            Self::BadMessage => "badMessage",
+            Self::Refused => "refused",
+            Self::Deadline => "deadline",
+            Self::Busy => "busy",
+            Self::ShuttingDown => "shuttingDown",
+            Self::Store => "store",
+            Self::Irreducible => "irreducible",
+            Self::Usage => "usage",
+            Self::Protocol => "protocol",
+            Self::File => "file",
+        }
+    }
+}
+
+/// `error.data` of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Detail {
+    /// What kind of error.
+    pub kind: &'static str,
+    /// Whether anything was stored; null if that is not known. Every call may be sent again.
+    pub stored: Option<bool>,
+    /// What to do.
+    pub hint: String,
+    /// Indices of the messages whose bodies are needed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub need: Vec<usize>,
+    /// Index of the message that cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<usize>,
+    /// `cancelled` or `deadline`: the call was begun before it was taken back or before its deadline.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub late: Option<&'static str>,
+}
+
+/// `error` of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Failure {
+    /// See [`Code::number`].
+    pub code: i32,
+    /// What happened.
+    pub message: String,
+    /// For programs.
+    pub data: Box<Detail>,
+}
+
+impl Failure {
+    /// An error before anything was stored.
+    pub fn new(code: Code, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        let data = Detail {
+            kind: code.kind(),
+            stored: Some(false),
+            hint: hint.into(),
+            need: Vec::new(),
+            index: None,
+            late: None,
+        };
+        Self { code: code.number(), message: message.into(), data: Box::new(data) }
+    }
+
+    /// The parameters are not those of the method.
+    pub fn params(what: impl Into<String>) -> Self {
+        Self::new(Code::Params, what, "docs/protocol.md and docs/protocol.schema.json have the parameters")
+    }
+}
+
+impl From<HostError> for Failure {
+    fn from(error: HostError) -> Self {
+        let message = error.to_string();
+        match error {
+            HostError::Need { indices } => {
+                let mut failure =
+                    Self::new(Code::Need, message, "send the call again with the bodies of `need`");
+                failure.data.need = indices;
+                failure
+            }
+            HostError::BadMessage { index, .. } => {
+                let mut failure =
+                    Self::new(Code::BadMessage, message, "send it in the lane's form, as one JSON object");
+                failure.data.index = Some(index);
+                failure
+            }
+            HostError::Engine(error) => error.into(),
+            _ => Self::new(Code::Refused, message, "status says how the lane stands"),
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let message = chain(&error);
+        match error {
+            EngineError::Store(error) => error.into(),
+            EngineError::Irreducible(_) => Self::new(Code::Irreducible, message, "give a larger budget"),
+            EngineError::Usage { hint, .. } => Self::new(Code::Usage, message, hint),
+            EngineError::NoConversation { .. } | EngineError::Ambiguous { .. } => {
+                Self::new(Code::Usage, message, "give the whole key of a conversation")
+            }
+            EngineError::Read { .. } | EngineError::File { .. } => {
+                Self::new(Code::File, message, "check the path")
+            }
+            _ => Self::new(Code::Store, message, "unforget doctor looks at the place"),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let hint = match error {
+            StoreError::Full { .. } => "make room and send the call again; what was acknowledged is safe",
+            StoreError::Moved { .. } => "send the call again",
+            _ => "sending the call again is safe; unforget doctor looks at the place",
+        };
+        let mut failure = Self::new(Code::Store, chain(&error), hint);
+        if matches!(error, StoreError::Backend { .. }) {
+            failure.data.stored = None;
+        }
+        failure
+    }
+}
+
+/// The error and its causes in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !message.ends_with(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        source = cause.source();
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct() {
+        for (at, one) in Code::ALL.iter().enumerate() {
+            for other in &Code::ALL[at + 1..] {
+                assert!(one.number() != other.number() && one.kind() != other.kind(), "{one:?} {other:?}");
+            }
+        }
+    }
+}

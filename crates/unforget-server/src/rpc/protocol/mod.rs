@@ -1,0 +1,45 @@
+//! What goes over the wire.
+//!
+//! Names are in camelCase, values that name something in kebab-case. Unknown fields are ignored. Messages of
+//! a host are raw JSON: their bytes are neither read nor written here.
+
+mod answer;
+mod error;
+mod params;
+mod recall;
+mod schema;
+
+pub use answer::*;
+pub use error::{Code, Failure};
+pub use params::*;
+pub use recall::*;
+pub use schema::schema;
+
+/// Version of the protocol. Another number is not compatible.
+pub const PROTOCOL: u32 = 1;
+
+/// Every method, with what it does.
+pub const VERBS: [(&str, &str); 22] = [
+    ("initialize", "Agrees on the version of the protocol. Optional; anything may be called without it."),
+    ("open", "Opens a lane, or begins it. Cheap: call it at every start of a session."),
+    ("catchUp", "Takes a page of the host's transcript, all of it as an array, or its file."),
+    ("beginTurn", "A turn begins: its user message is durable before the model is called."),
+    ("commitTurn", "A turn is done. The same key again changes nothing."),
+    ("abortTurn", "A turn was given up. What was delivered of it stays."),
+    ("afterTurn", "For hosts that hand over an array after each turn."),
+    ("assemble", "The prompt for the next call of a model."),
+    ("refused", "The provider refused the prompt: gives a smaller one, once."),
+    ("answered", "The provider answered, and counted so many tokens."),
+    ("compact", "Makes the prompt smaller, if it has to be or if it is told to."),
+    ("maintain", "Housekeeping: call it when nobody waits."),
+    ("event", "Something happened to a lane: reset, fork, rewind and the like."),
+    ("status", "How a lane stands; without a lane, how the server stands."),
+    ("search", "Finds entries by words, best first."),
+    ("grep", "Finds a regular expression in every stored byte."),
+    ("describe", "Says what is behind a name."),
+    ("expand", "Goes from a name down to the entries, word for word."),
+    ("classify", "Says what a provider's refusal means."),
+    ("close", "Forgets what is in memory of a lane."),
+    ("shutdown", "Ends the server when all calls before it are answered."),
+    ("$/cancel", "Takes a call back. A notification: it has no id and no answer."),
+];

@@ -1,0 +1,408 @@
+//! What hosts send.
+
+use std::borrow::Cow;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use unforget_engine::host;
+use unforget_wire::{Dialect, Format, journal};
+
+/// What every call may have beside its own parameters.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Call<'a> {
+    /// The lane: a history, under the name that the host keeps for it across restarts and resets. Calls of one
+    /// lane are answered in the order in which they arrive; calls without one do not wait.
+    #[serde(default, borrow)]
+    pub lane: Option<Cow<'a, str>>,
+    /// Form of the lane's messages. Needed once per lane and server, with `open` or the first call.
+    #[serde(default)]
+    pub form: Option<Form>,
+    /// Milliseconds from arrival after which the call is not begun any more.
+    #[serde(default)]
+    pub deadline_ms: Option<u64>,
+}
+
+/// Form of a host's messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// pi and OpenClaw.
+    Pi,
+    /// OpenAI Chat Completions.
+    OpenaiChat,
+    /// Anthropic Messages.
+    Anthropic,
+}
+
+impl Form {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Pi, Self::OpenaiChat, Self::Anthropic];
+
+    /// As the engine calls it.
+    pub const fn format(self) -> Format {
+        match self {
+            Self::Pi => Format::Pi,
+            Self::OpenaiChat => Format::OpenAiChat,
+            Self::Anthropic => Format::AnthropicMessages,
+        }
+    }
+}
+
+/// Form of the answer of `assemble`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// pi and OpenClaw: the host's own messages, as it sent them.
+    Pi,
+    /// Anthropic Messages.
+    Anthropic,
+    /// OpenAI Chat Completions.
+    OpenaiChat,
+    /// OpenAI Responses.
+    OpenaiResponses,
+    /// Gemini.
+    Gemini,
+    /// Bedrock Converse.
+    BedrockConverse,
+}
+
+impl Target {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Pi,
+        Self::Anthropic,
+        Self::OpenaiChat,
+        Self::OpenaiResponses,
+        Self::Gemini,
+        Self::BedrockConverse,
+    ];
+
+    /// As the engine calls it.
+    pub const fn dialect(self) -> Dialect {
+        match self {
+            Self::Pi => Dialect::Pi,
+            Self::Anthropic => Dialect::Anthropic,
+            Self::OpenaiChat => Dialect::OpenAiChat,
+            Self::OpenaiResponses => Dialect::OpenAiResponses,
+            Self::Gemini => Dialect::Gemini,
+            Self::BedrockConverse => Dialect::BedrockConverse,
+        }
+    }
+}
+
+/// Where a message came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Provenance {
+    /// From outside: a user message is a person's.
+    External,
+    /// Another session or a sub-agent.
+    InterSession,
+    /// The host's own event.
+    InternalEvent,
+    /// The host asks again.
+    RetryPrompt,
+}
+
+impl From<Provenance> for journal::Provenance {
+    fn from(given: Provenance) -> Self {
+        match given {
+            Provenance::External => Self::External,
+            Provenance::InterSession => Self::InterSession,
+            Provenance::InternalEvent => Self::InternalEvent,
+            Provenance::RetryPrompt => Self::RetryPrompt,
+        }
+    }
+}
+
+/// A message: its body, or the digest of a body that the engine has, or both.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Message<'a> {
+    /// The message in the lane's form. Its bytes are stored as they are sent.
+    #[serde(default, borrow)]
+    #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
+    pub message: Option<&'a RawValue>,
+    /// SHA-256 of the bytes of `message` in UTF-8, in hex: 64 digits, or the first 32.
+    #[serde(default, borrow)]
+    pub digest: Option<&'a str>,
+    /// The host's id of its record in the transcript.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// Where it came from. Without it, what the message itself says counts.
+    #[serde(default)]
+    pub provenance: Option<Provenance>,
+    /// The host will not put it into its transcript.
+    #[serde(default)]
+    pub volatile: bool,
+}
+
+/// The beginning of an array, which the server remembers.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Base {
+    /// Messages of it.
+    pub length: u64,
+    /// As an answer gave it in `array`: 16 bytes in hex. Each message's digest is hashed after the one before it:
+    /// `d(0)` is 16 zero bytes, `d(n)` the first 16 bytes of `SHA-256(d(n-1) + digest of message n)`.
+    pub digest: String,
+}
+
+/// An array of messages. With `base`, only what comes behind it is sent.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Array<'a> {
+    /// How the array begins: as an array of this lane did that was sent before.
+    #[serde(default)]
+    pub base: Option<Base>,
+    /// The messages behind `base`, in order; all of them without it.
+    #[serde(default, borrow)]
+    pub messages: Vec<Message<'a>>,
+}
+
+/// Parameters of `initialize`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct InitializeParams {
+    /// Version that the host speaks.
+    pub protocol: Option<u32>,
+    /// Who calls, for logs.
+    pub client: Option<String>,
+}
+
+/// Parameters of calls that have none of their own.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub struct NoParams {}
+
+/// Parameters of `catchUp`. One of `messages`, `array`, `file`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CatchUpParams<'a> {
+    /// A page of the transcript, in order, with ids where the host has them.
+    #[serde(borrow)]
+    pub messages: Option<Vec<Message<'a>>>,
+    /// Where the host's next page begins; kept with the messages of this one.
+    pub cursor: Option<String>,
+    /// The host says that its transcript began anew: what is stored is not in prompts any more.
+    pub is_reset: bool,
+    /// All of the active history.
+    #[serde(borrow)]
+    pub array: Option<Array<'a>>,
+    /// Path of a transcript in the lane's form. Its active path is taken.
+    pub file: Option<String>,
+}
+
+/// Parameters of `beginTurn` and `commitTurn`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TurnParams<'a> {
+    /// The host's key of the turn.
+    pub turn: String,
+    /// Its messages, from the user's on.
+    #[serde(default, borrow)]
+    pub messages: Vec<Message<'a>>,
+}
+
+/// Parameters of `abortTurn`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AbortTurnParams {
+    /// The host's key of the turn.
+    pub turn: String,
+    /// Why, in the host's words.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// Parameters of `afterTurn`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AfterTurnParams<'a> {
+    /// All that the host holds.
+    #[serde(borrow)]
+    pub array: Array<'a>,
+    /// How many of its messages the host held before the turn.
+    #[serde(default)]
+    pub before: u64,
+}
+
+/// What the host holds while it asks for a prompt.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Live<'a> {
+    /// Whether this is all of the history, or a window of it.
+    #[serde(default)]
+    pub is_whole: bool,
+    /// See [`Array::base`].
+    #[serde(default)]
+    pub base: Option<Base>,
+    /// See [`Array::messages`].
+    #[serde(default, borrow)]
+    pub messages: Vec<Message<'a>>,
+}
+
+/// Parameters of `assemble`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AssembleParams<'a> {
+    /// Tokens that the messages may have; what else the host sends is already taken off.
+    pub budget: u64,
+    /// Form of the answer.
+    pub dialect: Target,
+    /// The model that answers; it decides how tokens are counted.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// Tokens that the host asks for as an answer; needed to recover from a refusal.
+    #[serde(default)]
+    pub output: u64,
+    /// What the host holds, if it says.
+    #[serde(default, borrow)]
+    pub live: Option<Live<'a>>,
+    /// Text that the host sends behind the messages, such as the person's new words. Only weighed.
+    #[serde(default)]
+    pub prompt: Option<String>,
+    /// Whether this is the first call of a turn. Later calls get no more room than the first had.
+    #[serde(default = "yes")]
+    pub is_first: bool,
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// Parameters of `answered`.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AnsweredParams {
+    /// Tokens of input as the provider counted them, cached ones included.
+    pub input_tokens: u64,
+}
+
+/// What a compaction is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Goal {
+    /// To fit the budget.
+    #[default]
+    Budget,
+    /// To get below the level at which compaction is due.
+    Threshold,
+}
+
+/// Parameters of `compact`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CompactParams {
+    /// Tokens that the prompt may have.
+    pub budget: u64,
+    /// Form of the prompts that it is for.
+    pub dialect: Target,
+    /// The model that they are for.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// What it is for.
+    #[serde(default)]
+    pub target: Goal,
+    /// Summarise everything that is old enough, whether or not it is due.
+    #[serde(default)]
+    pub force: bool,
+    /// What summaries should pay attention to. The deterministic summariser cannot use it, and the answer says so.
+    #[serde(default)]
+    pub instructions: Option<String>,
+    /// What the host believes the prompt weighs. The engine uses its own count.
+    #[serde(default)]
+    pub current_tokens: Option<u64>,
+}
+
+/// Something that happened to a lane.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(tag = "name", rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum Happening {
+    /// A person asked for a new conversation under the same name.
+    New,
+    /// The conversation begins anew under its old name.
+    Reset,
+    /// The host's transcript is another file from now on; the history goes on.
+    Rotate,
+    /// The host's transcript is gone. Nothing stored goes.
+    Delete,
+    /// This lane begins as another one.
+    Fork {
+        /// The other lane.
+        from: String,
+        /// Host id of the last entry that is taken; without it, all are.
+        #[serde(default)]
+        until: Option<String>,
+    },
+    /// Everything behind this entry is not active any more.
+    Rewind {
+        /// Host id of the entry.
+        to: String,
+    },
+    /// Another model answers from now on.
+    ModelSwitch {
+        /// Its name.
+        model: String,
+    },
+    /// A sub-agent is about to start.
+    SubagentPrepared {
+        /// Its lane.
+        child: String,
+        /// Whether it inherits this lane's history.
+        #[serde(default)]
+        forks: bool,
+    },
+    /// The start of a sub-agent failed.
+    SubagentRolledBack {
+        /// Its lane.
+        child: String,
+    },
+    /// A sub-agent ended.
+    SubagentEnded {
+        /// Its lane.
+        child: String,
+        /// Why, in the host's word.
+        #[serde(default)]
+        reason: String,
+    },
+}
+
+impl From<Happening> for host::Event {
+    fn from(happening: Happening) -> Self {
+        use host::LaneKey;
+        match happening {
+            Happening::New => Self::New,
+            Happening::Reset => Self::Reset,
+            Happening::Rotate => Self::Rotate,
+            Happening::Delete => Self::Delete,
+            Happening::Fork { from, until } => Self::Fork { from: LaneKey(from), until },
+            Happening::Rewind { to } => Self::Rewind { to },
+            Happening::ModelSwitch { model } => Self::Model { name: model },
+            Happening::SubagentPrepared { child, forks } => {
+                Self::SubagentPrepared { child: LaneKey(child), forks }
+            }
+            Happening::SubagentRolledBack { child } => Self::SubagentRolledBack { child: LaneKey(child) },
+            Happening::SubagentEnded { child, reason } => {
+                Self::SubagentEnded { child: LaneKey(child), reason }
+            }
+        }
+    }
+}
+
+/// Parameters of `event`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct EventParams {
+    /// What happened.
+    pub event: Happening,
+}
+
+/// Parameters of `$/cancel`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+pub struct CancelParams<'a> {
+    /// Id of the call.
+    #[serde(borrow)]
+    #[schemars(with = "serde_json::Value")]
+    pub id: &'a RawValue,
+}

@@ -1,0 +1,73 @@
+//! The JSON Schema of the protocol, from its types.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::{
+    AbortTurnParams, AfterTurnParams, Answered, AnsweredParams, AssembleParams, Assembled, Call,
+    CancelParams, CatchUpParams, Classified, ClassifyParams, Committed, CompactParams, Compacted, Delivered,
+    DescribeParams, Description, Done, EventParams, ExpandAnswer, ExpandParams, Failure, GrepAnswer,
+    GrepParams, InitializeParams, Initialized, LaneStatus, Maintained, NoParams, PROTOCOL, Recovered,
+    SearchAnswer, SearchParams, ServerStatus, TurnParams, VERBS,
+};
+
+/// Parameters and answer of every method, the error, and the types that they use.
+pub fn schema() -> Value {
+    let mut generator = SchemaSettings::draft2020_12().into_generator();
+    let call = of::<Call<'_>>(&mut generator);
+    let error = of::<Failure>(&mut generator);
+    let mut methods = Map::new();
+    for (verb, about) in VERBS {
+        let (params, result) = verb_types(verb, &mut generator);
+        let params = if verb == "$/cancel" { params } else { json!({ "allOf": [call, params] }) };
+        methods.insert(verb.to_owned(), json!({ "description": about, "params": params, "result": result }));
+    }
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "unforget engine protocol",
+        "protocol": PROTOCOL,
+        "methods": methods,
+        "error": error,
+        "late": {
+            "description": "every result and every error.data may have it: the call was begun before it was taken back \
+                            or before its deadline, and finished",
+            "enum": ["cancelled", "deadline"]
+        },
+        "$defs": generator.take_definitions(true),
+    })
+}
+
+/// The schemas of a method's parameters and answer. `null` where there is no answer.
+fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
+    match verb {
+        "initialize" => (of::<InitializeParams>(generator), of::<Initialized>(generator)),
+        "open" => (of::<NoParams>(generator), of::<LaneStatus>(generator)),
+        "catchUp" => (of::<CatchUpParams<'_>>(generator), of::<Delivered>(generator)),
+        "beginTurn" => (of::<TurnParams<'_>>(generator), of::<Delivered>(generator)),
+        "commitTurn" => (of::<TurnParams<'_>>(generator), of::<Committed>(generator)),
+        "abortTurn" => (of::<AbortTurnParams>(generator), of::<Delivered>(generator)),
+        "afterTurn" => (of::<AfterTurnParams<'_>>(generator), of::<Delivered>(generator)),
+        "assemble" => (of::<AssembleParams<'_>>(generator), of::<Assembled>(generator)),
+        "refused" => (of::<ClassifyParams>(generator), of::<Recovered>(generator)),
+        "answered" => (of::<AnsweredParams>(generator), of::<Answered>(generator)),
+        "compact" => (of::<CompactParams>(generator), of::<Compacted>(generator)),
+        "maintain" => (of::<NoParams>(generator), of::<Maintained>(generator)),
+        "event" => (of::<EventParams>(generator), of::<Delivered>(generator)),
+        "status" => {
+            let either = json!({ "anyOf": [of::<LaneStatus>(generator), of::<ServerStatus>(generator)] });
+            (of::<NoParams>(generator), either)
+        }
+        "search" => (of::<SearchParams>(generator), of::<SearchAnswer>(generator)),
+        "grep" => (of::<GrepParams>(generator), of::<GrepAnswer>(generator)),
+        "describe" => (of::<DescribeParams>(generator), of::<Description>(generator)),
+        "expand" => (of::<ExpandParams>(generator), of::<ExpandAnswer>(generator)),
+        "classify" => (of::<ClassifyParams>(generator), of::<Classified>(generator)),
+        "$/cancel" => (of::<CancelParams<'_>>(generator), Value::Null),
+        _ => (of::<NoParams>(generator), of::<Done>(generator)),
+    }
+}
+
+fn of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
+    generator.subschema_for::<T>().to_value()
+}

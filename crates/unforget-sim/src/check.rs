@@ -1,0 +1,205 @@
+//! What must hold of every prompt and every journal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+use unforget_core::admit::Rung;
+use unforget_core::id::Seq;
+use unforget_core::message::{Block, Message, Speaker};
+use unforget_core::entry::Part;
+use unforget_engine::Engine;
+use unforget_engine::host::{Ask, Assembled};
+use unforget_wire::{Dialect, TAIL, journal, render_head, render_message, validate};
+
+use crate::words::{Kind, Msg, markers};
+
+/// Fails the check with a message if the condition does not hold.
+#[macro_export]
+macro_rules! hold {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err(format!($($what)+));
+        }
+    };
+}
+
+/// A message of a prompt.
+struct Sent {
+    /// Whether we made it: a summary, a stub.
+    is_ours: bool,
+    is_of_user: bool,
+    text: String,
+}
+
+fn sent(message: &str) -> Sent {
+    let value: Value = serde_json::from_str(message).unwrap_or_default();
+    let is_ours = value["customType"] == journal::OWN;
+    let role = value["role"].as_str().unwrap_or_default();
+    let is_open = matches!(role, "user" | "custom" | "tool" | "toolResult") || value["type"] == "function_call_output";
+    Sent { is_ours, is_of_user: is_open, text: without_summaries(message) }
+}
+
+/// Where our texts are joined with messages, they may quote those.
+fn without_summaries(message: &str) -> String {
+    let mut text = String::new();
+    let mut rest = message;
+    while let Some((before, from)) = rest.split_once("<history-summary") {
+        text += before;
+        rest = from.split_once("</history-summary>").map_or("", |(_, after)| after);
+    }
+    text + rest
+}
+
+/// The request that a host makes of a prompt: pi turns our own messages into a user's, and words are put behind.
+pub fn request(assembled: &Assembled, dialect: Dialect) -> String {
+    let mut messages: Vec<String> = assembled.messages.iter().map(|message| projected(message, dialect)).collect();
+    if assembled.messages.last().is_none_or(|last| !sent(last).is_of_user) {
+        let words = Block::Part(Part::Text("go on".into()));
+        let last = Message { speaker: Speaker::User, blocks: vec![words], model: None, seqs: Vec::new() };
+        let last = render_message(&last, dialect);
+        messages.push(if dialect == Dialect::Pi { last.replace(r#""timestamp":0"#, r#""timestamp":1"#) } else { last });
+    }
+    format!("{}{}{TAIL}", render_head(&assembled.system, dialect, true), messages.join(","))
+}
+
+fn projected(message: &str, dialect: Dialect) -> String {
+    let mut value: Value = serde_json::from_str(message).unwrap_or_default();
+    if dialect != Dialect::Pi || value["role"] != "custom" {
+        return message.to_owned();
+    }
+    value["role"] = Value::from("user");
+    value.to_string()
+}
+
+/// What must hold of a prompt.
+///
+/// * `path` - what it has to stand for.
+/// * `live` - input of the host's own that came with the question.
+pub fn prompt(ask: &Ask, assembled: &Assembled, path: &[Msg], live: &[Msg]) -> Result<(), String> {
+    let certificate = &assembled.certificate;
+    let story = || {
+        let short: Vec<String> = assembled.messages.iter().map(|text| text.chars().take(160).collect()).collect();
+        format!("on {:?} with {} of {}: {short:#?}", certificate.rung, assembled.tokens.upper, ask.budget)
+    };
+    hold!(certificate.proof.is_ok(), "I6 proof: {:?}", certificate.proof);
+    hold!(assembled.tokens.upper <= ask.budget, "I10 budget: {} of {}", assembled.tokens.upper, ask.budget);
+    let sections = certificate.sections.total();
+    hold!(certificate.total == sections, "f068 sum: {:?} is not {sections:?}", certificate.total);
+    hold!(assembled.tokens.upper >= sections.upper, "f068 sum: {:?} of {sections:?}", assembled.tokens);
+    let body = request(assembled, ask.dialect);
+    if let Err(found) = validate(&body, ask.dialect) {
+        return Err(format!("I9 valid: {found:?} in {body}"));
+    }
+    let is_filler = |last: &String| last.contains("[no new input]");
+    hold!(!assembled.messages.last().is_some_and(is_filler), "placeholder: {body}");
+    let is_cut_off = |message: &&String| !sent(message).is_ours && message.contains("_x\"");
+    let cut_off = assembled.messages.iter().find(is_cut_off);
+    hold!(cut_off.is_none(), "f046 cut off: {cut_off:?}");
+    let all: Vec<Sent> = assembled.messages.iter().map(|message| sent(message)).collect();
+    only_the_path(&all, path).map_err(|what| format!("{what}; {}", story()))?;
+    newest(&all, path, ask.dialect).map_err(|what| format!("{what}; {}", story()))?;
+    tail(&all, assembled, path, ask.dialect).map_err(|what| format!("{what}; {}", story()))?;
+    if certificate.rung <= Rung::ShortResults {
+        for message in live {
+            let count = count(&all, message, ask.dialect);
+            hold!(count == 1, "f040 volatile: {count} times {:?}; {}", message.marker, story());
+        }
+    }
+    Ok(())
+}
+
+/// Nothing of another lane, of an earlier generation, of a branch that was left, or in another order.
+fn only_the_path(all: &[Sent], path: &[Msg]) -> Result<(), String> {
+    let places: BTreeMap<&str, usize> =
+        path.iter().enumerate().flat_map(|(at, message)| markers(&message.text).into_iter().map(move |marker| (marker, at))).collect();
+    let mut at = 0;
+    for sent in all {
+        for marker in markers(&sent.text) {
+            let Some(place) = places.get(marker) else { return Err(format!("I18 leak: {marker} is not on the path")) };
+            // Live input that a summary covers is given once more at the end.
+            let is_volatile = path.get(*place).is_some_and(|message| message.kind == Kind::Volatile);
+            if !sent.is_ours && !has_summary(sent) && !is_volatile {
+                hold!(*place >= at, "I2 order: {marker} comes too late");
+                at = *place;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Other dialects join our texts with messages.
+fn has_summary(sent: &Sent) -> bool {
+    sent.is_ours || sent.text.contains("expand ")
+}
+
+/// How often a message is there, not counting what we say of it.
+fn count(all: &[Sent], message: &Msg, dialect: Dialect) -> usize {
+    let Some(marker) = message.marker.as_deref() else { return 1 };
+    let is_theirs = |sent: &&Sent| if dialect == Dialect::Pi { !sent.is_ours } else { true };
+    let found = |sent: &Sent| markers(&sent.text).into_iter().filter(|one| *one == marker).count();
+    all.iter().filter(is_theirs).map(found).sum()
+}
+
+fn newest(all: &[Sent], path: &[Msg], dialect: Dialect) -> Result<(), String> {
+    let Some(newest) = path.iter().rfind(|message| message.kind == Kind::User) else { return Ok(()) };
+    let count = count(all, newest, dialect);
+    hold!(count == 1, "I11 newest: {count} times {:?}", newest.marker);
+    Ok(())
+}
+
+/// What no summary stands for is there, once.
+fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> Result<(), String> {
+    let (cover, rung) = (&assembled.certificate.cover, assembled.certificate.rung);
+    hold!(cover.total() == path.len() as u64, "I6 cover: {cover:?} of {} on {rung:?}", path.len());
+    if rung != Rung::Assembled {
+        return Ok(());
+    }
+    // Of what is sent whole, nothing is missing.
+    let is_whole = cover.verbatim == cover.total() && assembled.certificate.omitted.is_empty();
+    for message in path.iter().skip((cover.summarised + cover.elided) as usize) {
+        if is_whole || matches!(message.kind, Kind::User | Kind::Volatile) {
+            let count = count(all, message, dialect);
+            hold!(count == 1, "I3 once: {count} times {:?}", message.marker);
+        }
+    }
+    Ok(())
+}
+
+/// What must hold of a lane's journal.
+///
+/// * `acked` - everything that was acknowledged, as often as it has to be there.
+/// * `sent` - everything that was ever sent.
+pub fn journal(
+    engine: &Engine,
+    key: &str,
+    acked: &BTreeMap<String, usize>,
+    sent: &BTreeSet<String>,
+) -> Result<(), String> {
+    let key = unforget_core::id::ConversationKey(key.to_owned());
+    let Some(stored) = engine.store().find(&key).map_err(|error| error.to_string())? else {
+        hold!(acked.is_empty(), "I1 export: nothing is stored");
+        return Ok(());
+    };
+    let mut export = Vec::new();
+    engine.export(stored.id, None, &mut export).map_err(|error| format!("I1 export: {error}"))?;
+    let export = String::from_utf8(export).map_err(|_| "I1 export: not text".to_owned())?;
+    let mut have: BTreeMap<String, usize> = BTreeMap::new();
+    for (seq, line) in export.lines().enumerate() {
+        if let Some(message) = journal::read_line(line.as_bytes()).message {
+            hold!(sent.contains(&message), "I4 invented: #{} {message}", Seq(seq as u64));
+            *have.entry(message).or_default() += 1;
+        }
+    }
+    for (text, times) in acked {
+        let found = have.get(text).copied().unwrap_or_default();
+        hold!(found >= *times, "I1 kept: {found} of {times} times {text}");
+    }
+    Ok(())
+}
+
+/// Everything stored verifies.
+pub fn verified(engine: &Engine) -> Result<(), String> {
+    let verified = engine.verify(&mut |_, _| ()).map_err(|error| format!("I5 verify: {error}"))?;
+    hold!(verified.problems.is_empty(), "I5 verify: {:?}", verified.problems);
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! What a lane's path has to be after a delivery, written without the engine's rules in view.
+//!
+//! Messages are the same if they have the same [`Msg::uid`], which the engine never sees.
+
+use std::collections::BTreeSet;
+
+use crate::words::{Kind, Msg};
+
+/// Messages that an array may leave out: the host's own input, and those of the turn that is open.
+pub type Loose<'a> = &'a BTreeSet<u64>;
+
+/// After a window of messages that have names: what is new goes to the end. What comes late goes behind what it
+/// follows; if that is nothing that is on the path, it comes too late to be shown, but for input of the host's own.
+pub fn windowed(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
+    let mut path = path.to_vec();
+    let place = |path: &[Msg], item: &Msg| path.iter().position(|one| one.uid == item.uid);
+    // Those that are there in this order; one that is there out of order stays where it is.
+    let (mut at, mut last) = (0, None);
+    for (index, item) in items.iter().enumerate() {
+        if let Some(found) = place(&path, item).filter(|found| *found >= at) {
+            (at, last) = (found + 1, Some(index));
+        }
+    }
+    let (mut at, mut has_before) = (0, false);
+    for (index, item) in items.iter().enumerate() {
+        if let Some(found) = place(&path, item) {
+            at = at.max(found + 1);
+            has_before = true;
+        } else if last.is_none_or(|last| index > last) {
+            path.push(item.clone());
+        } else if has_before || item.kind == Kind::Volatile {
+            path.insert(at, item.clone());
+            at += 1;
+        }
+    }
+    path
+}
+
+/// After a turn: what is new goes to the end.
+pub fn turned(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
+    let mut path = path.to_vec();
+    for item in items {
+        if !path.iter().any(|one| one.uid == item.uid) {
+            path.push(item.clone());
+        }
+    }
+    path
+}
+
+/// After an array that is all of the history, of messages that have names.
+pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
+    let place = |item: &Msg| path.iter().position(|one| one.uid == item.uid);
+    let Some(last) = items.iter().rposition(|item| place(item).is_some()) else {
+        let keep = if firm(Some(path), loose) { 0 } else { path.len() };
+        return path.iter().take(keep).chain(items).cloned().collect();
+    };
+    let mut path = path.to_vec();
+    let path = &mut path;
+    let mut at = 0;
+    for (index, item) in items.iter().enumerate() {
+        let place = |item: &Msg| path.iter().position(|one| one.uid == item.uid);
+        let is_later = |one: &Msg| items.iter().skip(index + 1).any(|other| other.uid == one.uid);
+        let skips = |found: usize| path.iter().take(found).skip(at).any(is_later);
+        if place(item).is_some_and(|found| found < at || skips(found)) {
+            // The array has another order: it is right.
+            let index = if at == 0 { 0 } else { index };
+            return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
+        }
+        let Some(found) = place(item) else {
+            if index < last {
+                if at > 0 {
+                    path.insert(at, item.clone());
+                    at += 1;
+                }
+                continue;
+            }
+            let keep = if firm(path.get(at..), loose) { at } else { path.len() };
+            return path.iter().take(keep).chain(items.iter().skip(index)).cloned().collect();
+        };
+        if path.get(found).is_some_and(|one| one.marker != item.marker) {
+            // The same message with other words: an edit.
+            return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
+        }
+        at = found + 1;
+    }
+    let keep = if firm(path.get(at..), loose) { at } else { path.len() };
+    path.iter().take(keep).cloned().collect()
+}
+
+/// The same without names: the array, with the host's own input, which it leaves out, where it was.
+pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
+    let mut out = path.to_vec();
+    let mut at = 0;
+    for (index, item) in items.iter().enumerate() {
+        let skipped = out.iter().skip(at).take_while(|one| (one.kind == Kind::Volatile || loose.contains(&one.uid)) && one.text != item.text).count();
+        if out.get(at + skipped).is_some_and(|one| one.text == item.text) {
+            at += skipped + 1;
+        } else if item.kind == Kind::Volatile {
+            out.insert(at + skipped, item.clone());
+            at += skipped + 1;
+        } else {
+            if firm(out.get(at..), loose) {
+                out.truncate(at);
+            }
+            out.extend(items.iter().skip(index).cloned());
+            return out;
+        }
+    }
+    if firm(out.get(at..), loose) {
+        out.truncate(at);
+    }
+    out
+}
+
+fn firm(rest: Option<&[Msg]>, loose: Loose<'_>) -> bool {
+    rest.unwrap_or_default().iter().any(|one| one.kind != Kind::Volatile && !loose.contains(&one.uid))
+}

@@ -1,0 +1,216 @@
+//! A host with its lanes, over an engine on a store that fails.
+
+mod ask;
+mod call;
+mod history;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use unforget_bench::Random;
+use unforget_core::id::Timestamp;
+use unforget_engine::Engine;
+use unforget_engine::host::{Ask, Host, LaneKey};
+use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
+
+use crate::check;
+use crate::fault::FaultStore;
+use crate::step::{Op, Plan, Profile, Step};
+use crate::words::{Msg, Writer};
+
+/// When all of it begins, in ms since 1970.
+const START: i64 = 1_795_292_714_534;
+
+/// A lane as its host knows it.
+pub(crate) struct Lane {
+    pub(crate) key: LaneKey,
+    pub(crate) writer: Writer,
+    /// The host's own transcript: the truth.
+    pub(crate) transcript: Vec<Msg>,
+    /// What the engine's path has to be.
+    pub(crate) path: Vec<Msg>,
+    /// Where the next page begins.
+    pub(crate) page: usize,
+    /// Key of the turn that the engine knows to be open, and what it was told of it.
+    pub(crate) open: (Option<String>, BTreeSet<u64>),
+    /// Turns begun.
+    pub(crate) turns: u64,
+    /// Turns that were reported as done: key and messages.
+    pub(crate) committed: Vec<(String, Vec<Msg>)>,
+    /// Keys of those for which the engine said so.
+    pub(crate) done: Vec<String>,
+    /// Input of the host's own in the open turn, and the message that it follows.
+    pub(crate) volatile: Vec<(u64, Msg)>,
+    /// Messages that the engine was told the ids of.
+    pub(crate) named: BTreeSet<u64>,
+    /// What was acknowledged, and how often it has to be stored.
+    pub(crate) acked: BTreeMap<String, usize>,
+    /// What was ever sent.
+    pub(crate) sent: BTreeSet<String>,
+    /// The prompt before, and for which question.
+    pub(crate) before: Option<(Ask, Vec<String>)>,
+    /// What the first call of the open turn had room for.
+    pub(crate) first: Option<u64>,
+    /// Time of the newest message.
+    pub(crate) time: i64,
+}
+
+/// A store that outlives a process.
+enum Disk {
+    Memory(Arc<MemoryStore>),
+    File(tempfile::TempDir),
+}
+
+/// All of it.
+pub struct World {
+    profile: Profile,
+    disk: Disk,
+    store: Option<Arc<FaultStore>>,
+    host: Option<Host>,
+    clock: Arc<AtomicI64>,
+    lanes: Vec<Lane>,
+    steps: usize,
+    /// What was done, in words.
+    pub story: Vec<String>,
+}
+
+impl World {
+    /// Before the first step.
+    pub fn new(plan: &Plan) -> Self {
+        let disk = if plan.is_on_disk {
+            Disk::File(tempfile::tempdir().expect("a folder for a store"))
+        } else {
+            Disk::Memory(Arc::new(MemoryStore::new()))
+        };
+        let profile = plan.profile;
+        let lanes = (0..plan.lanes).map(|lane| Lane::new(profile, lane)).collect();
+        let clock = Arc::new(AtomicI64::new(START));
+        let mut world =
+            Self { profile, disk, store: None, host: None, clock, lanes, steps: 0, story: vec![format!("{profile:?}")] };
+        world.start();
+        world
+    }
+
+    /// A new process on the same store.
+    fn start(&mut self) {
+        self.host = None;
+        self.store = None;
+        for lane in &mut self.lanes {
+            lane.open = Default::default();
+            lane.first = None;
+        }
+        let inner: Arc<dyn Store> = match &self.disk {
+            Disk::Memory(store) => Arc::clone(store) as Arc<dyn Store>,
+            Disk::File(folder) => {
+                let path = folder.path().join("store.sqlite");
+                Arc::new(SqliteStore::open(&path, &OpenOptions::default()).expect("the store opens"))
+            }
+        };
+        let store = Arc::new(FaultStore::new(inner));
+        self.store = Some(Arc::clone(&store));
+        self.host = Some(self.another(store));
+    }
+
+    /// A further host on the store.
+    fn another(&self, store: Arc<FaultStore>) -> Host {
+        let clock = Arc::clone(&self.clock);
+        Host::new(Engine::on(store), move || Timestamp(clock.fetch_add(1, Ordering::SeqCst)))
+    }
+
+    fn store(&self) -> Arc<FaultStore> {
+        Arc::clone(self.store.as_ref().expect("a store"))
+    }
+
+    fn host(&self) -> &Host {
+        self.host.as_ref().expect("a host")
+    }
+
+    /// Does one step and checks everything.
+    ///
+    /// # Errors
+    /// Which promise is broken, and how.
+    pub fn step(&mut self, step: Step) -> Result<(), String> {
+        self.steps += 1;
+        self.story.push(format!("{:?} in {}", step.op, step.lane));
+        let mut random = Random::new(step.r);
+        let lane = step.lane.min(self.lanes.len() - 1);
+        match step.op {
+            Op::Turn => self.turn(lane, &mut random)?,
+            Op::CatchUp => self.catch_up(lane, &mut random)?,
+            Op::Sync => self.sync(lane, &mut random)?,
+            Op::Ask => self.ask(lane, &mut random)?,
+            Op::Compact => self.compact(lane, &mut random)?,
+            Op::Edit => self.edit(lane, &mut random)?,
+            Op::Rewind => self.rewind(lane, &mut random)?,
+            Op::Reset => self.reset(lane, &mut random)?,
+            Op::Fork => self.fork(lane, &mut random)?,
+            Op::Note => self.note(lane, &mut random)?,
+            Op::Clock => {
+                let jump = random.pick(&[-25_200_000, 25_200_000, -1_000, 0, 86_400_000 * 400]);
+                self.clock.fetch_add(jump, Ordering::SeqCst);
+            }
+            Op::Restart => self.start(),
+            Op::Fault => {
+                let mode = crate::fault::Mode::ALL[random.below(4)];
+                let nth = random.between(1, 3);
+                self.story.push(format!("  the write {nth} from now: {mode:?}"));
+                self.store().arm(nth, mode);
+            }
+            Op::Reissue => self.reissue(lane),
+            Op::Again => self.again(lane, &mut random)?,
+        }
+        self.check()
+    }
+
+    /// What holds after every step.
+    fn check(&mut self) -> Result<(), String> {
+        let engine = Engine::on(self.store());
+        for lane in &self.lanes {
+            let key = format!("journal:{}", lane.key.0);
+            check::journal(&engine, &key, &lane.acked, &lane.sent)?;
+        }
+        if self.steps.is_multiple_of(4) {
+            check::verified(&engine)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lane {
+    fn new(profile: Profile, lane: usize) -> Self {
+        let writer = Writer {
+            form: profile.form(),
+            is_timed: profile.is_timed(),
+            has_ids: profile == Profile::Pi,
+            lane,
+            generation: 0,
+            count: 0,
+            ids: 0,
+        };
+        Self {
+            key: LaneKey(format!("agent:{lane}")),
+            writer,
+            transcript: Vec::new(),
+            path: Vec::new(),
+            page: 0,
+            open: Default::default(),
+            turns: 0,
+            committed: Vec::new(),
+            done: Vec::new(),
+            volatile: Vec::new(),
+            named: BTreeSet::new(),
+            acked: BTreeMap::new(),
+            sent: BTreeSet::new(),
+            before: None,
+            first: None,
+            time: START,
+        }
+    }
+
+    /// A time that no message of the lane has.
+    pub(crate) fn tick(&mut self, random: &mut Random) -> i64 {
+        self.time += random.between(1, 5_000) as i64;
+        self.time
+    }
+}

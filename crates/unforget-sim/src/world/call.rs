@@ -1,0 +1,312 @@
+//! One call of the engine, perhaps with a fault in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use unforget_engine::EngineError;
+use unforget_engine::host::{Committed, Delivered, Host, HostError, LaneKey, Page, Receipt, Turn};
+use unforget_wire::Format;
+use unforget_wire::journal::Provenance;
+
+use super::World;
+use crate::fault::Died;
+use crate::hold;
+use crate::oracle;
+use crate::step::Profile;
+use crate::words::{Kind, Msg};
+
+/// A message as it is sent.
+#[derive(Clone)]
+pub(crate) struct Item {
+    /// Which message it is.
+    pub(crate) msg: Msg,
+    /// Its bytes, perhaps rewritten.
+    pub(crate) body: String,
+    /// It is our own output, or the host's summary: nothing of the path.
+    pub(crate) is_aside: bool,
+}
+
+impl Item {
+    pub(crate) fn plain(msg: &Msg) -> Self {
+        Self { msg: msg.clone(), body: msg.text.to_string(), is_aside: false }
+    }
+
+    pub(crate) fn aside(body: String) -> Self {
+        let msg = Msg { uid: 0, text: body.as_str().into(), id: None, marker: None, kind: Kind::User };
+        Self { msg, body, is_aside: true }
+    }
+
+    pub(crate) fn delivered(&self, with_id: bool) -> Delivered {
+        let is_volatile = self.msg.kind == Kind::Volatile;
+        Delivered {
+            body: Some(self.body.clone().into_bytes()),
+            face: None,
+            id: self.msg.id.as_deref().filter(|_| with_id && !self.is_aside).map(str::to_owned),
+            provenance: is_volatile.then_some(Provenance::InterSession),
+            is_volatile,
+        }
+    }
+}
+
+/// How something is delivered.
+#[derive(Clone, Debug)]
+pub(crate) enum Way {
+    Begin(String),
+    Commit(String),
+    Page(Option<String>),
+    Whole,
+}
+
+/// What a call came to.
+pub(crate) enum Came<T> {
+    /// It was done.
+    Done(T),
+    /// It failed by our fault, and the host gave up.
+    Lost,
+    /// The engine said no.
+    No(HostError),
+}
+
+impl World {
+    /// Calls the engine; after a fault, perhaps again.
+    ///
+    /// * `after` - what the path of the lane has to be then.
+    pub(crate) fn carry<T>(
+        &mut self,
+        lane: usize,
+        after: &[Msg],
+        act: &dyn Fn(&Host, &LaneKey, Format) -> Result<T, HostError>,
+    ) -> Result<Came<T>, String> {
+        let form = self.profile.form();
+        for attempt in 0.. {
+            let key = self.lanes[lane].key.clone();
+            let outcome = catch_unwind(AssertUnwindSafe(|| act(self.host(), &key, form)));
+            let outcome = outcome.map_err(|panic| if panic.is::<Died>() { panic } else { resume_unwind(panic) });
+            let has_failed = match &outcome {
+                Ok(Ok(_)) => false,
+                Ok(Err(error)) => format!("{error:?}").contains("injected"),
+                Err(_) => true,
+            };
+            if !has_failed {
+                return match outcome {
+                    Ok(Ok(value)) => {
+                        self.lanes[lane].path = after.to_vec();
+                        self.check_path(lane)?;
+                        Ok(Came::Done(value))
+                    }
+                    Ok(Err(error)) => {
+                        // What came with the question is stored before there is an answer.
+                        if matches!(error, HostError::Engine(EngineError::Irreducible(_))) {
+                            self.lanes[lane].path = after.to_vec();
+                        }
+                        self.check_path(lane)?;
+                        Ok(Came::No(error))
+                    }
+                    Err(_) => Err("a fault that was not armed".to_owned()),
+                };
+            }
+            self.store().disarm();
+            self.lanes[lane].open = Default::default();
+            self.lanes[lane].first = None;
+            let how = if outcome.is_err() { "died" } else { "failed" };
+            self.story.push(format!("    {how}"));
+            if outcome.is_err() || self.steps.is_multiple_of(2) {
+                self.start();
+            }
+            self.settle(lane, after)?;
+            if attempt > 0 || self.steps % 3 == 0 {
+                self.story.push("    given up".to_owned());
+                return Ok(Came::Lost);
+            }
+        }
+        Err("no attempt".to_owned())
+    }
+
+    /// After a fault, a call was done whole or not at all.
+    fn settle(&mut self, lane: usize, after: &[Msg]) -> Result<(), String> {
+        if self.profile == Profile::Blind {
+            return Ok(());
+        }
+        let path = self.stored(lane)?;
+        let is = |want: &[Msg]| want.iter().map(|one| one.text.as_ref()).eq(path.iter().map(String::as_str));
+        if is(after) {
+            self.lanes[lane].path = after.to_vec();
+        } else {
+            let before = is(&self.lanes[lane].path);
+            hold!(before, "I21 whole: after a fault the path is {:#?}, not {:#?}", path.iter().map(|text| short(text)).collect::<Vec<_>>(), texts(after));
+        }
+        Ok(())
+    }
+
+    fn stored(&self, lane: usize) -> Result<Vec<String>, String> {
+        let key = &self.lanes[lane].key;
+        self.host().path(key, self.profile.form()).map_err(|error| format!("path: {error}"))
+    }
+
+    pub(crate) fn check_path(&self, lane: usize) -> Result<(), String> {
+        let (path, want) = (self.stored(lane)?, &self.lanes[lane].path);
+        if self.profile == Profile::Blind {
+            return Ok(());
+        }
+        let same = path.iter().zip(want).take_while(|(is, want)| **is == *want.text).count();
+        hold!(
+            same == want.len() && same == path.len(),
+            "I2 I3 path: from {same} on it is {:#?}, not {:#?}",
+            path[same..].iter().map(|text| short(text)).collect::<Vec<_>>(),
+            texts(&want[same..])
+        );
+        let status = self.host().status(&self.lanes[lane].key, self.profile.form());
+        let length = status.map_err(|error| format!("status: {error}"))?.path;
+        hold!(length == path.len() as u64, "status: a path of {length}, not {}", path.len());
+        Ok(())
+    }
+
+    /// What the path will be.
+    pub(crate) fn foresee(&self, lane: usize, way: &Way, items: &[Item]) -> Vec<Msg> {
+        let path = &self.lanes[lane].path;
+        let shown: Vec<Msg> = items
+            .iter()
+            .filter(|item| !item.is_aside)
+            .map(|item| Msg { text: item.body.as_str().into(), ..item.msg.clone() })
+            .collect();
+        match way {
+            Way::Begin(_) | Way::Commit(_) => oracle::turned(path, &shown),
+            Way::Page(_) => oracle::windowed(path, &shown),
+            Way::Whole if self.profile.is_timed() => oracle::whole(path, &shown, &self.lanes[lane].open.1),
+            Way::Whole => oracle::whole_unnamed(path, &shown, &self.lanes[lane].open.1),
+        }
+    }
+
+    /// Delivers, and delivers again: the second time changes nothing.
+    pub(crate) fn ship(&mut self, lane: usize, way: &Way, items: &[Item], with_id: bool) -> Result<(), String> {
+        if let Way::Begin(turn) = way
+            && self.lanes[lane].open.0.as_ref() != Some(turn)
+        {
+            self.lanes[lane].open = (None, BTreeSet::new());
+        }
+        let after = self.foresee(lane, way, items);
+        let old = self.lanes[lane].path.clone();
+        let before: BTreeSet<u64> = self.lanes[lane].path.iter().map(|one| one.uid).collect();
+        self.story.push(format!("  {way:?} of {:#?}", told(items)));
+        let messages: Vec<Delivered> = items.iter().map(|item| item.delivered(with_id)).collect();
+        self.note_sent(lane, items);
+        let act = |host: &Host, key: &LaneKey, form: Format| deliver(host, key, form, way, messages.clone());
+        let Came::Done(receipt) = self.carry(lane, &after, &act)? else { return Ok(()) };
+        self.acknowledge(lane, items, receipt.is_some());
+        match way {
+            Way::Begin(turn) => {
+                self.lanes[lane].open.0 = Some(turn.clone());
+                self.loosen(lane, &before);
+            }
+            Way::Commit(_) if receipt.is_some() => self.lanes[lane].open = (None, BTreeSet::new()),
+            _ => {}
+        }
+        if let Way::Commit(turn) = way {
+            self.lanes[lane].done.push(turn.clone());
+        }
+        if matches!(way, Way::Whole) {
+            // What was written again has no id any more.
+            let same = old.iter().zip(&after).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
+            let kept: BTreeSet<u64> = after.iter().take(same).map(|one| one.uid).collect();
+            self.lanes[lane].open.1.retain(|uid| kept.contains(uid));
+            self.lanes[lane].named.retain(|uid| with_id || kept.contains(uid));
+        }
+        if with_id && receipt.is_some() {
+            self.lanes[lane].named.extend(items.iter().map(|item| item.msg.uid));
+        }
+        self.check_end(lane, way, items)?;
+        if self.profile == Profile::Blind || !self.steps.is_multiple_of(2) {
+            return Ok(());
+        }
+        let entries = self.entries(lane)?;
+        if let Came::Done(Some(again)) = self.carry(lane, &after, &act)? {
+            let now = self.entries(lane)?;
+            hold!(now == entries, "I13 again: {} more entries, {again:?}", now - entries);
+        }
+        Ok(())
+    }
+
+    /// What a page left behind: its cursor, and, where nothing has a name, its messages at the end of the path.
+    fn check_end(&self, lane: usize, way: &Way, items: &[Item]) -> Result<(), String> {
+        if let Way::Page(Some(cursor)) = way {
+            let status = self.host().status(&self.lanes[lane].key, self.profile.form());
+            let kept = status.map_err(|error| format!("status: {error}"))?.cursor;
+            hold!(kept.as_ref() == Some(cursor), "f039 cursor: {kept:?}, not {cursor}");
+        }
+        if self.profile == Profile::Blind {
+            let path = self.stored(lane)?;
+            let is_end = items.iter().rev().zip(path.iter().rev()).all(|(item, stored)| item.body == *stored);
+            hold!(is_end && path.len() >= items.len(), "I2 end: the path does not end with what came: {path:#?}");
+        }
+        Ok(())
+    }
+
+    /// What came on the path since it had only `before` is of the open turn, if there is one.
+    pub(crate) fn loosen(&mut self, lane: usize, before: &BTreeSet<u64>) {
+        let lane = &mut self.lanes[lane];
+        let new = lane.path.iter().map(|one| one.uid).filter(|uid| !before.contains(uid));
+        if lane.open.0.is_some() {
+            lane.open.1.extend(new);
+        }
+    }
+
+    fn entries(&self, lane: usize) -> Result<u64, String> {
+        let status = self.host().status(&self.lanes[lane].key, self.profile.form());
+        Ok(status.map_err(|error| format!("status: {error}"))?.entries)
+    }
+
+    pub(crate) fn note_sent(&mut self, lane: usize, items: &[Item]) {
+        self.lanes[lane].sent.extend(items.iter().map(|item| item.body.clone()));
+    }
+
+    /// From now on these bytes have to be in every export.
+    pub(crate) fn acknowledge(&mut self, lane: usize, items: &[Item], is_new: bool) {
+        // Our own output that comes back is not stored again.
+        let is_own = |item: &&Item| item.is_aside && item.body.contains(r#""unforget""#);
+        // Of a rewritten copy that says the same, the original is enough.
+        let is_copy = |item: &&Item| !item.is_aside && *item.msg.text != *item.body;
+        let mut times: BTreeMap<&str, usize> = BTreeMap::new();
+        for item in items.iter().filter(|item| is_new && !is_own(item) && !is_copy(item)) {
+            *times.entry(&item.body).or_default() += 1;
+        }
+        for (body, times) in times {
+            let acked = self.lanes[lane].acked.entry(body.to_owned()).or_default();
+            let times = if body.contains("compactionSummary") || body.contains(r#""system""#) { 1 } else { times };
+            *acked = times.max(*acked);
+        }
+    }
+}
+
+/// Delivers in one way. `None` says that the turn was known and nothing was looked at.
+fn deliver(
+    host: &Host,
+    key: &LaneKey,
+    form: Format,
+    way: &Way,
+    messages: Vec<Delivered>,
+) -> Result<Option<Receipt>, HostError> {
+    match way {
+        Way::Begin(turn) => host.begin_turn(key, form, Turn { key: turn.clone(), messages }).map(Some),
+        Way::Commit(turn) => {
+            let Committed { is_duplicate, receipt } =
+                host.commit_turn(key, form, Turn { key: turn.clone(), messages })?;
+            Ok((!is_duplicate).then_some(receipt))
+        }
+        Way::Page(cursor) => host.catch_up(key, form, Page { messages, cursor: cursor.clone(), is_reset: false }).map(Some),
+        Way::Whole => host.sync(key, form, messages).map(Some),
+    }
+}
+
+/// What was sent, short enough to read.
+pub(crate) fn told(items: &[Item]) -> Vec<String> {
+    let id = |item: &Item| item.msg.id.as_deref().unwrap_or_default().to_owned();
+    items.iter().map(|item| format!("{:?} {} {}", item.msg.kind, id(item), short(&item.body))).collect()
+}
+
+fn texts(messages: &[Msg]) -> Vec<String> {
+    messages.iter().map(|message| short(&message.text)).collect()
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(100).collect()
+}

@@ -1,0 +1,36 @@
+//! The bug zoo: defects put back one at a time; the simulator has to catch every one of them.
+#![cfg(feature = "zoo")]
+#![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
+
+use std::collections::BTreeMap;
+
+use unforget_core::zoo::{self, Bug};
+
+/// Seeds in which a defect has to show.
+const SEEDS: u64 = 3_000;
+
+/// Where none does, so that what is caught is the defect.
+#[test]
+fn every_defect_that_is_put_back_is_caught() {
+    let only = std::env::var("UNFORGET_BUG").ok();
+    zoo::set(None);
+    let clean = unforget_sim::all_broken(0..SEEDS, usize::MAX, &BTreeMap::new());
+    let mut missed = Vec::new();
+    for bug in Bug::ALL {
+        if only.as_ref().is_some_and(|only| *only != format!("{bug:?}")) {
+            continue;
+        }
+        zoo::set(Some(bug));
+        let found = unforget_sim::all_broken(0..SEEDS, 1, &clean);
+        zoo::set(None);
+        match found.first_key_value() {
+            Some((seed, what)) => {
+                let what: String = what.chars().take(60).filter(|c| !c.is_control()).collect();
+                println!("{bug:?}: seed {seed} says {what}");
+            }
+            None => missed.push(bug),
+        }
+    }
+    assert!(missed.is_empty(), "nothing catches {missed:?}");
+    assert!(clean.is_empty(), "without a defect, these are broken: {clean:#?}");
+}

@@ -244,7 +244,7 @@ fn is_cut_off(part: &Part) -> bool {
 }
 
 fn is_blank(part: &Part) -> bool {
-    matches!(part, Part::Text(text) if text.chars().all(is_invisible)) && !zoo::is(Bug::BlankKept)
+    matches!(part, Part::Text(text) if text.chars().all(is_invisible))
 }
 
 /// Whitespace as the strictest provider sees it, and characters that show nothing.

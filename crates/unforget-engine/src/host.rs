@@ -5,6 +5,7 @@
 //! is that of [`unforget_wire::journal`]; everything else here is derived from it.
 
 mod ask;
+mod bodies;
 mod deliver;
 mod emit;
 mod lane;
@@ -26,7 +27,7 @@ use unforget_wire::journal::{self, After};
 use deliver::Delivery;
 use lane::{Lane, Line};
 
-use crate::Engine;
+use crate::{Engine, EngineError};
 
 pub use names::face;
 pub use recover::Recovered;
@@ -296,7 +297,11 @@ impl Host {
             None => Lane::open(&self.engine, key, form, now)?,
         };
         let outcome = act(&mut lane, now);
-        if !matches!(outcome, Err(HostError::Engine(_))) || zoo::is(Bug::LaneKeptAfterError) {
+        let is_sound = match &outcome {
+            Err(HostError::Engine(error)) => matches!(error, EngineError::Irreducible(_)),
+            _ => true,
+        };
+        if is_sound || zoo::is(Bug::LaneKeptAfterError) {
             *slot = Some(lane);
         }
         outcome

@@ -286,3 +286,28 @@ fn f103_lanes_are_opened_and_closed_in_any_order() {
         assert_eq!(host.path(lane, PI).unwrap(), own, "closing changes nothing");
     }
 }
+
+#[test]
+fn f034_arrays_without_names_are_known_after_a_restart() {
+    let engine = Engine::in_memory();
+    let lane = lane("chat");
+    let chat = |role: &str, text: &str| json!({ "role": role, "content": text }).to_string();
+    let words = ["ok", "a2", "r", "r", "a7", "ok", "a9", "r", "a13", "u15"];
+    let array: Vec<String> = words
+        .iter()
+        .map(|word| chat(if word.starts_with(['o', 'u', 'r']) { "user" } else { "assistant" }, word))
+        .collect();
+    let form = Format::OpenAiChat;
+    let ask = |count: usize| {
+        let live = LiveArray { is_whole: true, messages: delivered(&array[..count]) };
+        Ask { live: Some(live), ..Ask::new(9_000, Dialect::OpenAiChat) }
+    };
+    for count in 1..=array.len() {
+        for _ in 0..2 {
+            let host = Host::new(engine.clone(), || Timestamp(3));
+            let receipt = host.assemble(&lane, form, &ask(count)).unwrap().receipt.unwrap();
+            assert_eq!(receipt.generation, 0, "{count}");
+            assert_eq!(host.path(&lane, form).unwrap(), array[..count]);
+        }
+    }
+}

@@ -118,7 +118,7 @@ fn f074_seed_000_nothing_of_an_earlier_generation_is_served() {
                 let after = host.assemble(&lane(), PI, &ask(9_000, live.clone())).unwrap();
                 assert_eq!(
                     (after.remade, after.messages),
-                    (Some(Stale::Nothing), first.messages),
+                    (Some(Stale::Error), first.messages),
                     "made again"
                 );
             }

@@ -216,6 +216,8 @@ pub struct Kept {
     pub turn: Option<String>,
     /// See [`Line::id`].
     pub id: Option<String>,
+    /// Name of the form of the message, or of the journal's messages.
+    pub form: Option<String>,
     /// Name of the event.
     pub event: Option<String>,
     /// Detail of the event, as JSON.
@@ -237,6 +239,7 @@ pub fn read_line(body: &[u8]) -> Kept {
         provenance: record.str("origin").and_then(|name| Provenance::by_name(&name)).unwrap_or_default(),
         turn: record.string("turn"),
         id: record.string("id"),
+        form: record.string("form"),
         event: record.string("event"),
         detail: record.raw("detail").map(str::to_owned),
     }

@@ -1,8 +1,6 @@
 //! Prompts for a host.
 
-use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use unforget_core::deliver::How;
 use unforget_core::digest::Digest;
@@ -13,7 +11,7 @@ use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_core::zoo::{self, Bug};
-use unforget_wire::{Family, Format, decode, journal};
+use unforget_wire::Family;
 
 use super::deliver::Delivery;
 use super::emit::{Stored, emit};
@@ -64,16 +62,8 @@ impl Lane {
         };
         let budget = self.budget(ask);
         self.session(ask, budget, now)?;
-        let cache: RefCell<HashMap<Seq, Option<Stored>>> = RefCell::default();
-        let (engine, conversation) = (self.engine.clone(), self.conversation);
-        let stored = |seq: Seq| {
-            let read = || {
-                let raw = engine.store().raw(conversation, seq.0..seq.0 + 1).ok()?.pop()?;
-                let message = journal::read_line(&raw.body).message?;
-                Some((message, Arc::new(decode(Format::Journal, &raw.body))))
-            };
-            cache.borrow_mut().entry(seq).or_insert_with(read).clone()
-        };
+        let bodies = &self.bodies;
+        let stored = |seq: Seq| bodies.get(seq);
         let Some(session) = self.sessions.first_mut() else {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
@@ -86,6 +76,7 @@ impl Lane {
         let own = newest.and_then(|newest| stored(*newest)).map(|(text, _)| text);
         let at = messages.len() - usize::from(own.is_some() && messages.last() == own.as_ref());
         messages.splice(at..at, live.iter().filter_map(|seq| stored(*seq)).map(|(text, _)| text));
+        bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();
         Ok(Assembled {
@@ -97,7 +88,7 @@ impl Lane {
             remade: None,
             broken: prompt.broken.map(Cause::name),
             receipt,
-            debt: Debt { stored: self.engine.store().conversation(conversation)?.tokens, raw_tail },
+            debt: Debt { stored: self.engine.store().conversation(self.conversation)?.tokens, raw_tail },
         })
     }
 

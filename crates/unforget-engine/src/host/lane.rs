@@ -15,6 +15,7 @@ use unforget_store::{Append, EntryRow, Name, NewConversation, OpenedBy, Packer, 
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
+use super::bodies::Bodies;
 use super::names;
 use super::recover::Last;
 use super::types::{Assembled, HostError, LaneKey};
@@ -51,6 +52,8 @@ pub(super) struct Lane {
     newest: Option<Seq>,
     /// Names that were looked up, with all entries that have them.
     seen: RefCell<Known>,
+    /// Messages that the last prompt showed.
+    pub(super) bodies: Bodies,
     /// Cuts of the path so far.
     pub(super) generation: u64,
     /// Key of the turn that is open.
@@ -111,6 +114,7 @@ impl Lane {
             committed: None,
             newest: None,
             seen: RefCell::default(),
+            bodies: Bodies::new(engine, stored.id),
             generation: 0,
             turn: None,
             turn_budget: None,
@@ -124,8 +128,21 @@ impl Lane {
             lane.write(vec![Line { text, parent: None, names: Vec::new(), is_loose: false }], Vec::new())?;
         } else {
             lane.reload(stored.entries)?;
+            lane.check_form()?;
         }
         Ok(lane)
+    }
+
+    /// The header says the form; a host that says another one means another lane.
+    fn check_form(&self) -> Result<(), HostError> {
+        let form = self.line(Seq(0))?.form;
+        match form.as_deref().and_then(Format::by_name) {
+            Some(form) if form != self.form => {
+                let what = format!("the messages of {} are of form {}", self.key.0, form.name());
+                Err(HostError::Refused { what })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads the path from the rows.
@@ -202,7 +219,8 @@ impl Lane {
         if seen.len() > SEEN {
             seen.clear();
         }
-        let unseen: Vec<Name> = names.iter().filter(|name| !seen.contains_key(name)).copied().collect();
+        let unseen: BTreeSet<Name> = names.iter().filter(|name| !seen.contains_key(name)).copied().collect();
+        let unseen: Vec<Name> = unseen.into_iter().collect();
         if !unseen.is_empty() {
             let mut found: HashMap<Name, Vec<Seq>> = HashMap::new();
             for (name, seq) in self.engine.store().named(self.conversation, &unseen)? {

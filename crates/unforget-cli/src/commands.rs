@@ -39,7 +39,9 @@ use crate::failure::{Failure, Outcome};
 /// The dialect that a host of this format talks.
 pub(crate) fn dialect_of(format: Format) -> Dialect {
     match format {
-        Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Journal | Format::Unknown => Dialect::Anthropic,
+        Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Journal | Format::Unknown => {
+            Dialect::Anthropic
+        }
         Format::Codex => Dialect::OpenAiResponses,
         Format::OpenAiChat
         | Format::GeminiCli

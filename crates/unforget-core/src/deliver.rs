@@ -5,12 +5,15 @@
 //! speaker and time); one without names is known only by where it stands. What cannot be proven to be
 //! stored is stored: nothing is refused, nothing is dropped, and no equal text is taken for a proof.
 
+mod path;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 use std::sync::Arc;
 
 use crate::id::Seq;
 use crate::zoo::{self, Bug};
+
+pub use path::Path;
 
 /// What the host says of the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +43,6 @@ pub struct Item {
     pub parts: Option<Vec<u64>>,
     /// Takes no part in the comparison: instructions, the host's own summary, our own output.
     pub aside: bool,
-}
-
-/// The active path, oldest entry first.
-#[derive(Clone, Copy, Debug)]
-pub struct Path<'a> {
-    /// Its entries as ascending runs.
-    pub runs: &'a [Range<u64>],
-    /// Those of them that an array may leave out: volatile input, the turn that is open.
-    pub loose: &'a BTreeSet<Seq>,
-    /// The newest entry that was there when the last turn was committed.
-    pub committed: Option<Seq>,
 }
 
 /// What to do with an item.
@@ -135,61 +127,6 @@ pub fn plan(how: How, path: Path<'_>, items: &[Item], parts: &dyn Fn(Seq) -> Vec
         How::Whole => walk.whole(),
         How::Window => walk.window(),
         How::Turn => walk.turn(),
-    }
-}
-
-impl Path<'_> {
-    /// The newest entry.
-    pub fn last(&self) -> Option<Seq> {
-        self.runs.last().map(|run| Seq(run.end - 1))
-    }
-
-    /// Whether an entry is on it. O(log runs).
-    pub fn holds(&self, seq: Seq) -> bool {
-        let at = self.runs.partition_point(|run| run.end <= seq.0);
-        self.runs.get(at).is_some_and(|run| run.contains(&seq.0))
-    }
-
-    /// The first entry after `seq`, or of all.
-    fn after(&self, seq: Option<Seq>) -> Option<Seq> {
-        let from = seq.map_or(0, |seq| seq.0 + 1);
-        let at = self.runs.partition_point(|run| run.end <= from);
-        self.runs.get(at).map(|run| Seq(run.start.max(from)))
-    }
-
-    /// The same, passing over what arrays may leave out.
-    fn firm_after(&self, seq: Option<Seq>) -> Option<Seq> {
-        let mut next = self.after(seq);
-        while let Some(at) = next.filter(|at| self.loose.contains(at)) {
-            next = self.after(Some(at));
-        }
-        next
-    }
-
-    /// The entries behind `at` up to the first that no array may leave out.
-    fn next_few(&self, at: Option<Seq>) -> impl Iterator<Item = Seq> {
-        let mut next = self.after(at);
-        std::iter::from_fn(move || {
-            let seq = next?;
-            next = if self.loose.contains(&seq) { self.after(Some(seq)) } else { None };
-            Some(seq)
-        })
-    }
-
-    /// The newest entries back to the `count`th that no array may leave out, oldest first.
-    fn tail(&self, count: usize) -> Vec<Seq> {
-        let mut left = count;
-        let seqs = self.runs.iter().rev().flat_map(|run| run.clone().rev().map(Seq));
-        let mut tail: Vec<Seq> = seqs
-            .take_while(|seq| {
-                let is_firm = !self.loose.contains(seq);
-                let is_in = left > 0;
-                left -= usize::from(is_firm && is_in);
-                is_in
-            })
-            .collect();
-        tail.reverse();
-        tail
     }
 }
 
@@ -507,5 +444,4 @@ fn suffix_prefix(text: &[Option<Seq>], pattern: &[Option<Seq>]) -> usize {
 }
 
 #[cfg(test)]
-#[path = "deliver_tests.rs"]
 mod tests;

@@ -31,8 +31,8 @@ use unforget_wire::{Format, ReadError, Warning};
 
 use crate::{Engine, EngineError};
 
-pub use folder::Found;
 pub(crate) use crew::{Incoming, new_entry};
+pub use folder::Found;
 pub(crate) use folder::walk;
 pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};

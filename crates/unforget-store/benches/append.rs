@@ -103,8 +103,14 @@ impl History<'_> {
     }
 
     fn append(&mut self, packed: Packed) -> Result<(), Failure> {
-        let append =
-            Append { conversation: self.id, target: self.target, packed, snapshot: None, context: None, names: Vec::new() };
+        let append = Append {
+            conversation: self.id,
+            target: self.target,
+            packed,
+            snapshot: None,
+            context: None,
+            names: Vec::new(),
+        };
         self.target = Target::Extend(self.store.append(append)?.generation, self.length);
         Ok(())
     }

@@ -78,7 +78,9 @@ impl Builder {
         match entry.origin {
             Origin::Human | Origin::Model | Origin::Tool => {}
             Origin::HostSummary => return self.host_summary(seq, entry),
-            Origin::Injected | Origin::Volatile | Origin::Copy | Origin::Bookkeeping | Origin::Opaque => return,
+            Origin::Injected | Origin::Volatile | Origin::Copy | Origin::Bookkeeping | Origin::Opaque => {
+                return;
+            }
         }
         for part in &entry.parts {
             match part {

@@ -43,7 +43,9 @@ pub fn kind(kind: &str) -> Option<Provenance> {
 
 /// The host puts `[Wed 2026-05-06 10:00 UTC]` before some messages.
 fn without_date(text: &str) -> &str {
-    let Some((date, rest)) = text.strip_prefix('[').and_then(|text| text.split_once("] ")) else { return text };
+    let Some((date, rest)) = text.strip_prefix('[').and_then(|text| text.split_once("] ")) else {
+        return text;
+    };
     let is_date = date.len() < 40 && date.bytes().filter(u8::is_ascii_digit).count() >= 8;
     if is_date { rest.trim_start() } else { text }
 }

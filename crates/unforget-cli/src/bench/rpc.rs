@@ -117,7 +117,11 @@ fn measure(app: &App, args: &RpcArgs) -> Outcome<RpcJson> {
         assembles.push(both.assemble("big", args.budget)?);
         history.extend(said);
     }
-    let stored_tokens = both.client.call("status", r#"{"lane":"big"}"#)?.pointer("/debt/storedTokens").and_then(Value::as_u64);
+    let stored_tokens = both
+        .client
+        .call("status", r#"{"lane":"big"}"#)?
+        .pointer("/debt/storedTokens")
+        .and_then(Value::as_u64);
     let whole = format!(r#"{{"lane":"big","array":{}}}"#, digests(&history));
     let before = (both.client.forget_peak(), forget_peak());
     let mut replays = Vec::new();

@@ -475,9 +475,7 @@ impl Session {
         }
         let groups = self.view.groups.iter().zip(&self.view.ends).zip(&pieces);
         let sizes = groups
-            .map(|((group, end), pieces)| {
-                pieces::sizes(group, pieces, self.source(group), *end, &self.shape)
-            })
+            .map(|((group, end), pieces)| pieces::sizes(group, pieces, self.source(group), *end, &self.shape))
             .collect();
         (self.pieces, self.sizes) = (pieces, sizes);
     }

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 
-use super::{SqliteStore, backup, bytes, conversations, entries, names, paths, purge, segments, summaries, verify};
+use super::{
+    SqliteStore, backup, bytes, conversations, entries, names, paths, purge, segments, summaries, verify,
+};
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, GenerationRow, Name, NewConversation, Problem,
-    Purged, Raw, Receipt, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, GenerationRow, Name, NewConversation,
+    Problem, Purged, Raw, Receipt, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey,
+    SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -141,13 +144,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn scan(
-        &self,
-        id: ConversationId,
-        chunk: u64,
-        scratch: &mut Scratch,
-        scan: Scan<'_>,
-    ) -> Result<Scanned> {
+    fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned> {
         self.read("scan", |conn| {
             conversations::require(conn, id)?;
             bytes::scan((conn, &self.dictionaries), (id, chunk), scratch, scan)

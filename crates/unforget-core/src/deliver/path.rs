@@ -1,0 +1,72 @@
+//! The active path of a lane.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::id::Seq;
+
+/// The active path, oldest entry first.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'a> {
+    /// Its entries as ascending runs.
+    pub runs: &'a [Range<u64>],
+    /// Those of them that an array may leave out: volatile input, the turn that is open.
+    pub loose: &'a BTreeSet<Seq>,
+    /// The newest entry that was there when the last turn was committed.
+    pub committed: Option<Seq>,
+}
+
+impl Path<'_> {
+    /// The newest entry.
+    pub fn last(&self) -> Option<Seq> {
+        self.runs.last().map(|run| Seq(run.end - 1))
+    }
+
+    /// Whether an entry is on it. O(log runs).
+    pub fn holds(&self, seq: Seq) -> bool {
+        let at = self.runs.partition_point(|run| run.end <= seq.0);
+        self.runs.get(at).is_some_and(|run| run.contains(&seq.0))
+    }
+
+    /// The first entry after `seq`, or of all.
+    pub(super) fn after(&self, seq: Option<Seq>) -> Option<Seq> {
+        let from = seq.map_or(0, |seq| seq.0 + 1);
+        let at = self.runs.partition_point(|run| run.end <= from);
+        self.runs.get(at).map(|run| Seq(run.start.max(from)))
+    }
+
+    /// The same, passing over what arrays may leave out.
+    pub(super) fn firm_after(&self, seq: Option<Seq>) -> Option<Seq> {
+        let mut next = self.after(seq);
+        while let Some(at) = next.filter(|at| self.loose.contains(at)) {
+            next = self.after(Some(at));
+        }
+        next
+    }
+
+    /// The entries behind `at` up to the first that no array may leave out.
+    pub(super) fn next_few(&self, at: Option<Seq>) -> impl Iterator<Item = Seq> {
+        let mut next = self.after(at);
+        std::iter::from_fn(move || {
+            let seq = next?;
+            next = if self.loose.contains(&seq) { self.after(Some(seq)) } else { None };
+            Some(seq)
+        })
+    }
+
+    /// The newest entries back to the `count`th that no array may leave out, oldest first.
+    pub(super) fn tail(&self, count: usize) -> Vec<Seq> {
+        let mut left = count;
+        let seqs = self.runs.iter().rev().flat_map(|run| run.clone().rev().map(Seq));
+        let mut tail: Vec<Seq> = seqs
+            .take_while(|seq| {
+                let is_firm = !self.loose.contains(seq);
+                let is_in = left > 0;
+                left -= usize::from(is_firm && is_in);
+                is_in
+            })
+            .collect();
+        tail.reverse();
+        tail
+    }
+}

@@ -97,7 +97,7 @@ fn f008_a_lane_that_fails_holds_nobody_up() {
         std::thread::spawn(move || {
             let lane = lane(&n.to_string());
             for turn_of_it in turns(4) {
-                if n % 10 == 0 {
+                if n.is_multiple_of(10) {
                     // Every tenth lane only asks for what cannot be.
                     assert!(host.assemble(&lane, PI, &Ask::new(0, Dialect::Pi)).is_err());
                 }
@@ -197,7 +197,9 @@ fn f097_two_writers_of_a_lane_lose_nothing() {
             commit().unwrap();
         }
     }
-    hosts.iter().for_each(|host| host.close(&lane));
+    for host in &hosts {
+        host.close(&lane);
+    }
     assert_eq!(hosts[0].path(&lane, PI).unwrap(), turns(10).concat());
 }
 

@@ -96,14 +96,20 @@ pub(super) fn run(app: &mut App, args: &RpcArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// Whole turns of at least so many messages.
+fn messages(session: &mut Session, count: usize) -> Outcome<Vec<String>> {
+    let mut messages = Vec::new();
+    while messages.len() < count {
+        messages.extend(turn(session)?);
+    }
+    Ok(messages)
+}
+
 fn measure(app: &App, args: &RpcArgs) -> Outcome<RpcJson> {
     let folder = folder()?;
     let (theirs, ours) = (folder.path().join("rpc.sqlite"), folder.path().join("own.sqlite"));
     let mut session = Session::new(args.seed);
-    let mut history = Vec::new();
-    while history.len() < args.messages {
-        history.extend(turn(&mut session)?);
-    }
+    let mut history = messages(&mut session, args.messages)?;
     let mut both = Both::open(&theirs, &ours)?;
     app.out.note(format_args!("{} messages", history.len()));
     let page = both.lay_down("big", &history)?;

@@ -97,7 +97,7 @@ pub(super) fn run(app: &mut App, args: &RpcArgs) -> Outcome {
 }
 
 /// Whole turns of at least so many messages.
-fn messages(session: &mut Session, count: usize) -> Outcome<Vec<String>> {
+fn messages(session: &mut Session, count: usize) -> Outcome<Vec<Said>> {
     let mut messages = Vec::new();
     while messages.len() < count {
         messages.extend(turn(session)?);

@@ -41,6 +41,8 @@ pub struct Item {
     /// What it says, one digest per part, without what hosts rewrite; `None` if it is only known that
     /// its bytes are those of the entries that it names.
     pub parts: Option<Vec<u64>>,
+    /// The host does not keep it: then it belongs where the host's array has it.
+    pub is_volatile: bool,
     /// Takes no part in the comparison: instructions, the host's own summary, our own output.
     pub aside: bool,
 }
@@ -180,23 +182,25 @@ impl Walk<'_> {
                 fates.push(Fate::Aside);
             } else if let Some(seq) = seq {
                 if self.is_edit(item, seq) {
-                    return self.branch(fates, at);
+                    return self.branch(fates, at, &found);
                 }
                 fates.push(self.known(item, seq));
                 at = Some(seq);
             } else if let Some(seq) = self.named(item) {
                 return self.reorder(fates, &found, seq);
             } else if index > anchor {
-                return self.grow(fates, at);
+                return self.grow(fates, at, &found);
+            } else if item.is_volatile {
+                fates.push(lost(at));
             } else {
                 match self.gap(item, at, next_match.get(index).copied().flatten()) {
                     Some(fate) => fates.push(fate),
-                    None => return self.branch(fates, at),
+                    None => return self.branch(fates, at, &found),
                 }
             }
         }
         match (self.path.firm_after(at), at) {
-            (Some(_), _) if fates.contains(&Fate::Insert) => self.branch(fates, at),
+            (Some(_), _) if fates.contains(&Fate::Insert) => self.branch(fates, at, &found),
             (Some(_), Some(seq)) if !zoo::is(Bug::CutIgnored) => {
                 Plan { why: Why::Rewind, base: Base::After(seq), fates }
             }
@@ -264,7 +268,7 @@ impl Walk<'_> {
 
     /// From the first item without a fate on, all go on the path behind `at`; from the first that was to be put
     /// between others, if there is one.
-    fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>) -> Plan {
+    fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
         if let Some(first) = fates.iter().position(|fate| *fate == Fate::Insert) {
             fates.truncate(first);
             at = fates.iter().rev().find_map(|fate| match fate {
@@ -273,6 +277,9 @@ impl Walk<'_> {
             });
         }
         self.rest(&mut fates);
+        // What the array may leave out stays where it stood.
+        let is_left_out = |seq: &Seq| self.path.loose.contains(seq) && !found.contains(&Some(*seq));
+        let at = self.path.next_few(at).take_while(is_left_out).last().or(at);
         Plan { why: Why::Branch, base: at.map_or(Base::Root, Base::After), fates }
     }
 
@@ -285,12 +292,12 @@ impl Walk<'_> {
         let before = found.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
         fates.truncate(before);
         let at = found.iter().take(before).flatten().next_back().copied();
-        self.branch(fates, at)
+        self.branch(fates, at, found)
     }
 
-    fn grow(&self, mut fates: Vec<Fate>, at: Option<Seq>) -> Plan {
+    fn grow(&self, mut fates: Vec<Fate>, at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
         if self.path.firm_after(at).is_some() {
-            return self.branch(fates, at);
+            return self.branch(fates, at, found);
         }
         self.rest(&mut fates);
         Plan { why: Why::Append, base: Base::Head, fates }

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use unforget_core::deliver::{How, Why};
-use unforget_core::id::Timestamp;
+use unforget_core::id::{Seq, Timestamp};
 use unforget_core::recover::{Refused, SuspectedTruncation};
 use unforget_core::zoo::{self, Bug};
 use unforget_store::Name;
@@ -105,7 +105,7 @@ impl Host {
                 now,
             };
             let receipt = lane.deliver(delivery)?;
-            lane.loosen((from.0..lane.next().0).map(unforget_core::id::Seq));
+            lane.loosen((from.0..lane.next().0).map(Seq));
             Ok(receipt)
         })
     }
@@ -225,15 +225,7 @@ impl Host {
                 Event::Reset | Event::New if zoo::is(Bug::ResetIgnored) => {}
                 Event::Reset | Event::New => cut(lane, event.name(), None, None, now)?,
                 Event::Rewind { to } => {
-                    let seqs = lane.known(&[names::id_name(to)])?;
-                    let on_path = seqs
-                        .values()
-                        .flat_map(|seqs| seqs.iter().copied())
-                        .find(|seq| lane.path().holds(*seq));
-                    let Some(seq) = on_path else {
-                        let what = format!("no entry of the path is called {to}");
-                        return Err(HostError::Refused { what });
-                    };
+                    let seq = called(lane, to)?;
                     let to = if zoo::is(Bug::RewindKeepsTail) { lane.head() } else { Some(seq) };
                     cut(lane, event.name(), to, detail(event).as_deref(), now)?;
                 }
@@ -312,7 +304,7 @@ impl Host {
 fn cut(
     lane: &mut Lane,
     event: &str,
-    to: Option<unforget_core::id::Seq>,
+    to: Option<Seq>,
     detail: Option<&str>,
     now: Timestamp,
 ) -> Result<(), HostError> {
@@ -324,21 +316,20 @@ fn cut(
     Ok(())
 }
 
+/// The entry of the path that has a host's id.
+fn called(lane: &Lane, id: &str) -> Result<Seq, HostError> {
+    let known = lane.known(&[names::id_name(id)])?;
+    let mut seqs: Vec<Seq> = known.values().flat_map(|seqs| seqs.iter().copied()).collect();
+    lane.follow(&mut seqs)?;
+    let on_path = seqs.into_iter().find(|seq| lane.path().holds(*seq));
+    on_path.ok_or_else(|| HostError::Refused { what: format!("no entry of the path is called {id}") })
+}
+
 /// The messages of a path, for another lane.
 fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
     let last = match until.filter(|_| !zoo::is(Bug::ForkTakesAll)) {
         None => lane.head(),
-        Some(id) => {
-            let found = lane
-                .known(&[names::id_name(id)])?
-                .values()
-                .flat_map(|seqs| seqs.iter().copied())
-                .find(|seq| lane.path().holds(*seq));
-            if found.is_none() {
-                return Err(HostError::Refused { what: format!("no entry of the path is called {id}") });
-            }
-            found
-        }
+        Some(id) => Some(called(lane, id)?),
     };
     let mut taken = Vec::new();
     for seq in lane.path_after(None).into_iter().take_while(|seq| last.is_some_and(|last| *seq <= last)) {

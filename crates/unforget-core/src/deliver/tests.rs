@@ -45,6 +45,7 @@ impl Toy {
                 alike: with(&|entry| entry.0 == said).into(),
                 exact: with(&|entry| entry.0 == said && entry.1 == name).into(),
                 parts: Some(parts(&said)),
+                is_volatile: false,
                 aside,
             }
         };
@@ -178,6 +179,15 @@ fn f040_volatile_input_may_be_missing_from_later_arrays() {
     assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, Why::UpToDate, "or not");
     let plan = toy.deliver(How::Window, &["b", "v", "c", "d"]);
     assert_eq!((plan.why, plan.fates[1]), (Why::UpToDate, Fate::Replay(Seq(2))), "nor in a window");
+}
+
+#[test]
+fn f040_volatile_input_stays_where_it_stood() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Turn, &["u", "v", "y"]);
+    toy.loose.extend([Seq(1), Seq(2)]);
+    assert_eq!(toy.deliver(How::Whole, &["u", "a", "y"]).base, Base::After(Seq(1)));
+    assert_eq!(toy.shown(), "u v a y");
 }
 
 #[test]

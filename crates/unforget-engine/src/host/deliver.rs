@@ -16,6 +16,9 @@ use super::types::{Delivered, HostError, Receipt};
 /// Entries behind an insertion that are written again at most. Behind more, the insertion goes to the end.
 const AGAIN: usize = 64;
 
+/// How often an entry is looked for where it was moved to.
+const MOVES: usize = 64;
+
 /// Messages of a turn whose places are looked up, when they are written again.
 const TURN: usize = 256;
 
@@ -98,8 +101,27 @@ impl Lane {
         messages.iter().enumerate().map(read).collect()
     }
 
+    /// Adds the places to which entries were moved, if none of them is on the path.
+    pub(super) fn follow(&self, seqs: &mut Vec<Seq>) -> Result<(), HostError> {
+        let mut from = seqs.clone();
+        for _ in 0..MOVES {
+            if from.is_empty() || seqs.iter().any(|seq| self.path().holds(*seq)) {
+                break;
+            }
+            let names: Vec<Name> = from.iter().map(|seq| names::again(*seq)).collect();
+            from = self.known(&names)?.values().flat_map(|seqs| seqs.iter().copied()).collect();
+            seqs.extend(&from);
+        }
+        seqs.sort_unstable();
+        seqs.dedup();
+        Ok(())
+    }
+
     fn plan(&self, how: How, incoming: &[Incoming], known: &Known) -> Result<Plan, HostError> {
-        let items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known)).collect();
+        let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known)).collect();
+        for item in &mut items {
+            self.follow(&mut item.named)?;
+        }
         let is_lacking = |(index, incoming): (usize, &Incoming)| {
             (incoming.message.is_none() && !incoming.is_stored(known)).then_some(index)
         };
@@ -155,7 +177,15 @@ impl Writing<'_> {
     /// Puts messages between entries that are stored: from the first of them on, the path is written again.
     fn reorder(&mut self, rest: &[(&Incoming, Fate)]) -> Result<(), HostError> {
         let at = self.places.iter().rev().flatten().next().copied();
-        let behind = self.lane.path_after(at);
+        let mut behind = self.lane.path_after(at);
+        // What came before it and is left out by the array stays before it.
+        let matched = |seq: &Seq| {
+            rest.iter().any(
+                |(_, fate)| matches!(fate, Fate::Known(at) | Fate::Face(at) | Fate::Replay(at) if at == seq),
+            )
+        };
+        let before = behind.iter().take_while(|seq| self.lane.is_loose(**seq) && !matched(seq)).count();
+        let at = behind.drain(..before).next_back().or(at);
         if behind.len() > AGAIN || self.parent != self.lane.head() {
             for (incoming, fate) in rest {
                 let fate = match fate {
@@ -324,6 +354,7 @@ impl Writing<'_> {
         };
         let incoming = Incoming::read(self.lane.form, delivered, 0, None)?.at_place(place);
         self.moved.insert(seq, self.next());
+        self.names.push((names::again(seq), self.next()));
         self.append(&incoming, None)
     }
 

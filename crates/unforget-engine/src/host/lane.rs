@@ -173,6 +173,11 @@ impl Lane {
         Path { runs: &self.runs, loose: &self.loose, committed: self.committed }
     }
 
+    /// Whether arrays may leave an entry out.
+    pub(super) fn is_loose(&self, seq: Seq) -> bool {
+        self.loose.contains(&seq)
+    }
+
     /// Entries on the path.
     pub(super) fn path_length(&self) -> u64 {
         self.runs.iter().map(|run| run.end - run.start).sum()

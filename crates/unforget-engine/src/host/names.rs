@@ -143,6 +143,7 @@ impl Incoming {
             alike: self.words.as_ref().map_or_else(|| plain.clone(), of),
             exact: if plain.is_empty() { of(&self.face) } else { plain },
             parts: self.message.as_ref().map(|message| parts(&message.entry)),
+            is_volatile: self.is_volatile,
             aside: self.message.as_ref().is_some_and(is_aside),
         }
     }
@@ -175,6 +176,11 @@ pub(super) fn id_name(id: &str) -> Name {
 /// Name of the copy that marks an entry as possibly delivered twice. One is kept of each entry.
 pub(super) fn replay(seq: Seq) -> Name {
     name("replay", &[&seq.0.to_le_bytes()])
+}
+
+/// Name of the place to which an entry was moved.
+pub(super) fn again(seq: Seq) -> Name {
+    name("again", &[&seq.0.to_le_bytes()])
 }
 
 /// Name of the line that says that a turn is done.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use unforget_core::admit::Rung;
+use unforget_core::entry::Part;
 use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message, Speaker};
-use unforget_core::entry::Part;
 use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Assembled};
 use unforget_wire::{Dialect, TAIL, journal, render_head, render_message, validate};
@@ -35,7 +35,8 @@ fn sent(message: &str) -> Sent {
     let value: Value = serde_json::from_str(message).unwrap_or_default();
     let is_ours = value["customType"] == journal::OWN;
     let role = value["role"].as_str().unwrap_or_default();
-    let is_open = matches!(role, "user" | "custom" | "tool" | "toolResult") || value["type"] == "function_call_output";
+    let is_open =
+        matches!(role, "user" | "custom" | "tool" | "toolResult") || value["type"] == "function_call_output";
     Sent { is_ours, is_of_user: is_open, text: without_summaries(message) }
 }
 
@@ -52,12 +53,17 @@ fn without_summaries(message: &str) -> String {
 
 /// The request that a host makes of a prompt: pi turns our own messages into a user's, and words are put behind.
 pub fn request(assembled: &Assembled, dialect: Dialect) -> String {
-    let mut messages: Vec<String> = assembled.messages.iter().map(|message| projected(message, dialect)).collect();
+    let mut messages: Vec<String> =
+        assembled.messages.iter().map(|message| projected(message, dialect)).collect();
     if assembled.messages.last().is_none_or(|last| !sent(last).is_of_user) {
         let words = Block::Part(Part::Text("go on".into()));
         let last = Message { speaker: Speaker::User, blocks: vec![words], model: None, seqs: Vec::new() };
         let last = render_message(&last, dialect);
-        messages.push(if dialect == Dialect::Pi { last.replace(r#""timestamp":0"#, r#""timestamp":1"#) } else { last });
+        messages.push(if dialect == Dialect::Pi {
+            last.replace(r#""timestamp":0"#, r#""timestamp":1"#)
+        } else {
+            last
+        });
     }
     format!("{}{}{TAIL}", render_head(&assembled.system, dialect, true), messages.join(","))
 }
@@ -78,7 +84,8 @@ fn projected(message: &str, dialect: Dialect) -> String {
 pub fn prompt(ask: &Ask, assembled: &Assembled, path: &[Msg], live: &[Msg]) -> Result<(), String> {
     let certificate = &assembled.certificate;
     let story = || {
-        let short: Vec<String> = assembled.messages.iter().map(|text| text.chars().take(160).collect()).collect();
+        let short: Vec<String> =
+            assembled.messages.iter().map(|text| text.chars().take(160).collect()).collect();
         format!("on {:?} with {} of {}: {short:#?}", certificate.rung, assembled.tokens.upper, ask.budget)
     };
     hold!(certificate.proof.is_ok(), "I6 proof: {:?}", certificate.proof);
@@ -110,12 +117,17 @@ pub fn prompt(ask: &Ask, assembled: &Assembled, path: &[Msg], live: &[Msg]) -> R
 
 /// Nothing of another lane, of an earlier generation, of a branch that was left, or in another order.
 fn only_the_path(all: &[Sent], path: &[Msg]) -> Result<(), String> {
-    let places: BTreeMap<&str, usize> =
-        path.iter().enumerate().flat_map(|(at, message)| markers(&message.text).into_iter().map(move |marker| (marker, at))).collect();
+    let places: BTreeMap<&str, usize> = path
+        .iter()
+        .enumerate()
+        .flat_map(|(at, message)| markers(&message.text).into_iter().map(move |marker| (marker, at)))
+        .collect();
     let mut at = 0;
     for sent in all {
         for marker in markers(&sent.text) {
-            let Some(place) = places.get(marker) else { return Err(format!("I18 leak: {marker} is not on the path")) };
+            let Some(place) = places.get(marker) else {
+                return Err(format!("I18 leak: {marker} is not on the path"));
+            };
             // Live input that a summary covers is given once more at the end.
             let is_volatile = path.get(*place).is_some_and(|message| message.kind == Kind::Volatile);
             if !sent.is_ours && !has_summary(sent) && !is_volatile {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
@@ -122,7 +122,12 @@ impl Store for FaultStore {
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
         self.inner.by_chain(id, chain)
     }
-    fn chains(&self, id: ConversationId, generation: Generation, positions: Range<u64>) -> Result<Vec<Chain>> {
+    fn chains(
+        &self,
+        id: ConversationId,
+        generation: Generation,
+        positions: Range<u64>,
+    ) -> Result<Vec<Chain>> {
         self.inner.chains(id, generation, positions)
     }
     fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>> {
@@ -167,7 +172,12 @@ impl Store for FaultStore {
     fn drop_segments(&self, id: ConversationId) -> Result<()> {
         self.write("drop_segments", || self.inner.drop_segments(id))
     }
-    fn put_summaries(&self, id: ConversationId, rows: &[SummaryRow], context: Option<&ContextRow>) -> Result<()> {
+    fn put_summaries(
+        &self,
+        id: ConversationId,
+        rows: &[SummaryRow],
+        context: Option<&ContextRow>,
+    ) -> Result<()> {
         self.write("put_summaries", || self.inner.put_summaries(id, rows, context))
     }
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {

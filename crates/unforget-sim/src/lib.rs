@@ -20,10 +20,12 @@
 
 pub mod check;
 pub mod fault;
+mod open;
 pub mod oracle;
 mod run;
 pub mod step;
 pub mod words;
 pub mod world;
 
+pub use open::OPEN;
 pub use run::{Failure, all_broken, broken, run, seeds};

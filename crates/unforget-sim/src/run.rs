@@ -28,7 +28,11 @@ impl std::fmt::Display for Failure {
         for line in &self.story {
             writeln!(f, "  {line}")?;
         }
-        write!(f, "UNFORGET_SEED={} UNFORGET_CASES=1 cargo test -p unforget-sim --test seeds -- --nocapture", self.seed)
+        write!(
+            f,
+            "UNFORGET_SEED={} UNFORGET_CASES=1 cargo test -p unforget-sim --test seeds -- --nocapture",
+            self.seed
+        )
     }
 }
 
@@ -60,7 +64,11 @@ pub fn broken(seed: u64) -> Option<String> {
 }
 
 /// The seeds of a range that break something, with what they break, until `stop` are found; not those of `known`.
-pub fn all_broken(seeds: std::ops::Range<u64>, stop: usize, known: &BTreeMap<u64, String>) -> BTreeMap<u64, String> {
+pub fn all_broken(
+    seeds: std::ops::Range<u64>,
+    stop: usize,
+    known: &BTreeMap<u64, String>,
+) -> BTreeMap<u64, String> {
     let next = AtomicU64::new(seeds.start);
     let found: Mutex<BTreeMap<u64, String>> = Mutex::default();
     everywhere(&|| {

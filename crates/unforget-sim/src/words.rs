@@ -60,7 +60,18 @@ pub struct Writer {
 const BLANK: &str = "";
 
 const WORDS: [&str; 12] = [
-    "the", "parser", "fails", "on", "src/lib.rs", "line", "because", "of", "a", "missing", "brace", "ünïcode",
+    "the",
+    "parser",
+    "fails",
+    "on",
+    "src/lib.rs",
+    "line",
+    "because",
+    "of",
+    "a",
+    "missing",
+    "brace",
+    "ünïcode",
 ];
 
 impl Writer {
@@ -91,27 +102,25 @@ impl Writer {
     pub fn assistant(&mut self, random: &mut Random, calls: &[String], time: i64) -> Msg {
         let marker = (calls.is_empty() || random.chance(0.5)).then(|| self.mark());
         let text = marker.as_ref().map(|marker| format!("{marker} {}", prose(random, 3, 60)));
-        let value = match self.form {
-            Format::Pi => {
-                let mut blocks: Vec<Value> = text.iter().map(|text| json!({"type": "text", "text": text})).collect();
-                if random.chance(0.1) {
-                    blocks.insert(0, json!({"type": "text", "text": " "}));
-                }
-                blocks.extend(calls.iter().map(|id| {
+        let value = if self.form == Format::Pi {
+            let mut blocks: Vec<Value> =
+                text.iter().map(|text| json!({"type": "text", "text": text})).collect();
+            if random.chance(0.1) {
+                blocks.insert(0, json!({"type": "text", "text": " "}));
+            }
+            blocks.extend(calls.iter().map(|id| {
                     json!({"type": "toolCall", "id": id, "name": "read", "arguments": {"path": "src/lib.rs"}})
                 }));
-                pi_assistant(&blocks, if calls.is_empty() { "stop" } else { "toolUse" })
-            }
-            _ => {
-                let mut value = json!({"role": "assistant", "content": text});
-                if !calls.is_empty() {
-                    let calls: Vec<Value> = calls.iter().map(|id| {
+            pi_assistant(&blocks, if calls.is_empty() { "stop" } else { "toolUse" })
+        } else {
+            let mut value = json!({"role": "assistant", "content": text});
+            if !calls.is_empty() {
+                let calls: Vec<Value> = calls.iter().map(|id| {
                         json!({"id": id, "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}})
                     }).collect();
-                    put(&mut value, "tool_calls", Value::from(calls));
-                }
-                value
+                put(&mut value, "tool_calls", Value::from(calls));
             }
+            value
         };
         self.finish(value, Kind::Assistant, marker, time)
     }
@@ -156,7 +165,8 @@ impl Writer {
         let mut value: Value = serde_json::from_str(&old.text).unwrap_or_default();
         let text = format!("{marker} edited");
         let old_content = value.get("content").cloned().unwrap_or_default();
-        let content = if old_content.is_array() { json!([{"type": "text", "text": text}]) } else { json!(text) };
+        let content =
+            if old_content.is_array() { json!([{"type": "text", "text": text}]) } else { json!(text) };
         put(&mut value, "content", content);
         self.count += 1;
         Msg { text: value.to_string().into(), marker: Some(marker.into()), ..old.clone() }
@@ -224,7 +234,9 @@ pub fn rewritten(messages: &[Msg], may: &dyn Fn(&Msg) -> bool) -> Vec<(Msg, Stri
             plain(block, "id");
         }
         match out.last_mut() {
-            Some((before, into)) if before.kind == Kind::Assistant && message.kind == Kind::Assistant && may(before) => {
+            Some((before, into))
+                if before.kind == Kind::Assistant && message.kind == Kind::Assistant && may(before) =>
+            {
                 let more = value.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
                 if let Some(blocks) = into.get_mut("content").and_then(Value::as_array_mut) {
                     blocks.extend(more);

@@ -86,8 +86,16 @@ impl World {
         let profile = plan.profile;
         let lanes = (0..plan.lanes).map(|lane| Lane::new(profile, lane)).collect();
         let clock = Arc::new(AtomicI64::new(START));
-        let mut world =
-            Self { profile, disk, store: None, host: None, clock, lanes, steps: 0, story: vec![format!("{profile:?}")] };
+        let mut world = Self {
+            profile,
+            disk,
+            store: None,
+            host: None,
+            clock,
+            lanes,
+            steps: 0,
+            story: vec![format!("{profile:?}")],
+        };
         world.start();
         world
     }

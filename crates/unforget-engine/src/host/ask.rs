@@ -14,7 +14,7 @@ use unforget_core::zoo::{self, Bug};
 use unforget_wire::Family;
 
 use super::deliver::Delivery;
-use super::emit::{Stored, emit};
+use super::emit::{Stored, emit, emit_input};
 use super::lane::Lane;
 use super::names::face;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
@@ -68,14 +68,16 @@ impl Lane {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
+        let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
         system.extend(zoo::is(Bug::ClockInPrompt).then(|| format!("It is {}.", now.0)));
-        let mut messages = emit(prompt.admitted.request(), ask.dialect, self.form, &stored);
+        let mut messages = emit(prompt.admitted.request(), target, self.form, &stored);
         // Behind what is shown, but before the newest words of the host's window.
         let newest = required.last().filter(|newest| live.last().is_some_and(|live| live < newest));
         let own = newest.and_then(|newest| stored(*newest)).map(|(text, _)| text);
         let at = messages.len() - usize::from(own.is_some() && messages.last() == own.as_ref());
-        messages.splice(at..at, live.iter().filter_map(|seq| stored(*seq)).map(|(text, _)| text));
+        let beside = |seq: &Seq| stored(*seq).map(|stored| emit_input(stored, *seq, target, self.form));
+        messages.splice(at..at, live.iter().filter_map(beside).flatten().collect::<Vec<_>>());
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();
@@ -99,7 +101,8 @@ impl Lane {
         let is_open = self.turn.is_some();
         let delivery = Delivery { how, messages: live.messages.clone(), turn: None, is_open, now };
         let (receipt, places) = self.deliver_with(delivery, Vec::new())?;
-        let last = places.iter().flatten().next_back().copied();
+        // An array that ends before the path does asks for nothing: what it ends with is covered.
+        let last = places.iter().flatten().next_back().copied().filter(|last| Some(*last) == self.head());
         let is_live = |(message, place): (&Delivered, &Option<Seq>)| {
             place.filter(|seq| message.is_volatile || Some(*seq) == last)
         };

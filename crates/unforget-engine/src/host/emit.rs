@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use unforget_core::assemble::NO_INPUT;
 use unforget_core::entry::{Entry, Part, ToolCall};
 use unforget_core::id::Seq;
-use unforget_core::message::{Block, Message, Request};
+use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_core::zoo::{self, Bug};
 use unforget_wire::journal::OWN;
-use unforget_wire::{Dialect, Format, render_message};
+use unforget_wire::{Dialect, Format, Target, render_message};
 
 /// A stored message: its bytes and what they say.
 pub(super) type Stored = (String, Arc<Entry>);
@@ -25,20 +25,30 @@ pub(super) type Stored = (String, Arc<Entry>);
 /// * `stored` - the message of an entry, if it is there.
 pub(super) fn emit(
     request: &Request,
-    dialect: Dialect,
+    target: Target,
     form: Format,
     stored: &dyn Fn(Seq) -> Option<Stored>,
 ) -> Vec<String> {
     let messages = without_placeholder(&request.messages);
     let mut out = Vec::with_capacity(messages.len());
     for message in messages {
-        if dialect == Dialect::Pi && form == Format::Pi {
+        if target.dialect == Dialect::Pi && form == Format::Pi {
             whole_and_made(message, stored, &mut out);
         } else {
-            out.extend(split(&render_message(message, dialect)));
+            out.extend(split(&render_message(message, target)));
         }
     }
     out
+}
+
+/// Input that stands beside a request.
+pub(super) fn emit_input((text, entry): Stored, seq: Seq, target: Target, form: Format) -> Vec<String> {
+    if target.dialect == Dialect::Pi && form == Format::Pi {
+        return vec![text];
+    }
+    let said = entry.parts.iter().filter(|part| !has_blank(part)).cloned().map(Block::Part);
+    let message = Message { speaker: Speaker::User, blocks: said.collect(), model: None, seqs: vec![seq] };
+    if message.blocks.is_empty() { Vec::new() } else { split(&render_message(&message, target)) }
 }
 
 /// The host sends the newest input itself: nothing has to stand for it.
@@ -88,7 +98,9 @@ fn time_of(block: &Block, entries: &[Stored]) -> i64 {
         Block::Result(sent) => entry.results().any(|result| result.call_id == sent.call_id),
         _ => false,
     };
-    let own = entries.iter().find(|(_, entry)| is_of(entry)).or(entries.first());
+    let own = entries.iter().find(|(_, entry)| is_of(entry));
+    // A result that nobody recorded has no time, whatever joins its message.
+    let own = if matches!(block, Block::Result(_)) { own } else { own.or(entries.first()) };
     own.and_then(|(_, entry)| entry.time).map_or(0, |time| time.0)
 }
 

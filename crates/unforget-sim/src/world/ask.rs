@@ -16,7 +16,7 @@ use crate::words::{Kind, Msg, rewritten};
 const FLOOR: u64 = 1_400;
 
 impl World {
-    pub(crate) fn budget(&self, random: &mut Random) -> u64 {
+    pub(crate) fn budget(random: &mut Random) -> u64 {
         [32_000, 8_000, 3_000, 1_600, 1_100][random.weighted(&[40, 25, 20, 10, 5])]
     }
 
@@ -29,10 +29,10 @@ impl World {
     }
 
     pub(crate) fn ask(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
-        let budget = self.budget(random);
+        let budget = Self::budget(random);
         let ask = self.question(random, budget, true);
         let live = if random.chance(0.5) { Some(self.live(lane, random)) } else { None };
-        self.assemble(lane, ask, live, random)
+        self.assemble(lane, ask, live.as_ref(), random)
     }
 
     /// A question in a turn; the budget of later ones is larger, as real hosts give it.
@@ -49,12 +49,13 @@ impl World {
             (ask.dialect, ask.model) = (before.dialect, before.model.clone());
         }
         let live = Some(self.live(lane, random)).filter(|_| random.chance(0.8));
-        self.assemble(lane, ask, live, random)
+        self.assemble(lane, ask, live.as_ref(), random)
     }
 
     /// What the host holds: the end of its transcript, or all of it, with what it does to it, and its own input.
     fn live(&mut self, lane: usize, random: &mut Random) -> (Way, Vec<Item>) {
-        let way = if matches!(self.profile, Profile::Chat | Profile::Keyed) { Way::Whole } else { Way::Page(None) };
+        let way =
+            if matches!(self.profile, Profile::Chat | Profile::Keyed) { Way::Whole } else { Way::Page(None) };
         let host = &self.lanes[lane];
         let from = match way {
             Way::Whole => 0,
@@ -84,10 +85,13 @@ impl World {
     /// From the second call of a turn on, hosts hold what the engine gave them, and what came since.
     fn own_output(&self, lane: usize, items: Vec<Item>) -> Vec<Item> {
         let host = &self.lanes[lane];
-        let Some((_, given)) = host.before.as_ref().filter(|(ask, _)| ask.dialect == Dialect::Pi) else { return items };
+        let Some((_, given)) = host.before.as_ref().filter(|(ask, _)| ask.dialect == Dialect::Pi) else {
+            return items;
+        };
         let known = |text: &String| host.path.iter().find(|one| *one.text == **text);
         let own = |text: &String| text.contains(r#""unforget""#).then(|| Item::aside(text.clone()));
-        let mut out: Vec<Item> = given.iter().filter_map(|text| known(text).map(Item::plain).or_else(|| own(text))).collect();
+        let mut out: Vec<Item> =
+            given.iter().filter_map(|text| known(text).map(Item::plain).or_else(|| own(text))).collect();
         let last = out.iter().rev().find(|item| !item.is_aside).map(|item| item.msg.uid);
         let at = items.iter().position(|item| Some(item.msg.uid) == last);
         let is_new = |item: &Item| !host.path.iter().any(|one| one.uid == item.msg.uid);
@@ -107,7 +111,8 @@ impl World {
         if random.chance(0.25) {
             let time = self.lanes[lane].tick(random);
             let message = self.lanes[lane].writer.volatile(random, time);
-            let is_before = items.last().is_some_and(|item| item.msg.kind == Kind::User) && random.chance(0.5);
+            let is_before =
+                items.last().is_some_and(|item| item.msg.kind == Kind::User) && random.chance(0.5);
             let at = items.len() - usize::from(is_before);
             let after = items[..at].iter().rev().find(|item| !item.is_aside).map_or(0, |item| item.msg.uid);
             items.insert(at, Item::plain(&message));
@@ -119,21 +124,25 @@ impl World {
         &mut self,
         lane: usize,
         mut ask: Ask,
-        live: Option<(Way, Vec<Item>)>,
+        live: Option<&(Way, Vec<Item>)>,
         random: &mut Random,
     ) -> Result<(), String> {
         let mut after = self.lanes[lane].path.clone();
         let mut volatile = Vec::new();
-        if let Some((way, items)) = &live {
+        if let Some((way, items)) = live {
             after = self.foresee(lane, way, items);
             self.note_sent(lane, items);
             let with_id = random.chance(0.2);
             let messages: Vec<Delivered> = items.iter().map(|item| item.delivered(with_id)).collect();
             ask.live = Some(LiveArray { is_whole: matches!(way, Way::Whole), messages });
-            volatile = items.iter().map(|item| item.msg.clone()).filter(|one| one.kind == Kind::Volatile).collect();
+            volatile =
+                items.iter().map(|item| item.msg.clone()).filter(|one| one.kind == Kind::Volatile).collect();
             self.story.push(format!("  live {way:?} of {:#?}", told(items)));
         }
-        self.story.push(format!("  asks for {} in {:?} of {:?}, first: {}", ask.budget, ask.dialect, ask.model, ask.is_first));
+        self.story.push(format!(
+            "  asks for {} in {:?} of {:?}, first: {}",
+            ask.budget, ask.dialect, ask.model, ask.is_first
+        ));
         let before = self.lanes[lane].path.iter().map(|one| one.uid).collect();
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, &ask);
         let assembled = match self.carry(lane, &after, &act)? {
@@ -145,7 +154,7 @@ impl World {
             }
             Came::No(error) => return Err(format!("assemble: {error}")),
         };
-        if let Some((_, items)) = &live {
+        if let Some((_, items)) = live {
             self.loosen(lane, &before);
             self.acknowledge(lane, items, true);
         }
@@ -166,7 +175,13 @@ impl World {
     }
 
     /// The same question gives the same bytes, kept or not, here and in a new process.
-    fn same_again(&mut self, lane: usize, ask: &Ask, first: &Assembled, random: &mut Random) -> Result<(), String> {
+    fn same_again(
+        &mut self,
+        lane: usize,
+        ask: &Ask,
+        first: &Assembled,
+        random: &mut Random,
+    ) -> Result<(), String> {
         let path = self.lanes[lane].path.clone();
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, ask);
         let Came::Done(again) = self.carry(lane, &path, &act)? else { return Ok(()) };
@@ -206,7 +221,7 @@ impl World {
     }
 
     pub(crate) fn compact(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
-        let budget = self.budget(random);
+        let budget = Self::budget(random);
         let ask = self.question(random, budget, true);
         let is_forced = random.chance(0.5);
         let path = self.lanes[lane].path.clone();

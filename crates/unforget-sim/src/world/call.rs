@@ -81,7 +81,8 @@ impl World {
         for attempt in 0.. {
             let key = self.lanes[lane].key.clone();
             let outcome = catch_unwind(AssertUnwindSafe(|| act(self.host(), &key, form)));
-            let outcome = outcome.map_err(|panic| if panic.is::<Died>() { panic } else { resume_unwind(panic) });
+            let outcome =
+                outcome.map_err(|panic| if panic.is::<Died>() { panic } else { resume_unwind(panic) });
             let has_failed = match &outcome {
                 Ok(Ok(_)) => false,
                 Ok(Err(error)) => format!("{error:?}").contains("injected"),
@@ -114,7 +115,7 @@ impl World {
                 self.start();
             }
             self.settle(lane, after)?;
-            if attempt > 0 || self.steps % 3 == 0 {
+            if attempt > 0 || self.steps.is_multiple_of(3) {
                 self.story.push("    given up".to_owned());
                 return Ok(Came::Lost);
             }
@@ -133,7 +134,12 @@ impl World {
             self.lanes[lane].path = after.to_vec();
         } else {
             let before = is(&self.lanes[lane].path);
-            hold!(before, "I21 whole: after a fault the path is {:#?}, not {:#?}", path.iter().map(|text| short(text)).collect::<Vec<_>>(), texts(after));
+            hold!(
+                before,
+                "I21 whole: after a fault the path is {:#?}, not {:#?}",
+                path.iter().map(|text| short(text)).collect::<Vec<_>>(),
+                texts(after)
+            );
         }
         Ok(())
     }
@@ -178,7 +184,13 @@ impl World {
     }
 
     /// Delivers, and delivers again: the second time changes nothing.
-    pub(crate) fn ship(&mut self, lane: usize, way: &Way, items: &[Item], with_id: bool) -> Result<(), String> {
+    pub(crate) fn ship(
+        &mut self,
+        lane: usize,
+        way: &Way,
+        items: &[Item],
+        with_id: bool,
+    ) -> Result<(), String> {
         if let Way::Begin(turn) = way
             && self.lanes[lane].open.0.as_ref() != Some(turn)
         {
@@ -206,7 +218,8 @@ impl World {
         }
         if matches!(way, Way::Whole) {
             // What was written again has no id any more.
-            let same = old.iter().zip(&after).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
+            let same =
+                old.iter().zip(&after).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
             let kept: BTreeSet<u64> = after.iter().take(same).map(|one| one.uid).collect();
             self.lanes[lane].open.1.retain(|uid| kept.contains(uid));
             self.lanes[lane].named.retain(|uid| with_id || kept.contains(uid));
@@ -236,7 +249,10 @@ impl World {
         if self.profile == Profile::Blind {
             let path = self.stored(lane)?;
             let is_end = items.iter().rev().zip(path.iter().rev()).all(|(item, stored)| item.body == *stored);
-            hold!(is_end && path.len() >= items.len(), "I2 end: the path does not end with what came: {path:#?}");
+            hold!(
+                is_end && path.len() >= items.len(),
+                "I2 end: the path does not end with what came: {path:#?}"
+            );
         }
         Ok(())
     }
@@ -271,7 +287,8 @@ impl World {
         }
         for (body, times) in times {
             let acked = self.lanes[lane].acked.entry(body.to_owned()).or_default();
-            let times = if body.contains("compactionSummary") || body.contains(r#""system""#) { 1 } else { times };
+            let times =
+                if body.contains("compactionSummary") || body.contains(r#""system""#) { 1 } else { times };
             *acked = times.max(*acked);
         }
     }
@@ -292,7 +309,9 @@ fn deliver(
                 host.commit_turn(key, form, Turn { key: turn.clone(), messages })?;
             Ok((!is_duplicate).then_some(receipt))
         }
-        Way::Page(cursor) => host.catch_up(key, form, Page { messages, cursor: cursor.clone(), is_reset: false }).map(Some),
+        Way::Page(cursor) => {
+            host.catch_up(key, form, Page { messages, cursor: cursor.clone(), is_reset: false }).map(Some)
+        }
         Way::Whole => host.sync(key, form, messages).map(Some),
     }
 }

@@ -39,10 +39,10 @@ impl World {
         let from = self.lanes[lane].transcript.len();
         let user = self.lanes[lane].say_user(random);
         let is_told = end != End::Degraded;
-        if is_told && self.profile.has_turns() && random.chance(0.7) {
+        if is_told && self.profile.has_turns() && (random.chance(0.7) || self.profile == Profile::Keyed) {
             self.ship(lane, &Way::Begin(key.clone()), &[Item::plain(&user)], false)?;
         }
-        let budget = self.budget(random);
+        let budget = Self::budget(random);
         self.lanes[lane].first = None;
         if is_told && random.chance(0.4) {
             self.ask_in_turn(lane, random, budget, true)?;
@@ -60,7 +60,8 @@ impl World {
             End::Abort => {
                 self.lanes[lane].say_aborted(random);
                 let path = self.lanes[lane].path.clone();
-                let act = |host: &Host, lane: &LaneKey, form: Format| host.abort_turn(lane, form, &key, "stopped");
+                let act =
+                    |host: &Host, lane: &LaneKey, form: Format| host.abort_turn(lane, form, &key, "stopped");
                 self.carry(lane, &path, &act)?;
                 self.lanes[lane].open = Default::default();
             }
@@ -78,6 +79,12 @@ impl World {
         }
         self.lanes[lane].volatile.clear();
         match end {
+            // Without names, only a turn that is open tells its messages from equal ones.
+            End::Commit
+                if self.profile == Profile::Keyed && self.lanes[lane].open.0.as_ref() != Some(&key) =>
+            {
+                Ok(())
+            }
             End::Commit if self.profile.has_turns() => {
                 let turn: Vec<Msg> = self.lanes[lane].transcript[from..].to_vec();
                 let items: Vec<Item> = turn.iter().map(Item::plain).collect();
@@ -168,14 +175,17 @@ impl World {
             return Ok(());
         }
         let host = &self.lanes[lane];
-        let named: Vec<usize> = (0..host.path.len()).filter(|at| host.named.contains(&host.path[*at].uid)).collect();
-        let Some(at) = named.get(random.below(named.len())).copied().filter(|_| self.profile == Profile::Pi) else {
+        let named: Vec<usize> =
+            (0..host.path.len()).filter(|at| host.named.contains(&host.path[*at].uid)).collect();
+        let Some(at) = named.get(random.below(named.len())).copied().filter(|_| self.profile == Profile::Pi)
+        else {
             let length = random.below(self.lanes[lane].transcript.len() + 1);
             self.lanes[lane].transcript.truncate(length);
             return self.sync(lane, random);
         };
         let entry = host.path[at].clone();
-        let Some(id) = host.transcript.iter().find(|one| one.uid == entry.uid).and_then(|one| one.id.clone()) else {
+        let Some(id) = host.transcript.iter().find(|one| one.uid == entry.uid).and_then(|one| one.id.clone())
+        else {
             return Ok(());
         };
         let after = host.path[..=at].to_vec();
@@ -218,9 +228,13 @@ impl World {
             return Ok(());
         }
         let from = &self.lanes[lane];
-        let named: Vec<&Msg> = from.path.iter().filter(|one| one.id.is_some() && from.named.contains(&one.uid)).collect();
-        let until = named.get(random.below(named.len())).filter(|_| random.chance(0.5)).map(|one| (*one).clone());
-        let known = |one: &Msg| from.transcript.iter().find(|other| other.uid == one.uid).and_then(|other| other.id.clone());
+        let named: Vec<&Msg> =
+            from.path.iter().filter(|one| one.id.is_some() && from.named.contains(&one.uid)).collect();
+        let until =
+            named.get(random.below(named.len())).filter(|_| random.chance(0.5)).map(|one| (*one).clone());
+        let known = |one: &Msg| {
+            from.transcript.iter().find(|other| other.uid == one.uid).and_then(|other| other.id.clone())
+        };
         let until = until.and_then(|one| known(&one).map(|id| (one.uid, id)));
         let length = until.as_ref().and_then(|(uid, _)| from.path.iter().position(|one| one.uid == *uid));
         let taken: Vec<Msg> = from.path[..length.map_or(from.path.len(), |at| at + 1)].to_vec();
@@ -268,7 +282,8 @@ impl World {
     pub(crate) fn again(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
         let turns = &self.lanes[lane].done;
         let Some(key) = turns.get(random.below(turns.len())).cloned() else { return Ok(()) };
-        let Some((key, turn)) = self.lanes[lane].committed.iter().find(|(one, _)| *one == key).cloned() else {
+        let Some((key, turn)) = self.lanes[lane].committed.iter().find(|(one, _)| *one == key).cloned()
+        else {
             return Ok(());
         };
         self.story.push(format!("  commits {key} once more"));

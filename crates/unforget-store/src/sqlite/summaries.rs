@@ -3,6 +3,7 @@
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use zstd::bulk::Compressor;
 
 use super::codes::{digest, int, uint};
 use super::fault::Outcome;
@@ -24,6 +25,8 @@ pub(super) fn put(tx: &Connection, id: ConversationId, rows: &[SummaryRow]) -> O
            writer, body, tokens_source, tokens_body, time_ms)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?;
+    // Setting a compressor up costs more than most bodies.
+    let mut packer = Compressor::new(BODY_LEVEL).ok();
     for row in rows {
         insert.execute(params![
             int(id.0),
@@ -36,7 +39,7 @@ pub(super) fn put(tx: &Connection, id: ConversationId, rows: &[SummaryRow]) -> O
             int(row.count),
             encode_sources(&row.sources),
             row.writer,
-            encode_body(&row.body),
+            encode_body(&row.body, packer.as_mut()),
             int(row.tokens.0),
             int(row.tokens.1),
             row.time.0
@@ -120,8 +123,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
 }
 
 /// A body as it is stored: text, or where that is smaller a blob of its length (u32, little endian) and zstd.
-fn encode_body(body: &str) -> Value {
-    let packed = zstd::bulk::compress(body.as_bytes(), BODY_LEVEL).ok();
+fn encode_body(body: &str, packer: Option<&mut Compressor<'_>>) -> Value {
+    let packed = packer.and_then(|packer| packer.compress(body.as_bytes()).ok());
     match (packed, u32::try_from(body.len())) {
         (Some(packed), Ok(length)) if packed.len() + 4 < body.len() => {
             Value::Blob(length.to_le_bytes().into_iter().chain(packed).collect())
@@ -181,7 +184,7 @@ mod tests {
     fn bodies_come_back_and_damage_is_an_error() {
         for body in [String::new(), "short".to_owned(), "a line of a summary, again and again\n".repeat(500)]
         {
-            let stored = encode_body(&body);
+            let stored = encode_body(&body, Compressor::new(BODY_LEVEL).ok().as_mut());
             assert_eq!(decode_body(ValueRef::from(&stored)).unwrap(), body);
             let Value::Blob(bytes) = stored else {
                 assert!(body.len() < 100, "a long body is packed");

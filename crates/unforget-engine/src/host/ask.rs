@@ -1,5 +1,6 @@
 //! Prompts for a host.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use unforget_core::deliver::How;
@@ -14,7 +15,7 @@ use unforget_core::zoo::{self, Bug};
 use unforget_wire::Family;
 
 use super::deliver::Delivery;
-use super::emit::{Stored, emit, emit_input};
+use super::emit::{Stored, emit, with_input};
 use super::lane::Lane;
 use super::names::face;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
@@ -71,13 +72,15 @@ impl Lane {
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
         system.extend(zoo::is(Bug::ClockInPrompt).then(|| format!("It is {}.", now.0)));
-        let mut messages = emit(prompt.admitted.request(), target, self.form, &stored);
-        // Behind what is shown, but before the newest words of the host's window.
         let newest = required.last().filter(|newest| live.last().is_some_and(|live| live < newest));
-        let own = newest.and_then(|newest| stored(*newest)).map(|(text, _)| text);
-        let at = messages.len() - usize::from(own.is_some() && messages.last() == own.as_ref());
-        let beside = |seq: &Seq| stored(*seq).map(|stored| emit_input(stored, *seq, target, self.form));
-        messages.splice(at..at, live.iter().filter_map(beside).flatten().collect::<Vec<_>>());
+        let newest = newest.and_then(|newest| stored(*newest));
+        let beside: Vec<_> = live.iter().filter_map(|seq| Some((*seq, stored(*seq)?))).collect();
+        let request = if beside.is_empty() {
+            Cow::Borrowed(prompt.admitted.request())
+        } else {
+            Cow::Owned(with_input(prompt.admitted.request(), &beside, newest.as_ref()))
+        };
+        let messages = emit(&request, target, self.form, &stored);
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();

@@ -41,14 +41,24 @@ pub(super) fn emit(
     out
 }
 
-/// Input that stands beside a request.
-pub(super) fn emit_input((text, entry): Stored, seq: Seq, target: Target, form: Format) -> Vec<String> {
-    if target.dialect == Dialect::Pi && form == Format::Pi {
-        return vec![text];
+/// The request with input that it does not show: behind everything, but before the newest input.
+pub(super) fn with_input(request: &Request, live: &[(Seq, Stored)], newest: Option<&Stored>) -> Request {
+    let mut messages = without_placeholder(&request.messages).to_vec();
+    if messages.last().is_none_or(|last| last.speaker == Speaker::Assistant) {
+        let (blocks, seqs) = (Vec::new(), Vec::new());
+        messages.push(Message { speaker: Speaker::User, blocks, model: None, seqs });
     }
-    let said = entry.parts.iter().filter(|part| !has_blank(part)).cloned().map(Block::Part);
-    let message = Message { speaker: Speaker::User, blocks: said.collect(), model: None, seqs: vec![seq] };
-    if message.blocks.is_empty() { Vec::new() } else { split(&render_message(&message, target)) }
+    if let Some(last) = messages.last_mut() {
+        let first = newest.and_then(|(_, entry)| entry.parts.iter().find(|part| !has_blank(part)));
+        let is_newest = |block: &Block| first.is_some_and(|part| is_part(block, part));
+        let at = last.blocks.iter().rposition(is_newest).unwrap_or(last.blocks.len());
+        let said = live.iter().flat_map(|(_, (_, entry))| &entry.parts);
+        let said: Vec<_> = said.filter(|part| !has_blank(part)).cloned().map(Block::Part).collect();
+        last.blocks.splice(at..at, said);
+        last.seqs.extend(live.iter().map(|(seq, _)| *seq));
+    }
+    messages.retain(|message| !message.blocks.is_empty());
+    Request { system: request.system.clone(), messages }
 }
 
 /// The host sends the newest input itself: nothing has to stand for it.

@@ -16,7 +16,7 @@ pub struct LaneKey(pub String);
 
 /// SHA-256 of a message's JSON as the host sends it, in UTF-8: the first 16 bytes.
 ///
-/// SHA-256, since every language has it. See [`face`].
+/// SHA-256, since every language has it. See [`super::face`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Face(pub [u8; 16]);
 

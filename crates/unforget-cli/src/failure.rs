@@ -1,10 +1,9 @@
 //! Why a command did not do what was asked: for people, for scripts, and as an exit code.
 
-use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 
-use unforget_engine::EngineError;
+use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
 
@@ -91,13 +90,13 @@ impl From<serde_json::Error> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let (kind, exit, hint) = of_store(&error);
-        Self { kind, message: chain(&error), hint, exit }
+        Self { kind, message: causes(&error), hint, exit }
     }
 }
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        let message = chain(&error);
+        let message = causes(&error);
         match error {
             EngineError::Store(store) => store.into(),
             EngineError::Index(_) => Self {
@@ -177,21 +176,6 @@ fn of_store(error: &StoreError) -> (&'static str, Exit, String) {
         }
     };
     (kind, Exit::Store, hint)
-}
-
-/// The error and its causes in one line.
-fn chain(error: &dyn Error) -> String {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !message.ends_with(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        source = cause.source();
-    }
-    message
 }
 
 #[cfg(test)]

@@ -243,7 +243,10 @@ fn is_cut_off(part: &Part) -> bool {
     matches!(part, Part::ToolCall(call) if !call.complete)
 }
 
-fn is_blank(part: &Part) -> bool {
+/// Whether a part is a text that shows nothing. The strictest providers refuse such a text.
+///
+/// Source: F059.
+pub fn is_blank(part: &Part) -> bool {
     matches!(part, Part::Text(text) if text.chars().all(is_invisible))
 }
 

@@ -7,6 +7,21 @@ use unforget_recall::segment::SegmentError;
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
 
+/// An error and its causes in one line, for a person.
+pub fn causes(error: &dyn std::error::Error) -> String {
+    let mut message = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let text = cause.to_string();
+        if !message.ends_with(&text) {
+            message.push_str(": ");
+            message.push_str(&text);
+        }
+        source = cause.source();
+    }
+    message
+}
+
 /// Why the engine did not do what was asked. Nothing is lost in any of these cases.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -24,8 +24,9 @@ use unforget_store::Name;
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
-use deliver::Delivery;
+use deliver::{Delivery, Manner};
 use lane::{Lane, Line};
+use names::Incoming;
 
 use crate::{Engine, EngineError};
 
@@ -93,10 +94,9 @@ impl Host {
     pub fn begin_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
             if lane.turn.as_deref() != Some(&turn.key) {
-                lane.tighten()?;
+                lane.tighten();
             }
             lane.turn = Some(turn.key.clone());
-            let from = lane.next();
             let delivery = Delivery {
                 how: How::Turn,
                 messages: begun(turn.messages),
@@ -104,9 +104,7 @@ impl Host {
                 is_open: true,
                 now,
             };
-            let receipt = lane.deliver(delivery)?;
-            lane.loosen((from.0..lane.next().0).map(Seq));
-            Ok(receipt)
+            lane.deliver(delivery)
         })
     }
 
@@ -128,7 +126,7 @@ impl Host {
                 now,
             };
             let (receipt, _) = lane.deliver_with(delivery, behind)?;
-            lane.tighten()?;
+            lane.tighten();
             Ok(Committed { is_duplicate: false, receipt })
         })
     }
@@ -147,7 +145,7 @@ impl Host {
             let parent = lane.head().filter(|_| !zoo::is(Bug::AbortCuts));
             let line = Line { text, parent, names: Vec::new(), is_loose: false };
             lane.write(vec![line], Vec::new())?;
-            lane.tighten()?;
+            lane.tighten();
             Ok(up_to_date(lane))
         })
     }
@@ -163,17 +161,18 @@ impl Host {
         before: usize,
     ) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            let delivery = |how, messages| Delivery { how, messages, turn: None, is_open: false, now };
-            let why = lane.foresee(How::Whole, &messages)?;
-            let receipt = if matches!(why, Why::UpToDate | Why::Append) {
-                lane.deliver(delivery(How::Whole, messages))?
-            } else if lane.is_named(&messages)? {
-                lane.deliver(delivery(How::Window, messages))?
-            } else {
-                let new = messages.into_iter().skip(before).collect();
-                lane.deliver(delivery(How::Turn, new))?
+            let mut incoming = lane.read(messages, None)?;
+            let how = match lane.foresee(How::Whole, &incoming)? {
+                Why::UpToDate | Why::Append => How::Whole,
+                _ if incoming.iter().any(Incoming::has_name) => How::Window,
+                _ => {
+                    incoming.drain(..before.min(incoming.len()));
+                    How::Turn
+                }
             };
-            lane.tighten()?;
+            let (receipt, _) =
+                lane.deliver_read(&incoming, Manner { how, is_open: false, now }, Vec::new())?;
+            lane.tighten();
             Ok(receipt)
         })
     }
@@ -236,6 +235,8 @@ impl Host {
                 }
             }
             if matches!(event, Event::Model { .. }) {
+                // What the other model's provider refused says nothing about this one.
+                lane.cap = None;
                 lane.view.fail();
             }
             Ok(up_to_date(lane))
@@ -308,7 +309,7 @@ fn cut(
     detail: Option<&str>,
     now: Timestamp,
 ) -> Result<(), HostError> {
-    lane.tighten()?;
+    lane.tighten();
     let after = lane.after(to)?;
     let text = journal::event(event, detail, &after, now.0);
     lane.write(vec![Line { text, parent: to, names: Vec::new(), is_loose: false }], Vec::new())?;

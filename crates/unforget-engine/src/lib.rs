@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
-pub use error::EngineError;
+pub use error::{EngineError, causes};
 
 /// An open store and everything that can be done with it. Cheap to clone; clones share the store.
 #[derive(Clone)]

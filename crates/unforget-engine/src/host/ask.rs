@@ -31,7 +31,8 @@ const SEAM: u64 = 16;
 impl Lane {
     /// The prompt for the next call.
     pub(super) fn assemble(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
-        let mark = self.mark(ask);
+        let live = live_digest(ask);
+        let mark = self.mark(ask, live);
         let remade = match self.view.serve(&mark) {
             Ok(view) => {
                 let view = Assembled { remade: None, broken: None, receipt: None, ..view.clone() };
@@ -44,7 +45,7 @@ impl Lane {
             Ok(made) => {
                 let made = Assembled { remade: Some(remade), ..made };
                 // What was stored on the way is part of the source from now on.
-                let mark = self.mark(ask);
+                let mark = self.mark(ask, live);
                 self.view.keep(mark, made.clone());
                 self.remember(ask, &made);
                 Ok(made)
@@ -81,6 +82,7 @@ impl Lane {
             Cow::Owned(with_input(prompt.admitted.request(), &beside, newest.as_ref()))
         };
         let messages = emit(&request, target, self.form, &stored);
+        bodies.check()?;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();
@@ -166,17 +168,11 @@ impl Lane {
     }
 
     /// What a prompt for this question is made from.
-    fn mark(&self, ask: &Ask) -> Mark {
-        let mut bytes = Vec::new();
-        let mut length = self.path_length();
-        bytes.extend_from_slice(&self.next().0.to_le_bytes());
-        if let Some(live) = &ask.live {
-            length += live.messages.len() as u64;
-            for message in &live.messages {
-                let face = message.face.or_else(|| message.body.as_deref().map(face));
-                bytes.extend_from_slice(&face.map_or([0; 16], |face| face.0));
-            }
-        }
+    ///
+    /// * `live` - see [`live_digest`].
+    fn mark(&self, ask: &Ask, live: Digest) -> Mark {
+        let length = self.path_length() + ask.live.as_ref().map_or(0, |live| live.messages.len() as u64);
+        let bytes = [self.next().0.to_le_bytes().as_slice(), &live.0].concat();
         let shape = format!("{:?} {:?} {:?} {}", ask.dialect, ask.model, ask.prompt, ask.is_first);
         Mark {
             generation: self.generation,
@@ -189,7 +185,7 @@ impl Lane {
 
     /// Makes the open prompt smaller, if anything in it is old enough.
     ///
-    /// * `budget` - what it has to fit; `None` compacts all that is old enough.
+    /// * `is_forced` - all that is old enough, whatever the pressure.
     pub(super) fn compact(
         &mut self,
         ask: &Ask,
@@ -220,6 +216,14 @@ impl Lane {
         let raw_tail = self.sessions.first().map_or(stored, |session| session.group_sizes().sum());
         Ok(Debt { stored, raw_tail })
     }
+}
+
+/// Digest of the host's live messages, in order. O(bytes).
+fn live_digest(ask: &Ask) -> Digest {
+    let messages = ask.live.iter().flat_map(|live| &live.messages);
+    let faces = messages.map(|message| message.face.or_else(|| message.body.as_deref().map(face)));
+    let bytes: Vec<u8> = faces.flat_map(|face| face.map_or([0; 16], |face| face.0)).collect();
+    Digest::of(&bytes)
 }
 
 /// A prompt and the required entries that it does not show, with what they weigh: they go behind it. Live input

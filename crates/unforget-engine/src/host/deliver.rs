@@ -22,6 +22,14 @@ const MOVES: usize = 64;
 /// Messages of a turn whose places are looked up, when they are written again.
 const TURN: usize = 256;
 
+/// How read messages are delivered.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) how: How,
+    pub(super) is_open: bool,
+    pub(super) now: Timestamp,
+}
+
 /// A delivery on its way into the journal.
 pub(super) struct Delivery<'a> {
     pub(super) how: How,
@@ -46,13 +54,20 @@ impl Lane {
         behind: Vec<(String, Vec<Name>)>,
     ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
         let Delivery { how, messages, turn, is_open, now } = delivery;
-        let read = messages.into_iter().enumerate().map(|(index, message)| {
-            Incoming::read(self.form, message, index, turn.map(|turn| (turn, index)))
-        });
-        let incoming: Vec<Incoming> = read.collect::<Result<_, _>>()?;
+        let incoming = self.read(messages, turn)?;
+        self.deliver_read(&incoming, Manner { how, is_open, now }, behind)
+    }
+
+    /// The same with messages that are read.
+    pub(super) fn deliver_read(
+        &mut self,
+        incoming: &[Incoming],
+        Manner { how, is_open, now }: Manner,
+        behind: Vec<(String, Vec<Name>)>,
+    ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
         let wanted: Vec<Name> = incoming.iter().flat_map(Incoming::wanted).collect();
         let known = self.known(&wanted)?;
-        let plan = self.plan(how, &incoming, &known)?;
+        let plan = self.plan(how, incoming, &known)?;
         let marked = self.marked(&plan)?;
         let mut writing = Writing {
             lane: self,
@@ -68,7 +83,7 @@ impl Lane {
             added: 0,
             aside: 0,
         };
-        writing.carry_out(&plan, &incoming)?;
+        writing.carry_out(&plan, incoming)?;
         let Writing { mut lines, names, parent, places, added, aside, .. } = writing;
         lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_loose: false }));
         self.write(lines, names)?;
@@ -84,21 +99,23 @@ impl Lane {
     }
 
     /// What a delivery would be, without doing it.
-    pub(super) fn foresee(&self, how: How, messages: &[Delivered]) -> Result<Why, HostError> {
-        let incoming = self.read(messages)?;
+    pub(super) fn foresee(&self, how: How, incoming: &[Incoming]) -> Result<Why, HostError> {
         let wanted: Vec<Name> = incoming.iter().flat_map(Incoming::wanted).collect();
-        Ok(self.plan(how, &incoming, &self.known(&wanted)?)?.why)
+        Ok(self.plan(how, incoming, &self.known(&wanted)?)?.why)
     }
 
-    /// Whether any of the messages has a name.
-    pub(super) fn is_named(&self, messages: &[Delivered]) -> Result<bool, HostError> {
-        Ok(self.read(messages)?.iter().any(Incoming::has_name))
-    }
-
-    fn read(&self, messages: &[Delivered]) -> Result<Vec<Incoming>, HostError> {
-        let read =
-            |(index, message): (usize, &Delivered)| Incoming::read(self.form, message.clone(), index, None);
-        messages.iter().enumerate().map(read).collect()
+    /// Reads messages. O(bytes).
+    ///
+    /// * `turn` - key of the turn that they are of.
+    pub(super) fn read(
+        &self,
+        messages: Vec<Delivered>,
+        turn: Option<&str>,
+    ) -> Result<Vec<Incoming>, HostError> {
+        let read = |(index, message): (usize, Delivered)| {
+            Incoming::read(self.form, message, index, turn.map(|turn| (turn, index)))
+        };
+        messages.into_iter().enumerate().map(read).collect()
     }
 
     /// Adds the places to which entries were moved, if none of them is on the path.
@@ -130,8 +147,17 @@ impl Lane {
             return Err(HostError::Need { indices });
         }
         let read: RefCell<HashMap<Seq, Vec<u64>>> = RefCell::default();
-        let parts = |seq: Seq| read.borrow_mut().entry(seq).or_insert_with(|| self.parts(seq)).clone();
-        Ok(deliver::plan(how, self.path(), &items, &parts))
+        let failed: RefCell<Option<HostError>> = RefCell::default();
+        let fetch = |seq: Seq| {
+            self.parts(seq).unwrap_or_else(|error| {
+                failed.borrow_mut().get_or_insert(error);
+                Vec::new()
+            })
+        };
+        let parts = |seq: Seq| read.borrow_mut().entry(seq).or_insert_with(|| fetch(seq)).clone();
+        let plan = deliver::plan(how, self.path(), &items, &parts);
+        // A plan over words that could not be read would take them for others.
+        failed.into_inner().map_or(Ok(plan), Err)
     }
 }
 

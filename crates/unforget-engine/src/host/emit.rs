@@ -12,6 +12,7 @@ use unforget_core::assemble::NO_INPUT;
 use unforget_core::entry::{Entry, Part, ToolCall};
 use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message, Request, Speaker};
+use unforget_core::pair::is_blank;
 use unforget_core::zoo::{self, Bug};
 use unforget_wire::journal::OWN;
 use unforget_wire::{Dialect, Format, Target, render_message};
@@ -150,9 +151,8 @@ fn is_part(block: &Block, part: &Part) -> bool {
 /// Whether a part is an empty text, or a result with one.
 fn has_blank(part: &Part) -> bool {
     match part {
-        Part::Text(text) => text.trim().is_empty(),
-        Part::ToolResult(result) => result.content.is_empty() || result.content.iter().any(has_blank),
-        _ => false,
+        Part::ToolResult(result) => result.content.is_empty() || result.content.iter().any(is_blank),
+        part => is_blank(part),
     }
 }
 

@@ -46,6 +46,8 @@ pub(super) struct Lane {
     runs: Vec<Range<u64>>,
     /// Entries of it that arrays may leave out.
     loose: BTreeSet<Seq>,
+    /// Those of them that count like all others once the turn is over.
+    open: Vec<Seq>,
     /// The newest entry of the path when the last turn ended.
     committed: Option<Seq>,
     /// The newest entry that a model sees, on the path or not: whom a line without `after` follows.
@@ -111,6 +113,7 @@ impl Lane {
             bytes: 0,
             runs: Vec::new(),
             loose: BTreeSet::new(),
+            open: Vec::new(),
             committed: None,
             newest: None,
             seen: RefCell::default(),
@@ -246,38 +249,23 @@ impl Lane {
     }
 
     /// What a stored entry says, as [`names::parts`] gives it.
-    pub(super) fn parts(&self, seq: Seq) -> Vec<u64> {
-        let raw = self.engine.store().raw(self.conversation, seq.0..seq.0 + 1).unwrap_or_default();
-        raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default()
+    pub(super) fn parts(&self, seq: Seq) -> Result<Vec<u64>, HostError> {
+        let raw = self.engine.store().raw(self.conversation, seq.0..seq.0 + 1)?;
+        Ok(raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default())
     }
 
-    /// Marks entries as belonging to the open turn: arrays may leave them out until it is committed.
-    pub(super) fn loosen(&mut self, seqs: impl IntoIterator<Item = Seq>) {
-        if !zoo::is(Bug::LoosenMissing) {
-            self.loose.extend(seqs);
-        }
-    }
-
-    /// The open turn is over: its entries count like all others.
-    pub(super) fn tighten(&mut self) -> Result<(), HostError> {
+    /// The open turn is over: its entries count like all others. O(turn).
+    pub(super) fn tighten(&mut self) {
         self.turn = None;
         self.turn_budget = None;
         self.last = None;
         self.committed = self.head();
         if zoo::is(Bug::TightenMissing) {
-            return Ok(());
+            return;
         }
-        let mut firm = Vec::new();
-        for seq in &self.loose {
-            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
-            if rows.first().is_none_or(|row| row.origin != Origin::Volatile) {
-                firm.push(*seq);
-            }
-        }
-        for seq in firm {
+        for seq in self.open.drain(..) {
             self.loose.remove(&seq);
         }
-        Ok(())
     }
 
     /// Writes lines and names in one transaction that survives power loss, then shows them to the open prompts.
@@ -360,8 +348,11 @@ impl Lane {
         if row.origin.is_visible() {
             self.newest = Some(row.seq);
         }
-        if is_loose && !zoo::is(Bug::LoosenMissing) || row.origin == Origin::Volatile {
+        if row.origin == Origin::Volatile {
             self.loose.insert(row.seq);
+        } else if is_loose && !zoo::is(Bug::LoosenMissing) {
+            self.loose.insert(row.seq);
+            self.open.push(row.seq);
         }
         let mut failed = None;
         for session in &mut self.sessions {

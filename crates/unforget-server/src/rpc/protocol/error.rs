@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use unforget_engine::EngineError;
 use unforget_engine::host::HostError;
+use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
 
 /// Kinds of errors, with their number.
@@ -200,7 +200,7 @@ impl From<HostError> for Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        let message = chain(&error);
+        let message = causes(&error);
         match error {
             EngineError::Store(error) => error.into(),
             EngineError::Irreducible(_) => Self::new(Code::Irreducible, message, "give a larger budget"),
@@ -223,27 +223,12 @@ impl From<StoreError> for Failure {
             StoreError::Moved { .. } => "send the call again",
             _ => "sending the call again is safe; unforget doctor looks at the place",
         };
-        let mut failure = Self::new(Code::Store, chain(&error), hint);
+        let mut failure = Self::new(Code::Store, causes(&error), hint);
         if matches!(error, StoreError::Backend { .. }) {
             failure.data.stored = None;
         }
         failure
     }
-}
-
-/// The error and its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut message = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let text = cause.to_string();
-        if !message.ends_with(&text) {
-            message.push_str(": ");
-            message.push_str(&text);
-        }
-        source = cause.source();
-    }
-    message
 }
 
 #[cfg(test)]

@@ -158,22 +158,44 @@ impl Walk<'_> {
         item.named.iter().copied().find(|seq| self.path.holds(*seq))
     }
 
+    /// Whether an item is input of the host's own that the path has as such. Arrays put it now here, now there, and then
+    /// nowhere: it says nothing about where messages of the transcript belong.
+    fn is_live(&self, item: &Item, seq: Seq) -> bool {
+        item.is_volatile && self.path.loose.contains(&seq)
+    }
+
     /// Matches every item, in order.
     ///
     /// * `at` - the entry behind which the first one without a name has to be.
-    fn matches(&self, mut at: Option<Seq>) -> Vec<Option<Seq>> {
+    fn matches(&self, at: Option<Seq>) -> Vec<Option<Seq>> {
+        let (mut at, mut live) = (at, at);
         let find = |item: &Item| {
-            let found = if item.aside { None } else { self.find(item, at) };
-            at = found.or(at);
+            if item.aside {
+                return None;
+            }
+            let is_placed = item.has_name || !item.named.is_empty();
+            let found = self.find(item, if is_placed { at } else { at.max(live) });
+            let found = found.or_else(|| self.named(item).filter(|seq| self.is_live(item, *seq)));
+            match found {
+                Some(seq) if self.is_live(item, seq) => live = live.max(found),
+                _ => at = found.or(at),
+            }
             found
         };
         self.items.iter().map(find).collect()
     }
 
+    /// Matches that tell where messages of the transcript belong.
+    fn anchors(&self, found: &[Option<Seq>]) -> Vec<Option<Seq>> {
+        let anchor = |(item, seq): (&Item, &Option<Seq>)| seq.filter(|seq| !self.is_live(item, *seq));
+        self.items.iter().zip(found).map(anchor).collect()
+    }
+
     fn whole(&self) -> Plan {
         let found = self.matches(None);
-        let Some(anchor) = found.iter().rposition(Option::is_some) else { return self.unknown() };
-        let next_match = next_matches(&found);
+        let anchors = self.anchors(&found);
+        let Some(last) = anchors.iter().rposition(Option::is_some) else { return self.unknown(&found) };
+        let next_match = next_matches(&anchors);
         let mut fates = Vec::with_capacity(self.items.len());
         let mut at = None;
         for (index, item) in self.items.iter().enumerate() {
@@ -185,10 +207,10 @@ impl Walk<'_> {
                     return self.branch(fates, at, &found);
                 }
                 fates.push(self.known(item, seq));
-                at = Some(seq);
+                at = anchors.get(index).copied().flatten().or(at);
             } else if let Some(seq) = self.named(item) {
                 return self.reorder(fates, &found, seq);
-            } else if index > anchor {
+            } else if index > last {
                 return self.grow(fates, at, &found);
             } else if item.is_volatile {
                 fates.push(lost(at));
@@ -199,10 +221,11 @@ impl Walk<'_> {
                 }
             }
         }
-        match (self.path.firm_after(at), at) {
-            (Some(_), _) if fates.contains(&Fate::Insert) => self.branch(fates, at, &found),
-            (Some(_), Some(seq)) if !zoo::is(Bug::CutIgnored) => {
-                Plan { why: Why::Rewind, base: Base::After(seq), fates }
+        match self.path.firm_after(at) {
+            Some(_) if fates.contains(&Fate::Insert) => self.branch(fates, at, &found),
+            Some(_) if at.is_some() && !zoo::is(Bug::CutIgnored) => {
+                let is_there = |seq: &Seq| found.contains(&Some(*seq));
+                self.cut(Why::Rewind, fates, at, &is_there)
             }
             _ => added(fates),
         }
@@ -252,18 +275,17 @@ impl Walk<'_> {
         }
     }
 
-    /// Nothing of it is on the path.
-    fn unknown(&self) -> Plan {
+    /// Nothing of it is on the path, but input of the host's own.
+    fn unknown(&self, found: &[Option<Seq>]) -> Plan {
         let firm = self.path.firm_after(None).is_some();
-        let fates: Vec<_> = self.items.iter().map(appended).collect();
+        let mut fates = Vec::new();
+        self.rest(&mut fates, if firm { &[] } else { found });
         let is_empty = fates.iter().all(|fate| *fate == Fate::Aside);
-        let (why, base) = match (firm, is_empty) {
-            (true, true) => (Why::Rewind, Base::Root),
-            (true, false) => (Why::Unreconciled, Base::Root),
-            (false, true) => (Why::UpToDate, Base::Head),
-            (false, false) => (Why::Append, Base::Head),
-        };
-        Plan { why, base, fates }
+        match (firm, is_empty) {
+            (true, true) => Plan { why: Why::Rewind, base: Base::Root, fates },
+            (true, false) => Plan { why: Why::Unreconciled, base: Base::Root, fates },
+            (false, _) => added(fates),
+        }
     }
 
     /// From the first item without a fate on, all go on the path behind `at`; from the first that was to be put
@@ -271,27 +293,38 @@ impl Walk<'_> {
     fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
         if let Some(first) = fates.iter().position(|fate| *fate == Fate::Insert) {
             fates.truncate(first);
-            at = fates.iter().rev().find_map(|fate| match fate {
-                Fate::Known(seq) | Fate::Face(seq) => Some(*seq),
-                _ => None,
-            });
+            at = self.anchors(found).iter().take(first).flatten().next_back().copied();
         }
-        self.rest(&mut fates);
-        // What the array may leave out stays where it stood.
-        let is_left_out = |seq: &Seq| self.path.loose.contains(seq) && !found.contains(&Some(*seq));
-        let at = self.path.next_few(at).take_while(is_left_out).last().or(at);
-        Plan { why: Why::Branch, base: at.map_or(Base::Root, Base::After), fates }
+        self.rest(&mut fates, found);
+        let matched = self.anchors(found);
+        self.cut(Why::Branch, fates, at, &|seq| !matched.contains(&Some(*seq)))
     }
 
-    fn rest(&self, fates: &mut Vec<Fate>) {
-        fates.extend(self.items.iter().skip(fates.len()).map(appended));
+    /// The path is cut behind `at`; of what arrays may leave out and comes right behind it, what `stays` stays.
+    fn cut(&self, why: Why, fates: Vec<Fate>, at: Option<Seq>, stays: &dyn Fn(&Seq) -> bool) -> Plan {
+        let is_kept = |seq: &Seq| self.path.loose.contains(seq) && stays(seq);
+        let at = self.path.next_few(at).take_while(is_kept).last().or(at);
+        let after = |fate: Fate| match fate {
+            Fate::Known(seq) | Fate::Face(seq) if at.is_none_or(|at| seq > at) => Fate::Append,
+            fate => fate,
+        };
+        Plan { why, base: at.map_or(Base::Root, Base::After), fates: fates.into_iter().map(after).collect() }
+    }
+
+    /// The rest goes on the path, but for input of the host's own that is on it.
+    fn rest(&self, fates: &mut Vec<Fate>, found: &[Option<Seq>]) {
+        for (index, item) in self.items.iter().enumerate().skip(fates.len()) {
+            let seq = found.get(index).copied().flatten().filter(|seq| self.is_live(item, *seq));
+            fates.push(seq.map_or_else(|| appended(item), |seq| self.known(item, seq)));
+        }
     }
 
     /// The array has an entry of the path later than the path does: from there on, the array is the path.
     fn reorder(&self, mut fates: Vec<Fate>, found: &[Option<Seq>], seq: Seq) -> Plan {
-        let before = found.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
+        let anchors = self.anchors(found);
+        let before = anchors.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
         fates.truncate(before);
-        let at = found.iter().take(before).flatten().next_back().copied();
+        let at = anchors.iter().take(before).flatten().next_back().copied();
         self.branch(fates, at, found)
     }
 
@@ -299,7 +332,7 @@ impl Walk<'_> {
         if self.path.firm_after(at).is_some() {
             return self.branch(fates, at, found);
         }
-        self.rest(&mut fates);
+        self.rest(&mut fates, found);
         Plan { why: Why::Append, base: Base::Head, fates }
     }
 
@@ -307,8 +340,9 @@ impl Walk<'_> {
         let mut found = self.matches(None);
         let named = self.items.iter().any(|item| item.has_name && !item.aside);
         let overlap = if named { 0 } else { self.overlap(&mut found) };
-        let anchor = found.iter().rposition(Option::is_some);
-        let next_match = next_matches(&found);
+        let anchors = self.anchors(&found);
+        let anchor = anchors.iter().rposition(Option::is_some);
+        let next_match = next_matches(&anchors);
         let mut at = None;
         let mut fates = Vec::with_capacity(self.items.len());
         for (index, item) in self.items.iter().enumerate() {
@@ -328,7 +362,7 @@ impl Walk<'_> {
                 }
                 None => Fate::Append,
             });
-            at = seq.or(at);
+            at = anchors.get(index).copied().flatten().or(at);
         }
         let plan = added(fates);
         let base = at.filter(|_| zoo::is(Bug::WindowRewinds)).map_or(plan.base, Base::After);

@@ -7,7 +7,7 @@
 //! * [`run`] - one seed; a failure is made as short as it gets and names the command that repeats it.
 //! * [`step`] - what a seed stands for.
 //! * [`world`] - the steps, done.
-//! * [`oracle`] - what the path has to be.
+//! * [`oracle`] - what of the host's transcript the path has to be; [`want`] - and where the host's own input may be in it.
 //! * [`check`] - what every prompt and every journal has to be.
 //! * [`fault`] - the store that fails.
 #![allow(
@@ -24,6 +24,7 @@ mod open;
 pub mod oracle;
 mod run;
 pub mod step;
+pub mod want;
 pub mod words;
 pub mod world;
 

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::words::{Kind, Msg};
+use crate::words::Msg;
 
 /// Messages that an array may leave out: the host's own input, and those of the turn that is open.
 pub type Loose<'a> = &'a BTreeSet<u64>;
@@ -28,21 +28,12 @@ pub fn windowed(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
             has_before = true;
         } else if last.is_none_or(|last| index > last) {
             path.push(item.clone());
-        } else if has_before || item.kind == Kind::Volatile {
-            at += left_out(&path, at, items.get(index + 1..).unwrap_or_default());
+        } else if has_before {
             path.insert(at, item.clone());
             at += 1;
         }
     }
     path
-}
-
-/// How many messages from `at` on are the host's own input that the rest of the array leaves out: they came first, and
-/// what is put in goes behind them.
-fn left_out(path: &[Msg], at: usize, later: &[Msg]) -> usize {
-    let is_left_out =
-        |one: &&Msg| one.kind == Kind::Volatile && !later.iter().any(|other| other.uid == one.uid);
-    path.iter().skip(at).take_while(is_left_out).count()
 }
 
 /// After a turn: what is new goes to the end.
@@ -78,7 +69,6 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
         let Some(found) = place(item) else {
             if index < last {
                 if at > 0 {
-                    at += left_out(path, at, items.get(index + 1..).unwrap_or_default());
                     path.insert(at, item.clone());
                     at += 1;
                 }
@@ -89,8 +79,6 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
         };
         if path.get(found).is_some_and(|one| one.marker != item.marker) {
             // The same message with other words: an edit.
-            let kept = path.iter().skip(at).take_while(|one| one.kind == Kind::Volatile).count();
-            let at = at + kept;
             return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
         }
         at = found + 1;
@@ -104,13 +92,8 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
     let mut out = path.to_vec();
     let mut at = 0;
     for (index, item) in items.iter().enumerate() {
-        let skipped = out
-            .iter()
-            .skip(at)
-            .take_while(|one| {
-                (one.kind == Kind::Volatile || loose.contains(&one.uid)) && one.text != item.text
-            })
-            .count();
+        let skipped =
+            out.iter().skip(at).take_while(|one| loose.contains(&one.uid) && one.text != item.text).count();
         if out.get(at + skipped).is_some_and(|one| one.text == item.text) {
             at += skipped + 1;
         } else if let Some(before) = spot(&out, (at, skipped), &items[index..]) {
@@ -130,15 +113,12 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
     out
 }
 
-/// Where an item that is not on the path goes among what was skipped: before what comes later in the array; input of
-/// the host's own goes behind all of it.
+/// Where an item that is not on the path goes among what was skipped: before what comes later in the array.
 fn spot(path: &[Msg], (at, skipped): (usize, usize), items: &[Msg]) -> Option<usize> {
-    let item = items.first()?;
     let is_later = |one: &Msg| items.iter().skip(1).any(|other| other.text == one.text);
-    let before = path.iter().skip(at).take(skipped).position(is_later);
-    before.or((item.kind == Kind::Volatile).then_some(skipped))
+    path.iter().skip(at).take(skipped).position(is_later)
 }
 
 fn firm(rest: Option<&[Msg]>, loose: Loose<'_>) -> bool {
-    rest.unwrap_or_default().iter().any(|one| one.kind != Kind::Volatile && !loose.contains(&one.uid))
+    rest.unwrap_or_default().iter().any(|one| !loose.contains(&one.uid))
 }

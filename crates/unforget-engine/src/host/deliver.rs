@@ -79,12 +79,16 @@ impl Lane {
             names: Vec::new(),
             parent: None,
             places: Vec::new(),
+            anchor: None,
             moved: BTreeMap::new(),
             added: 0,
             aside: 0,
         };
         writing.carry_out(&plan, incoming)?;
-        let Writing { mut lines, names, parent, places, added, aside, .. } = writing;
+        let Writing { mut lines, names, parent, mut places, moved, added, aside, .. } = writing;
+        for place in places.iter_mut().flatten() {
+            *place = moved.get(place).copied().unwrap_or(*place);
+        }
         lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_loose: false }));
         self.write(lines, names)?;
         let receipt = Receipt { why: plan.why, added, aside, generation: self.generation, head: self.head() };
@@ -175,6 +179,8 @@ struct Writing<'a> {
     parent: Option<Seq>,
     /// The entry of the path that each message is.
     places: Vec<Option<Seq>>,
+    /// The last of them that tells where messages belong.
+    anchor: Option<Seq>,
     /// Entries that are written again, by the places that they had.
     moved: BTreeMap<Seq, Seq>,
     added: u64,
@@ -195,6 +201,9 @@ impl Writing<'_> {
         for (incoming, fate) in incoming.iter().zip(&plan.fates).take(plain) {
             let place = self.one(incoming, *fate)?;
             self.places.push(place);
+            if !incoming.is_volatile {
+                self.anchor = place.or(self.anchor);
+            }
         }
         let rest = incoming.iter().zip(plan.fates.iter().copied()).skip(plain);
         if first.is_some() { self.reorder(&rest.collect::<Vec<_>>()) } else { Ok(()) }
@@ -202,7 +211,7 @@ impl Writing<'_> {
 
     /// Puts messages between entries that are stored: from the first of them on, the path is written again.
     fn reorder(&mut self, rest: &[(&Incoming, Fate)]) -> Result<(), HostError> {
-        let at = self.places.iter().rev().flatten().next().copied();
+        let at = self.anchor;
         let mut behind = self.lane.path_after(at);
         // What came before it and is left out by the array stays before it.
         let matched = |seq: &Seq| {
@@ -232,8 +241,7 @@ impl Writing<'_> {
                     while let Some(stored) = behind.next_if(|stored| stored <= seq) {
                         self.again(stored)?;
                     }
-                    self.one(incoming, *fate)?;
-                    Some(self.moved.get(seq).copied().unwrap_or(*seq))
+                    self.one(incoming, *fate)?
                 }
                 fate if is_inserted(*fate, incoming) => self.one(incoming, Fate::Append)?,
                 Fate::Append => {

@@ -10,6 +10,7 @@ use super::call::{Came, Item, Way, told};
 use crate::check;
 use crate::hold;
 use crate::step::Profile;
+use crate::want::Want;
 use crate::words::{Kind, Msg, rewritten};
 
 /// Below this, a prompt may be impossible.
@@ -127,7 +128,7 @@ impl World {
         live: Option<&(Way, Vec<Item>)>,
         random: &mut Random,
     ) -> Result<(), String> {
-        let mut after = self.lanes[lane].path.clone();
+        let mut after = Want::Exactly(self.lanes[lane].path.clone());
         let mut volatile = Vec::new();
         if let Some((way, items)) = live {
             after = self.foresee(lane, way, items);
@@ -182,7 +183,7 @@ impl World {
         first: &Assembled,
         random: &mut Random,
     ) -> Result<(), String> {
-        let path = self.lanes[lane].path.clone();
+        let path = Want::Exactly(self.lanes[lane].path.clone());
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, ask);
         let Came::Done(again) = self.carry(lane, &path, &act)? else { return Ok(()) };
         same("again", first, &again)?;
@@ -224,7 +225,7 @@ impl World {
         let budget = Self::budget(random);
         let ask = self.question(random, budget, true);
         let is_forced = random.chance(0.5);
-        let path = self.lanes[lane].path.clone();
+        let path = Want::Exactly(self.lanes[lane].path.clone());
         let act = |host: &Host, key: &LaneKey, form: Format| host.compact(key, form, &ask, is_forced);
         if let Came::Done(done) = self.carry(lane, &path, &act)? {
             hold!(done.after <= done.before, "compact: from {} to {}", done.before, done.after);

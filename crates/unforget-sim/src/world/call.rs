@@ -13,6 +13,7 @@ use crate::fault::Died;
 use crate::hold;
 use crate::oracle;
 use crate::step::Profile;
+use crate::want::Want;
 use crate::words::{Kind, Msg};
 
 /// A message as it is sent.
@@ -70,11 +71,11 @@ pub(crate) enum Came<T> {
 impl World {
     /// Calls the engine; after a fault, perhaps again.
     ///
-    /// * `after` - what the path of the lane has to be then.
+    /// * `after` - what the path of the lane may be then.
     pub(crate) fn carry<T>(
         &mut self,
         lane: usize,
-        after: &[Msg],
+        after: &Want,
         act: &dyn Fn(&Host, &LaneKey, Format) -> Result<T, HostError>,
     ) -> Result<Came<T>, String> {
         let form = self.profile.form();
@@ -91,16 +92,16 @@ impl World {
             if !has_failed {
                 return match outcome {
                     Ok(Ok(value)) => {
-                        self.lanes[lane].path = after.to_vec();
-                        self.check_path(lane)?;
+                        self.adopt(lane, after)?;
                         Ok(Came::Done(value))
                     }
                     Ok(Err(error)) => {
                         // What came with the question is stored before there is an answer.
                         if matches!(error, HostError::Engine(EngineError::Irreducible(_))) {
-                            self.lanes[lane].path = after.to_vec();
+                            self.adopt(lane, after)?;
+                        } else {
+                            self.adopt(lane, &Want::Exactly(self.lanes[lane].path.clone()))?;
                         }
-                        self.check_path(lane)?;
                         Ok(Came::No(error))
                     }
                     Err(_) => Err("a fault that was not armed".to_owned()),
@@ -124,22 +125,16 @@ impl World {
     }
 
     /// After a fault, a call was done whole or not at all.
-    fn settle(&mut self, lane: usize, after: &[Msg]) -> Result<(), String> {
+    fn settle(&mut self, lane: usize, after: &Want) -> Result<(), String> {
         if self.profile == Profile::Blind {
             return Ok(());
         }
         let path = self.stored(lane)?;
-        let is = |want: &[Msg]| want.iter().map(|one| one.text.as_ref()).eq(path.iter().map(String::as_str));
-        if is(after) {
-            self.lanes[lane].path = after.to_vec();
-        } else {
-            let before = is(&self.lanes[lane].path);
-            hold!(
-                before,
-                "I21 whole: after a fault the path is {:#?}, not {:#?}",
-                path.iter().map(|text| short(text)).collect::<Vec<_>>(),
-                texts(after)
-            );
+        let old = &self.lanes[lane].path;
+        let is_old = old.iter().map(|one| one.text.as_ref()).eq(path.iter().map(String::as_str));
+        match after.read(old, &path) {
+            Ok(path) => self.lanes[lane].path = path,
+            Err(what) => hold!(is_old, "I21 whole: after a fault {what}"),
         }
         Ok(())
     }
@@ -149,18 +144,14 @@ impl World {
         self.host().path(key, self.profile.form()).map_err(|error| format!("path: {error}"))
     }
 
-    pub(crate) fn check_path(&self, lane: usize) -> Result<(), String> {
-        let (path, want) = (self.stored(lane)?, &self.lanes[lane].path);
+    /// The path is now what it may be.
+    fn adopt(&mut self, lane: usize, after: &Want) -> Result<(), String> {
+        let path = self.stored(lane)?;
         if self.profile == Profile::Blind {
+            self.lanes[lane].path = after.path().to_vec();
             return Ok(());
         }
-        let same = path.iter().zip(want).take_while(|(is, want)| **is == *want.text).count();
-        hold!(
-            same == want.len() && same == path.len(),
-            "I2 I3 path: from {same} on it is {:#?}, not {:#?}",
-            path[same..].iter().map(|text| short(text)).collect::<Vec<_>>(),
-            texts(&want[same..])
-        );
+        self.lanes[lane].path = after.read(&self.lanes[lane].path, &path)?;
         let status = self.host().status(&self.lanes[lane].key, self.profile.form());
         let length = status.map_err(|error| format!("status: {error}"))?.path;
         hold!(length == path.len() as u64, "status: a path of {length}, not {}", path.len());
@@ -168,19 +159,21 @@ impl World {
     }
 
     /// What the path will be.
-    pub(crate) fn foresee(&self, lane: usize, way: &Way, items: &[Item]) -> Vec<Msg> {
-        let path = &self.lanes[lane].path;
+    pub(crate) fn foresee(&self, lane: usize, way: &Way, items: &[Item]) -> Want {
+        let loose = &self.lanes[lane].open.1;
         let shown: Vec<Msg> = items
             .iter()
             .filter(|item| !item.is_aside)
             .map(|item| Msg { text: item.body.as_str().into(), ..item.msg.clone() })
             .collect();
-        match way {
-            Way::Begin(_) | Way::Commit(_) => oracle::turned(path, &shown),
-            Way::Page(_) => oracle::windowed(path, &shown),
-            Way::Whole if self.profile.is_timed() => oracle::whole(path, &shown, &self.lanes[lane].open.1),
-            Way::Whole => oracle::whole_unnamed(path, &shown, &self.lanes[lane].open.1),
-        }
+        let (path, new) = (firm(&self.lanes[lane].path), firm(&shown));
+        let firm = match way {
+            Way::Begin(_) | Way::Commit(_) => oracle::turned(&path, &new),
+            Way::Page(_) => oracle::windowed(&path, &new),
+            Way::Whole if self.profile.is_timed() => oracle::whole(&path, &new, loose),
+            Way::Whole => oracle::whole_unnamed(&path, &new, loose),
+        };
+        Want::Delivered { firm, items: shown, has_names: self.profile.is_timed() }
     }
 
     /// Delivers, and delivers again: the second time changes nothing.
@@ -217,9 +210,10 @@ impl World {
             self.lanes[lane].done.push(turn.clone());
         }
         if matches!(way, Way::Whole) {
+            let after = &self.lanes[lane].path;
             // What was written again has no id any more.
             let same =
-                old.iter().zip(&after).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
+                old.iter().zip(after).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
             let kept: BTreeSet<u64> = after.iter().take(same).map(|one| one.uid).collect();
             self.lanes[lane].open.1.retain(|uid| kept.contains(uid));
             self.lanes[lane].named.retain(|uid| with_id || kept.contains(uid));
@@ -232,6 +226,7 @@ impl World {
             return Ok(());
         }
         let entries = self.entries(lane)?;
+        let after = Want::Exactly(self.lanes[lane].path.clone());
         if let Came::Done(Some(again)) = self.carry(lane, &after, &act)? {
             let now = self.entries(lane)?;
             hold!(now == entries, "I13 again: {} more entries, {again:?}", now - entries);
@@ -322,8 +317,9 @@ pub(crate) fn told(items: &[Item]) -> Vec<String> {
     items.iter().map(|item| format!("{:?} {} {}", item.msg.kind, id(item), short(&item.body))).collect()
 }
 
-fn texts(messages: &[Msg]) -> Vec<String> {
-    messages.iter().map(|message| short(&message.text)).collect()
+/// Without input of the host's own.
+fn firm(path: &[Msg]) -> Vec<Msg> {
+    path.iter().filter(|one| one.kind != Kind::Volatile).cloned().collect()
 }
 
 fn short(text: &str) -> String {

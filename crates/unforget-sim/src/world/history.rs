@@ -8,6 +8,7 @@ use super::call::{Came, Item, Way};
 use super::{Lane, World};
 use crate::hold;
 use crate::step::Profile;
+use crate::want::Want;
 use crate::words::{Kind, Msg};
 
 /// How a turn ends.
@@ -59,7 +60,7 @@ impl World {
         match end {
             End::Abort => {
                 self.lanes[lane].say_aborted(random);
-                let path = self.lanes[lane].path.clone();
+                let path = Want::Exactly(self.lanes[lane].path.clone());
                 let act =
                     |host: &Host, lane: &LaneKey, form: Format| host.abort_turn(lane, form, &key, "stopped");
                 self.carry(lane, &path, &act)?;
@@ -188,7 +189,7 @@ impl World {
         else {
             return Ok(());
         };
-        let after = host.path[..=at].to_vec();
+        let after = Want::Exactly(host.path[..=at].to_vec());
         self.story.push(format!("  rewind to {id}"));
         self.lanes[lane].open = Default::default();
         let host = &mut self.lanes[lane];
@@ -209,7 +210,7 @@ impl World {
             1 => host.event(key, form, &Event::New),
             _ => host.catch_up(key, form, Page { is_reset: true, ..Page::default() }),
         };
-        self.carry(lane, &[], &act)?;
+        self.carry(lane, &Want::Exactly(Vec::new()), &act)?;
         self.lanes[lane].open = Default::default();
         let host = &mut self.lanes[lane];
         host.transcript.clear();
@@ -246,7 +247,7 @@ impl World {
         self.story.push(format!("  {event:?} as {}", child.key.0));
         self.lanes.push(child);
         let at = self.lanes.len() - 1;
-        match self.carry(at, &taken, &move |host, key, form| host.event(key, form, &event))? {
+        match self.carry(at, &Want::Exactly(taken), &move |host, key, form| host.event(key, form, &event))? {
             Came::No(error) => Err(format!("fork: {error}")),
             Came::Done(_) | Came::Lost => Ok(()),
         }
@@ -262,7 +263,7 @@ impl World {
             4 => Event::SubagentRolledBack { child },
             _ => Event::SubagentEnded { child, reason: "completed".to_owned() },
         };
-        let path = self.lanes[lane].path.clone();
+        let path = Want::Exactly(self.lanes[lane].path.clone());
         self.carry(lane, &path, &move |host, key, form| host.event(key, form, &event))?;
         let act = |host: &Host, _: &LaneKey, _: Format| -> Result<(), HostError> { host.maintain() };
         self.carry(lane, &path, &act).map(|_| ())
@@ -287,7 +288,7 @@ impl World {
             return Ok(());
         };
         self.story.push(format!("  commits {key} once more"));
-        let path = self.lanes[lane].path.clone();
+        let path = Want::Exactly(self.lanes[lane].path.clone());
         let messages: Vec<_> = turn.iter().map(|one| Item::plain(one).delivered(false)).collect();
         let act = move |host: &Host, lane: &LaneKey, form: Format| {
             let turn = unforget_engine::host::Turn { key: key.clone(), messages: messages.clone() };

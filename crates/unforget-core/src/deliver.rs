@@ -34,6 +34,9 @@ pub struct Item {
     /// Whether it has a name of its own: then it is new unless a stored entry has that name. A place in a keyed turn
     /// is none: the same message may have come by another way.
     pub has_name: bool,
+    /// Its names are not all of one entry: ids were given anew, or a time is that of two messages. Then an entry is it
+    /// only if it says the same.
+    pub is_doubtful: bool,
     /// Stored entries that say the same, ascending. Looked at only if it has no name of its own.
     pub alike: Arc<[Seq]>,
     /// Stored entries that were delivered with exactly its bytes, ascending.
@@ -143,7 +146,7 @@ impl Walk<'_> {
     fn find(&self, item: &Item, at: Option<Seq>) -> Option<Seq> {
         let is_behind = |seq: &Seq| at.is_none_or(|at| *seq > at);
         let from = item.named.partition_point(|seq| !is_behind(seq));
-        let named = item.named.iter().skip(from).copied().find(|seq| self.path.holds(*seq));
+        let named = item.named.iter().skip(from).copied().find(|seq| self.is_it(item, *seq));
         if item.has_name || named.is_some() {
             return named.filter(|_| !zoo::is(Bug::NamesIgnored));
         }
@@ -155,7 +158,12 @@ impl Walk<'_> {
 
     /// An entry of the path that has a name of this item, wherever it stands.
     fn named(&self, item: &Item) -> Option<Seq> {
-        item.named.iter().copied().find(|seq| self.path.holds(*seq))
+        item.named.iter().copied().find(|seq| self.is_it(item, *seq))
+    }
+
+    /// Whether an entry that has a name of the item is it.
+    fn is_it(&self, item: &Item, seq: Seq) -> bool {
+        self.path.holds(seq) && (!item.is_doubtful || is_exact(item, seq) || self.says(item, seq))
     }
 
     /// Whether an item is input of the host's own that the path has as such. Arrays put it now here, now there, and then
@@ -296,8 +304,10 @@ impl Walk<'_> {
             at = self.anchors(found).iter().take(first).flatten().next_back().copied();
         }
         self.rest(&mut fates, found);
+        let is_left_out =
+            |seq: &Seq| self.items.iter().all(|item| item.is_volatile || !item.named.contains(seq));
         let matched = self.anchors(found);
-        self.cut(Why::Branch, fates, at, &|seq| !matched.contains(&Some(*seq)))
+        self.cut(Why::Branch, fates, at, &|seq| is_left_out(seq) && !matched.contains(&Some(*seq)))
     }
 
     /// The path is cut behind `at`; of what arrays may leave out and comes right behind it, what `stays` stays.

@@ -202,7 +202,7 @@ impl Writing<'_> {
             let place = self.one(incoming, *fate)?;
             self.places.push(place);
             if !incoming.is_volatile {
-                self.anchor = place.or(self.anchor);
+                self.anchor = self.anchor.max(place);
             }
         }
         let rest = incoming.iter().zip(plan.fates.iter().copied()).skip(plain);

@@ -126,12 +126,21 @@ impl Incoming {
         known.contains_key(&self.face) || known.contains_key(&self.plain_face)
     }
 
+    /// Entries that have its names, all of them if there are such, and whether there are none.
+    fn named(&self, known: &Known) -> (Vec<Seq>, bool) {
+        let of = |name: &Name| known.get(name).map_or(&[][..], |seqs| seqs);
+        let any: Vec<Seq> = self.own.iter().flat_map(of).copied().collect();
+        let has_all = |seq: &Seq| self.own.iter().all(|name| of(name).contains(seq));
+        let all: Vec<Seq> = any.iter().copied().filter(has_all).collect();
+        if all.is_empty() { (any, true) } else { (all, false) }
+    }
+
     /// What the plan needs of it.
     pub(super) fn item(&self, known: &Known) -> Item {
         let of = |name: &Name| known.get(name).cloned().unwrap_or_default();
-        let own = self.own.iter().copied().chain(self.place).chain([self.face]);
-        let mut named: Vec<Seq> =
-            own.filter_map(|name| known.get(&name)).flat_map(|seqs| seqs.iter().copied()).collect();
+        let (mut named, is_doubtful) = self.named(known);
+        let more = self.place.into_iter().chain([self.face]);
+        named.extend(more.filter_map(|name| known.get(&name)).flat_map(|seqs| seqs.iter().copied()));
         named.sort_unstable();
         named.dedup();
         let by_face = self.message.is_none() && known.contains_key(&self.face);
@@ -140,6 +149,7 @@ impl Incoming {
         Item {
             named,
             has_name: !self.own.is_empty() || by_face,
+            is_doubtful,
             alike: self.words.as_ref().map_or_else(|| plain.clone(), of),
             exact: if plain.is_empty() { of(&self.face) } else { plain },
             parts: self.message.as_ref().map(|message| parts(&message.entry)),

@@ -34,8 +34,8 @@ pub struct Item {
     /// Whether it has a name of its own: then it is new unless a stored entry has that name. A place in a keyed turn
     /// is none: the same message may have come by another way.
     pub has_name: bool,
-    /// Its names are not all of one entry: ids were given anew, or a time is that of two messages. Then an entry is it
-    /// only if it says the same.
+    /// Its id is that of an entry that does not have its other names: hosts give ids anew. Then an entry is it only if
+    /// it says the same.
     pub is_doubtful: bool,
     /// Stored entries that say the same, ascending. Looked at only if it has no name of its own.
     pub alike: Arc<[Seq]>,
@@ -169,7 +169,7 @@ impl Walk<'_> {
     /// Whether an item is input of the host's own that the path has as such. Arrays put it now here, now there, and then
     /// nowhere: it says nothing about where messages of the transcript belong.
     fn is_live(&self, item: &Item, seq: Seq) -> bool {
-        item.is_volatile && self.path.loose.contains(&seq)
+        item.is_volatile && self.path.volatile.contains(&seq)
     }
 
     /// Matches every item, in order.
@@ -216,8 +216,8 @@ impl Walk<'_> {
                 }
                 fates.push(self.known(item, seq));
                 at = anchors.get(index).copied().flatten().or(at);
-            } else if let Some(seq) = self.named(item) {
-                return self.reorder(fates, &found, seq);
+            } else if self.named(item).is_some() {
+                return self.branch(fates, at, &found);
             } else if index > last {
                 return self.grow(fates, at, &found);
             } else if item.is_volatile {
@@ -297,25 +297,33 @@ impl Walk<'_> {
     }
 
     /// From the first item without a fate on, all go on the path behind `at`; from the first that was to be put
-    /// between others, if there is one.
+    /// between others, if there is one; or from the first that the array has in another order than the path: it is right.
     fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
+        let anchors = self.anchors(found);
         if let Some(first) = fates.iter().position(|fate| *fate == Fate::Insert) {
             fates.truncate(first);
-            at = self.anchors(found).iter().take(first).flatten().next_back().copied();
+            at = anchors.iter().take(first).flatten().next_back().copied();
+        }
+        while let Some(seq) = self.first_named(fates.len()).filter(|seq| at.is_some_and(|at| *seq <= at)) {
+            let before = anchors.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
+            fates.truncate(before);
+            at = anchors.iter().take(before).flatten().next_back().copied();
         }
         self.rest(&mut fates, found);
         let is_left_out =
             |seq: &Seq| self.items.iter().all(|item| item.is_volatile || !item.named.contains(seq));
-        let matched = self.anchors(found);
-        self.cut(Why::Branch, fates, at, &|seq| is_left_out(seq) && !matched.contains(&Some(*seq)))
+        self.cut(Why::Branch, fates, at, &|seq| is_left_out(seq) && !anchors.contains(&Some(*seq)))
     }
 
-    /// The path is cut behind `at`; of what arrays may leave out and comes right behind it, what `stays` stays.
+    /// The path is cut behind `at`; of the host's own input right behind it, what `stays` stays.
     fn cut(&self, why: Why, fates: Vec<Fate>, at: Option<Seq>, stays: &dyn Fn(&Seq) -> bool) -> Plan {
-        let is_kept = |seq: &Seq| self.path.loose.contains(seq) && stays(seq);
-        let at = self.path.next_few(at).take_while(is_kept).last().or(at);
+        let is_kept = |seq: &Seq| self.path.volatile.contains(seq) && stays(seq);
+        let from = at;
+        let at = self.path.next_few(from).take_while(is_kept).last().or(from);
         let after = |fate: Fate| match fate {
             Fate::Known(seq) | Fate::Face(seq) if at.is_none_or(|at| seq > at) => Fate::Append,
+            // Where nothing of the transcript stays, nothing comes too late.
+            Fate::Misplaced if from.is_none() => Fate::Append,
             fate => fate,
         };
         Plan { why, base: at.map_or(Base::Root, Base::After), fates: fates.into_iter().map(after).collect() }
@@ -329,17 +337,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The array has an entry of the path later than the path does: from there on, the array is the path.
-    fn reorder(&self, mut fates: Vec<Fate>, found: &[Option<Seq>], seq: Seq) -> Plan {
-        let anchors = self.anchors(found);
-        let before = anchors.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
-        fates.truncate(before);
-        let at = anchors.iter().take(before).flatten().next_back().copied();
-        self.branch(fates, at, found)
+    /// The first entry of the path that an item from `from` on is.
+    fn first_named(&self, from: usize) -> Option<Seq> {
+        let firm = self.items.iter().skip(from).filter(|item| !item.aside && !item.is_volatile);
+        firm.filter_map(|item| self.named(item)).min()
     }
 
     fn grow(&self, mut fates: Vec<Fate>, at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
-        if self.path.firm_after(at).is_some() {
+        if self.path.firm_after(at).is_some() || self.first_named(fates.len()).is_some() {
             return self.branch(fates, at, found);
         }
         self.rest(&mut fates, found);
@@ -385,7 +390,7 @@ impl Walk<'_> {
         let open: Vec<usize> = (0..self.items.len()).filter(|at| !self.aside(*at)).collect();
         let mut tail = self.path.tail(open.len());
         let classes = self.classes(&tail);
-        tail.retain(|seq| classes.contains_key(seq) || !self.path.loose.contains(seq));
+        tail.retain(|seq| classes.contains_key(seq) || !self.path.is_loose(*seq));
         let word = |at: &usize| self.items.get(*at).and_then(|item| item.alike.last()).copied();
         // Items of one class have the same list of entries; its last entry stands for the list.
         let items: Vec<Option<Seq>> = open.iter().map(word).collect();

@@ -143,7 +143,7 @@ impl Host {
             let detail = serde_json::json!({ "turn": turn, "reason": reason }).to_string();
             let text = journal::event("abort", Some(&detail), &After::Newest, now.0);
             let parent = lane.head().filter(|_| !zoo::is(Bug::AbortCuts));
-            let line = Line { text, parent, names: Vec::new(), is_loose: false };
+            let line = Line { text, parent, names: Vec::new(), is_open: false };
             lane.write(vec![line], Vec::new())?;
             lane.tighten();
             Ok(up_to_date(lane))
@@ -230,7 +230,7 @@ impl Host {
                 }
                 _ => {
                     let text = journal::event(event.name(), detail(event).as_deref(), &After::Newest, now.0);
-                    let line = Line { text, parent: lane.head(), names: Vec::new(), is_loose: false };
+                    let line = Line { text, parent: lane.head(), names: Vec::new(), is_open: false };
                     lane.write(vec![line], Vec::new())?;
                 }
             }
@@ -312,7 +312,7 @@ fn cut(
     lane.tighten();
     let after = lane.after(to)?;
     let text = journal::event(event, detail, &after, now.0);
-    lane.write(vec![Line { text, parent: to, names: Vec::new(), is_loose: false }], Vec::new())?;
+    lane.write(vec![Line { text, parent: to, names: Vec::new(), is_open: false }], Vec::new())?;
     lane.view.fail();
     Ok(())
 }

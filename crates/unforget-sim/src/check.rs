@@ -128,9 +128,9 @@ fn only_the_path(all: &[Sent], path: &[Msg]) -> Result<(), String> {
             let Some(place) = places.get(marker) else {
                 return Err(format!("I18 leak: {marker} is not on the path"));
             };
-            // Live input that a summary covers is given once more at the end.
-            let is_volatile = path.get(*place).is_some_and(|message| message.kind == Kind::Volatile);
-            if !sent.is_ours && !has_summary(sent) && !is_volatile {
+            // Live input that a summary covers is given once more at the end. A result goes to its call.
+            let is_free = |message: &Msg| matches!(message.kind, Kind::Volatile | Kind::Result);
+            if !sent.is_ours && !has_summary(sent) && !path.get(*place).is_some_and(is_free) {
                 hold!(*place >= at, "I2 order: {marker} comes too late");
                 at = *place;
             }

@@ -79,6 +79,7 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
         };
         if path.get(found).is_some_and(|one| one.marker != item.marker) {
             // The same message with other words: an edit.
+            let index = if at == 0 { 0 } else { index };
             return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
         }
         at = found + 1;

@@ -10,8 +10,10 @@ use crate::id::Seq;
 pub struct Path<'a> {
     /// Its entries as ascending runs.
     pub runs: &'a [Range<u64>],
-    /// Those of them that an array may leave out: volatile input, the turn that is open.
-    pub loose: &'a BTreeSet<Seq>,
+    /// Input of the host's own among them, which arrays leave out.
+    pub volatile: &'a BTreeSet<Seq>,
+    /// Entries of the turn that is open, ascending: arrays may leave them out until it ends.
+    pub open: &'a [Seq],
     /// The newest entry that was there when the last turn was committed.
     pub committed: Option<Seq>,
 }
@@ -28,6 +30,11 @@ impl Path<'_> {
         self.runs.get(at).is_some_and(|run| run.contains(&seq.0))
     }
 
+    /// Whether an array may leave an entry out.
+    pub fn is_loose(&self, seq: Seq) -> bool {
+        self.volatile.contains(&seq) || self.open.binary_search(&seq).is_ok()
+    }
+
     /// The first entry after `seq`, or of all.
     pub(super) fn after(&self, seq: Option<Seq>) -> Option<Seq> {
         let from = seq.map_or(0, |seq| seq.0 + 1);
@@ -38,7 +45,7 @@ impl Path<'_> {
     /// The same, passing over what arrays may leave out.
     pub(super) fn firm_after(&self, seq: Option<Seq>) -> Option<Seq> {
         let mut next = self.after(seq);
-        while let Some(at) = next.filter(|at| self.loose.contains(at)) {
+        while let Some(at) = next.filter(|at| self.is_loose(*at)) {
             next = self.after(Some(at));
         }
         next
@@ -49,7 +56,7 @@ impl Path<'_> {
         let mut next = self.after(at);
         std::iter::from_fn(move || {
             let seq = next?;
-            next = if self.loose.contains(&seq) { self.after(Some(seq)) } else { None };
+            next = if self.is_loose(seq) { self.after(Some(seq)) } else { None };
             Some(seq)
         })
     }
@@ -60,7 +67,7 @@ impl Path<'_> {
         let seqs = self.runs.iter().rev().flat_map(|run| run.clone().rev().map(Seq));
         let mut tail: Vec<Seq> = seqs
             .take_while(|seq| {
-                let is_firm = !self.loose.contains(seq);
+                let is_firm = !self.is_loose(*seq);
                 let is_in = left > 0;
                 left -= usize::from(is_firm && is_in);
                 is_in

@@ -15,7 +15,8 @@ use super::*;
 struct Toy {
     entries: Vec<(String, Option<String>)>,
     path: Vec<u64>,
-    loose: BTreeSet<Seq>,
+    volatile: BTreeSet<Seq>,
+    open: Vec<Seq>,
     committed: Option<Seq>,
 }
 
@@ -54,7 +55,8 @@ impl Toy {
 
     fn plan(&self, how: How, array: &[&str]) -> Plan {
         let runs: Vec<_> = self.path.iter().map(|seq| *seq..seq + 1).collect();
-        let path = Path { runs: &runs, loose: &self.loose, committed: self.committed };
+        let path =
+            Path { runs: &runs, volatile: &self.volatile, open: &self.open, committed: self.committed };
         plan(how, path, &self.items(array), &|seq| parts(&self.entries[seq.0 as usize].0))
     }
 
@@ -173,7 +175,7 @@ fn plan_table() {
 fn f040_volatile_input_may_be_missing_from_later_arrays() {
     let mut toy = Toy::default();
     toy.deliver(How::Turn, &["a", "b", "v", "c"]);
-    toy.loose.insert(Seq(2));
+    toy.volatile.insert(Seq(2));
     assert_eq!(toy.deliver(How::Whole, &["a", "b", "c", "d"]).why, Why::Append, "left out");
     assert_eq!(toy.shown(), "a b v c d");
     assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, Why::UpToDate, "or not");
@@ -185,7 +187,8 @@ fn f040_volatile_input_may_be_missing_from_later_arrays() {
 fn f040_volatile_input_stays_where_it_stood() {
     let mut toy = Toy::default();
     toy.deliver(How::Turn, &["u", "v", "y"]);
-    toy.loose.extend([Seq(1), Seq(2)]);
+    toy.volatile.insert(Seq(1));
+    toy.open.push(Seq(2));
     assert_eq!(toy.deliver(How::Whole, &["u", "a", "y"]).base, Base::After(Seq(1)));
     assert_eq!(toy.shown(), "u v a y");
 }

@@ -89,7 +89,7 @@ impl Lane {
         for place in places.iter_mut().flatten() {
             *place = moved.get(place).copied().unwrap_or(*place);
         }
-        lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_loose: false }));
+        lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_open: false }));
         self.write(lines, names)?;
         let receipt = Receipt { why: plan.why, added, aside, generation: self.generation, head: self.head() };
         Ok((receipt, places))
@@ -139,7 +139,7 @@ impl Lane {
     }
 
     fn plan(&self, how: How, incoming: &[Incoming], known: &Known) -> Result<Plan, HostError> {
-        let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known)).collect();
+        let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
         for item in &mut items {
             self.follow(&mut item.named)?;
         }
@@ -219,7 +219,8 @@ impl Writing<'_> {
                 |(_, fate)| matches!(fate, Fate::Known(at) | Fate::Face(at) | Fate::Replay(at) if at == seq),
             )
         };
-        let before = behind.iter().take_while(|seq| self.lane.is_loose(**seq) && !matched(seq)).count();
+        let before =
+            behind.iter().take_while(|seq| self.lane.path().is_loose(**seq) && !matched(seq)).count();
         let at = behind.drain(..before).next_back().or(at);
         if behind.len() > AGAIN || self.parent != self.lane.head() {
             for (incoming, fate) in rest {
@@ -291,7 +292,7 @@ impl Writing<'_> {
     pub(super) fn cut(&mut self, why: Why, to: Option<Seq>) -> Result<(), HostError> {
         let after = self.after(to)?;
         let text = journal::event(why.name(), None, &after, self.now.0);
-        self.lines.push(Line { text, parent: to, names: Vec::new(), is_loose: false });
+        self.lines.push(Line { text, parent: to, names: Vec::new(), is_open: false });
         self.parent = to;
         Ok(())
     }
@@ -326,8 +327,8 @@ impl Writing<'_> {
             at: self.now.0,
         });
         let seq = self.next();
-        let is_loose = self.is_open && original.is_none();
-        self.lines.push(Line { text: line, parent, names: incoming.kept(), is_loose });
+        let is_open = self.is_open && original.is_none();
+        self.lines.push(Line { text: line, parent, names: incoming.kept(), is_open });
         if let Some(original) = original {
             self.aside += 1;
             self.names.push((names::replay(original), seq));
@@ -369,7 +370,7 @@ impl Writing<'_> {
         });
         let seq = of.unwrap_or_else(|| self.next());
         self.names.push((incoming.face(), seq));
-        self.lines.push(Line { text: line, parent: self.parent, names: Vec::new(), is_loose: false });
+        self.lines.push(Line { text: line, parent: self.parent, names: Vec::new(), is_open: false });
         self.aside += 1;
         Ok(())
     }

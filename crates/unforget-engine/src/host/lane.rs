@@ -44,9 +44,9 @@ pub(super) struct Lane {
     bytes: u64,
     /// The active path, as ascending runs.
     runs: Vec<Range<u64>>,
-    /// Entries of it that arrays may leave out.
-    loose: BTreeSet<Seq>,
-    /// Those of them that count like all others once the turn is over.
+    /// Input of the host's own on it.
+    volatile: BTreeSet<Seq>,
+    /// Entries of the open turn.
     open: Vec<Seq>,
     /// The newest entry of the path when the last turn ended.
     committed: Option<Seq>,
@@ -79,8 +79,8 @@ pub(super) struct Line {
     pub(super) parent: Option<Seq>,
     /// Its names.
     pub(super) names: Vec<Name>,
-    /// Whether arrays may leave it out.
-    pub(super) is_loose: bool,
+    /// Whether it is of the open turn.
+    pub(super) is_open: bool,
 }
 
 /// Name of a lane's conversation.
@@ -112,7 +112,7 @@ impl Lane {
             chain: Chain::root(),
             bytes: 0,
             runs: Vec::new(),
-            loose: BTreeSet::new(),
+            volatile: BTreeSet::new(),
             open: Vec::new(),
             committed: None,
             newest: None,
@@ -128,7 +128,7 @@ impl Lane {
         };
         if stored.entries == 0 {
             let text = journal::header(&key.0, form, now.0);
-            lane.write(vec![Line { text, parent: None, names: Vec::new(), is_loose: false }], Vec::new())?;
+            lane.write(vec![Line { text, parent: None, names: Vec::new(), is_open: false }], Vec::new())?;
         } else {
             lane.reload(stored.entries)?;
             lane.check_form()?;
@@ -156,7 +156,7 @@ impl Lane {
             for row in store.rows(self.conversation, from..entries.min(from + ROWS))? {
                 step(&mut self.runs, &mut self.generation, &row);
                 if row.origin == Origin::Volatile {
-                    self.loose.insert(row.seq);
+                    self.volatile.insert(row.seq);
                 }
                 if row.origin.is_visible() {
                     self.newest = Some(row.seq);
@@ -173,12 +173,7 @@ impl Lane {
 
     /// The active path.
     pub(super) fn path(&self) -> Path<'_> {
-        Path { runs: &self.runs, loose: &self.loose, committed: self.committed }
-    }
-
-    /// Whether arrays may leave an entry out.
-    pub(super) fn is_loose(&self, seq: Seq) -> bool {
-        self.loose.contains(&seq)
+        Path { runs: &self.runs, volatile: &self.volatile, open: &self.open, committed: self.committed }
     }
 
     /// Entries on the path.
@@ -254,17 +249,14 @@ impl Lane {
         Ok(raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default())
     }
 
-    /// The open turn is over: its entries count like all others. O(turn).
+    /// The open turn is over: its entries count like all others.
     pub(super) fn tighten(&mut self) {
         self.turn = None;
         self.turn_budget = None;
         self.last = None;
         self.committed = self.head();
-        if zoo::is(Bug::TightenMissing) {
-            return;
-        }
-        for seq in self.open.drain(..) {
-            self.loose.remove(&seq);
+        if !zoo::is(Bug::TightenMissing) {
+            self.open.clear();
         }
     }
 
@@ -296,7 +288,7 @@ impl Lane {
             let standing = Standing { thread: Thread(0), parent: line.parent, is_orphan: false };
             let new = new_entry(Incoming { record, seq, standing, chain, bytes: start..bytes });
             names.extend(line.names.into_iter().map(|name| (name, seq)));
-            written.push((new.row.clone(), entry, line.is_loose));
+            written.push((new.row.clone(), entry, line.is_open));
             packer.push(new);
         }
         let first = self.next == 0;
@@ -319,8 +311,8 @@ impl Lane {
         self.learn(&names);
         (self.chain, self.bytes) = (chain, bytes);
         self.next += written.len() as u64;
-        for (row, entry, is_loose) in written {
-            self.show(&row, &entry, is_loose)?;
+        for (row, entry, is_open) in written {
+            self.show(&row, &entry, is_open)?;
         }
         Ok(())
     }
@@ -343,15 +335,14 @@ impl Lane {
     }
 
     /// Takes a written row into the path and into the open prompts.
-    fn show(&mut self, row: &EntryRow, entry: &Arc<Entry>, is_loose: bool) -> Result<(), HostError> {
+    fn show(&mut self, row: &EntryRow, entry: &Arc<Entry>, is_open: bool) -> Result<(), HostError> {
         step(&mut self.runs, &mut self.generation, row);
         if row.origin.is_visible() {
             self.newest = Some(row.seq);
         }
         if row.origin == Origin::Volatile {
-            self.loose.insert(row.seq);
-        } else if is_loose && !zoo::is(Bug::LoosenMissing) {
-            self.loose.insert(row.seq);
+            self.volatile.insert(row.seq);
+        } else if is_open && !zoo::is(Bug::LoosenMissing) {
             self.open.push(row.seq);
         }
         let mut failed = None;

@@ -4,7 +4,7 @@
 //! is known by its bytes and words only, which prove nothing by themselves.
 
 use sha2::{Digest as _, Sha256};
-use unforget_core::deliver::Item;
+use unforget_core::deliver::{Item, Path};
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
@@ -126,19 +126,24 @@ impl Incoming {
         known.contains_key(&self.face) || known.contains_key(&self.plain_face)
     }
 
-    /// Entries that have its names, all of them if there are such, and whether there are none.
-    fn named(&self, known: &Known) -> (Vec<Seq>, bool) {
+    /// Entries of the path that have all of its names, else all entries that have any; and whether its id is that of
+    /// another message.
+    fn named(&self, known: &Known, path: Path<'_>) -> (Vec<Seq>, bool) {
         let of = |name: &Name| known.get(name).map_or(&[][..], |seqs| seqs);
         let any: Vec<Seq> = self.own.iter().flat_map(of).copied().collect();
         let has_all = |seq: &Seq| self.own.iter().all(|name| of(name).contains(seq));
         let all: Vec<Seq> = any.iter().copied().filter(has_all).collect();
-        if all.is_empty() { (any, true) } else { (all, false) }
+        if all.iter().any(|seq| path.holds(*seq)) {
+            return (all, false);
+        }
+        let has_id = self.id.as_deref().is_some_and(|id| known.contains_key(&id_name(id)));
+        (any, has_id && all.is_empty())
     }
 
     /// What the plan needs of it.
-    pub(super) fn item(&self, known: &Known) -> Item {
+    pub(super) fn item(&self, known: &Known, path: Path<'_>) -> Item {
         let of = |name: &Name| known.get(name).cloned().unwrap_or_default();
-        let (mut named, is_doubtful) = self.named(known);
+        let (mut named, is_doubtful) = self.named(known, path);
         let more = self.place.into_iter().chain([self.face]);
         named.extend(more.filter_map(|name| known.get(&name)).flat_map(|seqs| seqs.iter().copied()));
         named.sort_unstable();

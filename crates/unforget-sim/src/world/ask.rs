@@ -144,7 +144,7 @@ impl World {
             "  asks for {} in {:?} of {:?}, first: {}",
             ask.budget, ask.dialect, ask.model, ask.is_first
         ));
-        let before = self.lanes[lane].path.iter().map(|one| one.uid).collect();
+        let before = self.lanes[lane].path.clone();
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, &ask);
         let assembled = match self.carry(lane, &after, &act)? {
             Came::Done(assembled) => assembled,

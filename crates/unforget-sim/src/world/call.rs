@@ -191,7 +191,6 @@ impl World {
         }
         let after = self.foresee(lane, way, items);
         let old = self.lanes[lane].path.clone();
-        let before: BTreeSet<u64> = self.lanes[lane].path.iter().map(|one| one.uid).collect();
         self.story.push(format!("  {way:?} of {:#?}", told(items)));
         let messages: Vec<Delivered> = items.iter().map(|item| item.delivered(with_id)).collect();
         self.note_sent(lane, items);
@@ -201,7 +200,7 @@ impl World {
         match way {
             Way::Begin(turn) => {
                 self.lanes[lane].open.0 = Some(turn.clone());
-                self.loosen(lane, &before);
+                self.loosen(lane, &old);
             }
             Way::Commit(_) if receipt.is_some() => self.lanes[lane].open = (None, BTreeSet::new()),
             _ => {}
@@ -252,12 +251,13 @@ impl World {
         Ok(())
     }
 
-    /// What came on the path since it had only `before` is of the open turn, if there is one.
-    pub(crate) fn loosen(&mut self, lane: usize, before: &BTreeSet<u64>) {
+    /// What was written on the path since it was `old` is of the open turn, if there is one.
+    pub(crate) fn loosen(&mut self, lane: usize, old: &[Msg]) {
         let lane = &mut self.lanes[lane];
-        let new = lane.path.iter().map(|one| one.uid).filter(|uid| !before.contains(uid));
+        let is_same = |(a, b): &(&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
+        let same = old.iter().zip(&lane.path).take_while(is_same).count();
         if lane.open.0.is_some() {
-            lane.open.1.extend(new);
+            lane.open.1.extend(lane.path[same..].iter().map(|one| one.uid));
         }
     }
 

@@ -81,20 +81,21 @@ impl Session {
     }
 
     /// Loads the stored context and what is behind it. Returns false if it has to be played instead.
+    ///
+    /// Parents never change: if the newest summarised entry is on the path, so is all that the context covers.
     fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
         let store = self.engine.store();
         let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else {
             return Ok(false);
         };
         let Some((context, as_of)) = state::decode(&row.state) else { return Ok(false) };
-        let Some(boundary) = context.roots.iter().map(|root| root.span.1).max() else { return Ok(false) };
-        let runs = store.path(self.conversation, stored.current, stored.length)?;
-        if runs.len() != 1 || context.carried.is_some_and(|carried| carried > boundary) {
-            // Forks and rewinds are rare: playing them again is always right.
+        let boundary = context.roots.iter().map(|root| root.span.1).max();
+        if context.carried.is_some_and(|carried| Some(carried) > boundary) {
             return Ok(false);
         }
+        let Some(path) = self.path_behind(stored, boundary)? else { return Ok(false) };
         self.view = View::behind(&context);
-        self.view.head = Some(boundary);
+        self.view.head = boundary;
         self.load_system(stored)?;
         let carried = context.carried;
         (self.context, self.as_of) = (context, as_of);
@@ -102,17 +103,10 @@ impl Session {
             let entry = self.entry(stored, seq)?;
             self.carried = entry.map(|entry| self.carry(Item { seq, entry }));
         }
-        let mut from = boundary.0 + 1;
-        let end = runs.last().map_or(0, |run| run.end);
-        while from < end {
-            let to = (from + RUN).min(end);
-            for (row, entry) in decoded(self.engine.store(), stored, from..to)? {
-                if row.thread != self.thread {
-                    continue;
-                }
+        for seqs in path.into_iter().flat_map(parts) {
+            for (row, entry) in decoded(self.engine.store(), stored, seqs)? {
                 self.push(row.seq, row.parent, &entry, row.tokens.expected)?;
             }
-            from = to;
         }
         self.show_roots(&[])?;
         Ok(true)
@@ -164,6 +158,32 @@ impl Session {
         self.flush()
     }
 
+    /// Seqs of the active path behind an entry, as ascending runs. `None` if the entry is not on it, and where forks or
+    /// too much lie behind: then playing it again is right.
+    fn path_behind(
+        &self,
+        stored: &Conversation,
+        boundary: Option<Seq>,
+    ) -> Result<Option<Vec<std::ops::Range<u64>>>, EngineError> {
+        let store = self.engine.store();
+        let runs = store.path(self.conversation, stored.current, stored.length)?;
+        let [run] = runs.as_slice() else { return Ok(None) };
+        let from = boundary.map_or(run.start, |seq| seq.0 + 1);
+        if boundary.is_none() && run.end - run.start > ROWS {
+            return Ok(None);
+        }
+        let mut rows = Vec::new();
+        for from in (from..run.end).step_by(ROWS as usize) {
+            let part = store.rows(self.conversation, from..run.end.min(from + ROWS))?;
+            rows.extend(
+                part.into_iter().filter(|row| row.thread == self.thread).map(|row| (row.seq, row.parent)),
+            );
+        }
+        let newest = rows.last().map(|(seq, _)| *seq);
+        let (path, root) = ancestors(&rows, newest.or(boundary));
+        Ok((root == boundary).then_some(path))
+    }
+
     /// Seqs of the active path as ascending runs: from the newest entry of the lane back to its root.
     fn active_path(
         &self,
@@ -183,16 +203,8 @@ impl Session {
                 rows.extend(lane.map(|row| (row.seq, row.parent)));
             }
         }
-        let mut path = Vec::new();
-        let mut want = rows.last().map(|(seq, _)| *seq);
-        for (seq, parent) in rows.into_iter().rev() {
-            if Some(seq) == want {
-                path.push(seq.0);
-                want = parent;
-            }
-        }
-        path.reverse();
-        Ok(runs(&path))
+        let newest = rows.last().map(|(seq, _)| *seq);
+        Ok(ancestors(&rows, newest).0)
     }
 
     fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {
@@ -221,6 +233,10 @@ impl Session {
         let boundary = self.context.roots.iter().map(|root| root.span.1).max();
         // Hidden entries are on the path too: walk to one that this lane still holds, or out of what it holds.
         while let Some(seq) = at {
+            if boundary == Some(seq) {
+                self.cut_after(seq);
+                return Ok(());
+            }
             if boundary.is_some_and(|boundary| seq <= boundary) || !self.parents.contains_key(&seq) {
                 break;
             }
@@ -275,12 +291,29 @@ impl Session {
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;
             fresh.play(&stored, Until::Seq(parent), &mut |_, _| {})?;
+        } else {
+            fresh.batch = fresh.persist.then(Vec::new);
+            fresh.flush()?;
         }
         fresh.view.head = parent;
         fresh.cause = Some(Cause::Rewind);
         *self = fresh;
         Ok(())
     }
+}
+
+/// The way back from an entry as ascending runs, and the first on it that is not among the rows.
+fn ancestors(rows: &[(Seq, Option<Seq>)], from: Option<Seq>) -> (Vec<std::ops::Range<u64>>, Option<Seq>) {
+    let mut path = Vec::new();
+    let mut want = from;
+    for (seq, parent) in rows.iter().rev() {
+        if Some(*seq) == want {
+            path.push(seq.0);
+            want = *parent;
+        }
+    }
+    path.reverse();
+    (runs(&path), want)
 }
 
 /// A run of seqs in parts that are read at once.

@@ -34,6 +34,8 @@ pub struct Item {
     /// Whether it has a name of its own: then it is new unless a stored entry has that name. A place in a keyed turn
     /// is none: the same message may have come by another way.
     pub has_name: bool,
+    /// It has a time. Hosts give ids anew, times not: if no entry has its names, it is new, whatever it says.
+    pub is_dated: bool,
     /// Its id is that of an entry that does not have its other names: hosts give ids anew. Then an entry is it only if
     /// it says the same.
     pub is_doubtful: bool,
@@ -248,7 +250,7 @@ impl Walk<'_> {
         let next = self.path.firm_after(at).filter(|next| anchor.is_none_or(|anchor| *next < anchor));
         match next {
             None => Some(lost(at)),
-            Some(next) => self.says(item, next).then_some(Fate::Face(next)),
+            Some(next) => (!item.is_dated && self.says(item, next)).then_some(Fate::Face(next)),
         }
     }
 
@@ -372,7 +374,8 @@ impl Walk<'_> {
                     let later = next_match.get(index).copied().flatten();
                     let next =
                         self.path.firm_after(at).filter(|next| later.is_none_or(|later| *next < later));
-                    let says = |next: &Seq| item.parts.is_some() && self.says(item, *next);
+                    let may_be = !item.is_dated && item.parts.is_some();
+                    let says = |next: &Seq| may_be && self.says(item, *next);
                     next.filter(says).map_or_else(|| lost(at), Fate::Face)
                 }
                 None => Fate::Append,

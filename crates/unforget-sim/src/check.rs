@@ -168,7 +168,11 @@ fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> 
     }
     // Of what is sent whole, nothing is missing.
     let is_whole = cover.verbatim == cover.total() && assembled.certificate.omitted.is_empty();
-    for message in path.iter().skip((cover.summarised + cover.elided) as usize) {
+    // A summary stands for one more if the newest words of a person are among them and are given beside it.
+    let covered = (cover.summarised + cover.elided) as usize;
+    let newest = path.iter().rposition(|message| message.kind == Kind::User);
+    let covered = covered + usize::from(newest.is_some_and(|at| at < covered));
+    for message in path.iter().skip(covered) {
         if is_whole || matches!(message.kind, Kind::User | Kind::Volatile) {
             let count = count(all, message, dialect);
             hold!(count == 1, "I3 once: {count} times {:?}", message.marker);

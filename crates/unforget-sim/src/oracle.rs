@@ -97,11 +97,9 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
             out.iter().skip(at).take_while(|one| loose.contains(&one.uid) && one.text != item.text).count();
         if out.get(at + skipped).is_some_and(|one| one.text == item.text) {
             at += skipped + 1;
-        } else if let Some(before) = spot(&out, (at, skipped), &items[index..]) {
-            out.insert(at + before, item.clone());
-            at += before + 1;
         } else {
-            if firm(out.get(at..), loose) {
+            // What comes later in the array is there: here, the history was edited.
+            if is_edit(&out, (at, skipped), &items[index..]) || firm(out.get(at..), loose) {
                 out.truncate(at);
             }
             out.extend(items.iter().skip(index).cloned());
@@ -114,10 +112,10 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
     out
 }
 
-/// Where an item that is not on the path goes among what was skipped: before what comes later in the array.
-fn spot(path: &[Msg], (at, skipped): (usize, usize), items: &[Msg]) -> Option<usize> {
+/// Whether something that comes later in the array is among what was skipped.
+fn is_edit(path: &[Msg], (at, skipped): (usize, usize), items: &[Msg]) -> bool {
     let is_later = |one: &Msg| items.iter().skip(1).any(|other| other.text == one.text);
-    path.iter().skip(at).take(skipped).position(is_later)
+    path.iter().skip(at).take(skipped).any(is_later)
 }
 
 fn firm(rest: Option<&[Msg]>, loose: Loose<'_>) -> bool {

@@ -43,6 +43,8 @@ impl Toy {
             Item {
                 named: with(&|entry| name.is_some() && entry.1 == name),
                 has_name: name.is_some(),
+                is_dated: false,
+                is_doubtful: false,
                 alike: with(&|entry| entry.0 == said).into(),
                 exact: with(&|entry| entry.0 == said && entry.1 == name).into(),
                 parts: Some(parts(&said)),

@@ -81,6 +81,8 @@ impl Lane {
         } else {
             Cow::Owned(with_input(prompt.admitted.request(), &beside, newest.as_ref()))
         };
+        let is_between = newest.is_some() && !beside.is_empty();
+        let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Cause::LiveInput);
         let messages = emit(&request, target, self.form, &stored);
         bodies.check()?;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
@@ -93,7 +95,7 @@ impl Lane {
             live: extra,
             certificate,
             remade: None,
-            broken: prompt.broken.map(Cause::name),
+            broken: prompt.broken.or(moved).map(Cause::name),
             receipt,
             debt: Debt { stored: self.engine.store().conversation(self.conversation)?.tokens, raw_tail },
         })

@@ -64,6 +64,8 @@ pub(super) struct Lane {
     pub(super) turn_budget: Option<u64>,
     /// Prompts by shape, the one used last in front.
     pub(super) sessions: Vec<Session>,
+    /// Whether the last prompt had live input between its messages and the newest.
+    pub(super) is_between: bool,
     pub(super) view: LoopView<Assembled>,
     /// The prompt that was given last, until its call is answered.
     pub(super) last: Option<Last>,
@@ -122,6 +124,7 @@ impl Lane {
             turn: None,
             turn_budget: None,
             sessions: Vec::new(),
+            is_between: false,
             view: LoopView::default(),
             last: None,
             cap: None,

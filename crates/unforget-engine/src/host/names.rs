@@ -31,6 +31,8 @@ pub(super) struct Incoming {
     pub(super) message: Option<Message>,
     /// Names of its own, which prove who it is.
     own: Vec<Name>,
+    /// One of them is its time.
+    is_dated: bool,
     /// Its place in a keyed turn.
     place: Option<Name>,
     /// What it says, if it has no name of its own.
@@ -66,11 +68,13 @@ impl Incoming {
             (Some(digest), _) | (None, Some(digest)) => digest,
             (None, None) => return Err(bad("neither body nor digest".to_owned())),
         };
-        let mut own = Vec::new();
+        let (mut own, mut is_dated) = (Vec::new(), false);
         own.extend(delivered.id.as_deref().map(id_name));
         if let Some(message) = &message {
             own.extend(message.key.as_deref().map(|key| keyed(&message.entry, key)));
-            own.extend(when(&message.entry));
+            let when = when(&message.entry);
+            is_dated = when.is_some();
+            own.extend(when);
         }
         let place = turn.map(|(key, at)| turn_place(key, at));
         let words = message.as_ref().filter(|_| own.is_empty()).map(|message| words(&message.entry));
@@ -78,6 +82,7 @@ impl Incoming {
         Ok(Self {
             message,
             own,
+            is_dated,
             place,
             words,
             face: name("face", &[&digest.0]),
@@ -154,6 +159,7 @@ impl Incoming {
         Item {
             named,
             has_name: !self.own.is_empty() || by_face,
+            is_dated: self.is_dated,
             is_doubtful,
             alike: self.words.as_ref().map_or_else(|| plain.clone(), of),
             exact: if plain.is_empty() { of(&self.face) } else { plain },

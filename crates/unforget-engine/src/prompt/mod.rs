@@ -112,6 +112,8 @@ pub enum Cause {
     LateEntry,
     /// The transcript went back and on differently.
     Rewind,
+    /// Live input beside a summary stood before the newest message, and goes behind what came since.
+    LiveInput,
 }
 
 impl Cause {
@@ -123,6 +125,7 @@ impl Cause {
             Self::Ladder => "ladder",
             Self::LateEntry => "late-entry",
             Self::Rewind => "rewind",
+            Self::LiveInput => "live-input",
         }
     }
 }

@@ -284,7 +284,7 @@ pub struct Report {
     /// Why the prompt of the call before was not given again: `nothing-kept`, `new-generation`, `source-shrunk`,
     /// `source-grown`, `source-edited`, `other-budget`, `other-model`, `error`; none if it was.
     pub remade: Option<&'static str>,
-    /// Why the beginning is not that of the prompt before: `first`, `compaction`, `ladder`, `late-entry`, `rewind`.
+    /// Why the beginning is not that of the prompt before: `first`, `compaction`, `ladder`, `late-entry`, `rewind`, `live-input`.
     pub broken: Option<&'static str>,
     /// What delivering the live array did.
     pub delivery: Option<Receipt>,

@@ -168,10 +168,10 @@ fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> 
     }
     // Of what is sent whole, nothing is missing.
     let is_whole = cover.verbatim == cover.total() && assembled.certificate.omitted.is_empty();
-    // A summary stands for one more if the newest words of a person are among them and are given beside it.
+    // A summary stands for one more if the words of a person that are among them are given beside it.
     let covered = (cover.summarised + cover.elided) as usize;
-    let newest = path.iter().rposition(|message| message.kind == Kind::User);
-    let covered = covered + usize::from(newest.is_some_and(|at| at < covered));
+    let is_beside = |message: &Msg| message.kind == Kind::User && is_shown(all, message);
+    let covered = covered + usize::from(path.iter().take(covered).any(is_beside));
     for message in path.iter().skip(covered) {
         if is_whole || matches!(message.kind, Kind::User | Kind::Volatile) {
             let count = count(all, message, dialect);
@@ -179,6 +179,14 @@ fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> 
         }
     }
     Ok(())
+}
+
+/// Whether a prompt gives a message itself.
+fn is_shown(all: &[Sent], message: &Msg) -> bool {
+    let value: Value = serde_json::from_str(&message.text).unwrap_or_default();
+    let content = &value["content"];
+    let words = content.as_str().or_else(|| content[0]["text"].as_str()).unwrap_or_default();
+    all.iter().any(|sent| !sent.is_ours && sent.is_of_user && sent.text.contains(words))
 }
 
 /// What must hold of a lane's journal.

@@ -20,7 +20,6 @@
 
 pub mod check;
 pub mod fault;
-mod open;
 pub mod oracle;
 mod run;
 pub mod step;
@@ -28,5 +27,4 @@ pub mod want;
 pub mod words;
 pub mod world;
 
-pub use open::OPEN;
 pub use run::{Failure, all_broken, broken, run, seeds};

@@ -63,12 +63,8 @@ pub fn broken(seed: u64) -> Option<String> {
     play(&plan(seed)).map(|(what, _)| what)
 }
 
-/// The seeds of a range that break something, with what they break, until `stop` are found; not those of `known`.
-pub fn all_broken(
-    seeds: std::ops::Range<u64>,
-    stop: usize,
-    known: &BTreeMap<u64, String>,
-) -> BTreeMap<u64, String> {
+/// The seeds of a range that break something, with what they break, until `stop` are found.
+pub fn all_broken(seeds: std::ops::Range<u64>, stop: usize) -> BTreeMap<u64, String> {
     let next = AtomicU64::new(seeds.start);
     let found: Mutex<BTreeMap<u64, String>> = Mutex::default();
     everywhere(&|| {
@@ -76,7 +72,7 @@ pub fn all_broken(
         if seed >= seeds.end || found.lock().unwrap().len() >= stop {
             return false;
         }
-        if let Some(what) = broken(seed).filter(|_| !known.contains_key(&seed)) {
+        if let Some(what) = broken(seed) {
             found.lock().unwrap().insert(seed, what);
         }
         true

@@ -123,13 +123,13 @@ fn kept(before: &[Msg], path: &[Msg], items: &[Msg], has_names: bool) -> Result<
 
 /// What is new stands between its neighbours of the array, if these stand in this order.
 fn in_order(before: &[Msg], path: &[Msg], items: &[Msg]) -> Result<(), String> {
-    let place = |uid: u64| path.iter().position(|one| one.uid == uid);
-    let firm = |one: &&Msg| !is_volatile(one) && place(one.uid).is_some();
+    let place = |one: &Msg| path.iter().position(|other| face(other) == face(one));
+    let firm = |one: &&Msg| !is_volatile(one) && place(one).is_some();
     for (index, one) in items.iter().enumerate().filter(|(_, one)| is_volatile(one)) {
         let is_new = !before.iter().any(|other| other.uid == one.uid);
-        let at = place(one.uid).unwrap_or_default();
-        let prev = items[..index].iter().rev().find(firm).and_then(|one| place(one.uid));
-        let next = items[index + 1..].iter().find(firm).and_then(|one| place(one.uid));
+        let at = place(one).unwrap_or_default();
+        let prev = items[..index].iter().rev().find(firm).and_then(place);
+        let next = items[index + 1..].iter().find(firm).and_then(place);
         let is_near = prev.is_none_or(|prev| path.len() - prev <= MOVED);
         let is_sorted = next.is_none_or(|next| prev.is_none_or(|prev| prev < next));
         if is_new && is_near && is_sorted {

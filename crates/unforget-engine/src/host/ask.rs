@@ -139,34 +139,45 @@ impl Lane {
     }
 
     /// The open prompt for a question, opened if it is not; always the first.
-    ///
-    /// Budgets of neighbouring calls differ a little, so a prompt keeps its thresholds while they fit.
     fn session(&mut self, ask: &Ask, budget: u64, now: Timestamp) -> Result<(), HostError> {
-        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
-        let family = ask.model.as_deref().map(Family::of);
-        let fits = |session: &Session| {
-            let shape = session.shape();
-            let own = shape.policy.budget();
-            shape.dialect == ask.dialect
-                && shape.family == family
-                && shape.ruler == ruler
-                && budget >= own - own / 10
-                && budget <= own + own / 2
+        let shape = self.shape(ask, budget)?;
+        let session = match self.sessions.iter().position(|session| session.shape().key() == shape.key()) {
+            Some(at) => self.sessions.remove(at),
+            None => {
+                let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
+                Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?
+            }
         };
-        if let Some(at) = self.sessions.iter().position(fits) {
-            let mut session = self.sessions.remove(at);
-            session.at(now);
-            self.sessions.insert(0, session);
-            return Ok(());
-        }
-        let shape =
-            Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
-        let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
-        let mut session = Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?;
-        session.at(now);
         self.sessions.insert(0, session);
         self.sessions.truncate(SESSIONS);
+        if let Some(session) = self.sessions.first_mut() {
+            session.at(now);
+        }
         Ok(())
+    }
+
+    /// The shape of the prompt for a question.
+    ///
+    /// Budgets of neighbouring calls differ a little, so a prompt keeps its thresholds while they fit. Which do is
+    /// seen from what is stored: another process goes on with the same.
+    fn shape(&mut self, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
+        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
+        let family = ask.model.as_deref().map(Family::of);
+        let shape =
+            Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
+        if self.shapes.is_empty() {
+            self.shapes = self.engine.store().context_budgets(self.conversation, Thread(0))?;
+        }
+        let fits = |other: &Shape| {
+            let own = other.policy.budget();
+            budget >= own - own / 10 && budget <= own + own / 2
+        };
+        let others = self.shapes.iter().filter_map(|key| shape.of_key(*key)).filter(fits);
+        let shape = others.max_by_key(|other| other.policy.budget()).unwrap_or(shape);
+        if !self.shapes.contains(&shape.key()) {
+            self.shapes.push(shape.key());
+        }
+        Ok(shape)
     }
 
     /// What a prompt for this question is made from.

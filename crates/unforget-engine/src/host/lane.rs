@@ -64,6 +64,8 @@ pub(super) struct Lane {
     pub(super) turn_budget: Option<u64>,
     /// Prompts by shape, the one used last in front.
     pub(super) sessions: Vec<Session>,
+    /// Keys of the shapes in which prompts were made, of those that are stored too.
+    pub(super) shapes: Vec<u64>,
     /// Whether the last prompt had live input between its messages and the newest.
     pub(super) is_between: bool,
     pub(super) view: LoopView<Assembled>,
@@ -124,6 +126,7 @@ impl Lane {
             turn: None,
             turn_budget: None,
             sessions: Vec::new(),
+            shapes: Vec::new(),
             is_between: false,
             view: LoopView::default(),
             last: None,

@@ -28,6 +28,7 @@ pub enum How {
 
 /// A delivered message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools, reason = "facts that do not depend on each other")]
 pub struct Item {
     /// Stored entries that have one of its names, ascending.
     pub named: Vec<Seq>,

@@ -169,7 +169,9 @@ impl Writer {
             if old_content.is_array() { json!([{"type": "text", "text": text}]) } else { json!(text) };
         put(&mut value, "content", content);
         self.count += 1;
-        Msg { text: value.to_string().into(), marker: Some(marker.into()), ..old.clone() }
+        // Without names, nothing tells it from a new one.
+        let uid = if self.is_timed { old.uid } else { self.count << 8 | self.lane as u64 };
+        Msg { uid, text: value.to_string().into(), marker: Some(marker.into()), ..old.clone() }
     }
 
     /// A new host id.

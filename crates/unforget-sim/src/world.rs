@@ -30,6 +30,8 @@ pub(crate) struct Lane {
     pub(crate) transcript: Vec<Msg>,
     /// What the engine's path has to be.
     pub(crate) path: Vec<Msg>,
+    /// The same before the last call.
+    pub(crate) was: Vec<Msg>,
     /// Where the next page begins.
     pub(crate) page: usize,
     /// Key of the turn that the engine knows to be open, and what it was told of it.
@@ -201,6 +203,7 @@ impl Lane {
             writer,
             transcript: Vec::new(),
             path: Vec::new(),
+            was: Vec::new(),
             page: 0,
             open: Default::default(),
             turns: 0,

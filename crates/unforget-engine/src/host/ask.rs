@@ -141,12 +141,13 @@ impl Lane {
     /// The open prompt for a question, opened if it is not; always the first.
     fn session(&mut self, ask: &Ask, budget: u64, now: Timestamp) -> Result<(), HostError> {
         let shape = self.shape(ask, budget)?;
-        let session = match self.sessions.iter().position(|session| session.shape().key() == shape.key()) {
-            Some(at) => self.sessions.remove(at),
-            None => {
-                let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
-                Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?
-            }
+        let key = shape.key();
+        let session = if let Some(at) = self.sessions.iter().position(|session| session.shape().key() == key)
+        {
+            self.sessions.remove(at)
+        } else {
+            let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
+            Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?
         };
         self.sessions.insert(0, session);
         self.sessions.truncate(SESSIONS);

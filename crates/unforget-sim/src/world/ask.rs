@@ -144,7 +144,6 @@ impl World {
             "  asks for {} in {:?} of {:?}, first: {}",
             ask.budget, ask.dialect, ask.model, ask.is_first
         ));
-        let before = self.lanes[lane].path.clone();
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, &ask);
         let assembled = match self.carry(lane, &after, &act)? {
             Came::Done(assembled) => assembled,
@@ -156,7 +155,7 @@ impl World {
             Came::No(error) => return Err(format!("assemble: {error}")),
         };
         if let Some((_, items)) = live {
-            self.loosen(lane, &before);
+            self.loosen(lane);
             self.acknowledge(lane, items, true);
         }
         if self.profile == Profile::Blind {

@@ -81,6 +81,7 @@ impl World {
         let form = self.profile.form();
         for attempt in 0.. {
             let key = self.lanes[lane].key.clone();
+            self.lanes[lane].was = self.lanes[lane].path.clone();
             let outcome = catch_unwind(AssertUnwindSafe(|| act(self.host(), &key, form)));
             let outcome =
                 outcome.map_err(|panic| if panic.is::<Died>() { panic } else { resume_unwind(panic) });
@@ -200,7 +201,7 @@ impl World {
         match way {
             Way::Begin(turn) => {
                 self.lanes[lane].open.0 = Some(turn.clone());
-                self.loosen(lane, &old);
+                self.loosen(lane);
             }
             Way::Commit(_) if receipt.is_some() => self.lanes[lane].open = (None, BTreeSet::new()),
             _ => {}
@@ -251,11 +252,11 @@ impl World {
         Ok(())
     }
 
-    /// What was written on the path since it was `old` is of the open turn, if there is one.
-    pub(crate) fn loosen(&mut self, lane: usize, old: &[Msg]) {
+    /// What the last call wrote on the path is of the open turn, if there is one.
+    pub(crate) fn loosen(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
         let is_same = |(a, b): &(&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
-        let same = old.iter().zip(&lane.path).take_while(is_same).count();
+        let same = lane.was.iter().zip(&lane.path).take_while(is_same).count();
         if lane.open.0.is_some() {
             lane.open.1.extend(lane.path[same..].iter().map(|one| one.uid));
         }

@@ -87,35 +87,49 @@ impl Session {
             return Ok(false);
         };
         let Some((context, as_of)) = state::decode(&row.state) else { return Ok(false) };
-        let Some(boundary) = context.roots.iter().map(|root| root.span.1).max() else { return Ok(false) };
+        let boundary = context.roots.iter().map(|root| root.span.1).max();
         let runs = store.path(self.conversation, stored.current, stored.length)?;
-        if runs.len() != 1 || context.carried.is_some_and(|carried| carried > boundary) {
-            // Forks and rewinds are rare: playing them again is always right.
+        let end = runs.last().map_or(0, |run| run.end);
+        if runs.len() != 1 || context.carried.is_some_and(|carried| Some(carried) > boundary) {
+            // Forks are rare: playing them again is always right.
             return Ok(false);
         }
+        let Some(path) = self.path_behind(boundary, end)? else { return Ok(false) };
         self.view = View::behind(&context);
-        self.view.head = Some(boundary);
-        self.load_system(stored)?;
+        self.view.head = boundary;
+        if boundary.is_some() {
+            self.load_system(stored)?;
+        }
         let carried = context.carried;
         (self.context, self.as_of) = (context, as_of);
         if let Some(seq) = carried {
             let entry = self.entry(stored, seq)?;
             self.carried = entry.map(|entry| self.carry(Item { seq, entry }));
         }
-        let mut from = boundary.0 + 1;
-        let end = runs.last().map_or(0, |run| run.end);
-        while from < end {
-            let to = (from + RUN).min(end);
-            for (row, entry) in decoded(self.engine.store(), stored, from..to)? {
-                if row.thread != self.thread {
-                    continue;
-                }
-                self.push(row.seq, row.parent, &entry, row.tokens.expected)?;
+        for seqs in runs_of(&path).into_iter().flat_map(parts) {
+            for (row, entry) in decoded(self.engine.store(), stored, seqs)? {
+                let head = self.view.head;
+                self.parents.insert(row.seq, head);
+                self.push_here(row.seq, &entry, row.tokens.expected);
             }
-            from = to;
         }
         self.show_roots(&[])?;
         Ok(true)
+    }
+
+    /// Seqs of the active path behind an entry of it, ascending; `None` if the entry is not on it.
+    fn path_behind(&self, boundary: Option<Seq>, end: u64) -> Result<Option<Vec<u64>>, EngineError> {
+        let mut rows = Vec::new();
+        let mut from = boundary.map_or(0, |boundary| boundary.0 + 1);
+        while from < end {
+            let to = end.min(from + ROWS);
+            let part = self.engine.store().rows(self.conversation, from..to)?;
+            rows.extend(part.into_iter().filter(|row| row.thread == self.thread));
+            from = to;
+        }
+        let (path, before) = follow(rows.into_iter().map(|row| (row.seq, row.parent)).collect());
+        let is_on = path.is_empty() || before == boundary;
+        Ok(is_on.then_some(path))
     }
 
     /// Feeds the active path from its start, settling before every model call as a live host would.
@@ -183,16 +197,7 @@ impl Session {
                 rows.extend(lane.map(|row| (row.seq, row.parent)));
             }
         }
-        let mut path = Vec::new();
-        let mut want = rows.last().map(|(seq, _)| *seq);
-        for (seq, parent) in rows.into_iter().rev() {
-            if Some(seq) == want {
-                path.push(seq.0);
-                want = parent;
-            }
-        }
-        path.reverse();
-        Ok(runs(&path))
+        Ok(runs_of(&follow(rows).0))
     }
 
     fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {
@@ -288,8 +293,23 @@ fn parts(run: std::ops::Range<u64>) -> impl Iterator<Item = std::ops::Range<u64>
     run.clone().step_by(RUN as usize).map(move |from| from..run.end.min(from + RUN))
 }
 
+/// From the newest of some rows, each with its parent, back as far as they go: ascending seqs, and what the first of
+/// them follows.
+fn follow(rows: Vec<(Seq, Option<Seq>)>) -> (Vec<u64>, Option<Seq>) {
+    let mut path = Vec::new();
+    let mut want = rows.last().map(|(seq, _)| *seq);
+    for (seq, parent) in rows.into_iter().rev() {
+        if Some(seq) == want {
+            path.push(seq.0);
+            want = parent;
+        }
+    }
+    path.reverse();
+    (path, want)
+}
+
 /// Ascending numbers as runs.
-fn runs(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
+fn runs_of(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
     let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     for &n in numbers {
         match runs.last_mut() {
@@ -298,4 +318,29 @@ fn runs(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
         }
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::type_complexity, reason = "tables")]
+
+    use super::*;
+
+    #[test]
+    fn paths_table() {
+        let table: &[(&[(u64, Option<u64>)], &[u64], Option<u64>, &str)] = &[
+            (&[], &[], None, "nothing"),
+            (&[(0, None), (1, Some(0))], &[0, 1], None, "from the root"),
+            (&[(5, Some(4)), (6, Some(5))], &[5, 6], Some(4), "behind an entry"),
+            (&[(5, Some(4)), (6, Some(5)), (7, Some(4))], &[7], Some(4), "a branch that was left"),
+            (&[(5, Some(4)), (6, Some(2))], &[6], Some(2), "back beyond where it began"),
+            (&[(5, Some(4)), (6, Some(5)), (7, None)], &[7], None, "a new beginning"),
+            (&[(5, Some(4)), (7, Some(5)), (8, Some(5))], &[5, 8], Some(4), "a leaf beside the path"),
+        ];
+        for (rows, path, before, why) in table {
+            let rows = rows.iter().map(|(seq, parent)| (Seq(*seq), parent.map(Seq))).collect();
+            assert_eq!(follow(rows), (path.to_vec(), before.map(Seq)), "{why}");
+        }
+        assert_eq!(runs_of(&[1, 2, 3, 7, 9, 10]), [1..4, 7..8, 9..11]);
+    }
 }

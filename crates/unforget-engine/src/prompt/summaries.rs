@@ -168,8 +168,7 @@ impl Session {
         let Some(rows) = self.batch.take() else { return Ok(()) };
         let state = state::encode(&self.context, self.as_of);
         let context = ContextRow { thread: self.thread, budget: self.shape.key(), state };
-        let context = (self.context.epoch > 0).then_some(&context);
-        self.engine.store().put_summaries(self.conversation, &rows, context)?;
+        self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
         Ok(())
     }
 

@@ -175,7 +175,7 @@ impl Lane {
         let bytes = [self.next().0.to_le_bytes().as_slice(), &live.0].concat();
         let shape = format!("{:?} {:?} {:?} {}", ask.dialect, ask.model, ask.prompt, ask.is_first);
         Mark {
-            generation: self.generation,
+            generation: self.generation(),
             length,
             chain: Digest::of(&bytes),
             budget: ask.budget.min(self.cap.unwrap_or(u64::MAX)),

@@ -22,7 +22,7 @@ use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveAr
 use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until};
 use crate::ruler::ModelRuler;
 
-/// Open prompts of other shapes that are kept.
+/// Open prompts that are kept in memory.
 const SESSIONS: usize = 4;
 
 /// Tokens around a text that a host sends behind the messages.
@@ -137,34 +137,36 @@ impl Lane {
     }
 
     /// The open prompt for a question, opened if it is not; always the first.
-    ///
-    /// Budgets of neighbouring calls differ a little, so a prompt keeps its thresholds while they fit.
     fn session(&mut self, ask: &Ask, budget: u64, now: Timestamp) -> Result<(), HostError> {
-        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
-        let family = ask.model.as_deref().map(Family::of);
-        let fits = |session: &Session| {
-            let shape = session.shape();
-            let own = shape.policy.budget();
-            shape.dialect == ask.dialect
-                && shape.family == family
-                && shape.ruler == ruler
-                && budget >= own - own / 10
-                && budget <= own + own / 2
+        let shape = self.shape(ask, budget)?;
+        let open = self.sessions.iter().position(|session| session.shape().key() == shape.key());
+        let mut session = if let Some(at) = open {
+            self.sessions.remove(at)
+        } else {
+            let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
+            Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?
         };
-        if let Some(at) = self.sessions.iter().position(fits) {
-            let mut session = self.sessions.remove(at);
-            session.at(now);
-            self.sessions.insert(0, session);
-            return Ok(());
-        }
-        let shape =
-            Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
-        let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
-        let mut session = Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?;
         session.at(now);
         self.sessions.insert(0, session);
         self.sessions.truncate(SESSIONS);
         Ok(())
+    }
+
+    /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little, so a prompt keeps its
+    /// thresholds while they fit; in another process, too.
+    fn shape(&mut self, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
+        let shape = |window| Shape {
+            dialect: ask.dialect,
+            family: ask.model.as_deref().map(Family::of),
+            ruler: ModelRuler::of(ask.model.as_deref(), ask.dialect),
+            policy: Policy::with_reserve(window, 0),
+        };
+        let fits = |own: u64| budget >= own - own / 10 && budget <= own + own / 2;
+        let known = self.shapes()?.iter().filter(|(key, window)| *key == shape(*window).key());
+        let fitting = known.map(|(_, window)| *window).filter(|window| fits(*window)).max();
+        let new = shape(fitting.unwrap_or_else(|| rounded(budget)));
+        self.add_shape((new.key(), new.policy.window))?;
+        Ok(new)
     }
 
     /// What a prompt for this question is made from.

@@ -53,6 +53,12 @@ const STATE: Thread = Thread(u64::MAX);
 /// The path, under [`STATE`].
 const PATH: u64 = 0;
 
+/// The shapes of its prompts, under [`STATE`].
+const SHAPES: u64 = 1;
+
+/// Shapes that are remembered.
+const SHAPES_MAX: usize = 16;
+
 /// A lane in memory. Everything in it but the open turn's budget comes from the journal.
 pub(super) struct Lane {
     pub(super) engine: Engine,
@@ -78,6 +84,8 @@ pub(super) struct Lane {
     pub(super) turn: Option<String>,
     /// What the first call of the turn had room for.
     pub(super) turn_budget: Option<u64>,
+    /// Keys and windows of the shapes in which prompts were made, the newest last; `None` before they are read.
+    shapes: Option<Vec<(u64, u64)>>,
     /// Prompts by shape, the one used last in front.
     pub(super) sessions: Vec<Session>,
     pub(super) view: LoopView<Assembled>,
@@ -133,6 +141,7 @@ impl Lane {
             bodies: Bodies::new(engine, stored.id),
             turn: None,
             turn_budget: None,
+            shapes: None,
             sessions: Vec::new(),
             view: LoopView::default(),
             last: None,
@@ -188,6 +197,33 @@ impl Lane {
         let rows = store.rows(self.conversation, last..track.next)?;
         let is_of = |row: &EntryRow| row.chain == track.chain && row.bytes.end == track.bytes;
         Ok(rows.first().is_some_and(is_of).then_some(track))
+    }
+
+    /// Keys and windows of the shapes in which prompts of this lane were made.
+    pub(super) fn shapes(&mut self) -> Result<&[(u64, u64)], HostError> {
+        if self.shapes.is_none() {
+            let row = self.engine.store().context(self.conversation, STATE, SHAPES)?;
+            // Without them the next prompt has a shape of its own: nothing else is lost.
+            let stored = row.and_then(|row| serde_json::from_slice(&row.state).ok());
+            self.shapes = Some(stored.unwrap_or_default());
+        }
+        Ok(self.shapes.as_deref().unwrap_or_default())
+    }
+
+    /// Remembers a shape across restarts.
+    pub(super) fn add_shape(&mut self, shape: (u64, u64)) -> Result<(), HostError> {
+        let mut shapes = self.shapes()?.to_vec();
+        if shapes.contains(&shape) {
+            return Ok(());
+        }
+        shapes.push(shape);
+        shapes.drain(..shapes.len().saturating_sub(SHAPES_MAX));
+        // Numbers always serialise.
+        let state = serde_json::to_vec(&shapes).unwrap_or_default();
+        let row = ContextRow { thread: STATE, budget: SHAPES, state };
+        self.engine.store().put_summaries(self.conversation, &[], Some(&row))?;
+        self.shapes = Some(shapes);
+        Ok(())
     }
 
     /// The active path.

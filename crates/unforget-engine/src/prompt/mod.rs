@@ -69,7 +69,7 @@ impl Shape {
     }
 
     /// Key under which the state of a prompt of this shape is stored.
-    fn key(&self) -> u64 {
+    pub(crate) fn key(&self) -> u64 {
         let ruler = match self.ruler {
             ModelRuler::O200k => 0,
             ModelRuler::Cl100k => 1,

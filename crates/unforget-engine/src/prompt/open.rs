@@ -27,6 +27,9 @@ pub enum Until {
 /// Rows read at once while a path is followed.
 const ROWS: u64 = 8_192;
 
+/// Windows of entries that may be held at once behind a context that covers nothing.
+const UNSETTLED: u64 = 4;
+
 /// Leading entries looked at for system instructions when a session is resumed.
 const SYSTEM_WITHIN: u64 = 64;
 
@@ -94,7 +97,11 @@ impl Session {
             // Forks are rare: playing them again is always right.
             return Ok(false);
         }
-        let Some(path) = self.path_behind(boundary, end)? else { return Ok(false) };
+        let Some((path, tokens)) = self.path_behind(boundary, end)? else { return Ok(false) };
+        if boundary.is_none() && tokens > self.shape.policy.budget().saturating_mul(UNSETTLED) {
+            // What came since is no tail but a history: playing it holds little of it in memory at a time.
+            return Ok(false);
+        }
         self.view = View::behind(&context);
         self.view.head = boundary;
         if boundary.is_some() {
@@ -117,8 +124,9 @@ impl Session {
         Ok(true)
     }
 
-    /// Seqs of the active path behind an entry of it, ascending; `None` if the entry is not on it.
-    fn path_behind(&self, boundary: Option<Seq>, end: u64) -> Result<Option<Vec<u64>>, EngineError> {
+    /// Seqs of the active path behind an entry of it, ascending, and expected tokens of all that came behind it;
+    /// `None` if the entry is not on the path.
+    fn path_behind(&self, boundary: Option<Seq>, end: u64) -> Result<Option<(Vec<u64>, u64)>, EngineError> {
         let mut rows = Vec::new();
         let mut from = boundary.map_or(0, |boundary| boundary.0 + 1);
         while from < end {
@@ -127,9 +135,10 @@ impl Session {
             rows.extend(part.into_iter().filter(|row| row.thread == self.thread));
             from = to;
         }
+        let tokens = rows.iter().map(|row| row.tokens.expected).sum();
         let (path, before) = follow(rows.into_iter().map(|row| (row.seq, row.parent)).collect());
         let is_on = path.is_empty() || before == boundary;
-        Ok(is_on.then_some(path))
+        Ok(is_on.then_some((path, tokens)))
     }
 
     /// Feeds the active path from its start, settling before every model call as a live host would.

@@ -11,6 +11,7 @@ mod emit;
 mod lane;
 mod names;
 mod recover;
+mod track;
 mod types;
 
 use std::collections::HashMap;
@@ -112,7 +113,7 @@ impl Host {
     pub fn commit_turn(&self, key: &LaneKey, form: Format, turn: Turn) -> Result<Committed, HostError> {
         self.with(key, form, |lane, now| {
             let done = names::turn_done(&turn.key);
-            if !lane.known(&[done])?.is_empty() && !zoo::is(Bug::TurnKeyForgotten) {
+            if !lane.under(&[done])?.is_empty() && !zoo::is(Bug::TurnKeyForgotten) {
                 let receipt = up_to_date(lane);
                 return Ok(Committed { is_duplicate: true, receipt });
             }
@@ -319,8 +320,7 @@ fn cut(
 
 /// The entry of the path that has a host's id.
 fn called(lane: &Lane, id: &str) -> Result<Seq, HostError> {
-    let known = lane.known(&[names::id_name(id)])?;
-    let mut seqs: Vec<Seq> = known.values().flat_map(|seqs| seqs.iter().copied()).collect();
+    let mut seqs = lane.under(&[names::id_name(id)])?;
     lane.follow(&mut seqs)?;
     let on_path = seqs.into_iter().find(|seq| lane.path().holds(*seq));
     on_path.ok_or_else(|| HostError::Refused { what: format!("no entry of the path is called {id}") })
@@ -365,13 +365,13 @@ fn begun(messages: Vec<Delivered>) -> Vec<Delivered> {
 }
 
 fn up_to_date(lane: &Lane) -> Receipt {
-    Receipt { why: Why::UpToDate, added: 0, aside: 0, generation: lane.generation, head: lane.head() }
+    Receipt { why: Why::UpToDate, added: 0, aside: 0, generation: lane.generation(), head: lane.head() }
 }
 
 /// The host's cursor that was kept last.
 fn cursor(lane: &Lane) -> Result<Option<String>, HostError> {
     let name: Name = names::cursor();
-    let last = lane.known(&[name])?.values().flat_map(|seqs| seqs.iter().copied()).max();
+    let last = lane.under(&[name])?.into_iter().max();
     let kept = last.map(|seq| lane.line(seq)).transpose()?;
     Ok(kept.and_then(|kept| kept.detail).and_then(|detail| serde_json::from_str(&detail).ok()))
 }
@@ -382,7 +382,7 @@ fn status(lane: &Lane) -> Result<Status, HostError> {
         form: lane.form,
         entries: lane.next().0,
         path: lane.path_length(),
-        generation: lane.generation,
+        generation: lane.generation(),
         cursor: cursor(lane)?,
         turn: lane.turn.clone(),
         debt: lane.debt()?,

@@ -313,3 +313,51 @@ fn f034_arrays_without_names_are_known_after_a_restart() {
         }
     }
 }
+
+#[test]
+fn a_restart_keeps_the_thresholds_of_neighbouring_budgets() {
+    let engine = Engine::in_memory();
+    let start = || Host::new(engine.clone(), || Timestamp(7));
+    let (host, lane) = (start(), lane("budgets"));
+    let words = "what was said and why it matters to everybody here ".repeat(20);
+    for n in 0..120 {
+        let messages =
+            [user(&format!("{n} {words}"), n * 10 + 1), answer(&format!("{n} {words}"), n * 10 + 2)];
+        host.commit_turn(&lane, PI, turn(&n.to_string(), &messages)).unwrap();
+        host.assemble(&lane, PI, &Ask::new(17_000, Dialect::Pi)).unwrap();
+    }
+    for budget in [16_000, 15_500, 17_000, 20_000] {
+        let ask = Ask::new(budget, Dialect::Pi);
+        let here = host.assemble(&lane, PI, &ask).unwrap();
+        let there = start().assemble(&lane, PI, &ask).unwrap();
+        assert_eq!(here.messages, there.messages, "with room for {budget}");
+        assert_ne!(there.broken, Some("compaction"), "what is stored is enough");
+    }
+}
+
+#[test]
+fn a_rewound_lane_goes_on_with_the_same_bytes_after_a_restart() {
+    let words = "what was said and why it matters to everybody here ".repeat(20);
+    let said =
+        |n: i64| [user(&format!("{n} {words}"), n * 10 + 1), answer(&format!("{n} {words}"), n * 10 + 2)];
+    let ask = Ask::new(17_000, Dialect::Pi);
+    // Behind the summaries, at their edge, and far into them.
+    for back in [2, 20, 30, 31, 32, 33, 34, 35, 40, 110] {
+        let engine = Engine::in_memory();
+        let start = || Host::new(engine.clone(), || Timestamp(7));
+        let (host, lane) = (start(), lane("rewound"));
+        for n in 0..120 {
+            let [first, second] = said(n);
+            let messages = vec![Delivered::new(first).with_id(&format!("u{n}")), Delivered::new(second)];
+            host.commit_turn(&lane, PI, Turn { key: n.to_string(), messages }).unwrap();
+            host.assemble(&lane, PI, &ask).unwrap();
+        }
+        host.event(&lane, PI, &Event::Rewind { to: format!("u{}", 120 - back) }).unwrap();
+        for n in 200..203 {
+            host.commit_turn(&lane, PI, turn(&n.to_string(), &said(n))).unwrap();
+            let here = host.assemble(&lane, PI, &ask).unwrap();
+            let there = start().assemble(&lane, PI, &ask).unwrap();
+            assert_eq!(here.messages, there.messages, "{back} turns back, then turn {n}");
+        }
+    }
+}

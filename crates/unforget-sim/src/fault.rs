@@ -189,9 +189,6 @@ impl Store for FaultStore {
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
         self.inner.context(id, thread, budget)
     }
-    fn context_budgets(&self, id: ConversationId, thread: Thread) -> Result<Vec<u64>> {
-        self.inner.context_budgets(id, thread)
-    }
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
         self.inner.purge_plan(id, seqs)
     }

@@ -508,9 +508,6 @@ pub trait Store: Send + Sync {
     /// State of the prompt of one view.
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
 
-    /// Which prompts of a view have a state: their budgets, ascending.
-    fn context_budgets(&self, id: ConversationId, thread: Thread) -> Result<Vec<u64>>;
-
     /// What purging these entries would take, without doing it.
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged>;
 

@@ -32,6 +32,9 @@ const VOLATILE: usize = 40;
 /// Times that a question is asked that is not a turn.
 const ROUNDS: usize = 9;
 
+/// Restarts of the engine.
+const RESTARTS: usize = 5;
+
 /// The same work over stdio and in this process, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Pair {
@@ -66,14 +69,26 @@ struct RpcJson {
     replay_bytes: u64,
     replay_peak_more_bytes: Option<u64>,
     replay_in_process_peak_more_bytes: Option<u64>,
-    /// The same after a restart of the engine, lane not open.
-    replay_cold: Pair,
+    restarts: Restarts,
     /// The same with a base that the server remembers.
     replay_base: Times,
     /// 5,000 live messages of which 40 are volatile, other ones each time.
     live: Pair,
     /// The same with a base for what stays.
     live_base: Times,
+}
+
+/// The first calls after a restart of the engine.
+#[derive(Debug, Serialize)]
+struct Restarts {
+    /// The lane is opened.
+    open: Pair,
+    /// Then a page without anything.
+    catch_up: Pair,
+    /// Then the next prompt.
+    assemble: Pair,
+    /// After another restart, the whole history by digests, opening the lane included.
+    replay: Pair,
 }
 
 /// A message of the generated history.
@@ -110,7 +125,9 @@ fn measure(app: &App, args: &RpcArgs) -> Outcome<RpcJson> {
     let (theirs, ours) = (folder.path().join("rpc.sqlite"), folder.path().join("own.sqlite"));
     let mut session = Session::new(args.seed);
     let mut history = messages(&mut session, args.messages)?;
-    let mut both = Both::open(&theirs, &ours)?;
+    let mut both = Both::start(&theirs, &ours)?;
+    both.open_lane("big")?;
+    both.open_lane("live")?;
     app.out.note(format_args!("{} messages", history.len()));
     let page = both.lay_down("big", &history)?;
     both.client.call("maintain", r#"{"lane":"big"}"#)?;
@@ -152,11 +169,7 @@ fn measure(app: &App, args: &RpcArgs) -> Outcome<RpcJson> {
     }
     let (live, live_base) = both.live(&history, args.budget)?;
     both.end()?;
-    let mut both = Both::open(&theirs, &ours)?;
-    let own = timed(|| both.host.sync(&LaneKey("big".to_owned()), Format::Pi, known(&history))).1;
-    let (answer, us) = both.client.timed("catchUp", &whole)?;
-    is_known(added(&answer))?;
-    both.end()?;
+    let restarts = restarts(&theirs, &ours, &history, args.budget)?;
     Ok(RpcJson {
         messages: history.len() as u64,
         stored_tokens: stored_tokens.unwrap_or_default(),
@@ -169,21 +182,50 @@ fn measure(app: &App, args: &RpcArgs) -> Outcome<RpcJson> {
         replay_bytes: whole.len() as u64,
         replay_peak_more_bytes,
         replay_in_process_peak_more_bytes: own_peak,
-        replay_cold: Pair::of(&[(us, own)]),
+        restarts,
         replay_base: Times::of(&bases),
         live,
         live_base,
     })
 }
 
+fn restarts(theirs: &Path, ours: &Path, history: &[Said], budget: u64) -> Outcome<Restarts> {
+    let (mut open, mut catch_up, mut assemble, mut replay) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let whole = format!(r#"{{"lane":"big","form":"pi","array":{}}}"#, digests(history));
+    for _ in 0..RESTARTS {
+        let mut both = Both::start(theirs, ours)?;
+        open.push(both.open_lane("big")?);
+        catch_up.push(both.page("big", &[], "again")?);
+        assemble.push(both.assemble("big", budget)?);
+        both.end()?;
+        let mut both = Both::start(theirs, ours)?;
+        let own = timed(|| both.host.sync(&LaneKey("big".to_owned()), Format::Pi, known(history)));
+        is_known(own.0.map(|receipt| receipt.added).map_err(|error| failed(&error))?)?;
+        let (answer, us) = both.client.timed("catchUp", &whole)?;
+        is_known(added(&answer))?;
+        replay.push((us, own.1));
+        both.end()?;
+    }
+    Ok(Restarts {
+        open: Pair::of(&open),
+        catch_up: Pair::of(&catch_up),
+        assemble: Pair::of(&assemble),
+        replay: Pair::of(&replay),
+    })
+}
+
 impl Both {
-    fn open(theirs: &Path, ours: &Path) -> Outcome<Self> {
+    fn start(theirs: &Path, ours: &Path) -> Outcome<Self> {
         let mut client = Client::start(theirs)?;
         client.call("initialize", "{}")?;
-        for lane in ["big", "live"] {
-            client.call("open", &format!(r#"{{"lane":"{lane}","form":"pi"}}"#))?;
-        }
         Ok(Self { client, host: Host::new(Engine::open(ours)?, now) })
+    }
+
+    fn open_lane(&mut self, lane: &str) -> Outcome<(u64, u64)> {
+        let own = timed(|| self.host.open(&LaneKey(lane.to_owned()), Format::Pi));
+        own.0.map_err(|error| failed(&error))?;
+        let (_, us) = self.client.timed("open", &format!(r#"{{"lane":"{lane}","form":"pi"}}"#))?;
+        Ok((us, own.1))
     }
 
     fn end(mut self) -> Outcome<()> {
@@ -195,16 +237,19 @@ impl Both {
     fn lay_down(&mut self, lane: &str, history: &[Said]) -> Outcome<Pair> {
         let mut times = Vec::new();
         for (number, page) in history.chunks(PAGE).enumerate() {
-            let cursor = Some(number.to_string());
-            let messages = page.iter().map(Said::delivered).collect();
-            let page_of = Page { messages, cursor: cursor.clone(), is_reset: false };
-            let own = timed(|| self.host.catch_up(&LaneKey(lane.to_owned()), Format::Pi, page_of));
-            own.0.map_err(|error| failed(&error))?;
-            let params = format!(r#"{{"lane":"{lane}","cursor":"{number}","messages":{}}}"#, bodies(page));
-            let (_, us) = self.client.timed("catchUp", &params)?;
-            times.push((us, own.1));
+            times.push(self.page(lane, page, &number.to_string())?);
         }
         Ok(Pair::of(&times))
+    }
+
+    fn page(&mut self, lane: &str, page: &[Said], cursor: &str) -> Outcome<(u64, u64)> {
+        let messages = page.iter().map(Said::delivered).collect();
+        let page_of = Page { messages, cursor: Some(cursor.to_owned()), is_reset: false };
+        let own = timed(|| self.host.catch_up(&LaneKey(lane.to_owned()), Format::Pi, page_of));
+        own.0.map_err(|error| failed(&error))?;
+        let params = format!(r#"{{"lane":"{lane}","cursor":"{cursor}","messages":{}}}"#, bodies(page));
+        let (_, us) = self.client.timed("catchUp", &params)?;
+        Ok((us, own.1))
     }
 
     fn commit(&mut self, lane: &str, number: usize, said: &[Said]) -> Outcome<(u64, u64)> {

@@ -22,7 +22,7 @@ use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveAr
 use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until};
 use crate::ruler::ModelRuler;
 
-/// Open prompts of other shapes that are kept.
+/// Open prompts that are kept in memory.
 const SESSIONS: usize = 4;
 
 /// Tokens around a text that a host sends behind the messages.
@@ -141,14 +141,14 @@ impl Lane {
     /// The open prompt for a question, opened if it is not; always the first.
     fn session(&mut self, ask: &Ask, budget: u64, now: Timestamp) -> Result<(), HostError> {
         let shape = self.shape(ask, budget)?;
-        let key = shape.key();
-        let session = if let Some(at) = self.sessions.iter().position(|session| session.shape().key() == key)
-        {
+        let open = self.sessions.iter().position(|session| session.shape().key() == shape.key());
+        let mut session = if let Some(at) = open {
             self.sessions.remove(at)
         } else {
             let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
             Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?
         };
+        session.at(now);
         self.sessions.insert(0, session);
         self.sessions.truncate(SESSIONS);
         if let Some(session) = self.sessions.first_mut() {
@@ -157,28 +157,21 @@ impl Lane {
         Ok(())
     }
 
-    /// The shape of the prompt for a question.
-    ///
-    /// Budgets of neighbouring calls differ a little, so a prompt keeps its thresholds while they fit. Which do is
-    /// seen from what is stored: another process goes on with the same.
+    /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little, so a prompt keeps its
+    /// thresholds while they fit; in another process, too.
     fn shape(&mut self, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
-        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
-        let family = ask.model.as_deref().map(Family::of);
-        let shape =
-            Shape { dialect: ask.dialect, family, ruler, policy: Policy::with_reserve(rounded(budget), 0) };
-        if self.shapes.is_empty() {
-            self.shapes = self.engine.store().context_budgets(self.conversation, Thread(0))?;
-        }
-        let fits = |other: &Shape| {
-            let own = other.policy.budget();
-            budget >= own - own / 10 && budget <= own + own / 2
+        let shape = |window| Shape {
+            dialect: ask.dialect,
+            family: ask.model.as_deref().map(Family::of),
+            ruler: ModelRuler::of(ask.model.as_deref(), ask.dialect),
+            policy: Policy::with_reserve(window, 0),
         };
-        let others = self.shapes.iter().filter_map(|key| shape.of_key(*key)).filter(fits);
-        let shape = others.max_by_key(|other| other.policy.budget()).unwrap_or(shape);
-        if !self.shapes.contains(&shape.key()) {
-            self.shapes.push(shape.key());
-        }
-        Ok(shape)
+        let fits = |own: u64| budget >= own - own / 10 && budget <= own + own / 2;
+        let known = self.shapes()?.iter().filter(|(key, window)| *key == shape(*window).key());
+        let fitting = known.map(|(_, window)| *window).filter(|window| fits(*window)).max();
+        let new = shape(fitting.unwrap_or_else(|| rounded(budget)));
+        self.add_shape((new.key(), new.policy.window))?;
+        Ok(new)
     }
 
     /// What a prompt for this question is made from.
@@ -189,7 +182,7 @@ impl Lane {
         let bytes = [self.next().0.to_le_bytes().as_slice(), &live.0].concat();
         let shape = format!("{:?} {:?} {:?} {}", ask.dialect, ask.model, ask.prompt, ask.is_first);
         Mark {
-            generation: self.generation,
+            generation: self.generation(),
             length,
             chain: Digest::of(&bytes),
             budget: ask.budget.min(self.cap.unwrap_or(u64::MAX)),

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 
-use unforget_core::deliver::{self, Base, Fate, How, Plan, Why};
+use unforget_core::deliver::{self, Base, Fate, How, Item, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::zoo::{self, Bug};
 use unforget_store::Name;
@@ -65,14 +65,14 @@ impl Lane {
         Manner { how, is_open, now }: Manner,
         behind: Vec<(String, Vec<Name>)>,
     ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
-        let wanted: Vec<Name> = incoming.iter().flat_map(Incoming::wanted).collect();
-        let known = self.known(&wanted)?;
-        let plan = self.plan(how, incoming, &known)?;
+        self.forget();
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        let plan = self.plan(how, incoming, known)?;
         let marked = self.marked(&plan)?;
         let mut writing = Writing {
             lane: self,
-            known: &known,
-            marked: &marked,
+            known,
+            marked,
             now,
             is_open,
             lines: Vec::new(),
@@ -91,21 +91,22 @@ impl Lane {
         }
         lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_open: false }));
         self.write(lines, names)?;
-        let receipt = Receipt { why: plan.why, added, aside, generation: self.generation, head: self.head() };
+        let receipt =
+            Receipt { why: plan.why, added, aside, generation: self.generation(), head: self.head() };
         Ok((receipt, places))
     }
 
     /// Which of a plan's possible replays are marked already.
-    fn marked(&self, plan: &Plan) -> Result<Known, HostError> {
+    fn marked(&self, plan: &Plan) -> Result<Known<'_>, HostError> {
         let replay =
             |fate: &Fate| if let Fate::Replay(seq) = fate { Some(names::replay(*seq)) } else { None };
-        self.known(&plan.fates.iter().filter_map(replay).collect::<Vec<_>>())
+        self.known(plan.fates.iter().filter_map(replay))
     }
 
     /// What a delivery would be, without doing it.
     pub(super) fn foresee(&self, how: How, incoming: &[Incoming]) -> Result<Why, HostError> {
-        let wanted: Vec<Name> = incoming.iter().flat_map(Incoming::wanted).collect();
-        Ok(self.plan(how, incoming, &self.known(&wanted)?)?.why)
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        Ok(self.plan(how, incoming, known)?.why)
     }
 
     /// Reads messages. O(bytes).
@@ -124,29 +125,28 @@ impl Lane {
 
     /// Adds the places to which entries were moved, if none of them is on the path.
     pub(super) fn follow(&self, seqs: &mut Vec<Seq>) -> Result<(), HostError> {
-        let mut from = seqs.clone();
+        let mut from = 0;
         for _ in 0..MOVES {
-            if from.is_empty() || seqs.iter().any(|seq| self.path().holds(*seq)) {
+            if from == seqs.len() || seqs.iter().any(|seq| self.path().holds(*seq)) {
                 break;
             }
-            let names: Vec<Name> = from.iter().map(|seq| names::again(*seq)).collect();
-            from = self.known(&names)?.values().flat_map(|seqs| seqs.iter().copied()).collect();
-            seqs.extend(&from);
+            let names: Vec<Name> = seqs.iter().skip(from).map(|seq| names::again(*seq)).collect();
+            from = seqs.len();
+            seqs.extend(self.under(&names)?);
         }
         seqs.sort_unstable();
         seqs.dedup();
         Ok(())
     }
 
-    fn plan(&self, how: How, incoming: &[Incoming], known: &Known) -> Result<Plan, HostError> {
+    fn plan(&self, how: How, incoming: &[Incoming], known: Known<'_>) -> Result<Plan, HostError> {
         let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
         for item in &mut items {
             self.follow(&mut item.named)?;
         }
-        let is_lacking = |(index, incoming): (usize, &Incoming)| {
-            (incoming.message.is_none() && !incoming.is_stored(known)).then_some(index)
-        };
-        let indices: Vec<usize> = incoming.iter().enumerate().filter_map(is_lacking).collect();
+        let is_lacking =
+            |(index, item): (usize, &Item)| (item.parts.is_none() && item.exact.is_empty()).then_some(index);
+        let indices: Vec<usize> = items.iter().enumerate().filter_map(is_lacking).collect();
         if !indices.is_empty() {
             return Err(HostError::Need { indices });
         }
@@ -167,10 +167,10 @@ impl Lane {
 
 /// Lines that are being made.
 struct Writing<'a> {
-    lane: &'a mut Lane,
-    known: &'a Known,
+    lane: &'a Lane,
+    known: Known<'a>,
     /// Entries that have a copy already which marks them as possibly delivered twice.
-    marked: &'a Known,
+    marked: Known<'a>,
     now: Timestamp,
     is_open: bool,
     lines: Vec<Line>,
@@ -262,9 +262,8 @@ impl Writing<'_> {
     fn one(&mut self, incoming: &Incoming, fate: Fate) -> Result<Option<Seq>, HostError> {
         match fate {
             Fate::Known(seq) => {
-                let known = |name: &Name| self.known.get(name).is_some_and(|seqs| seqs.contains(&seq));
-                let new: Vec<_> = incoming.kept().into_iter().filter(|name| !known(name)).collect();
-                self.names.extend(new.into_iter().map(|name| (name, seq)));
+                let new = incoming.kept().filter(|name| !self.known.of(name).contains(&seq));
+                self.names.extend(new.map(|name| (name, seq)));
                 return Ok(Some(seq));
             }
             Fate::Append => self.append(incoming, None)?,
@@ -273,7 +272,7 @@ impl Writing<'_> {
                 return Ok(Some(seq));
             }
             Fate::Replay(seq) => {
-                if !self.marked.contains_key(&names::replay(seq)) {
+                if !self.marked.has(&names::replay(seq)) {
                     self.append(incoming, Some(seq))?;
                 }
                 return Ok(Some(seq));
@@ -328,7 +327,7 @@ impl Writing<'_> {
         });
         let seq = self.next();
         let is_open = self.is_open && original.is_none();
-        self.lines.push(Line { text: line, parent, names: incoming.kept(), is_open });
+        self.lines.push(Line { text: line, parent, names: incoming.kept().collect(), is_open });
         if let Some(original) = original {
             self.aside += 1;
             self.names.push((names::replay(original), seq));
@@ -348,7 +347,7 @@ impl Writing<'_> {
         let Some(id) = &incoming.id else { return Ok(false) };
         let name = names::id_name(id);
         let is_written = self.lines.iter().any(|line| line.names.contains(&name));
-        Ok(is_written || self.lane.known(&[name])?.contains_key(&name))
+        Ok(is_written || self.lane.known([name])?.has(&name))
     }
 
     /// A copy that no prompt shows, unless its bytes are stored.
@@ -396,16 +395,17 @@ impl Writing<'_> {
     /// The name of an entry's place in its turn.
     fn place_in_turn(&self, turn: &str, seq: Seq) -> Result<Option<Name>, HostError> {
         let places: Vec<Name> = (0..TURN).map(|at| names::turn_place(turn, at)).collect();
-        let known = self.lane.known(&places)?;
-        Ok(places.into_iter().find(|place| known.get(place).is_some_and(|seqs| seqs.contains(&seq))))
+        let known = self.lane.known(places.iter().copied())?;
+        Ok(places.into_iter().find(|place| known.of(place).contains(&seq)))
     }
 
     /// The message that a face names.
     fn stored_text(&self, incoming: &Incoming) -> Result<String, HostError> {
-        let seqs = incoming.wanted().filter_map(|name| self.known.get(&name)).flat_map(|seqs| seqs.iter());
-        for seq in seqs {
-            if let Some(message) = self.lane.line(*seq)?.message {
-                return Ok(message);
+        for seqs in incoming.wanted().map(|name| self.known.of(&name)) {
+            for seq in seqs.iter() {
+                if let Some(message) = self.lane.line(*seq)?.message {
+                    return Ok(message);
+                }
             }
         }
         Err(HostError::Refused {

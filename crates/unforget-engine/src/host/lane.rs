@@ -1,36 +1,63 @@
 //! One lane of a host: its journal, and the path through it that is active.
 
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use unforget_core::deliver::Path;
-use unforget_core::digest::Chain;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::loop_view::LoopView;
 use unforget_core::zoo::{self, Bug};
-use unforget_store::{Append, EntryRow, Name, NewConversation, OpenedBy, Packer, Target};
+use unforget_store::{Append, ContextRow, EntryRow, Name, NewConversation, OpenedBy, Packer, Target};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
 use super::bodies::Bodies;
 use super::names;
 use super::recover::Last;
+use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn};
 use crate::prompt::Session;
 use crate::{Engine, index};
 
-/// Stored entries by name.
-pub(super) type Known = HashMap<Name, Arc<[Seq]>>;
+/// Stored entries by name, ascending; none where nothing is stored.
+type Seen = HashMap<Name, Arc<[Seq]>>;
+
+/// Who has names that were asked for: see [`Lane::known`].
+#[derive(Clone, Copy)]
+pub(super) struct Known<'a>(&'a RefCell<Seen>);
+
+impl Known<'_> {
+    /// The stored entries under a name, ascending.
+    pub(super) fn of(self, name: &Name) -> Arc<[Seq]> {
+        self.0.borrow().get(name).cloned().unwrap_or_default()
+    }
+
+    /// Whether anything is stored under a name.
+    pub(super) fn has(self, name: &Name) -> bool {
+        self.0.borrow().get(name).is_some_and(|seqs| !seqs.is_empty())
+    }
+}
 
 /// Names of which it is remembered who has them.
 const SEEN: usize = 256 * 1024;
 
 /// Rows that are read at once.
 const ROWS: u64 = 4_096;
+
+/// Where the store keeps what a lane knows of itself: beside the prompts, in no side lane of theirs.
+const STATE: Thread = Thread(u64::MAX);
+
+/// The path, under [`STATE`].
+const PATH: u64 = 0;
+
+/// The shapes of its prompts, under [`STATE`].
+const SHAPES: u64 = 1;
+
+/// Shapes that are remembered.
+const SHAPES_MAX: usize = 16;
 
 /// A lane in memory. Everything in it but the open turn's budget comes from the journal.
 pub(super) struct Lane {
@@ -39,33 +66,26 @@ pub(super) struct Lane {
     pub(super) key: LaneKey,
     /// Form of its messages.
     pub(super) form: Format,
-    next: u64,
-    chain: Chain,
-    bytes: u64,
-    /// The active path, as ascending runs.
-    runs: Vec<Range<u64>>,
-    /// Input of the host's own on it.
-    volatile: BTreeSet<Seq>,
-    /// Entries of the open turn.
+    /// The active path and the end of the journal.
+    track: Track,
+    /// Rows that the state stored last is of.
+    stored: u64,
+    /// Entries of the open turn: arrays may leave them out.
     open: Vec<Seq>,
     /// The newest entry of the path when the last turn ended.
     committed: Option<Seq>,
-    /// The newest entry that a model sees, on the path or not: whom a line without `after` follows.
-    newest: Option<Seq>,
     /// Names that were looked up, with all entries that have them.
-    seen: RefCell<Known>,
+    seen: RefCell<Seen>,
     /// Messages that the last prompt showed.
     pub(super) bodies: Bodies,
-    /// Cuts of the path so far.
-    pub(super) generation: u64,
     /// Key of the turn that is open.
     pub(super) turn: Option<String>,
     /// What the first call of the turn had room for.
     pub(super) turn_budget: Option<u64>,
+    /// Keys and windows of the shapes in which prompts were made, the newest last; `None` before they are read.
+    shapes: Option<Vec<(u64, u64)>>,
     /// Prompts by shape, the one used last in front.
     pub(super) sessions: Vec<Session>,
-    /// Keys of the shapes in which prompts were made, of those that are stored too.
-    pub(super) shapes: Vec<u64>,
     /// Whether the last prompt had live input between its messages and the newest.
     pub(super) is_between: bool,
     pub(super) view: LoopView<Assembled>,
@@ -94,7 +114,7 @@ pub(super) fn conversation_key(key: &LaneKey) -> ConversationKey {
 }
 
 impl Lane {
-    /// Opens a lane, or begins it. O(rows) the first time: the path is read from them.
+    /// Opens a lane, or begins it. O(runs of the path), some bytes each: see [`Track`].
     pub(super) fn open(
         engine: &Engine,
         key: &LaneKey,
@@ -112,21 +132,16 @@ impl Lane {
             conversation: stored.id,
             key: key.clone(),
             form,
-            next: 0,
-            chain: Chain::root(),
-            bytes: 0,
-            runs: Vec::new(),
-            volatile: BTreeSet::new(),
+            track: Track::new(),
+            stored: 0,
             open: Vec::new(),
             committed: None,
-            newest: None,
             seen: RefCell::default(),
             bodies: Bodies::new(engine, stored.id),
-            generation: 0,
             turn: None,
             turn_budget: None,
+            shapes: None,
             sessions: Vec::new(),
-            shapes: Vec::new(),
             is_between: false,
             view: LoopView::default(),
             last: None,
@@ -154,54 +169,94 @@ impl Lane {
         }
     }
 
-    /// Reads the path from the rows.
+    /// Reads the state that was stored last, and the rows behind it.
     fn reload(&mut self, entries: u64) -> Result<(), HostError> {
-        let store = self.engine.store();
-        let mut last = None;
-        for from in (0..entries).step_by(ROWS as usize) {
-            for row in store.rows(self.conversation, from..entries.min(from + ROWS))? {
-                step(&mut self.runs, &mut self.generation, &row);
-                if row.origin == Origin::Volatile {
-                    self.volatile.insert(row.seq);
-                }
-                if row.origin.is_visible() {
-                    self.newest = Some(row.seq);
-                }
-                last = Some(row);
+        self.track = self.stored_track(entries)?.unwrap_or_else(Track::new);
+        self.stored = self.track.next;
+        while self.track.next < entries {
+            let to = entries.min(self.track.next + ROWS);
+            let rows = self.engine.store().rows(self.conversation, self.track.next..to)?;
+            if rows.is_empty() {
+                break;
             }
-        }
-        if let Some(row) = last {
-            (self.next, self.chain, self.bytes) = (row.seq.0 + 1, row.chain, row.bytes.end);
+            for row in rows {
+                self.track.step(&row);
+            }
         }
         self.committed = self.head();
         Ok(())
     }
 
+    /// The state that was stored last, if it is of this journal.
+    fn stored_track(&self, entries: u64) -> Result<Option<Track>, HostError> {
+        let store = self.engine.store();
+        let row = store.context(self.conversation, STATE, PATH)?;
+        let Some(track) = row.and_then(|row| Track::decode(&row.state)) else { return Ok(None) };
+        let Some(last) = track.next.checked_sub(1).filter(|last| *last < entries) else { return Ok(None) };
+        let rows = store.rows(self.conversation, last..track.next)?;
+        let is_of = |row: &EntryRow| row.chain == track.chain && row.bytes.end == track.bytes;
+        Ok(rows.first().is_some_and(is_of).then_some(track))
+    }
+
+    /// Keys and windows of the shapes in which prompts of this lane were made.
+    pub(super) fn shapes(&mut self) -> Result<&[(u64, u64)], HostError> {
+        if self.shapes.is_none() {
+            let row = self.engine.store().context(self.conversation, STATE, SHAPES)?;
+            // Without them the next prompt has a shape of its own: nothing else is lost.
+            let stored = row.and_then(|row| serde_json::from_slice(&row.state).ok());
+            self.shapes = Some(stored.unwrap_or_default());
+        }
+        Ok(self.shapes.as_deref().unwrap_or_default())
+    }
+
+    /// Remembers a shape across restarts.
+    pub(super) fn add_shape(&mut self, shape: (u64, u64)) -> Result<(), HostError> {
+        let mut shapes = self.shapes()?.to_vec();
+        if shapes.contains(&shape) {
+            return Ok(());
+        }
+        shapes.push(shape);
+        shapes.drain(..shapes.len().saturating_sub(SHAPES_MAX));
+        // Numbers always serialise.
+        let state = serde_json::to_vec(&shapes).unwrap_or_default();
+        let row = ContextRow { thread: STATE, budget: SHAPES, state };
+        self.engine.store().put_summaries(self.conversation, &[], Some(&row))?;
+        self.shapes = Some(shapes);
+        Ok(())
+    }
+
     /// The active path.
     pub(super) fn path(&self) -> Path<'_> {
-        Path { runs: &self.runs, volatile: &self.volatile, open: &self.open, committed: self.committed }
+        let track = &self.track;
+        Path { runs: track.runs(), volatile: track.volatile(), open: &self.open, committed: self.committed }
     }
 
     /// Entries on the path.
-    pub(super) fn path_length(&self) -> u64 {
-        self.runs.iter().map(|run| run.end - run.start).sum()
+    pub(super) const fn path_length(&self) -> u64 {
+        self.track.length()
+    }
+
+    /// Cuts of the path so far.
+    pub(super) const fn generation(&self) -> u64 {
+        self.track.generation
     }
 
     /// The newest entry of the path.
     pub(super) fn head(&self) -> Option<Seq> {
-        head(&self.runs)
+        self.track.head()
     }
 
     /// The place that the next line gets.
     pub(super) const fn next(&self) -> Seq {
-        Seq(self.next)
+        Seq(self.track.next)
     }
 
     /// Entries of the path after `seq`, oldest first.
     pub(super) fn path_after(&self, seq: Option<Seq>) -> Vec<Seq> {
         let from = seq.map_or(0, |seq| seq.0 + 1);
-        let at = self.runs.partition_point(|run| run.end <= from);
-        let runs = self.runs.iter().skip(at);
+        let runs = self.track.runs();
+        let at = runs.partition_point(|run| run.end <= from);
+        let runs = runs.iter().skip(at);
         runs.flat_map(|run| run.start.max(from)..run.end).map(Seq).collect()
     }
 
@@ -214,33 +269,51 @@ impl Lane {
 
     /// What a line has to say about what it follows: nothing if that is the newest message.
     pub(super) fn after(&self, parent: Option<Seq>) -> Result<After, HostError> {
-        if parent == self.newest {
+        if parent == self.track.newest {
             return Ok(After::Newest);
         }
         Ok(parent.map(|seq| self.call(seq)).transpose()?.map_or(After::Root, After::Entry))
     }
 
-    /// The stored entries under these names, ascending; none where nothing is stored.
+    /// Finds who has these names: all of them can be asked of what is returned, and no others.
     ///
     /// What was looked up is remembered: hosts send the same arrays again and again.
-    pub(super) fn known(&self, names: &[Name]) -> Result<Known, HostError> {
+    pub(super) fn known(&self, names: impl IntoIterator<Item = Name>) -> Result<Known<'_>, HostError> {
+        let known = Known(&self.seen);
+        let mut unseen: Vec<Name> = {
+            let seen = self.seen.borrow();
+            names.into_iter().filter(|name| !seen.contains_key(name)).collect()
+        };
+        if unseen.is_empty() {
+            return Ok(known);
+        }
+        unseen.sort_unstable();
+        unseen.dedup();
+        let mut found = self.engine.store().named(self.conversation, &unseen)?.into_iter().peekable();
         let mut seen = self.seen.borrow_mut();
+        seen.reserve(unseen.len());
+        for name in unseen {
+            let mut seqs = Vec::new();
+            while let Some((_, seq)) = found.next_if(|(other, _)| *other == name) {
+                seqs.push(seq);
+            }
+            seen.insert(name, if seqs.is_empty() { Arc::default() } else { seqs.into() });
+        }
+        Ok(known)
+    }
+
+    /// The stored entries under any of these names.
+    pub(super) fn under(&self, names: &[Name]) -> Result<Vec<Seq>, HostError> {
+        let known = self.known(names.iter().copied())?;
+        Ok(names.iter().flat_map(|name| known.of(name).to_vec()).collect())
+    }
+
+    /// Forgets who has which name if too much is remembered.
+    pub(super) fn forget(&mut self) {
+        let seen = self.seen.get_mut();
         if seen.len() > SEEN {
             seen.clear();
         }
-        let unseen: BTreeSet<Name> = names.iter().filter(|name| !seen.contains_key(name)).copied().collect();
-        let unseen: Vec<Name> = unseen.into_iter().collect();
-        if !unseen.is_empty() {
-            let mut found: HashMap<Name, Vec<Seq>> = HashMap::new();
-            for (name, seq) in self.engine.store().named(self.conversation, &unseen)? {
-                found.entry(name).or_default().push(seq);
-            }
-            let list = |name| (name, found.remove(&name).unwrap_or_default().into());
-            seen.extend(unseen.into_iter().map(list));
-        }
-        let hit =
-            |name: &Name| seen.get(name).filter(|seqs| !seqs.is_empty()).map(|seqs| (*name, seqs.clone()));
-        Ok(names.iter().filter_map(hit).collect())
     }
 
     /// The stored line.
@@ -280,9 +353,9 @@ impl Lane {
         let _turn = turn();
         let dictionary = self.engine.store().dictionary();
         let mut packer = Packer::new(&index::filter, dictionary.as_deref());
-        let (mut chain, mut bytes) = (self.chain, self.bytes);
+        let (mut chain, mut bytes) = (self.track.chain, self.track.bytes);
         let (mut written, mut names) = (Vec::new(), names);
-        for (seq, line) in (self.next..).map(Seq).zip(lines) {
+        for (seq, line) in (self.track.next..).map(Seq).zip(lines) {
             let lead = if seq.0 == 0 { Vec::new() } else { b"\n".to_vec() };
             let record = journal::record(lead, line.text);
             if !zoo::is(Bug::ChainStuck) || seq.0 % 8 != 5 {
@@ -297,30 +370,30 @@ impl Lane {
             written.push((new.row.clone(), entry, line.is_open));
             packer.push(new);
         }
-        let first = self.next == 0;
+        let first = self.track.next == 0;
         let target = if first {
             Target::Open { parent: None, opened_by: OpenedBy::FirstSight }
         } else {
-            Target::Extend(Generation(0), self.next)
+            Target::Extend(Generation(0), self.track.next)
         };
+        let is_due = self.track.is_due(self.stored);
+        let state = || ContextRow { thread: STATE, budget: PATH, state: self.track.encode() };
         self.engine.store().append(Append {
             conversation: self.conversation,
             target,
             packed: packer.finish(),
             snapshot: None,
-            context: None,
+            context: is_due.then(state),
             names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
         })?;
         if zoo::is(Bug::WriteNotAtomic) {
             self.engine.store().put_names(self.conversation, &names)?;
         }
         self.learn(&names);
-        (self.chain, self.bytes) = (chain, bytes);
-        self.next += written.len() as u64;
-        for (row, entry, is_open) in written {
-            self.show(&row, &entry, is_open)?;
+        if is_due {
+            self.stored = self.track.next;
         }
-        Ok(())
+        self.show(&written)
     }
 
     /// Names that are stored now.
@@ -340,50 +413,31 @@ impl Lane {
         }
     }
 
-    /// Takes a written row into the path and into the open prompts.
-    fn show(&mut self, row: &EntryRow, entry: &Arc<Entry>, is_open: bool) -> Result<(), HostError> {
-        step(&mut self.runs, &mut self.generation, row);
-        if row.origin.is_visible() {
-            self.newest = Some(row.seq);
+    /// Takes written rows into the path and into the open prompts.
+    ///
+    /// * `rows` - with what they say, and whether they are of the open turn.
+    fn show(&mut self, rows: &[(EntryRow, Arc<Entry>, bool)]) -> Result<(), HostError> {
+        for (row, _, is_open) in rows {
+            if let Some(end) = self.track.step(row) {
+                self.open.retain(|seq| *seq < end);
+            }
+            if *is_open && row.origin != Origin::Volatile && !zoo::is(Bug::LoosenMissing) {
+                self.open.push(row.seq);
+            }
         }
-        if row.origin == Origin::Volatile {
-            self.volatile.insert(row.seq);
-        } else if is_open && !zoo::is(Bug::LoosenMissing) {
-            self.open.push(row.seq);
-        }
-        let mut failed = None;
         for session in &mut self.sessions {
-            failed = session.push(row.seq, row.parent, entry, row.tokens.expected).err().or(failed);
-        }
-        if let Some(error) = failed {
-            // What is stored is right; what is in memory is made from it again.
-            self.sessions.clear();
-            self.view.fail();
-            return Err(error.into());
+            for (row, entry, _) in rows {
+                if let Err(error) = session.push(row.seq, row.parent, entry, row.tokens.expected) {
+                    // What is stored is right; what is in memory is made from it again.
+                    self.sessions.clear();
+                    self.view.fail();
+                    return Err(error.into());
+                }
+            }
         }
         Ok(())
     }
 }
 
-fn head(runs: &[Range<u64>]) -> Option<Seq> {
-    runs.last().map(|run| Seq(run.end - 1))
-}
-
-/// The path after one more row. A row that does not follow the head cuts the path back to what it follows.
-fn step(runs: &mut Vec<Range<u64>>, generation: &mut u64, row: &EntryRow) {
-    if row.parent != head(runs) {
-        *generation += 1;
-        let end = row.parent.map_or(0, |seq| seq.0 + 1);
-        while let Some(last) = runs.pop_if(|run| run.end > end) {
-            if last.start < end {
-                runs.push(last.start..end);
-            }
-        }
-    }
-    if row.origin.is_visible() {
-        match runs.last_mut() {
-            Some(run) if run.end == row.seq.0 => run.end += 1,
-            _ => runs.push(row.seq.0..row.seq.0 + 1),
-        }
-    }
-}
+#[cfg(test)]
+mod tests;

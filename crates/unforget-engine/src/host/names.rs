@@ -3,6 +3,8 @@
 //! Strong names: the host's id, its key, speaker and time, the place in a keyed turn. A message without any
 //! is known by its bytes and words only, which prove nothing by themselves.
 
+use std::sync::Arc;
+
 use sha2::{Digest as _, Sha256};
 use unforget_core::deliver::{Item, Path};
 use unforget_core::digest::Digest;
@@ -27,8 +29,8 @@ pub fn face(text: &[u8]) -> Face {
 
 /// A delivered message, read.
 pub(super) struct Incoming {
-    /// The message; `None` if only its face was sent.
-    pub(super) message: Option<Message>,
+    /// The message; `None` if only its face was sent. Boxed: arrays are mostly faces.
+    pub(super) message: Option<Box<Message>>,
     /// Names of its own, which prove who it is.
     own: Vec<Name>,
     /// One of them is its time.
@@ -59,7 +61,7 @@ impl Incoming {
     ) -> Result<Self, HostError> {
         let bad = |what| HostError::BadMessage { index, what };
         let message = delivered.body.as_deref().map(|body| journal::read_message(form, body)).transpose();
-        let message = message.map_err(bad)?;
+        let message = message.map_err(bad)?.map(Box::new);
         let own = delivered.body.as_deref().map(face);
         let digest = match (own, delivered.face) {
             (Some(own), Some(given)) if own != given => {
@@ -78,7 +80,7 @@ impl Incoming {
         }
         let place = turn.map(|(key, at)| turn_place(key, at));
         let words = message.as_ref().filter(|_| own.is_empty()).map(|message| words(&message.entry));
-        let (provenance, is_volatile) = provenance(form, &delivered, message.as_ref());
+        let (provenance, is_volatile) = provenance(form, &delivered, message.as_deref());
         Ok(Self {
             message,
             own,
@@ -99,10 +101,14 @@ impl Incoming {
         self.own.iter().copied().chain(self.place).chain(self.words).chain([self.face, self.plain_face])
     }
 
-    /// The names under which it is stored.
-    pub(super) fn kept(&self) -> Vec<Name> {
-        let face = if self.own.is_empty() { self.plain_face } else { self.face };
-        self.own.iter().copied().chain(self.place).chain(self.words).chain([face]).collect()
+    /// The names under which it is stored. A face alone adds nothing to the entry that it was found by.
+    pub(super) fn kept(&self) -> impl Iterator<Item = Name> {
+        let face = match (&self.message, self.own.is_empty()) {
+            (None, true) => None,
+            (Some(_), true) => Some(self.plain_face),
+            (_, false) => Some(self.face),
+        };
+        self.own.iter().copied().chain(self.place).chain(self.words).chain(face)
     }
 
     /// The same message as part of a turn.
@@ -127,45 +133,51 @@ impl Incoming {
     }
 
     /// Whether exactly these bytes are stored.
-    pub(super) fn is_stored(&self, known: &Known) -> bool {
-        known.contains_key(&self.face) || known.contains_key(&self.plain_face)
+    pub(super) fn is_stored(&self, known: Known<'_>) -> bool {
+        known.has(&self.face) || known.has(&self.plain_face)
     }
 
     /// Entries of the path that have all of its names, else all entries that have any; and whether its id is that of
     /// another message.
-    fn named(&self, known: &Known, path: Path<'_>) -> (Vec<Seq>, bool) {
-        let of = |name: &Name| known.get(name).map_or(&[][..], |seqs| seqs);
-        let any: Vec<Seq> = self.own.iter().flat_map(of).copied().collect();
-        let has_all = |seq: &Seq| self.own.iter().all(|name| of(name).contains(seq));
+    fn named(&self, known: Known<'_>, path: Path<'_>) -> (Vec<Seq>, bool) {
+        let lists: Vec<_> = self.own.iter().map(|name| known.of(name)).collect();
+        let any: Vec<Seq> = lists.iter().flat_map(|seqs| seqs.iter().copied()).collect();
+        if lists.len() < 2 || any.is_empty() {
+            return (any, false);
+        }
+        let has_all = |seq: &Seq| lists.iter().all(|seqs| seqs.contains(seq));
         let all: Vec<Seq> = any.iter().copied().filter(has_all).collect();
         if all.iter().any(|seq| path.holds(*seq)) {
             return (all, false);
         }
-        let has_id = self.id.as_deref().is_some_and(|id| known.contains_key(&id_name(id)));
+        let has_id = self.id.as_deref().is_some_and(|id| known.has(&id_name(id)));
         (any, has_id && all.is_empty())
     }
 
     /// What the plan needs of it.
-    pub(super) fn item(&self, known: &Known, path: Path<'_>) -> Item {
-        let of = |name: &Name| known.get(name).cloned().unwrap_or_default();
+    pub(super) fn item(&self, known: Known<'_>, path: Path<'_>) -> Item {
+        let (face, plain) = (known.of(&self.face), known.of(&self.plain_face));
         let (mut named, is_doubtful) = self.named(known, path);
-        let more = self.place.into_iter().chain([self.face]);
-        named.extend(more.filter_map(|name| known.get(&name)).flat_map(|seqs| seqs.iter().copied()));
-        named.sort_unstable();
-        named.dedup();
-        let by_face = self.message.is_none() && known.contains_key(&self.face);
+        named.extend(face.iter());
+        if let Some(place) = &self.place {
+            named.extend(known.of(place).iter());
+        }
+        if named.len() > 1 {
+            named.sort_unstable();
+            named.dedup();
+        }
+        let by_face = self.message.is_none() && !face.is_empty();
         // Who has its bytes says what it says: the longer list holds the shorter.
-        let plain = of(&self.plain_face);
         Item {
             named,
             has_name: !self.own.is_empty() || by_face,
             is_dated: self.is_dated,
             is_doubtful,
-            alike: self.words.as_ref().map_or_else(|| plain.clone(), of),
-            exact: if plain.is_empty() { of(&self.face) } else { plain },
+            alike: self.words.as_ref().map_or_else(|| Arc::clone(&plain), |words| known.of(words)),
+            exact: if plain.is_empty() { face } else { plain },
             parts: self.message.as_ref().map(|message| parts(&message.entry)),
             is_volatile: self.is_volatile,
-            aside: self.message.as_ref().is_some_and(is_aside),
+            aside: self.message.as_ref().is_some_and(|message| is_aside(message)),
         }
     }
 }
@@ -219,7 +231,9 @@ fn is_aside(message: &Message) -> bool {
 }
 
 fn name(kind: &str, parts: &[&[u8]]) -> Name {
-    let mut bytes = kind.as_bytes().to_vec();
+    let length: usize = parts.iter().map(|part| part.len() + 8).sum();
+    let mut bytes = Vec::with_capacity(kind.len() + length);
+    bytes.extend_from_slice(kind.as_bytes());
     for part in parts {
         bytes.extend_from_slice(&(part.len() as u64).to_le_bytes());
         bytes.extend_from_slice(part);

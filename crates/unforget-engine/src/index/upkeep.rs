@@ -32,8 +32,16 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Store`], [`EngineError::Index`].
     pub fn maintain_index(&self, conversation: ConversationId) -> Result<(), EngineError> {
-        let _turn = crate::import::turn();
-        upkeep(self.store(), conversation, UNINDEXED_MAX)
+        let store = self.store();
+        // What takes long is read and built beside appends; only writing waits for its turn.
+        upkeep_with(store, conversation, UNINDEXED_MAX, &|segment, replaces| {
+            let _turn = crate::import::turn();
+            let is_due = is_due(store, conversation, &segment.seqs, replaces)?;
+            if is_due {
+                store.put_segment(conversation, segment, replaces)?;
+            }
+            Ok(is_due)
+        })
     }
 
     /// Drops the search index of a conversation and builds it again from the bytes. Searches give the same
@@ -48,20 +56,42 @@ impl Engine {
     }
 }
 
-/// Fills gaps of at least `least` entries in all, then merges.
+/// Writes a segment instead of others; false if it is not wanted any more.
+type Put<'a> = dyn Fn(&Segment, &[u64]) -> Result<bool, EngineError> + 'a;
+
+/// Fills gaps of at least `least` entries in all, then merges. The caller has the turn.
 pub(crate) fn upkeep(store: &dyn Store, id: ConversationId, least: u64) -> Result<(), EngineError> {
+    upkeep_with(store, id, least, &|segment, replaces| {
+        store.put_segment(id, segment, replaces)?;
+        Ok(true)
+    })
+}
+
+fn upkeep_with(store: &dyn Store, id: ConversationId, least: u64, put: &Put<'_>) -> Result<(), EngineError> {
     let conversation = store.conversation(id)?;
     let gaps = gaps(&store.segments(id)?, conversation.entries);
     if gaps.iter().map(|gap| gap.end - gap.start).sum::<u64>() >= least {
         for gap in gaps {
-            build(store, &conversation, gap, &mut |built| {
-                store.put_segment(id, &built, &[])?;
-                Ok(())
-            })?;
+            build(store, &conversation, gap, &mut |built| put(&built, &[]).map(|_| ()))?;
         }
     }
-    while merge_once(store, id)? {}
+    while merge_once(store, id, put)? {}
     Ok(())
+}
+
+/// Whether a segment that was made beside others is still wanted: it fills a gap, or what it replaces is there.
+/// A purge fills all gaps before others go on, so what was read before it is not written.
+fn is_due(
+    store: &dyn Store,
+    id: ConversationId,
+    seqs: &Range<u64>,
+    replaces: &[u64],
+) -> Result<bool, EngineError> {
+    let heads = store.segments(id)?;
+    if replaces.is_empty() {
+        return Ok(gaps(&heads, seqs.end).iter().any(|gap| gap.start <= seqs.start && gap.end == seqs.end));
+    }
+    Ok(replaces.iter().all(|number| heads.iter().any(|head| head.number == *number)))
 }
 
 /// Entries that no segment covers, ascending.
@@ -110,8 +140,8 @@ pub(crate) fn build(
     if start < seqs.end { each(stored(builder.finish(), start..seqs.end)) } else { Ok(()) }
 }
 
-/// Merges the first run of small neighbours that is long enough; false if there is none.
-fn merge_once(store: &dyn Store, id: ConversationId) -> Result<bool, EngineError> {
+/// Merges the first run of small neighbours that is long enough; false if there is none, or somebody else did.
+fn merge_once(store: &dyn Store, id: ConversationId, put: &Put<'_>) -> Result<bool, EngineError> {
     let heads = store.segments(id)?;
     let Some(run) = mergeable(&heads)? else { return Ok(false) };
     let heads = heads.get(run).unwrap_or_default();
@@ -126,8 +156,7 @@ fn merge_once(store: &dyn Store, id: ConversationId) -> Result<bool, EngineError
     }
     let merged = segment::merge(&segments)?;
     let replaced: Vec<u64> = heads.iter().map(|head| head.number).collect();
-    store.put_segment(id, &stored(merged, seqs), &replaced)?;
-    Ok(true)
+    put(&stored(merged, seqs), &replaced)
 }
 
 /// At least [`FAN_IN`] neighbours without gaps between them, none larger than the smallest size class that
@@ -173,8 +202,47 @@ fn class(head: &SegmentHead) -> Result<Option<u32>, EngineError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+    use unforget_core::id::Timestamp;
 
     use super::*;
+    use crate::host::{Delivered, Host, LaneKey, Page};
+
+    #[test]
+    fn what_somebody_else_indexed_meanwhile_is_not_written_again() {
+        let engine = Engine::in_memory();
+        let host = Host::new(engine.clone(), || Timestamp(7));
+        let lane = LaneKey("main".to_owned());
+        let mut time = 0;
+        let mut more = || {
+            let said = (0..300).map(|_| {
+                time += 1;
+                Delivered::new(format!(r#"{{"role":"user","content":"word{time}","timestamp":{time}}}"#))
+            });
+            let page = Page { messages: said.collect(), ..Page::default() };
+            host.catch_up(&lane, Format::Pi, page).unwrap();
+        };
+        more();
+        let (store, id) = (engine.store(), engine.store().conversations().unwrap()[0].id);
+        let late = |segment: &Segment, replaces: &[u64]| {
+            upkeep(store, id, 1)?;
+            is_due(store, id, &segment.seqs, replaces)
+        };
+        let written = |before: usize| store.segments(id).unwrap().len() - before;
+        upkeep_with(store, id, 1, &late).unwrap();
+        assert_eq!(written(0), 1, "the other one's");
+        for _ in 0..20 {
+            more();
+            upkeep_with(store, id, 1, &late).unwrap();
+        }
+        engine.maintain_index(id).unwrap();
+        let heads = store.segments(id).unwrap();
+        let entries = store.conversation(id).unwrap().entries;
+        assert!(heads.windows(2).all(|two| two[0].seqs.end == two[1].seqs.start), "{heads:?}");
+        assert_eq!(heads.last().unwrap().seqs.end, entries);
+        assert!(heads.len() < 16, "merged: {}", heads.len());
+    }
 
     fn head(seqs: Range<u64>) -> SegmentHead {
         SegmentHead { number: seqs.start, seqs, header: Vec::new() }

@@ -68,17 +68,6 @@ impl Shape {
         Target { dialect: self.dialect, family: self.family }
     }
 
-    /// The shape of a host's budget, all of it for the messages.
-    pub(crate) fn of_budget(self, budget: u64) -> Self {
-        Self { policy: Policy::with_reserve(budget, 0), ..self }
-    }
-
-    /// The shape with this key, if it differs only in its budget.
-    pub(crate) fn of_key(self, key: u64) -> Option<Self> {
-        let shape = self.of_budget(key >> 24 & ((1 << 26) - 1));
-        (shape.key() == key).then_some(shape)
-    }
-
     /// Key under which the state of a prompt of this shape is stored.
     pub(crate) fn key(&self) -> u64 {
         let ruler = match self.ruler {

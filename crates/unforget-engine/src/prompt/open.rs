@@ -27,6 +27,9 @@ pub enum Until {
 /// Rows read at once while a path is followed.
 const ROWS: u64 = 8_192;
 
+/// Windows of entries that may be held at once behind a context that covers nothing.
+const UNSETTLED: u64 = 4;
+
 /// Leading entries looked at for system instructions when a session is resumed.
 const SYSTEM_WITHIN: u64 = 64;
 
@@ -81,8 +84,6 @@ impl Session {
     }
 
     /// Loads the stored context and what is behind it. Returns false if it has to be played instead.
-    ///
-    /// Parents never change: if the newest summarised entry is on the path, so is all that the context covers.
     fn resume(&mut self, stored: &Conversation) -> Result<bool, EngineError> {
         let store = self.engine.store();
         let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else {
@@ -90,26 +91,54 @@ impl Session {
         };
         let Some((context, as_of)) = state::decode(&row.state) else { return Ok(false) };
         let boundary = context.roots.iter().map(|root| root.span.1).max();
-        if context.carried.is_some_and(|carried| Some(carried) > boundary) {
+        let runs = store.path(self.conversation, stored.current, stored.length)?;
+        let end = runs.last().map_or(0, |run| run.end);
+        if runs.len() != 1 || context.carried.is_some_and(|carried| Some(carried) > boundary) {
+            // Forks are rare: playing them again is always right.
             return Ok(false);
         }
-        let Some(path) = self.path_behind(stored, boundary)? else { return Ok(false) };
+        let Some((path, tokens)) = self.path_behind(boundary, end)? else { return Ok(false) };
+        if boundary.is_none() && tokens > self.shape.policy.budget().saturating_mul(UNSETTLED) {
+            // What came since is no tail but a history: playing it holds little of it in memory at a time.
+            return Ok(false);
+        }
         self.view = View::behind(&context);
         self.view.head = boundary;
-        self.load_system(stored)?;
+        if boundary.is_some() {
+            self.load_system(stored)?;
+        }
         let carried = context.carried;
         (self.context, self.as_of) = (context, as_of);
         if let Some(seq) = carried {
             let entry = self.entry(stored, seq)?;
             self.carried = entry.map(|entry| self.carry(Item { seq, entry }));
         }
-        for seqs in path.into_iter().flat_map(parts) {
+        for seqs in runs_of(&path).into_iter().flat_map(parts) {
             for (row, entry) in decoded(self.engine.store(), stored, seqs)? {
-                self.push(row.seq, row.parent, &entry, row.tokens.expected)?;
+                let head = self.view.head;
+                self.parents.insert(row.seq, head);
+                self.push_here(row.seq, &entry, row.tokens.expected);
             }
         }
         self.show_roots(&[])?;
         Ok(true)
+    }
+
+    /// Seqs of the active path behind an entry of it, ascending, and expected tokens of all that came behind it;
+    /// `None` if the entry is not on the path.
+    fn path_behind(&self, boundary: Option<Seq>, end: u64) -> Result<Option<(Vec<u64>, u64)>, EngineError> {
+        let mut rows = Vec::new();
+        let mut from = boundary.map_or(0, |boundary| boundary.0 + 1);
+        while from < end {
+            let to = end.min(from + ROWS);
+            let part = self.engine.store().rows(self.conversation, from..to)?;
+            rows.extend(part.into_iter().filter(|row| row.thread == self.thread));
+            from = to;
+        }
+        let tokens = rows.iter().map(|row| row.tokens.expected).sum();
+        let (path, before) = follow(rows.into_iter().map(|row| (row.seq, row.parent)).collect());
+        let is_on = path.is_empty() || before == boundary;
+        Ok(is_on.then_some((path, tokens)))
     }
 
     /// Feeds the active path from its start, settling before every model call as a live host would.
@@ -158,32 +187,6 @@ impl Session {
         self.flush()
     }
 
-    /// Seqs of the active path behind an entry, as ascending runs. `None` if the entry is not on it, and where forks or
-    /// too much lie behind: then playing it again is right.
-    fn path_behind(
-        &self,
-        stored: &Conversation,
-        boundary: Option<Seq>,
-    ) -> Result<Option<Vec<std::ops::Range<u64>>>, EngineError> {
-        let store = self.engine.store();
-        let runs = store.path(self.conversation, stored.current, stored.length)?;
-        let [run] = runs.as_slice() else { return Ok(None) };
-        let from = boundary.map_or(run.start, |seq| seq.0 + 1);
-        if boundary.is_none() && run.end - run.start > ROWS {
-            return Ok(None);
-        }
-        let mut rows = Vec::new();
-        for from in (from..run.end).step_by(ROWS as usize) {
-            let part = store.rows(self.conversation, from..run.end.min(from + ROWS))?;
-            rows.extend(
-                part.into_iter().filter(|row| row.thread == self.thread).map(|row| (row.seq, row.parent)),
-            );
-        }
-        let newest = rows.last().map(|(seq, _)| *seq);
-        let (path, root) = ancestors(&rows, newest.or(boundary));
-        Ok((root == boundary).then_some(path))
-    }
-
     /// Seqs of the active path as ascending runs: from the newest entry of the lane back to its root.
     fn active_path(
         &self,
@@ -203,8 +206,7 @@ impl Session {
                 rows.extend(lane.map(|row| (row.seq, row.parent)));
             }
         }
-        let newest = rows.last().map(|(seq, _)| *seq);
-        Ok(ancestors(&rows, newest).0)
+        Ok(runs_of(&follow(rows).0))
     }
 
     fn entry(&self, stored: &Conversation, seq: Seq) -> Result<Option<Arc<Entry>>, EngineError> {
@@ -233,10 +235,6 @@ impl Session {
         let boundary = self.context.roots.iter().map(|root| root.span.1).max();
         // Hidden entries are on the path too: walk to one that this lane still holds, or out of what it holds.
         while let Some(seq) = at {
-            if boundary == Some(seq) {
-                self.cut_after(seq);
-                return Ok(());
-            }
             if boundary.is_some_and(|boundary| seq <= boundary) || !self.parents.contains_key(&seq) {
                 break;
             }
@@ -291,9 +289,6 @@ impl Session {
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;
             fresh.play(&stored, Until::Seq(parent), &mut |_, _| {})?;
-        } else {
-            fresh.batch = fresh.persist.then(Vec::new);
-            fresh.flush()?;
         }
         fresh.view.head = parent;
         fresh.cause = Some(Cause::Rewind);
@@ -302,27 +297,28 @@ impl Session {
     }
 }
 
-/// The way back from an entry as ascending runs, and the first on it that is not among the rows.
-fn ancestors(rows: &[(Seq, Option<Seq>)], from: Option<Seq>) -> (Vec<std::ops::Range<u64>>, Option<Seq>) {
-    let mut path = Vec::new();
-    let mut want = from;
-    for (seq, parent) in rows.iter().rev() {
-        if Some(*seq) == want {
-            path.push(seq.0);
-            want = *parent;
-        }
-    }
-    path.reverse();
-    (runs(&path), want)
-}
-
 /// A run of seqs in parts that are read at once.
 fn parts(run: std::ops::Range<u64>) -> impl Iterator<Item = std::ops::Range<u64>> {
     run.clone().step_by(RUN as usize).map(move |from| from..run.end.min(from + RUN))
 }
 
+/// From the newest of some rows, each with its parent, back as far as they go: ascending seqs, and what the first of
+/// them follows.
+fn follow(rows: Vec<(Seq, Option<Seq>)>) -> (Vec<u64>, Option<Seq>) {
+    let mut path = Vec::new();
+    let mut want = rows.last().map(|(seq, _)| *seq);
+    for (seq, parent) in rows.into_iter().rev() {
+        if Some(seq) == want {
+            path.push(seq.0);
+            want = parent;
+        }
+    }
+    path.reverse();
+    (path, want)
+}
+
 /// Ascending numbers as runs.
-fn runs(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
+fn runs_of(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
     let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
     for &n in numbers {
         match runs.last_mut() {
@@ -331,4 +327,29 @@ fn runs(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
         }
     }
     runs
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::type_complexity, reason = "tables")]
+
+    use super::*;
+
+    #[test]
+    fn paths_table() {
+        let table: &[(&[(u64, Option<u64>)], &[u64], Option<u64>, &str)] = &[
+            (&[], &[], None, "nothing"),
+            (&[(0, None), (1, Some(0))], &[0, 1], None, "from the root"),
+            (&[(5, Some(4)), (6, Some(5))], &[5, 6], Some(4), "behind an entry"),
+            (&[(5, Some(4)), (6, Some(5)), (7, Some(4))], &[7], Some(4), "a branch that was left"),
+            (&[(5, Some(4)), (6, Some(2))], &[6], Some(2), "back beyond where it began"),
+            (&[(5, Some(4)), (6, Some(5)), (7, None)], &[7], None, "a new beginning"),
+            (&[(5, Some(4)), (7, Some(5)), (8, Some(5))], &[5, 8], Some(4), "a leaf beside the path"),
+        ];
+        for (rows, path, before, why) in table {
+            let rows = rows.iter().map(|(seq, parent)| (Seq(*seq), parent.map(Seq))).collect();
+            assert_eq!(follow(rows), (path.to_vec(), before.map(Seq)), "{why}");
+        }
+        assert_eq!(runs_of(&[1, 2, 3, 7, 9, 10]), [1..4, 7..8, 9..11]);
+    }
 }

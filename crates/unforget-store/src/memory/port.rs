@@ -255,14 +255,6 @@ impl Store for MemoryStore {
         Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
     }
 
-    fn context_budgets(&self, id: ConversationId, thread: Thread) -> Result<Vec<u64>> {
-        let inner = self.lock();
-        let keys = inner.get(id)?.contexts.keys();
-        let mut budgets: Vec<u64> = keys.filter(|(of, _)| *of == thread).map(|(_, budget)| *budget).collect();
-        budgets.sort_unstable();
-        Ok(budgets)
-    }
-
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
         Ok(self.lock().get(id)?.plan(&seqs))
     }

@@ -230,13 +230,6 @@ impl Store for SqliteStore {
         })
     }
 
-    fn context_budgets(&self, id: ConversationId, thread: Thread) -> Result<Vec<u64>> {
-        self.read("context_budgets", |conn| {
-            conversations::require(conn, id)?;
-            summaries::context_budgets(conn, id, thread)
-        })
-    }
-
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
         self.read("purge_plan", |conn| {
             let seqs = clamped(conversations::counters(conn, id)?.entries, seqs);

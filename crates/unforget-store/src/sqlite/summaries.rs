@@ -73,16 +73,6 @@ pub(super) fn context(
     Ok(state.map(|state| ContextRow { thread, budget, state }))
 }
 
-/// See [`crate::Store::context_budgets`].
-pub(super) fn context_budgets(conn: &Connection, id: ConversationId, thread: Thread) -> Outcome<Vec<u64>> {
-    let sql = "SELECT budget FROM context WHERE conversation = ? AND thread = ?";
-    let mut statement = conn.prepare_cached(sql)?;
-    let rows = statement.query_map([int(id.0), int(thread.0)], |row| row.get::<_, i64>(0))?;
-    let mut budgets = rows.map(|row| row.map(uint)).collect::<Result<Vec<_>, _>>()?;
-    budgets.sort_unstable();
-    Ok(budgets)
-}
-
 const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, count, sources, writer, body, tokens_source, \
     tokens_body, time_ms";
 

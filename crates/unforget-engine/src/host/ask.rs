@@ -8,6 +8,7 @@ use unforget_core::digest::Digest;
 use unforget_core::entry::Role;
 use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::loop_view::Mark;
+use unforget_core::media::{self, Pick};
 use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
@@ -19,7 +20,7 @@ use super::emit::{Stored, emit, with_input};
 use super::lane::Lane;
 use super::names::face;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
-use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until};
+use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until, pick};
 use crate::ruler::ModelRuler;
 
 /// Open prompts of other shapes that are kept.
@@ -65,10 +66,12 @@ impl Lane {
         let budget = self.budget(ask);
         self.session(ask, budget, now)?;
         let bodies = &self.bodies;
+        let limit = bodies.refusals.limit();
         let stored = |seq: Seq| bodies.get(seq);
         let Some(session) = self.sessions.first_mut() else {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
+        session.limit_media(&limit);
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
@@ -79,9 +82,13 @@ impl Lane {
         let request = if beside.is_empty() {
             Cow::Borrowed(prompt.admitted.request())
         } else {
-            Cow::Owned(with_input(prompt.admitted.request(), &beside, newest.as_ref()))
+            let mut request = with_input(prompt.admitted.request(), &beside, newest.as_ref());
+            limited(&mut request, &limit);
+            Cow::Owned(request)
         };
-        let messages = emit(&request, target, self.form, &stored);
+        let emitted = emit(&request, target, self.form, &stored);
+        let media = places(&request, &emitted);
+        let messages = emitted.concat();
         bodies.check()?;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
@@ -91,6 +98,7 @@ impl Lane {
             system,
             tokens: certificate.sections.total() + extra,
             live: extra,
+            media,
             certificate,
             remade: None,
             broken: prompt.broken.map(Cause::name),
@@ -173,7 +181,14 @@ impl Lane {
     fn mark(&self, ask: &Ask, live: Digest) -> Mark {
         let length = self.path_length() + ask.live.as_ref().map_or(0, |live| live.messages.len() as u64);
         let bytes = [self.next().0.to_le_bytes().as_slice(), &live.0].concat();
-        let shape = format!("{:?} {:?} {:?} {}", ask.dialect, ask.model, ask.prompt, ask.is_first);
+        let shape = format!(
+            "{:?} {:?} {:?} {} {:?}",
+            ask.dialect,
+            ask.model,
+            ask.prompt,
+            ask.is_first,
+            self.bodies.refusals.limit()
+        );
         Mark {
             generation: self.generation,
             length,
@@ -260,6 +275,32 @@ fn with_live(
     prompt.broken = broken.or(prompt.broken);
     let extra = weight(&live);
     Ok((prompt, live, extra))
+}
+
+/// Leaves images and documents out of a request that got live input, which may have some.
+fn limited(request: &mut Request, limit: &media::Limit) {
+    let mut left = Pick::new(limit);
+    for message in request.messages.iter_mut().rev() {
+        if let Some(picked) = pick(message, &mut left) {
+            *message = picked;
+        }
+    }
+}
+
+/// Where images and documents stand in the messages that a request became.
+fn places(request: &Request, emitted: &[Vec<String>]) -> Vec<media::Place> {
+    let mut places = media::places(&request.messages);
+    let mut starts = Vec::with_capacity(emitted.len());
+    let mut next = 0_u32;
+    for messages in emitted {
+        starts.push(Some(next).filter(|_| messages.len() == 1));
+        next = next.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
+    }
+    for place in &mut places {
+        let start = usize::try_from(place.message).ok().and_then(|index| *starts.get(index)?);
+        place.message = start.unwrap_or(u32::MAX);
+    }
+    places
 }
 
 /// The entries that a request shows, whole or shortened.

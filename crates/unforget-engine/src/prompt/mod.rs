@@ -22,6 +22,7 @@ use unforget_core::compact::{self, Context, Pressure, Root, Sizes, prove_cover};
 use unforget_core::entry::{Entry, ToolCall};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_core::media::Limit;
 use unforget_core::pair::Detail;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
@@ -39,6 +40,7 @@ use pieces::{GroupPieces, Piece, dialect_number, family_number};
 use system::System;
 
 pub use open::Until;
+pub(crate) use pieces::pick;
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;
@@ -179,6 +181,8 @@ pub struct Session {
     ahead: Vec<(Root, Arc<Summary>)>,
     /// Groups that were weighed before they are played.
     weighed: Weighed,
+    /// Images and documents that may be sent.
+    media: Limit,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
     persist: bool,
@@ -227,6 +231,7 @@ impl Session {
             batch: None,
             ahead: Vec::new(),
             weighed: Weighed::default(),
+            media: Limit::default(),
             passed: Vec::new(),
             persist,
             now: Timestamp::default(),
@@ -331,7 +336,7 @@ impl Session {
         let rung = admitted.certificate().rung;
         let (reused, same) = common_prefix(&self.sent, &pieces);
         let broken = (same < self.sent.len()).then(|| {
-            let ladder = rung != unforget_core::admit::Rung::Assembled;
+            let ladder = rung != unforget_core::admit::Rung::Assembled || !self.media.is_all();
             self.cause.unwrap_or(if ladder { Cause::Ladder } else { Cause::LateEntry })
         });
         let first = self.sent.is_empty().then_some(Cause::First);

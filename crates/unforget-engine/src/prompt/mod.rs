@@ -348,6 +348,9 @@ impl Session {
     /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
     pub fn settle(&mut self) -> Result<(), EngineError> {
         self.prepare();
+        if let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes) {
+            self.carry_out(plan)?;
+        }
         if self.pressure() == Pressure::Soft {
             return self.make_ahead();
         }

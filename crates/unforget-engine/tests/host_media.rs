@@ -7,7 +7,8 @@ use common::host::{delivered, host, lane};
 use serde_json::{Value, json};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::recover::{Reason, Refused, Unit, Why};
-use unforget_engine::host::{Ask, Assembled, Event, Host, LaneKey, Recovered, Turn};
+use unforget_engine::Engine;
+use unforget_engine::host::{Ask, Assembled, Delivered, Event, Host, LaneKey, LiveArray, Recovered, Turn};
 use unforget_wire::{Dialect, Format};
 
 /// Hosts by what they deliver and what they are given.
@@ -177,6 +178,101 @@ fn f064_after_too_many_bytes_one_image_is_kept_for_the_call() {
         let next = host.assemble(&lane, form, &asked(dialect)).unwrap();
         assert_eq!(next.messages, first.messages, "{why}: the figure was of that request");
     }
+}
+
+/// A picture of 640x480 in so many bytes of base64, a multiple of four.
+fn large(bytes: usize) -> String {
+    format!("iVBORw0KGgoAAAANSUhEUgAAAoAAAAHg{}", "QUJD".repeat(bytes / 4 - 8))
+}
+
+fn with_image(data: &str, time: i64) -> String {
+    json!({ "role": "user", "content": [{ "type": "text", "text": "look" },
+        { "type": "image", "mimeType": "image/png", "data": data }], "timestamp": time })
+    .to_string()
+}
+
+#[test]
+fn f069_an_image_weighs_the_same_however_it_is_encoded() {
+    let weight = |images: usize, bytes: usize, live: bool| {
+        let (host, lane) = (host(), lane("x"));
+        let all: Vec<String> = (0..images).map(|n| with_image(&large(bytes), 1_000 + n as i64)).collect();
+        let live = live.then(|| {
+            let volatile = |message: Delivered| Delivered { is_volatile: true, ..message };
+            LiveArray { is_whole: false, messages: delivered(&all).into_iter().map(volatile).collect() }
+        });
+        if live.is_none() {
+            host.sync(&lane, Format::Pi, delivered(&all)).unwrap();
+        }
+        let ask = Ask { live, ..Ask::new(100_000, Dialect::Pi) };
+        let assembled = host.assemble(&lane, Format::Pi, &ask).unwrap();
+        assert_eq!(assembled.media.len(), images);
+        assembled.tokens
+    };
+    for live in [false, true] {
+        let small = weight(1, 10_000, live);
+        assert_eq!(weight(1, 2_000_000, live), small, "200 times the bytes");
+        assert!((1_600..1_800).contains(&small.expected), "{small:?}");
+        let four = weight(4, 10_000, live);
+        assert_eq!(
+            four.expected - weight(3, 10_000, live).expected,
+            weight(2, 10_000, live).expected - small.expected
+        );
+        assert!(four.expected > 4 * 1_600, "each counts");
+    }
+}
+
+#[test]
+fn f069_a_large_live_image_beside_a_summary_fits() {
+    let (host, lane) = (host(), lane("x"));
+    let announce = Delivered { is_volatile: true, ..Delivered::new(with_image(&large(2_000_000), 1)) };
+    let mut live = vec![announce];
+    for n in 0..60 {
+        let said = common::host::answer(&"words and words ".repeat(60), 10 + n);
+        host.commit_turn(&lane, Format::Pi, common::host::turn(&n.to_string(), std::slice::from_ref(&said)))
+            .unwrap();
+        live.push(Delivered::new(said));
+        if n % 20 == 0 {
+            let array = LiveArray { is_whole: false, messages: live.clone() };
+            let ask = Ask { live: Some(array), ..Ask::new(8_000, Dialect::Pi) };
+            let assembled = host.assemble(&lane, Format::Pi, &ask).unwrap();
+            assert!(assembled.tokens.upper <= 8_000);
+            assert!(assembled.messages.iter().any(|message| message.contains("iVBORw0KGgo")), "it is there");
+        }
+    }
+}
+
+#[test]
+fn f045_a_large_image_is_in_its_turn_and_comes_back_later() {
+    let (engine, folder) = common::engine();
+    let lane = lane("x");
+    let data = large(400_000);
+    let result = json!({ "role": "toolResult", "toolCallId": "c", "toolName": "read", "isError": false, "timestamp": 3,
+        "content": [{ "type": "image", "mimeType": "image/png", "data": data }] })
+    .to_string();
+    let turn = [with_image(&data, 1), common::host::call("c", 2), result, common::host::answer("seen", 4)];
+    let first = Host::new(engine.clone(), || Timestamp(7));
+    first.commit_turn(&lane, Format::Pi, common::host::turn("1", &turn)).unwrap();
+    for dialect in [Dialect::Pi, Dialect::Anthropic, Dialect::OpenAiResponses, Dialect::Gemini] {
+        let assembled = first.assemble(&lane, Format::Pi, &asked(dialect)).unwrap();
+        let count = assembled.messages.join("").matches(data.as_str()).count();
+        assert_eq!(count, 2, "{}: a person's and a tool's, as they are", dialect.name());
+    }
+    for n in 2..60 {
+        let said = [common::host::user(&"words ".repeat(80), n * 10), common::host::answer("so", n * 10 + 1)];
+        first.commit_turn(&lane, Format::Pi, common::host::turn(&n.to_string(), &said)).unwrap();
+    }
+    let late = first.assemble(&lane, Format::Pi, &Ask::new(6_000, Dialect::Pi)).unwrap();
+    assert!(!late.messages.join("").contains(&data), "it is out of the prompt");
+    drop((first, engine));
+    // The host's own file is long gone, and the process with it.
+    let engine = Engine::open(&folder.path().join("unforget.db")).unwrap();
+    let id = engine.store().conversations().unwrap()[0].id;
+    for (name, message) in [("s:1", &turn[0]), ("s:3", &turn[2])] {
+        let raw = engine.expand_raw(Some(id), name, 1).unwrap();
+        let kept = unforget_wire::journal::read_line(&raw[0].body).message.unwrap();
+        assert!(kept == *message, "{name}: byte for byte");
+    }
+    assert!(Host::new(engine, || Timestamp(8)).path(&lane, Format::Pi).unwrap()[..4] == turn);
 }
 
 #[test]

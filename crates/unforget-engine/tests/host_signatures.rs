@@ -83,7 +83,9 @@ impl World {
         self.breaks += u64::from(assembled.broken.is_some_and(|cause| cause == "compaction"));
         let mut messages: Vec<Value> =
             assembled.messages.iter().map(|message| serde_json::from_str(message).unwrap()).collect();
-        messages.iter_mut().for_each(|message| self.leave_out_foreign(message));
+        for message in &mut messages {
+            self.leave_out_foreign(message);
+        }
         let body = json!({ "messages": messages }).to_string();
         let signer = FakeSigner { bound: Bound::Prefix, key: self.model.1 };
         let target = Target::of(self.dialect, Some(self.model.0));

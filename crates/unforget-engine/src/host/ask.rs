@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use unforget_core::deliver::How;
 use unforget_core::digest::Digest;
-use unforget_core::entry::Role;
+use unforget_core::entry::{Entry, Media, Part, Role};
 use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::loop_view::Mark;
 use unforget_core::media::{self, Pick};
@@ -20,7 +20,7 @@ use super::emit::{Stored, emit, with_input};
 use super::lane::Lane;
 use super::names::face;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
-use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until, pick};
+use crate::prompt::{Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Session, Shape, Until, pick};
 use crate::ruler::ModelRuler;
 
 /// Open prompts of other shapes that are kept.
@@ -255,8 +255,8 @@ fn with_live(
     };
     let ruler = session.shape().ruler;
     let weight = |live: &[Seq]| -> Tokens {
-        let texts = live.iter().filter_map(|seq| stored(*seq));
-        texts.map(|(text, _)| ruler.count(&text) + Tokens::exact(SEAM)).sum()
+        let messages = live.iter().filter_map(|seq| stored(*seq));
+        messages.map(|(text, entry)| weigh(&text, &entry, ruler)).sum()
     };
     let mut prompt = session.prompt_within(budget)?;
     let (mut live, broken) = (missing(&prompt), prompt.broken);
@@ -301,6 +301,23 @@ fn places(request: &Request, emitted: &[Vec<String>]) -> Vec<media::Place> {
         place.message = start.unwrap_or(u32::MAX);
     }
     places
+}
+
+/// What a message weighs behind the others. Images and documents count by formula, not by their encoding (F069).
+fn weigh(text: &str, entry: &Entry, ruler: ModelRuler) -> Tokens {
+    let (mut words, mut media) = (Cow::Borrowed(text), 0);
+    for part in entry.parts.iter().filter_map(as_media) {
+        media += 1;
+        words = Cow::Owned(words.replacen(&*part.raw, "", 1));
+    }
+    ruler.count(&words) + Tokens::exact(SEAM + media * IMAGE_TOKENS)
+}
+
+const fn as_media(part: &Part) -> Option<&Media> {
+    match part {
+        Part::Media(media) => Some(media),
+        _ => None,
+    }
 }
 
 /// The entries that a request shows, whole or shortened.

@@ -40,7 +40,7 @@ use pieces::{GroupPieces, Piece, dialect_number, family_number};
 use system::System;
 
 pub use open::Until;
-pub(crate) use pieces::pick;
+pub(crate) use pieces::{IMAGE_TOKENS, pick};
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;

@@ -19,7 +19,7 @@ use super::Shape;
 /// What an image counts as: the most that a provider charges for one.
 ///
 /// Source: Anthropic's formula, width × height / 750 with 1,568 pixels at most on the long edge.
-pub(super) const IMAGE_TOKENS: u64 = 1_600;
+pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 
 /// Tokens that joining two messages may add to their sum.
 const SEAM: u64 = 3;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::admit::{Compose, Composed, Cover, Rung, Sections};
 use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours};
-use unforget_core::compact::CoverError;
+use unforget_core::compact::{CoverError, prove_cover};
 use unforget_core::group::Group;
 use unforget_core::id::Seq;
 use unforget_core::media::{Limit, Pick};
@@ -369,6 +369,11 @@ impl Compose for Composer<'_> {
 }
 
 impl Session {
+    /// Proves that roots and groups tile the view.
+    fn proof(&self) -> Result<(), CoverError> {
+        prove_cover(&self.context, &self.sizes, self.view.visible)
+    }
+
     /// Sets which images and documents may be sent from now on; the others go as stubs. Summaries and thresholds do
     /// not depend on it.
     pub fn limit_media(&mut self, limit: &Limit) {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use unforget_core::admit::{Admitted, admit};
-use unforget_core::compact::{self, Context, Pressure, Root, Sizes, prove_cover};
+use unforget_core::compact::{self, Context, Pressure, Root, Sizes};
 use unforget_core::entry::{Entry, ToolCall};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
@@ -486,11 +486,6 @@ impl Session {
             .map(|((group, end), pieces)| pieces::sizes(group, pieces, self.source(group), *end, &self.shape))
             .collect();
         (self.pieces, self.sizes) = (pieces, sizes);
-    }
-
-    /// Proves that roots and groups tile the view.
-    fn proof(&self) -> Result<(), unforget_core::compact::CoverError> {
-        prove_cover(&self.context, &self.sizes, self.view.visible)
     }
 }
 

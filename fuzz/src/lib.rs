@@ -1,11 +1,20 @@
 //! What the fuzz targets do with their bytes: one function per property. Each panics if it is broken.
 
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use serde_json::value::RawValue;
 use unforget_core::estimate::ClassEstimate;
+use unforget_core::id::Timestamp;
 use unforget_core::tokens::Ruler;
+use unforget_engine::Engine;
+use unforget_engine::host::Host;
 use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
 use unforget_recall::segment::{Segment, SegmentReader, merge};
 use unforget_recall::terms::Term;
+use unforget_server::rpc::{Ended, Limits, Server};
 use unforget_wire::{Format, Reader, decode};
 
 /// Leads, bodies and trailer, end to end, are the bytes; and any record decodes as any format.
@@ -109,4 +118,57 @@ pub fn estimate(bytes: &[u8]) {
     let (head, tail) = text.split_at(middle);
     let pieces = ruler.count(head) + ruler.count(tail);
     assert!(whole.expected <= pieces.upper + 16, "whole {whole:?}, pieces {pieces:?}");
+}
+
+/// Whatever a host sends, every line gets one answer, every answer is a line of JSON, and none is a defect of ours.
+///
+/// # Panics
+/// If an answer is missing, too many, not JSON, or says `internal`; if the connection breaks.
+pub fn protocol(bytes: &[u8]) {
+    let limits = Limits { frame_bytes: 1 << 16, workers: 2, lanes: 2, ..Limits::default() };
+    let server = Server::new(Host::new(Engine::in_memory(), || Timestamp(1_795_000_000_000)), limits);
+    let output = Output::default();
+    let ended = server.serve(bytes, output.clone());
+    server.end();
+    assert_ne!(ended, Ended::Broken, "the connection broke");
+    let text = output.0.lock().map(|bytes| bytes.clone()).unwrap_or_default();
+    let text = String::from_utf8(text).expect("answers are UTF-8");
+    for line in text.lines() {
+        // Ids and messages come back as they were sent: numbers in them may be larger than any type.
+        let answer: BTreeMap<String, Box<RawValue>> = serde_json::from_str(line).expect("an answer is JSON");
+        assert_eq!(answer["jsonrpc"].get(), r#""2.0""#, "{line}");
+        assert!(answer.contains_key("id"), "{line}");
+        assert_ne!(answer.contains_key("result"), answer.contains_key("error"), "one of them: {line}");
+        let is_internal =
+            answer.get("error").is_some_and(|error| error.get().contains(r#""kind":"internal""#));
+        assert!(!is_internal, "a defect of ours: {line}");
+    }
+    let frames =
+        bytes.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace)).count();
+    let answers = text.lines().count();
+    assert!(answers <= frames, "{answers} answers to {frames} lines");
+    // A notification has no answer, and nothing is read behind the end of the server. Escapes may spell either.
+    let is_quiet = [&b"cancel"[..], b"shutdown", b"\\u"].iter().any(|word| has(bytes, word));
+    assert!(is_quiet || answers == frames, "{answers} answers to {frames} lines");
+}
+
+fn has(bytes: &[u8], word: &[u8]) -> bool {
+    bytes.windows(word.len()).any(|window| window == word)
+}
+
+/// What a server wrote.
+#[derive(Clone, Default)]
+struct Output(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if let Ok(mut all) = self.0.lock() {
+            all.extend_from_slice(bytes);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }

@@ -15,6 +15,8 @@ const STEPS: &[Step] = &[
     ("tidy", &["xtask", "tidy"], &[]),
     ("lint", &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[]),
     ("test", &["test", "--workspace"], &[]),
+    // A workspace of its own. Running its targets needs nightly, checking them does not.
+    ("fuzz targets", &["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"], &[]),
     ("bug zoo", &["test", "-p", "unforget-sim", "--features", "zoo", "--test", "zoo"], &[]),
     ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
 ];

@@ -37,10 +37,12 @@ pub(crate) fn files() -> anyhow::Result<Vec<File>> {
         for entry in std::fs::read_dir(&folder).with_context(|| format!("listing {}", folder.display()))? {
             let path = entry?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            // In a second work tree `.git` is a file.
+            if matches!(name.as_str(), "target" | ".git" | "node_modules" | "artifacts") {
+                continue;
+            }
             if path.is_dir() {
-                if !matches!(name.as_str(), "target" | ".git" | "node_modules" | "artifacts") {
-                    folders.push(path);
-                }
+                folders.push(path);
             } else if !matches!(path.extension().and_then(|e| e.to_str()), Some("sqlite" | "zst" | "bin")) {
                 let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
                 let shown = path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().replace('\\', "/");

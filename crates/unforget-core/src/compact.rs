@@ -214,6 +214,31 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     (taken > 0).then_some(Break { context: next, jobs, groups: taken })
 }
 
+/// Plans the break that a loop's end needs, if the context broke inside the loop.
+///
+/// Reasoning of an open loop goes back unchanged, although a signature that is bound to the prompt before it does
+/// not hold any more behind a break. When the loop is over that has to end: its reasoning goes, and what is signed
+/// from then on is signed for what is sent.
+///
+/// * `as_of` - the newest entry at the last break.
+///
+/// Returns `None` unless a person spoke since a break in the middle of a loop with reasoning.
+///
+/// Cost: O(groups behind the roots). Source: F054.
+pub fn plan_over(context: &Context, as_of: Seq, groups: &[Sizes]) -> Option<Break> {
+    let is_of_loop = |group: &Sizes| {
+        group.span.0 >= context.settled_below && group.span.0 <= as_of && group.full != group.settled
+    };
+    let is_over = groups.iter().rev().any(|group| group.human.is_some_and(|human| human > as_of));
+    if context.epoch == 0 || !is_over || !groups.iter().any(is_of_loop) {
+        return None;
+    }
+    let mut next = context.clone();
+    next.epoch += 1;
+    next.settled_below = open_loop(groups).max(context.settled_below);
+    Some(Break { context: next, jobs: Vec::new(), groups: 0 })
+}
+
 /// Size of a planned state: summaries at their allotment, since they are not written yet.
 fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
     let roots = next.roots.iter().map(|root| allotment(root.level, next.roots.len(), policy)).sum();
@@ -351,109 +376,4 @@ pub fn prove_cover(context: &Context, groups: &[Sizes], visible: u64) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
-
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn sizes(seq: u64, tokens: u64, human: bool) -> Sizes {
-        Sizes {
-            full: Tokens::exact(tokens),
-            settled: Tokens::exact(tokens),
-            stubbed: Tokens::exact(tokens.min(200)),
-            source: tokens,
-            span: (Seq(seq), Seq(seq)),
-            count: 1,
-            human: human.then_some(Seq(seq)),
-            open: false,
-            end: Digest::of(&seq.to_le_bytes()),
-        }
-    }
-
-    /// Plays a history through breaks as the engine does; returns the state and the groups behind it.
-    fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
-        let (mut context, mut groups) = (Context::default(), Vec::new());
-        for (seq, (tokens, human)) in history.iter().enumerate() {
-            groups.push(sizes(seq as u64, *tokens, *human));
-            let now = planned(&context, Tokens::default(), &groups, policy);
-            if pressure(now, policy) == Pressure::Hard
-                && let Some(plan) = plan_break(&context, Tokens::default(), &groups, policy)
-            {
-                let after = planned(&plan.context, Tokens::default(), &groups[plan.groups..], policy);
-                assert!(after.expected <= now.expected, "a break never makes the prompt larger");
-                groups.drain(..plan.groups);
-                context = plan.context;
-            }
-            prove_cover(&context, &groups, seq as u64 + 1).unwrap();
-        }
-        (context, groups)
-    }
-
-    #[test]
-    fn leaves_merge_like_a_counter() {
-        let mut context = Context::default();
-        let groups: Vec<_> = (0..100).map(|seq| sizes(seq, 10, false)).collect();
-        for leaf in 0..100 {
-            push_leaf(&mut context, &groups, leaf..leaf + 1, &mut Vec::new());
-            let mut digits = [0_usize; 5];
-            context.roots.iter().for_each(|root| digits[usize::from(root.level)] += 1);
-            let value: usize = digits.iter().rev().fold(0, |value, digit| value * FAN_IN + digit);
-            assert_eq!(value, leaf + 1);
-            assert!(digits.iter().all(|digit| *digit < FAN_IN));
-        }
-    }
-
-    #[test]
-    fn f022_the_newest_human_message_is_carried_out_of_a_summary() {
-        let policy = Policy::for_window(8_192);
-        let mut history = vec![(50, true)];
-        history.extend(std::iter::repeat_n((300, false), 60));
-        let (context, groups) = play(&history, &policy);
-        assert!(context.covered > 1, "a long tool loop is compacted inside the turn");
-        assert_eq!(context.carried, Some(Seq(0)));
-        assert!(groups.iter().all(|group| group.human.is_none()));
-    }
-
-    #[test]
-    fn f010_nothing_to_gain_is_no_break() {
-        let policy = Policy::for_window(8_192);
-        let mut groups = vec![sizes(0, 100_000, true)];
-        groups[0].stubbed = groups[0].full;
-        let first = plan_break(&Context::default(), Tokens::default(), &groups, &policy);
-        let context = first.map_or_else(Context::default, |plan| plan.context);
-        assert_eq!(plan_break(&context, Tokens::default(), &groups, &policy), None);
-    }
-
-    proptest! {
-        /// The cover is exact after every step, and the summaries for k leaves depend on k alone.
-        #[test]
-        fn cover_is_exact_and_independent_of_when_breaks_happen(
-            history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
-            window in 4_096_u64..40_000,
-        ) {
-            let policy = Policy::for_window(window);
-            let (context, groups) = play(&history, &policy);
-            let all: Vec<_> = history.iter().enumerate().map(|(seq, (t, h))| sizes(seq as u64, *t, *h)).collect();
-            let mut direct = Context::default();
-            let mut taken = 0;
-            while direct.covered < context.covered {
-                let leaf = next_leaf(&all, taken..all.len(), policy.grain).unwrap();
-                taken = push_leaf(&mut direct, &all, leaf, &mut Vec::new());
-            }
-            prop_assert_eq!(direct.roots, context.roots);
-            prop_assert!(groups.last().is_some(), "the newest group is never summarised");
-        }
-
-        /// f012: breaks come at most once per so much growth, never on every call.
-        #[test]
-        fn f012_breaks_are_rare(n in 50_usize..400) {
-            let policy = Policy::for_window(32_768);
-            let history: Vec<_> = (0..n).map(|i| (250, i % 6 == 0)).collect();
-            let (context, _) = play(&history, &policy);
-            let grown = 250 * n as u64;
-            prop_assert!(u64::from(context.epoch) <= grown / policy.share(200) + 1);
-        }
-    }
-}
+mod tests;

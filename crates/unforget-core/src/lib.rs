@@ -19,6 +19,7 @@ pub mod estimate;
 pub mod group;
 pub mod id;
 pub mod loop_view;
+pub mod media;
 pub mod message;
 pub mod pair;
 pub mod policy;

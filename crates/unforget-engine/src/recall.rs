@@ -4,12 +4,14 @@
 //! without results says what was searched and why that was not enough.
 
 mod expand;
+mod faces;
 mod grep;
 mod name;
 mod search;
 mod text;
 
 pub use expand::{Description, Item, Page};
+pub use faces::Face;
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};
 pub use name::{Address, summary_name};
 pub use search::{Hit, SearchAnswer, SearchQuery};

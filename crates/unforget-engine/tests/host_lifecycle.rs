@@ -1,59 +1,18 @@
 //! Hosts that lose calls, repeat them, crash, rotate, and run many lanes at once.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod common;
+
 use std::sync::Arc;
 
+use common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
 use serde_json::json;
 use unforget_core::deliver::Why;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
-use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LaneKey, LiveArray, Page, Turn};
+use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LiveArray, Turn};
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
-
-const PI: Format = Format::Pi;
-
-fn lane(name: &str) -> LaneKey {
-    LaneKey(format!("agent:{name}"))
-}
-
-fn host() -> Host {
-    Host::new(Engine::in_memory(), || Timestamp(7))
-}
-
-fn user(text: &str, time: i64) -> String {
-    json!({ "role": "user", "content": text, "timestamp": time }).to_string()
-}
-
-fn answer(text: &str, time: i64) -> String {
-    json!({ "role": "assistant", "content": [{ "type": "text", "text": text }], "api": "a", "provider": "p", "model": "m",
-        "usage": {}, "stopReason": "stop", "timestamp": time })
-    .to_string()
-}
-
-fn call(id: &str, time: i64) -> String {
-    json!({ "role": "assistant", "content": [{ "type": "toolCall", "id": id, "name": "read", "arguments": {} }],
-        "api": "a", "provider": "p", "model": "m", "usage": {}, "stopReason": "toolUse", "timestamp": time })
-    .to_string()
-}
-
-fn result(id: &str, text: &str, time: i64) -> String {
-    json!({ "role": "toolResult", "toolCallId": id, "toolName": "read", "content": [{ "type": "text", "text": text }],
-        "isError": false, "timestamp": time })
-    .to_string()
-}
-
-fn delivered(messages: &[String]) -> Vec<Delivered> {
-    messages.iter().map(|message| Delivered::new(message.as_str())).collect()
-}
-
-fn turn(key: &str, messages: &[String]) -> Turn {
-    Turn { key: key.into(), messages: delivered(messages) }
-}
-
-fn page(messages: &[String], cursor: &str) -> Page {
-    Page { messages: delivered(messages), cursor: Some(cursor.into()), is_reset: false }
-}
 
 fn turns(count: i64) -> Vec<Vec<String>> {
     let one = |n: i64| {

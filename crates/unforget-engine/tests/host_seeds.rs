@@ -1,60 +1,21 @@
 //! The five seed reports: what happened there cannot happen here.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod common;
+
+use common::host::{PI, answer, call, delivered, host, result, turn, usage, user};
 use serde_json::{Value, json};
 use unforget_core::deliver::Why;
 use unforget_core::id::Timestamp;
 use unforget_core::loop_view::Stale;
-use unforget_engine::Engine;
 use unforget_engine::host::{
-    Ask, Assembled, Delivered, Event, Face, Host, HostError, LaneKey, LiveArray, Receipt, Turn, face,
+    Ask, Assembled, Delivered, Event, Face, Host, HostError, LaneKey, LiveArray, Receipt, face,
 };
 use unforget_wire::journal::Provenance;
-use unforget_wire::{Dialect, Format, validate};
-
-const PI: Format = Format::Pi;
+use unforget_wire::{Dialect, validate};
 
 fn lane() -> LaneKey {
-    LaneKey("agent:main".into())
-}
-
-fn host() -> Host {
-    Host::new(Engine::in_memory(), || Timestamp(7))
-}
-
-fn user(text: &str, time: i64) -> String {
-    json!({ "role": "user", "content": text, "timestamp": time }).to_string()
-}
-
-fn answer(text: &str, time: i64) -> String {
-    json!({ "role": "assistant", "content": [{ "type": "text", "text": text }], "api": "a", "provider": "p", "model": "m",
-        "usage": usage(), "stopReason": "stop", "timestamp": time })
-    .to_string()
-}
-
-fn usage() -> Value {
-    json!({ "input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2,
-        "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 } })
-}
-
-fn call(id: &str, stop: &str, time: i64) -> String {
-    json!({ "role": "assistant", "content": [{ "type": "toolCall", "id": id, "name": "read", "arguments": {} }],
-        "api": "a", "provider": "p", "model": "m", "usage": usage(), "stopReason": stop, "timestamp": time })
-    .to_string()
-}
-
-fn result(id: &str, text: &str, time: i64) -> String {
-    json!({ "role": "toolResult", "toolCallId": id, "toolName": "read", "content": [{ "type": "text", "text": text }],
-        "isError": false, "timestamp": time })
-    .to_string()
-}
-
-fn delivered(messages: &[String]) -> Vec<Delivered> {
-    messages.iter().map(|message| Delivered::new(message.as_str())).collect()
-}
-
-fn turn(key: &str, messages: &[String]) -> Turn {
-    Turn { key: key.into(), messages: delivered(messages) }
+    common::host::lane("main")
 }
 
 fn window(messages: Vec<Delivered>) -> LiveArray {
@@ -151,7 +112,7 @@ fn f001_seed_001_raw_history_is_debt_and_nothing_else() {
         let id = format!("c{n}");
         let messages = [
             user(&format!("do {n}"), n * 10 + 1),
-            call(&id, "toolUse", n * 10 + 2),
+            call(&id, n * 10 + 2),
             result(&id, &big, n * 10 + 3),
             answer(&format!("done {n}"), n * 10 + 4),
         ];
@@ -274,7 +235,7 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
 fn long_history(turns: i64) -> Vec<String> {
     let one = |n: i64| {
         let id = format!("call_{n}");
-        [user("ok", n * 10 + 1), call(&id, "toolUse", n * 10 + 2), result(&id, "", n * 10 + 3)]
+        [user("ok", n * 10 + 1), call(&id, n * 10 + 2), result(&id, "", n * 10 + 3)]
     };
     (0..turns).flat_map(one).collect()
 }
@@ -365,14 +326,8 @@ fn f046_seed_004_aborted_calls_go_with_their_results() {
     .to_string();
     let synthetic =
         result("x1", "[openclaw] missing tool result in session history; inserted synthetic error result", 3);
-    let history = [
-        user("read it", 1),
-        partial,
-        synthetic,
-        user("again", 4),
-        call("x2", "toolUse", 5),
-        result("x2", "text", 6),
-    ];
+    let history =
+        [user("read it", 1), partial, synthetic, user("again", 4), call("x2", 5), result("x2", "text", 6)];
     let host = host();
     host.sync(&lane(), PI, delivered(&history)).unwrap();
     for dialect in [Dialect::Pi, Dialect::Anthropic, Dialect::OpenAiChat, Dialect::OpenAiResponses] {

@@ -24,5 +24,5 @@ pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use render::render;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
-pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, stub};
+pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, summarise};

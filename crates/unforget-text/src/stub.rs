@@ -1,6 +1,6 @@
 //! A short stand-in for a tool result whose text is left out of the prompt.
 
-use unforget_core::entry::{ToolCall, ToolResult};
+use unforget_core::entry::{Media, ToolCall, ToolResult};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::tokens::Ruler;
 
@@ -81,4 +81,13 @@ pub fn stub(result: &ToolResult, call: Option<&ToolCall>, handle: &str, reason: 
         }
         room = room * 4 / 5;
     }
+}
+
+/// Writes the stand-in for an image or document: what it is and how it is expanded, such as
+/// `[image/png 640x480 left out, stored whole: expand s:12]`.
+pub fn media_stub(media: &Media, handle: &str) -> String {
+    let mime = one_line(&media.mime);
+    let mime = if mime.is_empty() { "media".into() } else { clip(&mime, HANDLE_CHARS) };
+    let size = media.size.map(|(width, height)| format!(" {width}x{height}")).unwrap_or_default();
+    format!("[{mime}{size} left out, stored whole: expand {}]", clip(&one_line(handle), HANDLE_CHARS))
 }

@@ -216,6 +216,8 @@ pub struct Kept {
     pub turn: Option<String>,
     /// See [`Line::id`].
     pub id: Option<String>,
+    /// See [`Line::of`].
+    pub of: Option<String>,
     /// Name of the form of the message, or of the journal's messages.
     pub form: Option<String>,
     /// Name of the event.
@@ -238,6 +240,7 @@ pub fn read_line(body: &[u8]) -> Kept {
         is_volatile: record.bool("volatile") == Some(true),
         provenance: record.str("origin").and_then(|name| Provenance::by_name(&name)).unwrap_or_default(),
         turn: record.string("turn"),
+        of: record.string("of"),
         id: record.string("id"),
         form: record.string("form"),
         event: record.string("event"),

@@ -63,6 +63,7 @@ fn main() -> std::io::Result<()> {
         write(target, "by-hand", text.as_bytes())?;
     }
     write("estimate", "mixed", "The tide 潮位 is 3.42 m 👍🏽 deadbeef {\"a\":[1,2]}".as_bytes())?;
+    write("protocol", "example", examples()?.as_bytes())?;
     let mut builder = unforget_recall::segment::SegmentBuilder::new();
     let mut analyser = unforget_recall::terms::Analyser::new();
     for (seq, text) in ["high water at noon", "low water, no wind", "潮位"].iter().enumerate() {
@@ -77,6 +78,13 @@ fn main() -> std::io::Result<()> {
         write("segment", "three", &[&length[..], &segment.header, &segment.blocks.concat()].concat())?;
     }
     Ok(())
+}
+
+/// The calls of `docs/protocol.md`, in order: every method, good and bad.
+fn examples() -> std::io::Result<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("../docs/protocol.md"))?;
+    Ok(text.lines().filter_map(|line| line.strip_prefix("→ ")).map(|call| format!("{call}\n")).collect())
 }
 
 fn write(target: &str, name: &str, bytes: &[u8]) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! Runs the targets on mutated seeds without libFuzzer: `smoke [ROUNDS] [SEED]`. A panic names the round.
+//! Runs the targets on mutated seeds without libFuzzer: `smoke [ROUNDS] [SEED] [TARGET]`. A panic names the round.
 
 use std::path::Path;
 
@@ -7,12 +7,17 @@ use unforget_testkit::mutate::{mutate, mutate_lines};
 use unforget_wire::Format;
 
 fn main() -> std::io::Result<()> {
-    let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().unwrap_or_default());
-    let (rounds, seed) = (arguments.next().unwrap_or(2_000), arguments.next().unwrap_or_default());
+    let mut arguments = std::env::args().skip(1);
+    let mut number = |usual: u64| arguments.next().map_or(usual, |text| text.parse().unwrap_or_default());
+    let (rounds, seed) = (number(2_000), number(0));
+    let only = arguments.next();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds");
     for target in std::fs::read_dir(root)? {
         let target = target?;
         let name = target.file_name().to_string_lossy().into_owned();
+        if only.as_ref().is_some_and(|only| *only != name) {
+            continue;
+        }
         let mut worst = std::time::Duration::ZERO;
         for file in std::fs::read_dir(target.path())? {
             let bytes = std::fs::read(file?.path())?;
@@ -42,6 +47,7 @@ fn one(target: &str, bytes: &[u8]) {
         "grep" => return unforget_fuzz::grep(bytes),
         "segment" => return unforget_fuzz::segment(bytes),
         "estimate" => return unforget_fuzz::estimate(bytes),
+        "protocol" => return unforget_fuzz::protocol(bytes),
         "read_pi" => Format::Pi,
         "read_claude_code" => Format::ClaudeCode,
         "read_codex" => Format::Codex,

@@ -39,6 +39,10 @@ pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
         let head = text::harmless(&format!("{}  {who}  {when}{purged}", item.seq));
         writeln!(app.out, "{}", paint(p.ours, head))?;
         writeln!(app.out, "{}\n", text::harmless(&item.text))?;
+        for face in &item.faces {
+            let note = format!("also delivered as {}", face.name);
+            writeln!(app.out, "{}\n", paint(p.dim, text::harmless(&note)))?;
+        }
     }
     if let Some(next) = &page.next {
         app.out.note(format_args!("more: add --cursor {next}"));

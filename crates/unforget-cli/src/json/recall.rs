@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde::Serialize;
-use unforget_engine::recall::{Description, GrepAnswer, GrepMatch, Hit, Item, Page, SearchAnswer};
+use unforget_engine::recall::{Description, Face, GrepAnswer, GrepMatch, Hit, Item, Page, SearchAnswer};
 
 use super::stored::role;
 use crate::text::iso;
@@ -159,6 +159,29 @@ pub(crate) struct DescriptionJson<'a> {
     roles: serde_json::Map<String, serde_json::Value>,
     sources: &'a [String],
     preview: &'a str,
+    faces: Vec<FaceJson<'a>>,
+}
+
+/// Another face of an entry.
+#[derive(Debug, Serialize)]
+struct FaceJson<'a> {
+    id: &'a str,
+    seq: u64,
+    of: u64,
+    time: Option<String>,
+    bytes: BytesJson,
+}
+
+impl<'a> From<&'a Face> for FaceJson<'a> {
+    fn from(face: &'a Face) -> Self {
+        Self {
+            id: &face.name,
+            seq: face.seq.0,
+            of: face.of.0,
+            time: face.time.and_then(iso),
+            bytes: (&face.bytes).into(),
+        }
+    }
 }
 
 impl<'a> From<&'a Description> for DescriptionJson<'a> {
@@ -177,6 +200,7 @@ impl<'a> From<&'a Description> for DescriptionJson<'a> {
             roles: roles.collect(),
             sources: &what.sources,
             preview: &what.preview,
+            faces: what.faces.iter().map(FaceJson::from).collect(),
         }
     }
 }
@@ -204,6 +228,7 @@ struct ItemJson<'a> {
     piece: Option<BytesJson>,
     purged: bool,
     text: &'a str,
+    faces: Vec<FaceJson<'a>>,
 }
 
 impl<'a> PageJson<'a> {
@@ -227,6 +252,7 @@ impl<'a> From<&'a Item> for ItemJson<'a> {
             piece: item.piece.as_ref().map(BytesJson::from),
             purged: item.purged,
             text: &item.text,
+            faces: item.faces.iter().map(FaceJson::from).collect(),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use unforget_core::deliver::How;
 use unforget_core::digest::Digest;
-use unforget_core::entry::Role;
+use unforget_core::entry::{Entry, Media, Part, Role};
 use unforget_core::id::{Seq, Thread, Timestamp};
 use unforget_core::loop_view::Mark;
+use unforget_core::media::{self, Pick};
 use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
@@ -19,7 +20,7 @@ use super::emit::{Stored, emit, with_input};
 use super::lane::Lane;
 use super::names::face;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
-use crate::prompt::{Cause, Lane as PromptLane, Prompt, Session, Shape, Until};
+use crate::prompt::{Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Session, Shape, Until, pick};
 use crate::ruler::ModelRuler;
 
 /// Open prompts that are kept in memory.
@@ -65,10 +66,12 @@ impl Lane {
         let budget = self.budget(ask);
         self.session(ask, budget, now)?;
         let bodies = &self.bodies;
+        let limit = bodies.refusals.limit();
         let stored = |seq: Seq| bodies.get(seq);
         let Some(session) = self.sessions.first_mut() else {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
+        session.limit_media(&limit);
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
@@ -79,11 +82,15 @@ impl Lane {
         let request = if beside.is_empty() {
             Cow::Borrowed(prompt.admitted.request())
         } else {
-            Cow::Owned(with_input(prompt.admitted.request(), &beside, newest.as_ref()))
+            let mut request = with_input(prompt.admitted.request(), &beside, newest.as_ref());
+            limited(&mut request, &limit);
+            Cow::Owned(request)
         };
         let is_between = newest.is_some() && !beside.is_empty();
         let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Cause::LiveInput);
-        let messages = emit(&request, target, self.form, &stored);
+        let emitted = emit(&request, target, self.form, &stored);
+        let media = places(&request, &emitted);
+        let messages = emitted.concat();
         bodies.check()?;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
@@ -93,6 +100,7 @@ impl Lane {
             system,
             tokens: certificate.sections.total() + extra,
             live: extra,
+            media,
             certificate,
             remade: None,
             broken: prompt.broken.or(moved).map(Cause::name),
@@ -180,7 +188,14 @@ impl Lane {
     fn mark(&self, ask: &Ask, live: Digest) -> Mark {
         let length = self.path_length() + ask.live.as_ref().map_or(0, |live| live.messages.len() as u64);
         let bytes = [self.next().0.to_le_bytes().as_slice(), &live.0].concat();
-        let shape = format!("{:?} {:?} {:?} {}", ask.dialect, ask.model, ask.prompt, ask.is_first);
+        let shape = format!(
+            "{:?} {:?} {:?} {} {:?}",
+            ask.dialect,
+            ask.model,
+            ask.prompt,
+            ask.is_first,
+            self.bodies.refusals.limit()
+        );
         Mark {
             generation: self.generation(),
             length,
@@ -247,8 +262,8 @@ fn with_live(
     };
     let ruler = session.shape().ruler;
     let weight = |live: &[Seq]| -> Tokens {
-        let texts = live.iter().filter_map(|seq| stored(*seq));
-        texts.map(|(text, _)| ruler.count(&text) + Tokens::exact(SEAM)).sum()
+        let messages = live.iter().filter_map(|seq| stored(*seq));
+        messages.map(|(text, entry)| weigh(&text, &entry, ruler)).sum()
     };
     let mut prompt = session.prompt_within(budget)?;
     let (mut live, broken) = (missing(&prompt), prompt.broken);
@@ -267,6 +282,49 @@ fn with_live(
     prompt.broken = broken.or(prompt.broken);
     let extra = weight(&live);
     Ok((prompt, live, extra))
+}
+
+/// Leaves images and documents out of a request that got live input, which may have some.
+fn limited(request: &mut Request, limit: &media::Limit) {
+    let mut left = Pick::new(limit);
+    for message in request.messages.iter_mut().rev() {
+        if let Some(picked) = pick(message, &mut left) {
+            *message = picked;
+        }
+    }
+}
+
+/// Where images and documents stand in the messages that a request became.
+fn places(request: &Request, emitted: &[Vec<String>]) -> Vec<media::Place> {
+    let mut places = media::places(&request.messages);
+    let mut starts = Vec::with_capacity(emitted.len());
+    let mut next = 0_u32;
+    for messages in emitted {
+        starts.push(Some(next).filter(|_| messages.len() == 1));
+        next = next.saturating_add(u32::try_from(messages.len()).unwrap_or(u32::MAX));
+    }
+    for place in &mut places {
+        let start = usize::try_from(place.message).ok().and_then(|index| *starts.get(index)?);
+        place.message = start.unwrap_or(u32::MAX);
+    }
+    places
+}
+
+/// What a message weighs behind the others. Images and documents count by formula, not by their encoding (F069).
+fn weigh(text: &str, entry: &Entry, ruler: ModelRuler) -> Tokens {
+    let (mut words, mut media) = (Cow::Borrowed(text), 0);
+    for part in entry.parts.iter().filter_map(as_media) {
+        media += 1;
+        words = Cow::Owned(words.replacen(&*part.raw, "", 1));
+    }
+    ruler.count(&words) + Tokens::exact(SEAM + media * IMAGE_TOKENS)
+}
+
+const fn as_media(part: &Part) -> Option<&Media> {
+    match part {
+        Part::Media(media) => Some(media),
+        _ => None,
+    }
 }
 
 /// The entries that a request shows, whole or shortened.

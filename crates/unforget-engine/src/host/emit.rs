@@ -20,7 +20,7 @@ use unforget_wire::{Dialect, Format, Target, render_message};
 /// A stored message: its bytes and what they say.
 pub(super) type Stored = (String, Arc<Entry>);
 
-/// The messages of a request.
+/// The messages of a request, for each of its messages.
 ///
 /// * `form` - of the stored messages.
 /// * `stored` - the message of an entry, if it is there.
@@ -29,17 +29,16 @@ pub(super) fn emit(
     target: Target,
     form: Format,
     stored: &dyn Fn(Seq) -> Option<Stored>,
-) -> Vec<String> {
+) -> Vec<Vec<String>> {
     let messages = without_placeholder(&request.messages);
-    let mut out = Vec::with_capacity(messages.len());
-    for message in messages {
+    let emitted = messages.iter().map(|message| {
         if target.dialect == Dialect::Pi && form == Format::Pi {
-            whole_and_made(message, stored, &mut out);
+            whole_and_made(message, stored)
         } else {
-            out.extend(split(&render_message(message, target)));
+            split(&render_message(message, target))
         }
-    }
-    out
+    });
+    emitted.collect()
 }
 
 /// The request with input that it does not show: behind everything, but before the newest input.
@@ -73,7 +72,7 @@ fn without_placeholder(messages: &[Message]) -> &[Message] {
 }
 
 /// Messages of one request message: whole ones as stored, the rest rendered, in the order of their blocks.
-fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out: &mut Vec<String>) {
+fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>) -> Vec<String> {
     let mut left: Vec<Option<&Block>> = message.blocks.iter().map(Some).collect();
     let mut placed: Vec<(usize, String)> = Vec::new();
     let entries: Vec<Stored> = message.seqs.iter().filter_map(|seq| stored(*seq)).collect();
@@ -99,7 +98,7 @@ fn whole_and_made(message: &Message, stored: &dyn Fn(Seq) -> Option<Stored>, out
         placed.extend(render(message, blocks, time).into_iter().map(|text| (at, text)));
     }
     placed.sort_by_key(|(at, _)| *at);
-    out.extend(placed.into_iter().map(|(_, text)| text));
+    placed.into_iter().map(|(_, text)| text).collect()
 }
 
 /// The time of the entry that a block is of; of the first if that cannot be told. What joins the message later

@@ -2,8 +2,10 @@
 
 use unforget_core::digest::Digest;
 use unforget_core::id::Timestamp;
-use unforget_core::recover::{self, Reason, Recovery, Refused, Sent, SuspectedTruncation, Why};
+use unforget_core::media::{self, Limit, Place};
+use unforget_core::recover::{self, Reason, Recovery, Refused, Retry, Sent, SuspectedTruncation, Why};
 use unforget_core::tokens::Tokens;
+use unforget_wire::Dialect;
 
 use super::lane::Lane;
 use super::types::{Ask, Assembled, HostError};
@@ -14,9 +16,49 @@ pub(super) struct Last {
     /// The question.
     ask: Ask,
     sent: Sent,
+    media: Vec<Place>,
     estimate: Tokens,
     /// Times that it was made smaller.
     attempt: u8,
+}
+
+/// Images and documents that providers did not take. In memory only: after a restart a provider says it again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Refusals {
+    /// Until another model answers.
+    lasting: Limit,
+    /// The most until a call is answered.
+    newest: Option<u32>,
+}
+
+impl Refusals {
+    /// What may be sent in the next call.
+    pub(super) fn limit(&self) -> Limit {
+        let newest = self.newest.map_or(self.lasting.newest, |newest| newest.min(self.lasting.newest));
+        Limit { newest, ..self.lasting.clone() }
+    }
+
+    /// Takes the bounds of a retry.
+    ///
+    /// An image that is at fault is not sent again; if it is not known which, none of those that were sent are,
+    /// but newer ones may be.
+    fn tighten(&mut self, retry: &Retry, refused: Refused, last: &Last) {
+        let place = retry.without.filter(|_| is_as_sent(last.ask.dialect));
+        match refused {
+            Refused::Media { .. } => {
+                let (message, block) = place.unwrap_or((u32::MAX, u32::MAX));
+                self.lasting.without.extend(media::at(&last.media, message, block));
+            }
+            _ if retry.media == last.sent.media => {}
+            _ if retry.why == Why::Media => self.lasting.newest = retry.media,
+            _ => self.newest = Some(retry.media),
+        }
+    }
+}
+
+/// Whether a host of this dialect sends the messages as they are, so that a provider's index is ours.
+const fn is_as_sent(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::Anthropic | Dialect::BedrockConverse | Dialect::Gemini)
 }
 
 /// What to do with a refused call.
@@ -45,11 +87,12 @@ impl Lane {
             output: ask.output,
             window: ask.budget.saturating_add(ask.output),
             bytes: bytes.len() as u64,
-            media: 0,
+            media: u32::try_from(assembled.media.len()).unwrap_or(u32::MAX),
             digest: Digest::of(bytes.as_bytes()),
         };
         let ask = Ask { live: None, ..ask.clone() };
-        self.last = Some(Last { ask, sent, estimate: assembled.tokens, attempt });
+        let media = assembled.media.clone();
+        self.last = Some(Last { ask, sent, media, estimate: assembled.tokens, attempt });
     }
 
     /// The call was refused: once there is a smaller prompt for it. Until a call is answered, no prompt is larger.
@@ -63,7 +106,10 @@ impl Lane {
             Recovery::Retry(retry) => retry,
             Recovery::Surface(reason) => return Ok(Recovered::Surface(reason)),
         };
-        self.cap = Some(retry.input);
+        if retry.input < last.sent.input {
+            self.cap = Some(retry.input);
+        }
+        self.bodies.refusals.tighten(&retry, refused, &last);
         self.view.fail();
         let assembled = self.assemble(&last.ask, now)?;
         let is_new = self.last.as_ref().is_some_and(|now| retry.is_new(&now.sent.digest));
@@ -84,6 +130,7 @@ impl Lane {
         let last = self.last.take()?;
         let cut = recover::truncation(last.estimate, input);
         self.cap = cut.map(|cut| cut.reported);
+        self.bodies.refusals.newest = None;
         cut
     }
 }

@@ -4,6 +4,7 @@ use unforget_core::admit::Certificate;
 use unforget_core::deliver::Why;
 use unforget_core::id::Seq;
 use unforget_core::loop_view::Stale;
+use unforget_core::media;
 use unforget_core::tokens::Tokens;
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
@@ -215,6 +216,9 @@ pub struct Assembled {
     pub tokens: Tokens,
     /// Tokens of live input that the host's window needs beside what the prompt shows.
     pub live: Tokens,
+    /// Images and documents of the messages, in order. Where a message of the request is several of the host's, the
+    /// place is unknown, and [`u32::MAX`].
+    pub media: Vec<media::Place>,
     /// What admission guarantees.
     pub certificate: Certificate,
     /// Why the prompt of the call before was not given again; `None` if it was.

@@ -1,19 +1,20 @@
 //! A session's request on each rung of admission.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::admit::{Compose, Composed, Cover, Rung, Sections};
 use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours};
-use unforget_core::compact::CoverError;
+use unforget_core::compact::{CoverError, prove_cover};
 use unforget_core::group::Group;
 use unforget_core::id::Seq;
+use unforget_core::media::{Limit, Pick};
 use unforget_core::message::{Block, Message, Request};
 use unforget_core::pair::Detail;
 use unforget_core::tokens::{Ruler, Tokens};
 
-use super::Session;
-use super::pieces::{Piece, handle, weigh};
+use super::pieces::{Piece, handle, pick_piece, weigh};
 use super::shorten::{Caps, collapse, shorten};
+use super::{Cause, Session};
 
 /// Tokens of brackets and names around the pieces of any request.
 const FRAME: Tokens = Tokens::exact(32);
@@ -37,6 +38,9 @@ const NEWEST_MARGIN: u64 = 320;
 pub(super) struct Composer<'a> {
     session: &'a Session,
     outline: Vec<(u64, u64)>,
+    /// Groups of which an image or document is left out.
+    picked: BTreeMap<usize, Piece>,
+    carried: Option<Piece>,
 }
 
 /// The pieces of a request in order, with what they stand for.
@@ -50,8 +54,26 @@ struct Layout {
 
 impl<'a> Composer<'a> {
     /// A composer for what the session holds now.
-    pub(super) const fn new(session: &'a Session) -> Self {
-        Self { session, outline: Vec::new() }
+    pub(super) fn new(session: &'a Session) -> Self {
+        let carried = session.carried.as_ref().map(|(_, piece)| piece.clone());
+        let mut made = Self { session, outline: Vec::new(), picked: BTreeMap::new(), carried };
+        if !session.media.is_all() {
+            made.pick();
+        }
+        made
+    }
+
+    /// Leaves out what may not be sent of images and documents, the oldest first.
+    fn pick(&mut self) {
+        let shape = &self.session.shape;
+        let mut pick = Pick::new(&self.session.media);
+        for index in (0..self.session.view.groups.len()).rev() {
+            if let Some(piece) = pick_piece(&self.piece(index), &mut pick, shape) {
+                self.picked.insert(index, piece);
+            }
+        }
+        let carried = self.carried.as_ref().and_then(|piece| pick_piece(piece, &mut pick, shape));
+        self.carried = carried.or_else(|| self.carried.take());
     }
 
     /// Prints and expected tokens of the pieces of the request composed last, the system first.
@@ -162,7 +184,7 @@ impl<'a> Composer<'a> {
         let wanted: Vec<usize> = human.into_iter().chain(last.filter(|last| Some(*last) != human)).collect();
         let carried = self.session.carried.is_some() && human.is_none();
         let share = room / (wanted.len() + usize::from(carried)).max(1) as u64;
-        if let Some((_, piece)) = self.session.carried.as_ref().filter(|_| carried) {
+        if let Some(piece) = self.carried.as_ref().filter(|_| carried) {
             let short = self.shrink(piece, share);
             layout.cover.stubbed += 1;
             layout.cover.summarised = layout.cover.summarised.saturating_sub(1);
@@ -208,7 +230,7 @@ impl<'a> Composer<'a> {
     }
 
     fn start(&self, summaries: Vec<Piece>) -> Layout {
-        let carried = self.session.carried.as_ref().map(|(_, piece)| piece.clone());
+        let carried = self.carried.clone();
         let covered = self.session.context.covered;
         let carried_count = u64::from(carried.is_some());
         let cover = Cover {
@@ -231,6 +253,9 @@ impl<'a> Composer<'a> {
     }
 
     fn piece(&self, index: usize) -> Piece {
+        if let Some(picked) = self.picked.get(&index) {
+            return picked.clone();
+        }
         let pieces = self.session.pieces.get(index);
         pieces.map(|pieces| pieces.at(self.detail(index)).clone()).unwrap_or_default()
     }
@@ -344,6 +369,20 @@ impl Compose for Composer<'_> {
 }
 
 impl Session {
+    /// Proves that roots and groups tile the view.
+    fn proof(&self) -> Result<(), CoverError> {
+        prove_cover(&self.context, &self.sizes, self.view.visible)
+    }
+
+    /// Sets which images and documents may be sent from now on; the others go as stubs. Summaries and thresholds do
+    /// not depend on it.
+    pub fn limit_media(&mut self, limit: &Limit) {
+        if self.media != *limit {
+            self.media = limit.clone();
+            self.cause = self.cause.or(Some(Cause::Ladder));
+        }
+    }
+
     /// Index of the newest message of a person behind the summaries.
     fn newest_human(&self) -> Option<usize> {
         self.sizes.iter().rposition(|sizes| sizes.human.is_some())

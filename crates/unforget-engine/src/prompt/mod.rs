@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use unforget_core::admit::{Admitted, admit};
-use unforget_core::compact::{self, Context, Pressure, Root, Sizes, prove_cover};
+use unforget_core::compact::{self, Context, Pressure, Root, Sizes};
 use unforget_core::entry::{Entry, ToolCall};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_core::media::Limit;
 use unforget_core::pair::Detail;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
@@ -39,6 +40,7 @@ use pieces::{GroupPieces, Piece, dialect_number, family_number};
 use system::System;
 
 pub use open::Until;
+pub(crate) use pieces::{IMAGE_TOKENS, pick};
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;
@@ -182,6 +184,8 @@ pub struct Session {
     ahead: Vec<(Root, Arc<Summary>)>,
     /// Groups that were weighed before they are played.
     weighed: Weighed,
+    /// Images and documents that may be sent.
+    media: Limit,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
     persist: bool,
@@ -230,6 +234,7 @@ impl Session {
             batch: None,
             ahead: Vec::new(),
             weighed: Weighed::default(),
+            media: Limit::default(),
             passed: Vec::new(),
             persist,
             now: Timestamp::default(),
@@ -334,7 +339,7 @@ impl Session {
         let rung = admitted.certificate().rung;
         let (reused, same) = common_prefix(&self.sent, &pieces);
         let broken = (same < self.sent.len()).then(|| {
-            let ladder = rung != unforget_core::admit::Rung::Assembled;
+            let ladder = rung != unforget_core::admit::Rung::Assembled || !self.media.is_all();
             self.cause.unwrap_or(if ladder { Cause::Ladder } else { Cause::LateEntry })
         });
         let first = self.sent.is_empty().then_some(Cause::First);
@@ -346,6 +351,9 @@ impl Session {
     /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
     pub fn settle(&mut self) -> Result<(), EngineError> {
         self.prepare();
+        if let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes) {
+            self.carry_out(plan)?;
+        }
         if self.pressure() == Pressure::Soft {
             return self.make_ahead();
         }
@@ -481,11 +489,6 @@ impl Session {
             .map(|((group, end), pieces)| pieces::sizes(group, pieces, self.source(group), *end, &self.shape))
             .collect();
         (self.pieces, self.sizes) = (pieces, sizes);
-    }
-
-    /// Proves that roots and groups tile the view.
-    fn proof(&self) -> Result<(), unforget_core::compact::CoverError> {
-        prove_cover(&self.context, &self.sizes, self.view.visible)
     }
 }
 

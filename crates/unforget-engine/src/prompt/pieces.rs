@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use unforget_core::compact::Sizes;
 use unforget_core::digest::Digest;
-use unforget_core::entry::{Part, ToolCall, ToolResult};
+use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
-use unforget_core::message::{Block, Message};
+use unforget_core::media::{self, Limit, Pick};
+use unforget_core::message::Message;
 use unforget_core::pair::{self, Detail, Reason};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_text::{STUB_TOKENS, StubReason, stub};
+use unforget_text::{STUB_TOKENS, StubReason, media_stub, stub};
 use unforget_wire::{Dialect, Family, render_message};
 
 use super::Shape;
@@ -18,7 +19,7 @@ use super::Shape;
 /// What an image counts as: the most that a provider charges for one.
 ///
 /// Source: Anthropic's formula, width × height / 750 with 1,568 pixels at most on the long edge.
-pub(super) const IMAGE_TOKENS: u64 = 1_600;
+pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 
 /// Tokens that joining two messages may add to their sum.
 const SEAM: u64 = 3;
@@ -82,7 +83,7 @@ pub(super) fn weigh(
 
 /// Media count by formula, not by their encoding (F069).
 fn message_tokens(message: &Message, text: &str, shape: &Shape) -> Tokens {
-    let media = count_media(&message.blocks);
+    let media = media::count(message);
     if media == 0 {
         return shape.ruler.count(text) + Tokens::exact(SEAM);
     }
@@ -91,35 +92,35 @@ fn message_tokens(message: &Message, text: &str, shape: &Shape) -> Tokens {
     shape.ruler.count(&text) + Tokens::exact(SEAM + media * IMAGE_TOKENS)
 }
 
-fn count_media(blocks: &[Block]) -> u64 {
-    let parts = |parts: &[Part]| parts.iter().filter(|part| matches!(part, Part::Media(_))).count();
-    let count = |block: &Block| match block {
-        Block::Part(part) => parts(std::slice::from_ref(part)),
-        Block::Result(result) => parts(&result.content),
-        Block::Call(_) | Block::Ours(_) => 0,
-    };
-    blocks.iter().map(count).sum::<usize>() as u64
-}
-
-/// The message with a short word in place of every medium.
+/// The message with a stub in place of every image and document.
 pub(super) fn without_media(message: &Message) -> Message {
-    let mut message = message.clone();
-    for block in &mut message.blocks {
-        match block {
-            Block::Part(part) => note_media(part),
-            Block::Result(result) => result.content.iter_mut().for_each(note_media),
-            Block::Call(_) | Block::Ours(_) => {}
-        }
-    }
-    message
+    let none = Limit { newest: 0, ..Limit::default() };
+    pick(message, &mut Pick::new(&none)).unwrap_or_else(|| message.clone())
 }
 
-fn note_media(part: &mut Part) {
-    if let Part::Media(media) = part {
-        let size = media.size.map(|(width, height)| format!(" {width}x{height}")).unwrap_or_default();
-        let mime = if media.mime.is_empty() { "media" } else { &media.mime };
-        *part = Part::Text(format!("[{mime}{size}, stored]"));
+/// The message with stubs for what may not be sent of it, the next older one of a request; `None` if all may.
+pub(crate) fn pick(message: &Message, pick: &mut Pick<'_>) -> Option<Message> {
+    let at = match (message.seqs.first(), message.seqs.last()) {
+        (Some(first), Some(last)) => handle(*first, *last),
+        _ => String::from("s:?"),
+    };
+    pick.message(message, &|media: &Media| media_stub(media, &at))
+}
+
+/// The same for a piece.
+pub(super) fn pick_piece(piece: &Piece, limit: &mut Pick<'_>, shape: &Shape) -> Option<Piece> {
+    if piece.messages.iter().all(|message| media::count(message) == 0) {
+        return None;
     }
+    let mut is_changed = false;
+    let picked = piece.messages.iter().rev().map(|message| {
+        let picked = pick(message, limit);
+        is_changed |= picked.is_some();
+        picked.unwrap_or_else(|| message.clone())
+    });
+    let mut messages: Vec<_> = picked.collect();
+    messages.reverse();
+    is_changed.then(|| weigh(messages, piece.omitted.clone(), true, shape))
 }
 
 impl GroupPieces {
@@ -173,7 +174,7 @@ fn is_large(result: &ToolResult, shape: &Shape) -> bool {
 fn is_stubbable(group: &Group, full: &Piece, shape: &Shape) -> bool {
     let mut results = group.items.iter().flat_map(|item| item.entry.results());
     results.any(|result| is_large(result, shape))
-        || full.messages.iter().any(|message| count_media(&message.blocks) > 0)
+        || full.messages.iter().any(|message| media::count(message) > 0)
 }
 
 /// Sizes of a prepared group, for planning. Forms that are not made are estimated; admission weighs what is sent.

@@ -9,6 +9,7 @@ use unforget_core::tokens::Ruler;
 use unforget_store::{EntryRow, Raw, SummaryRow};
 use unforget_wire::{Format, decode};
 
+use super::faces::Face;
 use super::name::{Address, summary_name};
 use super::text;
 use crate::{Engine, EngineError};
@@ -45,6 +46,8 @@ pub struct Description {
     pub sources: Vec<String>,
     /// How it begins; of a summary, its text.
     pub preview: String,
+    /// Other faces of its entries.
+    pub faces: Vec<Face>,
 }
 
 /// An entry, or a piece of a long one.
@@ -70,6 +73,10 @@ pub struct Item {
     pub tokens: u64,
     /// True if the bytes were purged.
     pub purged: bool,
+    /// Its record as received; empty if it was purged.
+    pub raw: Vec<u8>,
+    /// Other faces of the entry.
+    pub faces: Vec<Face>,
 }
 
 /// Some of what a name stands for.
@@ -134,6 +141,7 @@ impl Engine {
             roles,
             sources,
             preview,
+            faces: self.faces(id, &rows)?,
         })
     }
 
@@ -180,7 +188,21 @@ impl Engine {
                 break;
             }
         }
+        self.add_faces(id, &mut page)?;
         Ok(page)
+    }
+
+    fn add_faces(&self, id: ConversationId, page: &mut Page) -> Result<(), EngineError> {
+        let mut rows = Vec::with_capacity(page.items.len());
+        for item in &page.items {
+            rows.extend(self.store().rows(id, item.seq.0..item.seq.0 + 1)?);
+        }
+        for face in self.faces(id, &rows)? {
+            if let Some(item) = page.items.iter_mut().find(|item| item.seq == face.of) {
+                item.faces.push(face);
+            }
+        }
+        Ok(())
     }
 
     /// The bytes that a name stands for, as received.
@@ -235,6 +257,8 @@ impl Engine {
             text,
             piece,
             purged: row.purged,
+            raw: raw.into_iter().next().map(|raw| raw.body).unwrap_or_default(),
+            faces: Vec::new(),
         };
         Ok((item, (!is_end).then_some(end)))
     }

@@ -65,7 +65,7 @@ pub(super) fn expand(server: &Server, call: &Running<'_>) -> Answer {
     let scope = scope(server, call, wanted.conversation.as_deref())?;
     let tokens = wanted.page_tokens.unwrap_or(PAGE_TOKENS);
     let page = server.host.engine().expand(scope, &wanted.name, tokens, wanted.cursor.as_deref())?;
-    answer(&ExpandAnswer::from(page))
+    answer(&ExpandAnswer::new(page, wanted.raw))
 }
 
 /// The conversation that a call looks into; `None` for all.

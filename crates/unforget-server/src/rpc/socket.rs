@@ -100,25 +100,42 @@ impl Drop for Listening {
 
 impl Listening {
     /// Serves connections until one of them asks the server to end.
+    ///
+    /// A connection for which there is no file handle is refused; the others go on.
+    ///
+    /// # Errors
+    /// If no connection can be accepted any more. Those that are open are served to their end first.
     pub fn serve(&self, server: &Arc<Server>) -> io::Result<()> {
         let open: Mutex<HashMap<u64, UnixStream>> = Mutex::default();
         let (is_ending, next) = (AtomicBool::new(false), AtomicU64::new(0));
+        let mut spare = Spare::new();
         thread::scope(|scope| {
             for stream in self.listener.incoming() {
                 if is_ending.load(Ordering::Acquire) {
                     break;
                 }
-                let Ok(stream) = stream else {
-                    // Out of file handles or the like: others will be closed.
-                    thread::sleep(Duration::from_millis(20));
-                    continue;
+                let stream = match stream {
+                    Ok(stream) => stream,
+                    Err(error) if is_gone(&error) => continue,
+                    Err(error) => {
+                        if !spare.refuse_one(&self.listener) {
+                            return Err(error);
+                        }
+                        if is_ending.load(Ordering::Acquire) {
+                            break;
+                        }
+                        continue;
+                    }
                 };
                 let Ok(handle) = stream.try_clone() else { continue };
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 {
                     let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
                     if open.len() >= server.limits.connections {
-                        refuse(stream, server.limits.connections);
+                        refuse(
+                            stream,
+                            &format!("there are {} connections already", server.limits.connections),
+                        );
                         continue;
                     }
                     open.insert(number, handle);
@@ -144,14 +161,42 @@ impl Listening {
                     open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
                 }
             }
-        });
-        Ok(())
+            Ok(())
+        })
     }
 }
 
-fn refuse(mut stream: UnixStream, most: usize) {
+/// Whether only the connection that was about to be accepted failed: it is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
+}
+
+/// A file handle for the time when there is no other.
+///
+/// Without handles, accepting fails at once and again, while whoever connected waits without an answer. Given up for a
+/// moment, this one is enough to tell them.
+struct Spare(Option<File>);
+
+impl Spare {
+    fn new() -> Self {
+        Self(File::open("/dev/null").ok())
+    }
+
+    /// Refuses the connection that waits longest. False if that fails too.
+    fn refuse_one(&mut self, listener: &UnixListener) -> bool {
+        if self.0.take().is_none() {
+            return false;
+        }
+        let refused =
+            listener.accept().map(|(stream, _)| refuse(stream, "the server has no file handles left"));
+        *self = Self::new();
+        refused.is_ok()
+    }
+}
+
+fn refuse(mut stream: UnixStream, why: &str) {
     let text = format!(
-        r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":1007,"message":"there are {most} connections already","data":{{"kind":"busy","stored":false,"hint":"close one"}}}}}}"#
+        r#"{{"jsonrpc":"2.0","id":null,"error":{{"code":1007,"message":"{why}","data":{{"kind":"busy","stored":false,"hint":"close one"}}}}}}"#
     );
     stream.set_write_timeout(Some(Duration::from_millis(100))).ok();
     stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(b"\n")).ok();
@@ -161,7 +206,27 @@ fn refuse(mut stream: UnixStream, most: usize) {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
 
+    use std::io::Read as _;
+
     use super::*;
+
+    #[test]
+    fn without_file_handles_whoever_waits_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("s")).unwrap();
+        let mut spare = Spare::new();
+        for _ in 0..2 {
+            let mut waiting = UnixStream::connect(folder.path().join("s")).unwrap();
+            assert!(spare.refuse_one(&listener));
+            let mut told = String::new();
+            waiting.read_to_string(&mut told).unwrap();
+            assert!(told.contains(r#""kind":"busy""#) && told.ends_with('\n'), "{told}");
+            assert!(spare.0.is_some(), "for the next one");
+        }
+        listener.set_nonblocking(true).unwrap();
+        assert!(!spare.refuse_one(&listener), "that fails too: the server ends with the error");
+        assert!(!Spare(None).refuse_one(&listener));
+    }
 
     #[test]
     fn a_socket_is_private_and_belongs_to_one_server() {

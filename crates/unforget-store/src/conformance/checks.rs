@@ -1,12 +1,13 @@
-//! The checks.
+//! The checks, and those of what is received: conversations, paths, bytes.
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 
-use super::tape::{Tape, entry, opening, snapshot, summary};
+use super::tape::{Tape, entry, opening, snapshot};
+use super::{derived, purge};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
-use crate::port::{Append, ContextRow, FilterOf, Name, NewConversation, Segment, Store, Target};
+use crate::port::{Append, FilterOf, Name, NewConversation, Segment, Store, Target};
 
 /// A named check on an empty store.
 pub(super) type Check = (&'static str, fn(&dyn Store));
@@ -26,11 +27,11 @@ pub(super) const ALL: &[Check] = &[
     ("bytes come back as received", bytes_come_back),
     ("f096 equal large parts are stored once", large_parts_once),
     ("chunks and filters cover all bytes", chunks_cover),
-    ("segments replace each other", segments_replace),
-    ("summaries stay as first written", summaries_stay),
-    ("contexts go with their append", contexts_kept),
-    ("purge takes bytes and leaves tombstones", purge_takes),
-    ("purge is idempotent", purge_twice),
+    ("segments replace each other", derived::segments_replace),
+    ("summaries stay as first written", derived::summaries_stay),
+    ("contexts go with their append", derived::contexts_kept),
+    ("purge takes bytes and leaves tombstones", purge::purge_takes),
+    ("purge is idempotent", purge::purge_twice),
     ("verify finds nothing wrong", verify_clean),
 ];
 
@@ -361,130 +362,6 @@ fn chunks_cover(store: &dyn Store) {
     assert_eq!(seqs, [0, 1, 2, 3, 4]);
     assert_eq!(covered[2].1, b"ac", "holes are closed up");
     assert!(filters.len() > 2 && matches!(store.chunk(tape.id, 99), Err(StoreError::Missing { .. })));
-}
-
-fn segments_replace(store: &dyn Store) {
-    let tape = Tape::new(store, "t:1");
-    let make = |seqs: std::ops::Range<u64>| Segment {
-        header: vec![seqs.start as u8],
-        blocks: vec![vec![seqs.end as u8], vec![], vec![9; 9000]],
-        seqs,
-    };
-    let first = store.put_segment(tape.id, &make(10..20), &[]).unwrap();
-    let second = store.put_segment(tape.id, &make(0..10), &[]).unwrap();
-    assert_eq!((first, second), (0, 1));
-    let heads = |store: &dyn Store| -> Vec<_> {
-        store
-            .segments(tape.id)
-            .unwrap()
-            .into_iter()
-            .map(|head| (head.number, head.seqs, head.header))
-            .collect()
-    };
-    assert_eq!(heads(store), [(1, 0..10, vec![0]), (0, 10..20, vec![10])]);
-    let merged = store.put_segment(tape.id, &make(0..20), &[0, 1, 55]).unwrap();
-    assert_eq!(heads(store), [(merged, 0..20, vec![0])]);
-    assert_eq!(store.block(tape.id, merged, 0).unwrap(), [20]);
-    assert_eq!(store.block(tape.id, merged, 1).unwrap(), [] as [u8; 0]);
-    assert_eq!(store.block(tape.id, merged, 2).unwrap().len(), 9000);
-    for (segment, block) in [(merged, 3), (0, 0), (77, 0)] {
-        assert!(matches!(store.block(tape.id, segment, block), Err(StoreError::Missing { .. })));
-    }
-    store.drop_segments(tape.id).unwrap();
-    assert!(store.segments(tape.id).unwrap().is_empty());
-    assert_eq!(store.put_segment(tape.id, &make(0..1), &[]).unwrap(), 3, "numbers are never used twice");
-    assert_eq!(store.conversation(tape.id).unwrap().revision, 0, "derived things do not count");
-}
-
-fn summaries_stay(store: &dyn Store) {
-    let tape = Tape::new(store, "t:1");
-    tape.open(None, &["a", "b", "c", "d"]);
-    let (leaf, merged) = (summary(2, 2), summary(0, 3));
-    store.put_summaries(tape.id, &[merged.clone(), leaf.clone()], None).unwrap();
-    let other = crate::port::SummaryRow { body: "other".into(), ..leaf.clone() };
-    store.put_summaries(tape.id, &[other], None).unwrap();
-    assert_eq!(store.summary(tape.id, &leaf.key).unwrap(), Some(leaf.clone()), "the first stays");
-    assert_eq!(store.summaries(tape.id).unwrap(), [merged, leaf.clone()], "by span");
-    let unknown = crate::port::SummaryKey { grain: 7, ..leaf.key };
-    assert_eq!(store.summary(tape.id, &unknown).unwrap(), None);
-}
-
-fn contexts_kept(store: &dyn Store) {
-    let tape = Tape::new(store, "t:1");
-    let context = |budget, state: &[u8]| ContextRow { thread: Thread(2), budget, state: state.to_vec() };
-    let mut append = tape.plan(opening(None), &[]);
-    append.context = Some(context(5, b"one"));
-    store.append(append).unwrap();
-    assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"one")));
-    store.put_summaries(tape.id, &[], Some(&context(5, b"two"))).unwrap();
-    assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")));
-    assert_eq!(store.context(tape.id, Thread(1), 5).unwrap(), None);
-    let mut stale = tape.plan(Target::Extend(Generation(0), 3), &[]);
-    stale.context = Some(context(5, b"three"));
-    assert!(store.append(stale).is_err());
-    assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")), "one transaction");
-}
-
-fn purge_takes(store: &dyn Store) {
-    let tape = Tape::new(store, "t:1");
-    tape.open(
-        None,
-        &["keep 0", "secret 1 #####", "secret 2 ******", "keep 3 #####", "gone $$ ######", "keep 5"],
-    );
-    let segment = |seqs| Segment { seqs, header: vec![], blocks: vec![vec![1]] };
-    store.put_segment(tape.id, &segment(0..3), &[]).unwrap();
-    store.put_segment(tape.id, &segment(5..6), &[]).unwrap();
-    let context = ContextRow { thread: Thread(0), budget: 1, state: b"secret".to_vec() };
-    store.put_summaries(tape.id, &[summary(0, 1), summary(3, 3), summary(5, 5)], Some(&context)).unwrap();
-    let before = store.rows(tape.id, 0..9).unwrap();
-    let sizes: Vec<u64> = store
-        .raw(tape.id, 0..9)
-        .unwrap()
-        .iter()
-        .map(|raw| (raw.lead.len() + raw.body.len()) as u64)
-        .collect();
-    let plan = store.purge_plan(tape.id, 1..3).unwrap();
-    let revision = store.conversation(tape.id).unwrap().revision;
-    let done = store.purge(tape.id, 1..3).unwrap();
-    assert_eq!(plan, done);
-    assert_eq!((done.entries, done.bytes, done.blobs, done.summaries), (2, sizes[1] + sizes[2], 0, 1));
-    assert_eq!(store.purge(tape.id, 4..5).unwrap().blobs, 1, "a blob that nobody else holds");
-    assert_eq!(tape.read(0, 9), ["keep 0", "", "", "keep 3 #####", "", "keep 5"]);
-    let after = store.rows(tape.id, 0..9).unwrap();
-    for (before, after) in before.into_iter().zip(after) {
-        let purged = [1, 2, 4].contains(&before.seq.0);
-        assert_eq!(after, crate::port::EntryRow { purged, ..before }, "rows stay as tombstones");
-    }
-    assert_eq!(store.segments(tape.id).unwrap().len(), 1);
-    assert_eq!(store.summaries(tape.id).unwrap().len(), 2);
-    assert_eq!(store.context(tape.id, Thread(0), 1).unwrap(), None);
-    assert_eq!(store.conversation(tape.id).unwrap().revision, revision + 2);
-    assert!(store.verify(&mut |_, _| {}).unwrap().is_empty(), "the chain verifies around the tombstones");
-    for filter in store.filters(tape.id).unwrap() {
-        if let FilterOf::Chunk(number) = filter.of {
-            let chunk = store.chunk(tape.id, number).unwrap();
-            let text = String::from_utf8_lossy(&chunk.bytes).into_owned();
-            assert!(!text.contains("secret") && !text.contains("gone"));
-            assert!(filter.bytes.is_empty() || filter.bytes == Digest::of(&chunk.bytes).0);
-        }
-    }
-    tape.append(tape.end(0), &["after"]);
-    assert_eq!(tape.read(0, 9).last().map(String::as_str), Some("after"));
-    assert!(store.verify(&mut |_, _| {}).unwrap().is_empty());
-}
-
-fn purge_twice(store: &dyn Store) {
-    let tape = Tape::new(store, "t:1");
-    let mut append = tape.plan(opening(None), &[b"secret".to_vec()]);
-    append.snapshot = Some(snapshot(1, "a"));
-    store.append(append).unwrap();
-    tape.append(tape.end(0), &["{\"half a line\"}"]);
-    assert_eq!(store.purge(tape.id, 0..2).unwrap().entries, 2);
-    assert!(store.snapshots(tape.id).unwrap()[0].trailer.is_empty(), "the half line was the second entry");
-    let once = super::observe(store);
-    assert_eq!(store.purge(tape.id, 0..2).unwrap(), crate::port::Purged::default());
-    assert_eq!(super::observe(store), once);
-    assert_eq!(store.purge(tape.id, 0..0).unwrap(), crate::port::Purged::default());
 }
 
 fn verify_clean(store: &dyn Store) {

@@ -13,7 +13,9 @@
 )]
 
 mod checks;
+mod derived;
 mod observe;
+mod purge;
 mod scans;
 mod tape;
 

@@ -1,5 +1,6 @@
 //! The port, method by method.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -72,7 +73,9 @@ impl Store for MemoryStore {
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
         let inner = self.lock();
         let all = &inner.get(id)?.names;
-        Ok(all.iter().filter(|(name, _)| names.contains(name)).copied().collect())
+        let wanted: BTreeSet<&Name> = names.iter().collect();
+        let of = |name: &Name| all.range((*name, Seq(0))..=(*name, Seq(u64::MAX))).copied();
+        Ok(wanted.into_iter().flat_map(of).collect())
     }
 
     fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use unforget_core::entry::{Entry, Origin};
+use unforget_core::entry::{Entry, HostParent, Origin};
 
 use crate::format::{Format, claude_code};
 use crate::json::Object;
@@ -10,6 +10,9 @@ use crate::json::Object;
 /// Most uuids that are remembered to find the root of an inline sidechain. Beyond it the oldest half is
 /// forgotten; a sidechain that is still running has recent ones.
 const UUIDS_MAX: usize = 100_000;
+
+/// Most messages of a Gemini session that are remembered to follow a rewind. Beyond it the oldest half is forgotten.
+const MESSAGES_MAX: usize = 100_000;
 
 /// What was read so far, as far as later records depend on it. Bounded.
 #[derive(Debug, Default)]
@@ -21,6 +24,62 @@ pub(crate) struct Follow {
     older_roots: HashMap<String, String>,
     /// Whether the whole file is one sub-agent, so that its sidechain is the main lane.
     is_agent_file: bool,
+    rewinds: Rewinds,
+}
+
+/// The messages that a Gemini session has after every rewind so far.
+#[derive(Debug, Default)]
+struct Rewinds {
+    /// In the order in which they came first.
+    ids: Vec<String>,
+    places: HashMap<String, usize>,
+    has_forgotten: bool,
+    /// What the next message follows, from a rewind on until a model sees it.
+    back: Option<HostParent>,
+}
+
+impl Rewinds {
+    /// `$rewindTo` takes back the message with that id and all behind it; with an id that is not there, all.
+    ///
+    /// Source: `loadConversationRecord` in gemini-cli's `chatRecordingService.ts`.
+    fn complete(&mut self, record: Object<'_>, entry: &mut Entry) {
+        if let Some(id) = record.string("$rewindTo") {
+            match self.places.get(&id) {
+                Some(place) => self.cut(*place),
+                None if !self.has_forgotten => self.cut(0),
+                None => {}
+            }
+            return;
+        }
+        let Some(id) = &entry.host_id else { return };
+        if let Some(back) = &self.back {
+            entry.parent = back.clone();
+            if entry.origin.is_visible() {
+                self.back = None;
+            }
+        }
+        // A message that is written again keeps its place.
+        if !self.places.contains_key(id) {
+            self.forget();
+            self.places.insert(id.clone(), self.ids.len());
+            self.ids.push(id.clone());
+        }
+    }
+
+    fn cut(&mut self, place: usize) {
+        for id in self.ids.drain(place.min(self.ids.len())..) {
+            self.places.remove(&id);
+        }
+        self.back = Some(self.ids.last().map_or(HostParent::Root, |id| HostParent::Id(id.clone())));
+    }
+
+    fn forget(&mut self) {
+        if self.ids.len() >= MESSAGES_MAX {
+            self.ids.drain(..MESSAGES_MAX / 2);
+            self.places = self.ids.iter().cloned().zip(0..).collect();
+            self.has_forgotten = true;
+        }
+    }
 }
 
 impl Follow {
@@ -41,6 +100,7 @@ impl Follow {
                 entry.host_id = Some(format!("#{}", self.parsed));
             }
             Format::ClaudeCode => self.sidechain(record, entry),
+            Format::GeminiCli => self.rewinds.complete(record, entry),
             _ => {}
         }
         if group > 0 && entry.thread.is_none() {

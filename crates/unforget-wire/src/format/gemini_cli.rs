@@ -9,8 +9,8 @@
 //! | header line, `{"$set":…}`, `{"$rewindTo":…}` and other patches | bookkeeping |
 //!
 //! In the JSON lines a message that changed is written again whole, with the same `id`, and the later record
-//! stands for the earlier one; `$rewindTo` takes back the message with that id and all behind it. One record
-//! alone cannot tell either.
+//! stands for the earlier one; `$rewindTo` takes back the message with that id and all behind it, or all if no
+//! message has that id. One record alone cannot tell either: `follow` says whom the next message follows.
 
 use std::borrow::Cow;
 

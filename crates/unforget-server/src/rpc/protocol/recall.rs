@@ -132,6 +132,9 @@ pub struct ExpandParams {
     /// `next` of the page before.
     #[serde(default)]
     pub cursor: Option<String>,
+    /// Whether items have their record as received.
+    #[serde(default)]
+    pub raw: bool,
 }
 
 /// First byte and the byte behind the last, in the lane's journal or the transcript.
@@ -311,6 +314,28 @@ pub struct Description {
     pub sources: Vec<String>,
     /// How it begins; of a summary, its text.
     pub preview: String,
+    /// Other faces of its entries.
+    pub faces: Vec<Face>,
+}
+
+/// Another face of an entry: what the host delivered of it in other clothes. Stored, and shown by no prompt.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Face {
+    /// A name for `describe` and `expand`.
+    pub name: String,
+    /// Its place in the conversation.
+    pub seq: u64,
+    /// The entry that it is a face of.
+    pub of: u64,
+    /// The host's time, in ms since 1970.
+    pub time_ms: Option<i64>,
+}
+
+impl From<engine::Face> for Face {
+    fn from(face: engine::Face) -> Self {
+        Self { name: face.name, seq: face.seq.0, of: face.of.0, time_ms: face.time.map(|time| time.0) }
+    }
 }
 
 impl From<engine::Description> for Description {
@@ -330,6 +355,7 @@ impl From<engine::Description> for Description {
                 .collect(),
             sources: what.sources,
             preview: what.preview,
+            faces: what.faces.into_iter().map(Into::into).collect(),
         }
     }
 }
@@ -368,10 +394,15 @@ pub struct Item {
     pub tokens: u64,
     /// Whether the bytes were purged.
     pub is_purged: bool,
+    /// Other faces of the entry.
+    pub faces: Vec<Face>,
+    /// Its record as received, if that was asked for; null if it is not UTF-8.
+    pub raw: Option<String>,
 }
 
-impl From<engine::Page> for ExpandAnswer {
-    fn from(page: engine::Page) -> Self {
+impl ExpandAnswer {
+    /// * `is_raw` - whether items have their record as received.
+    pub fn new(page: engine::Page, is_raw: bool) -> Self {
         let item = |item: engine::Item| Item {
             seq: item.seq.0,
             host_id: item.host_id,
@@ -381,6 +412,8 @@ impl From<engine::Page> for ExpandAnswer {
             piece: item.piece.as_ref().map(Span::from),
             tokens: item.tokens,
             is_purged: item.purged,
+            faces: item.faces.into_iter().map(Into::into).collect(),
+            raw: Some(item.raw).filter(|_| is_raw).and_then(|raw| String::from_utf8(raw).ok()),
         };
         Self {
             items: page.items.into_iter().map(item).collect(),

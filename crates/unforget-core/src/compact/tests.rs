@@ -1,0 +1,138 @@
+//! The tree of summaries, breaks, and what a loop's end needs.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn sizes(seq: u64, tokens: u64, human: bool) -> Sizes {
+    Sizes {
+        full: Tokens::exact(tokens),
+        settled: Tokens::exact(tokens),
+        stubbed: Tokens::exact(tokens.min(200)),
+        source: tokens,
+        span: (Seq(seq), Seq(seq)),
+        count: 1,
+        human: human.then_some(Seq(seq)),
+        open: false,
+        end: Digest::of(&seq.to_le_bytes()),
+    }
+}
+
+/// Plays a history through breaks as the engine does; returns the state and the groups behind it.
+fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
+    let (mut context, mut groups) = (Context::default(), Vec::new());
+    for (seq, (tokens, human)) in history.iter().enumerate() {
+        groups.push(sizes(seq as u64, *tokens, *human));
+        let now = planned(&context, Tokens::default(), &groups, policy);
+        if pressure(now, policy) == Pressure::Hard
+            && let Some(plan) = plan_break(&context, Tokens::default(), &groups, policy)
+        {
+            let after = planned(&plan.context, Tokens::default(), &groups[plan.groups..], policy);
+            assert!(after.expected <= now.expected, "a break never makes the prompt larger");
+            groups.drain(..plan.groups);
+            context = plan.context;
+        }
+        prove_cover(&context, &groups, seq as u64 + 1).unwrap();
+    }
+    (context, groups)
+}
+
+#[test]
+fn leaves_merge_like_a_counter() {
+    let mut context = Context::default();
+    let groups: Vec<_> = (0..100).map(|seq| sizes(seq, 10, false)).collect();
+    for leaf in 0..100 {
+        push_leaf(&mut context, &groups, leaf..leaf + 1, &mut Vec::new());
+        let mut digits = [0_usize; 5];
+        context.roots.iter().for_each(|root| digits[usize::from(root.level)] += 1);
+        let value: usize = digits.iter().rev().fold(0, |value, digit| value * FAN_IN + digit);
+        assert_eq!(value, leaf + 1);
+        assert!(digits.iter().all(|digit| *digit < FAN_IN));
+    }
+}
+
+#[test]
+fn f022_the_newest_human_message_is_carried_out_of_a_summary() {
+    let policy = Policy::for_window(8_192);
+    let mut history = vec![(50, true)];
+    history.extend(std::iter::repeat_n((300, false), 60));
+    let (context, groups) = play(&history, &policy);
+    assert!(context.covered > 1, "a long tool loop is compacted inside the turn");
+    assert_eq!(context.carried, Some(Seq(0)));
+    assert!(groups.iter().all(|group| group.human.is_none()));
+}
+
+#[test]
+fn f010_nothing_to_gain_is_no_break() {
+    let policy = Policy::for_window(8_192);
+    let mut groups = vec![sizes(0, 100_000, true)];
+    groups[0].stubbed = groups[0].full;
+    let first = plan_break(&Context::default(), Tokens::default(), &groups, &policy);
+    let context = first.map_or_else(Context::default, |plan| plan.context);
+    assert_eq!(plan_break(&context, Tokens::default(), &groups, &policy), None);
+}
+
+#[test]
+fn f054_over_table() {
+    // A letter is a group with reasoning, in lower case without; `!` is a person's message.
+    let table = [
+        // groups  settled_below  as_of  settled below from then on  why
+        ("!ABC!", 0, 2, Some(4), "the loop that the break fell into is over"),
+        ("!ABC", 0, 2, None, "it is open"),
+        ("!ABC!D!", 0, 2, Some(6), "and what came before the open loop goes with it"),
+        ("!ABC!D", 0, 2, Some(5), "the open loop keeps its own"),
+        ("!abc!", 0, 2, None, "nothing was signed"),
+        ("!ABC!", 4, 4, None, "the break was between loops"),
+        ("!ABC!D", 4, 4, None, "what is signed behind it holds"),
+        ("!ABC!", 0, 4, None, "nobody spoke since"),
+    ];
+    for (text, settled_below, as_of, want, why) in table {
+        let group = |(seq, letter): (usize, char)| {
+            let mut sizes = sizes(seq as u64, 100, letter == '!');
+            sizes.full = Tokens::exact(if letter.is_ascii_uppercase() { 150 } else { 100 });
+            sizes
+        };
+        let groups: Vec<Sizes> = text.chars().enumerate().map(group).collect();
+        let context = Context { epoch: 1, settled_below: Seq(settled_below), ..Context::default() };
+        let plan = plan_over(&context, Seq(as_of), &groups);
+        assert_eq!(plan.as_ref().map(|plan| plan.context.settled_below.0), want, "{why}: {text}");
+        if let Some(plan) = plan {
+            assert_eq!((plan.jobs.len(), plan.groups), (0, 0), "{why}");
+            assert_eq!(plan_over(&plan.context, Seq(text.len() as u64), &groups), None, "{why}: once");
+        }
+        let unbroken = Context { epoch: 0, ..context };
+        assert_eq!(plan_over(&unbroken, Seq(as_of), &groups), None, "no break, nothing moved");
+    }
+}
+
+proptest! {
+    /// The cover is exact after every step, and the summaries for k leaves depend on k alone.
+    #[test]
+    fn cover_is_exact_and_independent_of_when_breaks_happen(
+        history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
+        window in 4_096_u64..40_000,
+    ) {
+        let policy = Policy::for_window(window);
+        let (context, groups) = play(&history, &policy);
+        let all: Vec<_> = history.iter().enumerate().map(|(seq, (t, h))| sizes(seq as u64, *t, *h)).collect();
+        let mut direct = Context::default();
+        let mut taken = 0;
+        while direct.covered < context.covered {
+            let leaf = next_leaf(&all, taken..all.len(), policy.grain).unwrap();
+            taken = push_leaf(&mut direct, &all, leaf, &mut Vec::new());
+        }
+        prop_assert_eq!(direct.roots, context.roots);
+        prop_assert!(groups.last().is_some(), "the newest group is never summarised");
+    }
+
+    /// f012: breaks come at most once per so much growth, never on every call.
+    #[test]
+    fn f012_breaks_are_rare(n in 50_usize..400) {
+        let policy = Policy::for_window(32_768);
+        let history: Vec<_> = (0..n).map(|i| (250, i % 6 == 0)).collect();
+        let (context, _) = play(&history, &policy);
+        let grown = 250 * n as u64;
+        prop_assert!(u64::from(context.epoch) <= grown / policy.share(200) + 1);
+    }
+}

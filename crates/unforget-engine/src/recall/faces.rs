@@ -1,0 +1,85 @@
+//! Other faces of an entry: what the host delivered of it in other clothes. Stored, and shown by no prompt.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use unforget_core::entry::Origin;
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_store::{Conversation, EntryRow};
+use unforget_wire::{Format, journal};
+
+use crate::{Engine, EngineError};
+
+/// Rows that are read at once.
+const ROWS: u64 = 4_096;
+
+/// Another face of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Face {
+    /// A name for [`Engine::expand`] and [`Engine::expand_raw`].
+    pub name: String,
+    /// Its place; faces are entries too.
+    pub seq: Seq,
+    /// The entry that it is a face of.
+    pub of: Seq,
+    /// The host's time.
+    pub time: Option<Timestamp>,
+    /// Range of its record in the file.
+    pub bytes: Range<u64>,
+}
+
+impl Engine {
+    /// The other faces of some entries, in order of arrival: copies that a live host rewrote or delivered a second
+    /// time, and records that a host wrote anew under the same id.
+    ///
+    /// Cost: O(entries of the conversation), of those that a live host delivered only the ones behind `rows`.
+    pub(super) fn faces(&self, id: ConversationId, rows: &[EntryRow]) -> Result<Vec<Face>, EngineError> {
+        let (Some(first), stored) = (rows.iter().map(|row| row.seq).min(), self.store().conversation(id)?)
+        else {
+            return Ok(Vec::new());
+        };
+        let is_journal = stored.format == Format::Journal.name();
+        let own: BTreeMap<Seq, &EntryRow> = rows.iter().map(|row| (row.seq, row)).collect();
+        let by_host_id: HashMap<&str, Seq> =
+            rows.iter().filter_map(|row| Some((row.host_id.as_deref()?, row.seq))).collect();
+        if !is_journal && by_host_id.is_empty() {
+            return Ok(Vec::new());
+        }
+        let from = if is_journal { first.0 + 1 } else { 0 };
+        let mut faces = Vec::new();
+        for start in (from..stored.entries).step_by(ROWS as usize) {
+            for row in self.store().rows(id, start..stored.entries.min(start + ROWS))? {
+                let of = if is_journal {
+                    self.original(id, &row, &by_host_id)?
+                } else {
+                    let same = row.host_id.as_deref().and_then(|host_id| by_host_id.get(host_id).copied());
+                    same.filter(|_| !own.contains_key(&row.seq))
+                };
+                let of = of.filter(|of| own.contains_key(of) && *of != row.seq);
+                faces.extend(of.map(|of| face(&stored, row, of)));
+            }
+        }
+        Ok(faces)
+    }
+
+    /// The entry that a copy in a journal is a face of, by the name that its line gives.
+    fn original(
+        &self,
+        id: ConversationId,
+        row: &EntryRow,
+        by_host_id: &HashMap<&str, Seq>,
+    ) -> Result<Option<Seq>, EngineError> {
+        if row.origin != Origin::Copy {
+            return Ok(None);
+        }
+        let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
+        let Some(of) = raw.first().and_then(|raw| journal::read_line(&raw.body).of) else { return Ok(None) };
+        let by_place = of.strip_prefix('#').and_then(|place| place.parse().ok()).map(Seq);
+        Ok(by_host_id.get(of.as_str()).copied().or(by_place))
+    }
+}
+
+fn face(conversation: &Conversation, row: EntryRow, of: Seq) -> Face {
+    let name = format!("e:{}:{}", conversation.key.0, row.seq);
+    Face { name, seq: row.seq, of, time: row.time, bytes: row.bytes }
+}

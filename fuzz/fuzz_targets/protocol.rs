@@ -1,0 +1,5 @@
+//! What a host sends on one connection: lines of JSON-RPC, or anything else.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| unforget_fuzz::protocol(bytes));

@@ -165,6 +165,46 @@ fn grep_finds_bytes_escaped_and_not() {
 }
 
 #[test]
+fn f104_large_parts_are_searched_like_whole_entries() {
+    let (engine, _folder) = engine();
+    let filler = ["hay ".repeat(5000), "rye \n".repeat(4000), "oat\\ ".repeat(4500)];
+    let ends = ["timeout", "zzz", "x", "zz\n", "\"timeout\"", "é", ""];
+    let texts: Vec<String> = (0..42)
+        .map(|n| format!("{}{}{}", ends[n % 7], filler[n % 3], ends[(n / 7 + n) % 7]))
+        .chain(ends.iter().map(|end| format!("{end} short {end}")))
+        .collect();
+    import(&engine, "one", &texts.iter().map(String::as_str).collect::<Vec<_>>());
+    let id = engine.resolve("one").unwrap().conversation.id;
+    let raw = engine.store().raw(id, 0..u64::MAX).unwrap();
+    let patterns = [
+        r#"timeout"}"#,
+        r#"timeout"}z"#,
+        "timeout.{0,3}zzz",
+        "timeout.{0,3}]",
+        "timeout.*[a-z]{4}.*zzz",
+        r#":"zz\n"#,
+        r#"zzz"}.,".*timeout"#,
+        r#""text":"é"#,
+        r#"é"}"#,
+        r#"\"timeout\"."#,
+        r#"timeout\""}"#,
+        r#"."x"#,
+        r"(?i)TIMEOUT\W+STOP",
+        "short.{1,4}timeout",
+    ];
+    for pattern in patterns {
+        let found = engine.grep(&GrepQuery { limit: Some(10_000), ..grep(pattern) }).unwrap();
+        assert!(!found.stopped_at_limit && found.entries_searched == found.entries_total, "{pattern}");
+        let mut found: Vec<u64> = found.matches.iter().map(|one| one.seq.0).collect();
+        found.dedup();
+        let compiled = unforget_recall::grep::Pattern::new(pattern).unwrap();
+        let matching = raw.iter().rev().filter(|entry| compiled.is_match(&entry.body));
+        let want: Vec<u64> = matching.map(|entry| entry.seq.0).collect();
+        assert_eq!(found, want, "{pattern}");
+    }
+}
+
+#[test]
 fn f104_grep_says_when_it_stopped() {
     let (engine, _folder) = engine();
     let texts: Vec<String> = (0..26).map(|n| format!("apple {n}")).collect();

@@ -27,7 +27,7 @@ impl Escapes {
         let looks = !hir.properties().look_set().is_empty();
         let is_short = |c: char| matches!(c, '\n' | '\t' | '\r' | '\u{8}' | '\u{c}' | '"' | '\\' | '/');
         let is_wide = |c: char| !matches!(c, ' '..='~');
-        let clauses = need.clauses().iter().filter_map(|clause| escaped(clause)).collect();
+        let clauses = need.clauses().iter().filter_map(|clause| escaped(clause, None)).collect();
         Self { short: looks || holds(hir, &is_short), wide: holds(hir, &is_wide), clauses }
     }
 
@@ -43,11 +43,23 @@ impl Escapes {
     }
 }
 
-/// Finds any of some literals as JSON may have them, large and small letters the same.
-fn escaped(literals: &[Vec<u8>]) -> Option<Regex> {
-    let mut pattern = String::new();
-    for literal in literals {
-        pattern.push(if pattern.is_empty() { '(' } else { '|' });
+/// One of the ends of a run of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Edge {
+    /// Its first bytes.
+    Start,
+    /// Its last ones.
+    End,
+}
+
+/// Finds any of some literals as JSON may have them, large and small letters the same: anywhere, or at one edge only.
+/// `None` if that is too large to compile.
+pub(crate) fn escaped(literals: &[Vec<u8>], edge: Option<Edge>) -> Option<Regex> {
+    let mut pattern = String::from(if edge == Some(Edge::Start) { r"\A(?:" } else { "(?:" });
+    for (at, literal) in literals.iter().enumerate() {
+        if at > 0 {
+            pattern.push('|');
+        }
         let mut rest = literal.as_slice();
         while let Some((&byte, after)) = rest.split_first() {
             rest = after;
@@ -64,7 +76,7 @@ fn escaped(literals: &[Vec<u8>]) -> Option<Regex> {
             }
         }
     }
-    pattern.push(')');
+    pattern.push_str(if edge == Some(Edge::End) { r")\z" } else { ")" });
     RegexBuilder::new(&pattern).unicode(false).case_insensitive(true).size_limit(1 << 20).build().ok()
 }
 

@@ -113,13 +113,16 @@ pub fn holds(filter: &[u8], clause: &[Vec<u8>]) -> bool {
     filter.is_empty() || clause.iter().any(|literal| may_hold(filter, literal))
 }
 
-fn may_hold(filter: &[u8], literal: &[u8]) -> bool {
-    literal.windows(3).all(|three| {
-        let bit = three.iter().fold(0, |window, &byte| slide(window, byte));
-        let bit = place(bit);
-        // Larger filters than are made are of no version we know; their rest stays unread.
-        filter.get(bit / 8 % filter.len().min(BYTES_MAX)).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
-    })
+/// Whether the bytes that `filter` was built from may hold a literal, ASCII letters folded. One shorter than three
+/// bytes may be anywhere.
+pub(crate) fn may_hold(filter: &[u8], literal: &[u8]) -> bool {
+    filter.is_empty()
+        || literal.windows(3).all(|three| {
+            let bit = three.iter().fold(0, |window, &byte| slide(window, byte));
+            let bit = place(bit);
+            // Larger filters than are made are of no version we know; their rest stays unread.
+            filter.get(bit / 8 % filter.len().min(BYTES_MAX)).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
+        })
 }
 
 /// The last three bytes, folded.

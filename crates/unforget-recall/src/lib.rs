@@ -9,7 +9,7 @@
 //!   [`source::PostingSource`], [`select`] cuts the hits to a budget of tokens.
 //!
 //! The flow of `grep` is `pattern → literals → filter → matches`: [`filter`] tells which chunks
-//! cannot match, [`grep`] looks into the others. [`eval`] measures recall against known evidence.
+//! cannot match, [`parts`] which large parts of entries, [`grep`] looks into the others. [`eval`] measures recall against known evidence.
 
 pub mod calendar;
 mod escapes;
@@ -18,6 +18,7 @@ pub mod fields;
 pub mod filter;
 pub mod grep;
 pub mod literals;
+pub mod parts;
 pub mod query;
 pub mod rank;
 pub mod segment;

@@ -82,6 +82,9 @@ pub trait Store: Send + Sync {
 
     /// All filters of a conversation, chunks ascending, then blobs in order of arrival. An empty filter
     /// says nothing: what it is of may contain anything.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`] with the entry that holds a blob but is in no chunk.
     fn filters(&self, id: ConversationId) -> Result<Vec<Filter>>;
 
     /// One chunk for a scan.

@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use unforget_core::digest::Digest;
 use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
-use unforget_recall::filter;
 use unforget_recall::grep::Pattern;
-use unforget_store::{
-    ChunkBytes, Conversation, EachEntry, EntryRow, Filter, FilterOf, Scan as ChunkScan, Scratch,
-};
+use unforget_recall::parts::Probe;
+use unforget_store::{ChunkBytes, Conversation, EntryRow, Holed, Scan as ChunkScan, Scratch};
 
 use crate::{Engine, EngineError};
+
+mod plan;
+
+use plan::{Holder, Task, fitting};
 
 /// Matches if no other number is asked for.
 const LIMIT: usize = 100;
@@ -32,9 +33,6 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Threads that scan.
 const THREADS: usize = 2;
-
-/// Large parts that are looked into one by one at least, before whole chunks are.
-const MANY_PARTS: usize = 8;
 
 /// What to look for, and where.
 #[derive(Clone, Debug, Default)]
@@ -126,6 +124,7 @@ impl Engine {
             engine: self,
             wanted,
             pattern: &pattern,
+            probes: if pattern.holds_quote() { Probe::all(pattern.need()) } else { Vec::new() },
             conversations: &conversations,
             units: &units,
             limit: wanted.limit.unwrap_or(LIMIT),
@@ -134,7 +133,7 @@ impl Engine {
             found: AtomicUsize::new(0),
             late: AtomicBool::new(false),
             matches: Mutex::new(BTreeMap::new()),
-            read: Mutex::new((0, 0)),
+            read: Mutex::new(Read::default()),
             whole: Mutex::new(HashSet::new()),
         };
         scan.run()?;
@@ -155,104 +154,19 @@ fn compile(wanted: &GrepQuery) -> Result<Pattern, EngineError> {
     })
 }
 
-/// What has to be read, newest first; blobs in front, because which entries they belong to is known only
-/// once they are read.
-///
-/// A match may begin in the text of a large part and end outside of it. Then it holds the quote at the part's
-/// edge, and its entry has to be read whole: see [`leads`].
-fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
-    let need = pattern.need();
-    let is_blob = |filter: &&Filter| matches!(filter.of, FilterOf::Blob(_));
-    let (blobs, chunks): (Vec<&Filter>, Vec<&Filter>) = filters.iter().rev().partition(is_blob);
-    let task = |filter: &Filter, whole| match filter.of {
-        FilterOf::Chunk(number) => Task::Chunk { number, whole },
-        FilterOf::Blob(digest) => Task::Blob(digest),
-    };
-    if !pattern.holds_quote() || blobs.is_empty() {
-        let fits = |filter: &&&Filter| filter::matches(&filter.bytes, need);
-        let fitting = blobs.iter().filter(fits).chain(chunks.iter().filter(fits));
-        return fitting.map(|filter| task(filter, false)).collect();
-    }
-    match leads(&blobs, &chunks, need.clauses()) {
-        // Each part costs its chunk again: beyond that, every chunk once is less.
-        Some(leads) if leads.blobs.len() <= MANY_PARTS.max(chunks.len() / 2) => {
-            let chunks = leads.chunks.into_iter().map(|chunk| task(chunk, true));
-            leads.blobs.into_iter().map(|blob| task(blob, false)).chain(chunks).collect()
-        }
-        _ => {
-            let all = chunks.iter().map(|chunk| task(chunk, true));
-            all.chain(blobs.iter().map(|_| Task::Part)).collect()
-        }
-    }
-}
-
-/// Chunks and blobs that lead to every entry that may match.
-struct Leads<'a> {
-    chunks: Vec<&'a Filter>,
-    blobs: Vec<&'a Filter>,
-}
-
-/// What leads to the matches that may be part in a chunk, part in blobs; `None` if anything may.
-///
-/// A match holds a literal of each clause. It is in the chunk, or in a blob, or across the edge of one. So
-/// those that may hold one clause, or an end of it, lead to all matches: the clause that the fewest hold.
-/// None do if a clause is nowhere.
-fn leads<'a>(blobs: &[&'a Filter], chunks: &[&'a Filter], clauses: &[Vec<Vec<u8>>]) -> Option<Leads<'a>> {
-    let any_chunk = |literal: &[u8]| {
-        let literal = [literal.to_vec()];
-        chunks.iter().any(|chunk| filter::holds(&chunk.bytes, &literal))
-    };
-    let of = |clause: &Vec<Vec<u8>>| {
-        let pieces = pieces(clause, &any_chunk);
-        let holds = |filter: &&&Filter| filter::holds(&filter.bytes, clause);
-        let touches = |filter: &&&Filter| filter::holds(&filter.bytes, &pieces);
-        Leads {
-            chunks: chunks.iter().filter(holds).copied().collect(),
-            blobs: blobs.iter().filter(touches).copied().collect(),
-        }
-    };
-    clauses.iter().map(of).min_by_key(|leads| leads.chunks.len() + leads.blobs.len())
-}
-
-/// The literals of a clause, and of those with quotes the part in a blob whose edge is at the quote, if the
-/// other part may be in a chunk. A part too short for a filter is in every blob.
-fn pieces(clause: &[Vec<u8>], any_chunk: &impl Fn(&[u8]) -> bool) -> Vec<Vec<u8>> {
-    let mut pieces = clause.to_vec();
-    for literal in clause {
-        for (at, _) in literal.iter().enumerate().filter(|(_, byte)| **byte == b'"') {
-            let (before, from) = literal.split_at_checked(at).unwrap_or_default();
-            let (until, after) = literal.split_at_checked(at + 1).unwrap_or_default();
-            // At the very start or end of the literal all of it is in the chunk, which leads there itself.
-            if !before.is_empty() && any_chunk(from) {
-                pieces.push(before.to_vec());
-            }
-            if !after.is_empty() && any_chunk(until) {
-                pieces.push(after.to_vec());
-            }
-        }
-    }
-    pieces
-}
-
 /// Something to read in one of the conversations.
 struct Unit {
     at: usize,
     task: Task,
 }
 
-/// Something to read.
-enum Task {
-    /// A chunk.
-    Chunk {
-        /// Its number.
-        number: u64,
-        /// Whether its entries with large parts have to be read whole.
-        whole: bool,
-    },
-    /// A blob.
-    Blob(Digest),
-    /// A blob that was read with its chunk.
-    Part,
+/// What was read.
+#[derive(Clone, Copy, Debug, Default)]
+struct Read {
+    units: u64,
+    /// Chunks and blobs, some perhaps twice.
+    chunks: u64,
+    entries: u64,
 }
 
 /// Orders matches: conversation, newest entry first, place.
@@ -263,6 +177,8 @@ struct Scan<'a> {
     engine: &'a Engine,
     wanted: &'a GrepQuery,
     pattern: &'a Pattern,
+    /// One for each clause of what the pattern needs.
+    probes: Vec<Probe>,
     conversations: &'a [Conversation],
     units: &'a [Unit],
     limit: usize,
@@ -271,8 +187,7 @@ struct Scan<'a> {
     found: AtomicUsize,
     late: AtomicBool,
     matches: Mutex<BTreeMap<Key, GrepMatch>>,
-    /// Units and entries that were read.
-    read: Mutex<(u64, u64)>,
+    read: Mutex<Read>,
     /// Entries that were read whole.
     whole: Mutex<HashSet<(usize, Seq)>>,
 }
@@ -308,29 +223,95 @@ impl Scan<'_> {
 
     fn unit(&self, unit: &Unit, scratch: &mut Scratch) -> Result<(), EngineError> {
         let Some(conversation) = self.conversations.get(unit.at) else { return Ok(()) };
-        let store = self.engine.store();
-        let entries = match unit.task {
-            Task::Chunk { number, whole } => {
-                let mut wants =
-                    |bytes: &[u8], places: Option<&[Range<usize>]>| self.pattern.may_match(bytes, places);
-                let mut each = |row: &EntryRow, body: &[u8]| self.whole(unit.at, row, body);
-                let holed: Option<&mut EachEntry<'_>> = if whole { Some(&mut each) } else { None };
-                let scanned =
-                    store.scan(conversation.id, number, scratch, ChunkScan { wants: &mut wants, holed })?;
-                scanned.chunk.map_or(Ok(()), |chunk| self.chunk(unit.at, &chunk))?;
-                scanned.entries
+        let mut read = Read { units: 1, chunks: 0, entries: 0 };
+        match &unit.task {
+            Task::Chunk { number, missing, holders } => {
+                let found = match missing {
+                    Some(clause) => self.probe((unit.at, *clause), holders, scratch, &mut read)?,
+                    None => holders.iter().collect(),
+                };
+                if missing.is_none() || !found.is_empty() {
+                    self.scan((unit.at, *number), &found, scratch, &mut read)?;
+                }
             }
             Task::Blob(digest) => {
-                let mut wants = |bytes: &[u8]| self.pattern.holds_quote() || self.pattern.is_match(bytes);
-                let seqs = store.scan_blob(conversation.id, digest, scratch, &mut wants)?;
+                let mut wants = |bytes: &[u8]| self.pattern.is_match(bytes);
+                let seqs = self.engine.store().scan_blob(conversation.id, *digest, scratch, &mut wants)?;
                 seqs.into_iter().try_for_each(|seq| self.entry(unit.at, seq, None))?;
-                0
+                read.chunks += 1;
             }
-            Task::Part => 0,
-        };
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        *read = (read.0 + 1, read.1 + entries);
+        }
+        let mut all = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        all.units += read.units;
+        all.chunks += read.chunks;
+        all.entries += read.entries;
         Ok(())
+    }
+
+    /// Those of `holders` with a part that has a clause or an end of it.
+    fn probe<'h>(
+        &self,
+        (at, clause): (usize, usize),
+        holders: &'h [Holder],
+        scratch: &mut Scratch,
+        read: &mut Read,
+    ) -> Result<Vec<&'h Holder>, EngineError> {
+        let Some(conversation) = self.conversations.get(at) else { return Ok(Vec::new()) };
+        let mut leads = Vec::new();
+        for holder in holders {
+            let mut found = false;
+            for digest in &holder.blobs {
+                let mut probe = |bytes: &[u8]| {
+                    found = self.probes.get(clause).is_none_or(|probe| probe.finds(bytes));
+                    false
+                };
+                self.engine.store().scan_blob(conversation.id, *digest, scratch, &mut probe)?;
+                read.chunks += 1;
+                if found {
+                    leads.push(holder);
+                    break;
+                }
+            }
+        }
+        Ok(leads)
+    }
+
+    /// Lists the matches in a chunk.
+    ///
+    /// * `chunk` - its conversation and number.
+    /// * `holders` - entries that may have to be read with their large parts, ascending.
+    fn scan(
+        &self,
+        (at, number): (usize, u64),
+        holders: &[&Holder],
+        scratch: &mut Scratch,
+        read: &mut Read,
+    ) -> Result<(), EngineError> {
+        let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
+        let mut wants = |bytes: &[u8], places: Option<&[Range<usize>]>| self.pattern.may_match(bytes, places);
+        let mut each = |row: &EntryRow, body: &[u8]| self.whole(at, row, body);
+        let mut parts = 0;
+        let mut wants_whole = |seq: Seq, around: &[u8]| {
+            let found = holders.iter().find(|holder| holder.seq == seq);
+            let wanted = found.filter(|holder| self.may_match(holder, around));
+            parts += wanted.map_or(0, |holder| holder.blobs.len() as u64);
+            wanted.is_some()
+        };
+        let seqs: Vec<Seq> = holders.iter().map(|holder| holder.seq).collect();
+        let holed = Holed { seqs: &seqs, wants: &mut wants_whole, each: &mut each };
+        let asked = ChunkScan { wants: &mut wants, holed: (!seqs.is_empty()).then_some(holed) };
+        let scanned = self.engine.store().scan(conversation.id, number, scratch, asked)?;
+        read.chunks += 1 + parts;
+        read.entries += scanned.entries;
+        scanned.chunk.map_or(Ok(()), |chunk| self.chunk(at, &chunk))
+    }
+
+    /// Whether an entry may match with its large parts.
+    ///
+    /// * `around` - its text without them.
+    fn may_match(&self, holder: &Holder, around: &[u8]) -> bool {
+        let mut clauses = holder.touched.iter().zip(&self.probes);
+        clauses.all(|(touched, probe)| probe.finds_around(around, *touched))
     }
 
     /// Lists the matches in the entries of a chunk in which there may be some, as the chunk has them.
@@ -410,13 +391,13 @@ impl Scan<'_> {
     }
 
     fn finish(self, mut answer: GrepAnswer) -> GrepAnswer {
-        let (units, entries) = self.read.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let read = self.read.into_inner().unwrap_or_else(PoisonError::into_inner);
         let matches = self.matches.into_inner().unwrap_or_else(PoisonError::into_inner);
-        answer.chunks_scanned = units;
-        let is_whole = units == self.units.len() as u64;
+        answer.chunks_scanned = read.chunks.min(answer.chunks_total);
+        let is_whole = read.units == self.units.len() as u64;
         answer.stopped_at_deadline = self.late.into_inner();
         answer.stopped_at_limit = matches.len() > self.limit || (!is_whole && !answer.stopped_at_deadline);
-        answer.entries_searched = if is_whole { answer.entries_total } else { entries };
+        answer.entries_searched = if is_whole { answer.entries_total } else { read.entries };
         // An entry lists some of its matches only; say so if that may have happened.
         let mut per_entry: HashMap<(usize, Reverse<Seq>), usize> = HashMap::new();
         for (at, seq, _) in matches.keys() {

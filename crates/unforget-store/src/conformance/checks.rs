@@ -331,6 +331,15 @@ fn large_parts_once(store: &dyn Store) {
     let filters = store.filters(tape.id).unwrap();
     let blobs: Vec<_> = filters.iter().filter(|filter| matches!(filter.of, FilterOf::Blob(_))).collect();
     assert_eq!(blobs.len(), 1);
+    let mut holders = Vec::new();
+    for filter in &filters {
+        if let FilterOf::Chunk(number) = filter.of {
+            assert_eq!(filter.holders, []);
+            let chunk = store.chunk(tape.id, number).unwrap();
+            holders.extend(chunk.entries.iter().map(|(seq, _)| (number, *seq)));
+        }
+    }
+    assert!(holders.len() == 85 && blobs[0].holders == holders, "all entries hold it, each in its chunk");
     let (bytes, seqs) = store.blob(tape.id, Digest::of(large.as_bytes())).unwrap();
     assert_eq!((bytes.len(), seqs.len()), (40_000, 85));
     assert_eq!(tape.read(0, 99), bodies);

@@ -1,10 +1,11 @@
 //! The checks of scans.
 
 use unforget_core::digest::Digest;
+use unforget_core::id::Seq;
 
 use super::tape::Tape;
 use crate::error::StoreError;
-use crate::port::{Scan, Store};
+use crate::port::{Holed, Scan, Store};
 use crate::unpack::Scratch;
 
 /// A scan sees every byte of a chunk, in every way that it asks.
@@ -25,11 +26,23 @@ pub(super) fn scans_see_all(store: &dyn Store) {
         Some(false)
     };
     let mut each = |row: &crate::EntryRow, body: &[u8]| bodies.push((row.seq.0, body.to_vec()));
-    let scan = Scan { wants: &mut wants, holed: Some(&mut each) };
+    let mut closed = Vec::new();
+    let mut wants_whole = |seq: Seq, body: &[u8]| {
+        closed.push((seq.0, body.to_vec()));
+        true
+    };
+    let seqs = [Seq(0), Seq(1), Seq(9)];
+    let holed = Holed { seqs: &seqs, wants: &mut wants_whole, each: &mut each };
+    let scan = Scan { wants: &mut wants, holed: Some(holed) };
     let scanned = store.scan(tape.id, 0, &mut scratch, scan).unwrap();
     assert_eq!((scanned.entries, scanned.chunk.is_none(), asked), (3, true, 2));
     assert_eq!(pieces, whole.bytes, "the places are all of the chunk");
     assert_eq!(bodies, [(1, raw[1].body.clone())], "entries with holes come whole");
+    assert_eq!(closed, [(1, b"ac".to_vec())], "only those that are there and have holes are asked for");
+    let mut unwanted = |_: &crate::EntryRow, _: &[u8]| panic!("not wanted");
+    let holed = Holed { seqs: &seqs, wants: &mut |_, _| false, each: &mut unwanted };
+    let none = Scan { wants: &mut |_, _| Some(false), holed: Some(holed) };
+    assert!(store.scan(tape.id, 0, &mut scratch, none).unwrap().chunk.is_none());
     let all = Scan { wants: &mut |_, _| Some(true), holed: None };
     let found = store.scan(tape.id, 0, &mut scratch, all).unwrap().chunk.unwrap();
     assert_eq!((found.bytes, found.entries), (whole.bytes.clone(), whole.entries.clone()));

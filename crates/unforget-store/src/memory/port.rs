@@ -121,10 +121,16 @@ impl Store for MemoryStore {
         let inner = self.lock();
         let history = inner.get(id)?;
         let chunks = history.chunks.iter();
-        let chunks = chunks
-            .map(|(number, chunk)| Filter { of: FilterOf::Chunk(*number), bytes: chunk.filter.clone() });
-        let blobs = history.blobs.iter();
-        let blobs = blobs.map(|blob| Filter { of: FilterOf::Blob(blob.digest), bytes: blob.filter.clone() });
+        let chunks = chunks.map(|(number, chunk)| Filter {
+            of: FilterOf::Chunk(*number),
+            bytes: chunk.filter.clone(),
+            holders: Vec::new(),
+        });
+        let blobs = history.blobs.iter().map(|blob| Filter {
+            of: FilterOf::Blob(blob.digest),
+            bytes: blob.filter.clone(),
+            holders: history.holders_in_chunks(blob.digest),
+        });
         Ok(chunks.chain(blobs).collect())
     }
 
@@ -158,17 +164,18 @@ impl Store for MemoryStore {
             places.extend([next..body.start, body.clone()]);
             next = body.end;
             let held = history.slice(&(seq.0..seq.0 + 1)).first();
-            holed.extend(
-                held.filter(|held| !held.holes.is_empty()).map(|one| (one.row.clone(), one.body.clone())),
-            );
+            let held = held.filter(|held| !held.holes.is_empty());
+            holed.extend(held.map(|one| (one.row.clone(), one.closed(), one.body.clone())));
         }
         // Whoever is asked may use the store.
         drop(inner);
         let wanted = (scan.wants)(&found.bytes, None);
         let wanted = wanted.or_else(|| (scan.wants)(&found.bytes, Some(&places))).unwrap_or(true);
-        if let Some(each) = scan.holed {
-            for (row, body) in &holed {
-                each(row, body);
+        if let Some(asked) = scan.holed {
+            for (row, closed, body) in &holed {
+                if asked.seqs.contains(&row.seq) && (asked.wants)(row.seq, closed) {
+                    (asked.each)(row, body);
+                }
             }
         }
         Ok(Scanned { entries: found.entries.len() as u64, chunk: wanted.then_some(found) })

@@ -231,7 +231,7 @@ pub struct ChunkBytes {
 /// See [`Scan::wants`].
 pub type WantsChunk<'a> = dyn FnMut(&[u8], Option<&[Range<usize>]>) -> Option<bool> + 'a;
 
-/// See [`Scan::holed`].
+/// See [`Holed::each`].
 pub type EachEntry<'a> = dyn FnMut(&EntryRow, &[u8]) + 'a;
 
 /// What a scan asks of a chunk.
@@ -240,8 +240,24 @@ pub struct Scan<'a> {
     /// its entries end to end, and maybe more that belongs to none. Asked without the places of the entries
     /// first, which saves reading them; `None` asks for them: the range of each lead and each body, ascending.
     pub wants: &'a mut WantsChunk<'a>,
-    /// Gets every entry that has holes, with its whole body; `None` if they are not needed.
-    pub holed: Option<&'a mut EachEntry<'a>>,
+    /// Which entries with holes are needed whole; `None` if none are.
+    pub holed: Option<Holed<'a>>,
+}
+
+/// Which entries of a chunk are read with their large parts.
+pub struct Holed<'a> {
+    /// These, ascending; those that are not there or have no large parts are passed over.
+    pub seqs: &'a [Seq],
+    /// Of these, where it says so: gets the body as the chunk has it, without its large parts.
+    pub wants: &'a mut dyn FnMut(Seq, &[u8]) -> bool,
+    /// Gets the row and all of the body.
+    pub each: &'a mut EachEntry<'a>,
+}
+
+impl fmt::Debug for Holed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Holed").field("seqs", &self.seqs).finish_non_exhaustive()
+    }
 }
 
 impl fmt::Debug for Scan<'_> {
@@ -266,6 +282,8 @@ pub struct Filter {
     pub of: FilterOf,
     /// The bytes that `unforget-recall` made.
     pub bytes: Vec<u8>,
+    /// For a blob: the entries that hold it, each once, ascending, each with its chunk. Empty for a chunk.
+    pub holders: Vec<(u64, Seq)>,
 }
 
 /// What a filter belongs to.

@@ -1,5 +1,6 @@
 //! Bytes: chunks, blobs, filters, and entries put together from them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -11,7 +12,7 @@ use super::codes::{digest, int, uint};
 use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::port::{ChunkBytes, EntryRow, Filter, FilterOf, Raw, Scan, Scanned};
+use crate::port::{ChunkBytes, Filter, FilterOf, Holed, Raw, Scan, Scanned};
 use crate::unpack::Scratch;
 
 /// Either a value or, in words, why the stored bytes are not good.
@@ -226,10 +227,10 @@ pub(super) fn scan(
             None => true,
         },
     };
-    if let Some(each) = scan.holed {
+    if let Some(asked) = scan.holed {
         // The chunk stays where it is while its blobs are read.
         let mut blobs = scratch.beside();
-        let done = holed(conn, of, &seqs, (&scratch.bytes, &mut blobs), each);
+        let done = holed(conn, of, (&scratch.bytes, &mut blobs), asked);
         scratch.rejoin(blobs);
         done?;
     }
@@ -288,24 +289,30 @@ fn places(
     Ok((next == length as u64).then_some(places))
 }
 
-/// Gives `each` the entries of a chunk that have holes, whole.
+/// Gives the asked entries of a chunk whole.
 fn holed(
     conn: &Connection,
     (id, number): (ConversationId, u64),
-    seqs: &Range<u64>,
     (chunk, scratch): (&[u8], &mut Scratch),
-    each: &mut dyn FnMut(&EntryRow, &[u8]),
+    asked: Holed<'_>,
 ) -> Outcome<()> {
-    for entry in entries::holed(conn, id, seqs)? {
-        if entry.chunk != Some(number) {
-            continue;
+    let Holed { seqs, wants, each } = asked;
+    for seq in seqs {
+        let seq = seq.0;
+        for entry in entries::stored(conn, id, seq..seq.saturating_add(1))? {
+            if entry.chunk != Some(number) || entry.holes == 0 {
+                continue;
+            }
+            let (_, body) = spans(&entry, chunk.len()).map_err(|detail| damaged(id, seq, detail))?;
+            let closed = chunk.get(body).unwrap_or_default();
+            if !wants(entry.row.seq, closed) {
+                continue;
+            }
+            let whole = holes(conn, id, &entry, scratch)?
+                .and_then(|holes| fill(closed, &holes))
+                .map_err(|detail| damaged(id, seq, detail))?;
+            each(&entry.row, &whole);
         }
-        let seq = entry.row.seq.0;
-        let (_, body) = spans(&entry, chunk.len()).map_err(|detail| damaged(id, seq, detail))?;
-        let whole = holes(conn, id, &entry, scratch)?
-            .and_then(|holes| fill(chunk.get(body).unwrap_or_default(), &holes))
-            .map_err(|detail| damaged(id, seq, detail))?;
-        each(&entry.row, &whole);
     }
     Ok(())
 }
@@ -360,24 +367,54 @@ pub(super) fn blob_holders(conn: &Connection, blob: i64) -> Outcome<Vec<Seq>> {
 /// See [`crate::Store::filters`].
 pub(super) fn filters(conn: &Connection, id: ConversationId) -> Outcome<Vec<Filter>> {
     let mut all = Vec::new();
+    let mut ends = Vec::new();
     let mut chunks = conn.prepare_cached(
-        "SELECT chunk.number, chunk_filter.data FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
+        "SELECT chunk.number, chunk_filter.data, chunk.first_seq, chunk.entries FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
          WHERE chunk.conversation = ? ORDER BY chunk.number",
     )?;
     let mut rows = chunks.query([int(id.0)])?;
     while let Some(row) = rows.next()? {
         let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-        all.push(Filter { of: FilterOf::Chunk(uint(row.get(0)?)), bytes });
+        let number = uint(row.get(0)?);
+        let first = uint(row.get(2)?);
+        ends.push((first.saturating_add(uint(row.get(3)?)), first, number));
+        all.push(Filter { of: FilterOf::Chunk(number), bytes, holders: Vec::new() });
     }
+    let mut holders = holders(conn, id, &ends)?;
     let mut blobs = conn.prepare_cached(
-        "SELECT blob.digest, blob_filter.data FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
+        "SELECT blob.digest, blob_filter.data, blob.id FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
          WHERE blob.conversation = ? ORDER BY blob.id",
     )?;
     let mut rows = blobs.query([int(id.0)])?;
     while let Some(row) = rows.next()? {
         let Some(wanted) = row.get_ref(0)?.as_bytes().ok().and_then(digest) else { continue };
         let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-        all.push(Filter { of: FilterOf::Blob(wanted), bytes });
+        let holders = holders.remove(&row.get(2)?).unwrap_or_default();
+        all.push(Filter { of: FilterOf::Blob(wanted), bytes, holders });
+    }
+    Ok(all)
+}
+
+/// By row of a blob, the entries that hold it, each once, ascending, each with its chunk.
+///
+/// * `ends` - of each chunk, ascending: the seq after its last entry, its first seq, its number.
+fn holders(
+    conn: &Connection,
+    id: ConversationId,
+    ends: &[(u64, u64, u64)],
+) -> Outcome<BTreeMap<i64, Vec<(u64, Seq)>>> {
+    let mut select = conn.prepare_cached("SELECT blob, seq FROM hole WHERE conversation = ? ORDER BY seq")?;
+    let mut rows = select.query([int(id.0)])?;
+    let mut all: BTreeMap<i64, Vec<(u64, Seq)>> = BTreeMap::new();
+    while let Some(row) = rows.next()? {
+        let seq = uint(row.get(1)?);
+        let after = ends.partition_point(|(end, ..)| *end <= seq);
+        let found = ends.get(after).filter(|(_, first, _)| *first <= seq);
+        let (.., number) = found.ok_or_else(|| damaged(id, seq, "its chunk is missing"))?;
+        let holders = all.entry(row.get(0)?).or_default();
+        if holders.last() != Some(&(*number, Seq(seq))) {
+            holders.push((*number, Seq(seq)));
+        }
     }
     Ok(all)
 }

@@ -278,18 +278,6 @@ pub(super) fn stored(conn: &Connection, id: ConversationId, seqs: Range<u64>) ->
     Ok(all)
 }
 
-/// Rows of a range of seqs that have holes.
-pub(super) fn holed(conn: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outcome<Vec<Stored>> {
-    let sql = format!("SELECT seq, {COLUMNS} FROM entry WHERE id >= ? AND id < ? AND holes > 0 ORDER BY id");
-    let mut select = conn.prepare_cached(&sql)?;
-    let mut rows = select.query(keys(id, seqs))?;
-    let mut all = Vec::new();
-    while let Some(row) = rows.next()? {
-        all.push(read_entry(id, row)?);
-    }
-    Ok(all)
-}
-
 /// Rows of a range of seqs, each by itself: a damaged one does not hide the others.
 pub(super) fn stored_each(
     conn: &Connection,

@@ -12,7 +12,7 @@ use super::identity::Identity;
 use super::lock::LockFile;
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
-use super::readers::Readers;
+use super::readers::{Readers, steady_plans};
 use super::writer::Writer;
 use super::{Dictionaries, SqliteStore, maintain};
 use crate::error::{BoxError, StoreError};
@@ -150,6 +150,7 @@ fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
     let mut conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(Duration::from_secs(2))?;
     conn.set_prepared_statement_cache_capacity(64);
+    steady_plans(&conn)?;
     // Judged before anything is changed: the file may be somebody else's.
     let found = inspect(&conn, path, STEPS.len())?;
     if found == Found::Empty {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Outcome;
@@ -42,12 +43,19 @@ impl Readers {
     }
 }
 
+/// Makes plans depend on the statement alone. Else SQLite compiles many of them again for every value that is bound.
+pub(super) fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    Ok(())
+}
+
 /// A connection that cannot write.
 pub(super) fn open_reading(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(Duration::from_secs(2))?;
     conn.set_prepared_statement_cache_capacity(48);
+    steady_plans(&conn)?;
     conn.execute_batch(
         "PRAGMA query_only = 1; PRAGMA cache_size = -4096; PRAGMA mmap_size = 0; PRAGMA temp_store = 2;",
     )?;

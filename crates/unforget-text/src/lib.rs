@@ -25,4 +25,4 @@ pub use render::render;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, stub};
-pub use summary::{Source, summarise};
+pub use summary::{Source, clean, summarise, without_reasoning};

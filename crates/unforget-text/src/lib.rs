@@ -19,7 +19,7 @@ mod summary;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
 pub use excerpt::excerpt;
-pub use fence::{fence, time_text};
+pub use fence::{fence, fence_passage, time_text};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use render::render;
 pub use secret::redact;

@@ -44,7 +44,7 @@ impl Endpoint {
 /// The connection to a provider.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Time for name, connection and TLS together.
+    /// Time to look the name up, and again to connect, TLS included.
     pub connect: Duration,
     /// Longest silence. Answers are not streamed, so a long one is silent for as long as it is written.
     pub read: Duration,
@@ -154,6 +154,7 @@ impl Http {
             .post(&self.url)
             .config()
             .timeout_global(Some(request.within))
+            .timeout_resolve(Some(network.connect.min(request.within)))
             .timeout_connect(Some(network.connect.min(request.within)))
             .build()
             .header("content-type", "application/json")

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
 
 use common::{LETTERS, classify, endpoint, request};
@@ -250,6 +251,24 @@ fn nobody_there_is_no_connection() {
         drop(provider);
         assert_eq!(model.call(&request(LONG)).unwrap_err().cause, Cause::Connect, "{client:?}");
     }
+}
+
+#[test]
+fn a_server_without_tls_is_not_trusted() {
+    let provider = Provider::start([]);
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let mut settings = endpoint(&provider);
+    settings.base = format!("https://{}/v1", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut heard = [0; 4096];
+        let count = stream.read(&mut heard).unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        String::from_utf8_lossy(heard.get(..count).unwrap()).into_owned()
+    });
+    let fault = OpenAi::new(settings).unwrap().call(&request(LONG)).unwrap_err();
+    assert_eq!(fault.cause, Cause::Tls, "{fault}");
+    assert!(!server.join().unwrap().contains(LETTERS), "the key stays here");
 }
 
 #[test]

@@ -73,7 +73,8 @@ impl Stop {
 /// Tokens as the provider counted them; `None` where it did not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All input, cached or not. Far below what was sent, it says that the server cut the prompt (F006).
+    /// All input, cached or not. Far below what was sent, it says that the server cut the prompt, as local servers with
+    /// a small default window do (F006): `unforget_core::recover::truncation` judges it.
     pub input: Option<u64>,
     /// All output, reasoning included.
     pub output: Option<u64>,

@@ -272,6 +272,48 @@ fn a_server_without_tls_is_not_trusted() {
 }
 
 #[test]
+fn the_key_does_not_follow_a_redirect() {
+    for status in [301, 302, 303, 307, 308] {
+        for client in BOTH {
+            let elsewhere = Provider::always(Act::Reply(client.text("stolen")));
+            let reply = Reply::new(status, "").with("location", &format!("{}/v1", elsewhere.address()));
+            assert_eq!(client.cause(Act::Reply(reply), LONG), Cause::Redirect, "{client:?}: {status}");
+            assert_eq!(elsewhere.heard().len(), 0, "{client:?}: {status}");
+        }
+    }
+}
+
+#[test]
+fn a_proxy_is_used_if_it_is_set() {
+    let (provider, proxy) = (Provider::start([openai::text("direct")]), Provider::start([]));
+    let mut settings = endpoint(&provider);
+    settings.network.proxy = Some(unforget_llm::Secret::new(&proxy.address()).unwrap());
+    assert!(OpenAi::new(settings).unwrap().call(&request(LONG)).is_err(), "this proxy refuses");
+    assert_eq!((provider.heard().len(), proxy.heard().len()), (0, 1));
+}
+
+/// The environment of a process cannot be changed safely, so the call is made by a child.
+#[test]
+fn the_environments_proxy_is_not_used() {
+    const CHILD: &str = "UNFORGET_LLM_CHILD";
+    if let Ok(base) = std::env::var(CHILD) {
+        let endpoint = unforget_llm::Endpoint::new(base, "test-model", common::key(), classify());
+        assert_eq!(OpenAi::new(endpoint).unwrap().call(&request(LONG)).unwrap().text, "direct");
+        return;
+    }
+    let (provider, proxy) = (Provider::start([openai::text("direct")]), Provider::start([]));
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    child
+        .args(["--exact", "the_environments_proxy_is_not_used"])
+        .env(CHILD, format!("{}/v1", provider.address()));
+    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
+        child.env(name, proxy.address());
+    }
+    assert!(child.output().unwrap().status.success());
+    assert_eq!((provider.heard().len(), proxy.heard().len()), (1, 0));
+}
+
+#[test]
 fn an_answer_is_read_up_to_its_limit() {
     let provider = Provider::always(Act::Reply(Client::OpenAi.text(&"x".repeat(5_000))));
     let mut settings = endpoint(&provider);

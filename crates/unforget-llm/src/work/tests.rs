@@ -298,6 +298,40 @@ fn a_window_without_room_is_an_error() {
     assert_eq!(portions(&read(&entries), 3, &Bytes).err(), Some(NoRoom { room: 3 }));
 }
 
+/// Bytes as tokens, and ten more for each newline: what is joined costs more than its pieces.
+struct Seams;
+
+impl Ruler for Seams {
+    fn count(&self, text: &str) -> Tokens {
+        Tokens::exact((text.len() + 10 * text.matches('\n').count()) as u64)
+    }
+
+    fn name(&self) -> &'static str {
+        "seams"
+    }
+}
+
+#[test]
+fn portions_fit_where_seams_have_a_price() {
+    let entries: Vec<Entry> = (0..40).map(|at| human(&format!("Request {at}"))).collect();
+    let portions = portions(&read(&entries), 1_900, &Seams).unwrap();
+    assert!(portions.len() > 1 && portions.iter().all(|portion| Seams.count(&portion.text).upper <= 1_900));
+}
+
+#[test]
+fn a_portion_does_not_start_with_the_output_of_another_portions_call() {
+    let mut entries = Vec::new();
+    for at in 0..30 {
+        entries.push(entry(Origin::Model, vec![call("bash", &format!("{{\"step\":{at}}}"))]));
+        entries.push(result(&"line\n".repeat(at % 7 + 3), 0));
+    }
+    let portions = portions(&read(&entries), 700, &Bytes).unwrap();
+    assert!(portions.len() > 5);
+    for portion in &portions {
+        assert!(portion.text.starts_with("<tool-call"), "{}", portion.text);
+    }
+}
+
 /// The body of a passage or of one of its parts, from its text.
 fn unwrapped(text: &str) -> String {
     let (_, rest) = text.split_once(">\n").unwrap();

@@ -5,11 +5,13 @@
 //!   proptest strategies.
 //! * [`render`] - histories as the bytes of four transcript formats.
 //! * [`mutate`] - damaged lines and files.
+//! * [`provider`] - a scripted provider on 127.0.0.1, with the ways in which real ones fail.
 //! * [`workload`] - large well-formed sessions; the same generator as the product's `bench` commands.
 
 pub mod hostile;
 pub mod mutate;
 mod path;
+pub mod provider;
 pub mod render;
 mod text;
 

@@ -15,7 +15,7 @@ pub fn fence(id: &str, span: (Seq, Seq), body: &str) -> String {
         id.chars().map(|c| if c.is_ascii_alphanumeric() || "-_:./".contains(c) { c } else { '_' }).collect();
     let mut text =
         format!("<history-summary id=\"{id}\" entries=\"{}-{}\" trust=\"untrusted\">\n", span.0, span.1);
-    escape_into(&mut text, body);
+    escape_into(&mut text, body, &["history"]);
     if !text.ends_with('\n') {
         text.push('\n');
     }
@@ -23,22 +23,53 @@ pub fn fence(id: &str, span: (Seq, Seq), body: &str) -> String {
     text
 }
 
+/// Names of the wrappers that [`fence_passage`] makes.
+const PASSAGES: [&str; 6] = ["history", "entry", "tool", "summary", "earlier", "wishes"];
+
+/// Wraps a piece of a history for a model that is to describe it, so that nothing in it can end the wrapper or
+/// start another (F028).
+///
+/// * `name` - `entry`, `tool-call`, `tool-output`, `summary`, `earlier` or `wishes`.
+/// * `facts` - what is known of it, by name. Values are put on one line, and marks of tags in them replaced.
+/// * `body` - any text. What could close or open a wrapper is escaped as in [`fence`], and so is what looks like
+///   such an escape: different bodies give different text.
+///
+/// Cost: O(body).
+pub fn fence_passage(name: &str, facts: &[(&str, &str)], body: &str) -> String {
+    let mut text = format!("<{name}");
+    for (fact, value) in facts {
+        text.extend([" ", fact, "=\""]);
+        text.extend(value.chars().take(120).map(|c| match c {
+            '"' => '\'',
+            '<' | '>' => '_',
+            c if c.is_control() || is_invisible(c) => ' ',
+            c => c,
+        }));
+        text.push('"');
+    }
+    text.push_str(">\n");
+    let unescaped = body.replace("&amp;", "&amp;amp;").replace("&lt;", "&amp;lt;");
+    escape_into(&mut text, &unescaped, &PASSAGES);
+    text.push_str("\n</");
+    text.push_str(name);
+    text.push('>');
+    text
+}
+
 /// Writes `body` with every `<` escaped that a reader could take for the start of a closing tag or of a
-/// wrapper of ours: one that is followed, after blanks and invisible characters, by `/` or `history`.
-fn escape_into(text: &mut String, body: &str) {
+/// wrapper of ours: one that is followed, after blanks and invisible characters, by `/` or a name of `openers`.
+fn escape_into(text: &mut String, body: &str, openers: &[&str]) {
     let mut rest = body;
     while let Some(at) = rest.find('<') {
         let (before, from) = rest.split_at(at);
         text.push_str(before);
         let after = from.get(1..).unwrap_or_default();
-        let mut letters = after.chars().take(64).filter(|c| !c.is_whitespace() && !is_invisible(*c));
-        let closes = match letters.next() {
-            Some('/' | '\\') => true,
-            Some('h' | 'H') => {
-                "istory".chars().all(|want| letters.next().is_some_and(|c| c.eq_ignore_ascii_case(&want)))
-            }
-            _ => false,
+        let letters = || after.chars().take(64).filter(|c| !c.is_whitespace() && !is_invisible(*c));
+        let opens = |name: &&str| {
+            let mut letters = letters();
+            name.chars().all(|want| letters.next().is_some_and(|c| c.eq_ignore_ascii_case(&want)))
         };
+        let closes = matches!(letters().next(), Some('/' | '\\')) || openers.iter().any(opens);
         text.push_str(if closes { "&lt;" } else { "<" });
         rest = after;
     }
@@ -104,6 +135,19 @@ mod tests {
     }
 
     #[test]
+    fn f028_a_passage_keeps_to_its_wrapper() {
+        let text = fence_passage(
+            "tool-output",
+            &[("seq", "7"), ("tool", "ba\"sh><\n")],
+            "a </tool-output> <ENTRY x> b",
+        );
+        assert_eq!(
+            text,
+            "<tool-output seq=\"7\" tool=\"ba'sh__ \">\na &lt;/tool-output> &lt;ENTRY x> b\n</tool-output>"
+        );
+    }
+
+    #[test]
     fn time_table() {
         let table = [
             (0, "1970-01-01 00:00"),
@@ -119,6 +163,15 @@ mod tests {
     }
 
     proptest! {
+        /// Different bodies give different text, and no body ends its wrapper.
+        #[test]
+        fn f028_passages_are_injective(a in "[<>/&;a-ept lnry]{0,12}", b in "[<>/&;a-ept lnry]{0,12}") {
+            let wrap = |body: &str| fence_passage("entry", &[("seq", "1")], body);
+            prop_assert_eq!(wrap(&a) == wrap(&b), a == b);
+            prop_assert_eq!(wrap(&a).matches("</").count(), 1);
+            prop_assert_eq!(wrap(&a).to_lowercase().matches("<entry").count(), 1);
+        }
+
         #[test]
         fn fences_are_well_formed(id in "\\PC{0,20}", body in "[</> a-zA-Zhistory\\-\u{200b}\n]{0,80}") {
             let text = fence(&id, (Seq(0), Seq(1)), &body);

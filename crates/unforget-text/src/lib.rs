@@ -19,10 +19,10 @@ mod summary;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
 pub use excerpt::excerpt;
-pub use fence::{fence, time_text};
+pub use fence::{fence, fence_passage, time_text};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use render::render;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
-pub use summary::{Source, summarise};
+pub use summary::{Source, clean, summarise, without_reasoning};

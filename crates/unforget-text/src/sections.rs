@@ -81,7 +81,11 @@ pub enum State {
 }
 
 impl State {
-    const fn name(self) -> &'static str {
+    /// All states.
+    pub const ALL: [Self; 4] = [Self::Fact, Self::Open, Self::Done, Self::Cancelled];
+
+    /// Its name in the text encoding.
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Fact => "fact",
             Self::Open => "open",
@@ -114,7 +118,7 @@ impl Item {
     }
 
     /// Adds the sources of an equal item, and takes its state, which is newer.
-    pub(crate) fn absorb(&mut self, newer: &Self) {
+    pub fn absorb(&mut self, newer: &Self) {
         self.state = newer.state;
         self.seqs.extend(&newer.seqs);
         self.seqs.sort_unstable();
@@ -256,8 +260,7 @@ impl Summary {
                     list => list.split(',').map(|seq| seq.parse().ok().map(Seq)).collect::<Option<_>>()?,
                 };
                 let name = fields.next()?;
-                let states = [State::Fact, State::Open, State::Done, State::Cancelled];
-                let state = states.into_iter().find(|state| state.name() == name)?;
+                let state = State::ALL.into_iter().find(|state| state.name() == name)?;
                 let author = match fields.next()? {
                     "-" => None,
                     author => Some(unescape(author.strip_prefix('=')?)?),
@@ -307,7 +310,7 @@ impl Summary {
 
 /// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request
 /// before it; a newer request leaves an open one behind without a known end. Gives all requests, and those that are
-/// open at the end together with a question of the model.
+/// open at the end together with the open questions of the last span.
 fn settle(parts: &[Summary]) -> (Vec<Item>, Vec<Item>) {
     let mut asks: Vec<Item> = Vec::new();
     for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
@@ -327,8 +330,8 @@ fn settle(parts: &[Summary]) -> (Vec<Item>, Vec<Item>) {
     }
     let open = asks.last().filter(|ask| ask.state == State::Open && ask.text != EARLIER).cloned();
     let said = parts.last().map(|part| part.items(SectionKind::OpenAsks)).unwrap_or_default();
-    let question = said.iter().find(|item| !asks.iter().any(|ask| ask.text == item.text)).cloned();
-    let open = open.into_iter().chain(question).collect();
+    let questions = said.iter().filter(|item| !asks.iter().any(|ask| ask.text == item.text)).cloned();
+    let open = open.into_iter().chain(questions).collect();
     (asks, open)
 }
 

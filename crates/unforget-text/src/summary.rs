@@ -316,8 +316,8 @@ fn span(sources: &[Source<'_>]) -> Option<Span> {
     })
 }
 
-/// Without credentials and without encoded blobs.
-fn clean(text: &str) -> String {
+/// `text` without credentials and without encoded blobs: what a model may see again. Cost: linear.
+pub fn clean(text: &str) -> String {
     without_blobs(&redact(text))
 }
 
@@ -329,8 +329,9 @@ fn ends_of(text: &str) -> String {
     format!("{}\n{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
 }
 
-/// Text without `<think>…</think>`, which some providers leave in it (an open one runs to the end).
-fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
+/// Text of a model without `<think>…</think>`, which some providers leave in it (an open one runs to the end).
+/// For the words of models only: others may speak of the tag.
+pub fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
     if !["<think", "</think", "<reasoning"]
         .iter()
         .any(|tag| memchr::memmem::find(text.as_bytes(), tag.as_bytes()).is_some())

@@ -14,11 +14,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("unforget-core", &[]),
     ("unforget-wire", &["unforget-core"]),
     ("unforget-text", &["unforget-core"]),
+    ("unforget-llm", &["unforget-core", "unforget-text"]),
     ("unforget-recall", &["unforget-core"]),
     ("unforget-store", &["unforget-core"]),
     (
         "unforget-engine",
-        &["unforget-core", "unforget-wire", "unforget-text", "unforget-recall", "unforget-store"],
+        &[
+            "unforget-core",
+            "unforget-llm",
+            "unforget-recall",
+            "unforget-store",
+            "unforget-text",
+            "unforget-wire",
+        ],
     ),
     ("unforget-server", &["unforget-core", "unforget-wire", "unforget-store", "unforget-engine"]),
     (

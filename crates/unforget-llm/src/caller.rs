@@ -1,0 +1,268 @@
+//! Calls that are made until one gives an answer: retries, a chain of models, limits, breakers.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::breaker::{Breaker, BreakerPolicy, Breakers};
+use crate::clock::{Cancel, Clock};
+use crate::fault::{Account, Cause, Fault};
+use crate::places::Places;
+use crate::port::{Answer, Model, Request, Stop, Usage};
+
+/// Figures of a [`Caller`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallPolicy {
+    /// Attempts at one model.
+    pub attempts_max: u32,
+    /// The longest time of one attempt, so that a model that hangs leaves time for the next.
+    pub attempt: Duration,
+    /// The wait before the first retry; doubles each time, by chance down to half of it.
+    pub wait: Duration,
+    /// The longest wait, unless the provider asks for more.
+    pub wait_max: Duration,
+    /// Calls under way at one provider.
+    pub concurrent_max: usize,
+    /// Figures of the breakers.
+    pub breaker: BreakerPolicy,
+}
+
+impl Default for CallPolicy {
+    fn default() -> Self {
+        Self {
+            attempts_max: 3,
+            attempt: Duration::from_mins(2),
+            wait: Duration::from_secs(1),
+            wait_max: Duration::from_secs(30),
+            concurrent_max: 2,
+            breaker: BreakerPolicy::default(),
+        }
+    }
+}
+
+/// How a call stands to breakers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Urgency {
+    /// It heeds them.
+    #[default]
+    Normal,
+    /// A person asked for it, or it is an emergency: it is made whatever they say, and they learn from it (F013).
+    Manual,
+}
+
+/// A call to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// What is asked. `within` is the time for all attempts at all models together.
+    pub request: Request<'a>,
+    /// Index of the first model of the chain to try; the last one, if there are not so many. For a draft that
+    /// was no good, though the call was.
+    pub from: usize,
+    /// How it stands to breakers.
+    pub urgency: Urgency,
+    /// Takes it back.
+    pub cancel: &'a Cancel,
+}
+
+/// What became of a call.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The answer and the index of its model; or the last fault of a call that was made, else of one that was not.
+    pub result: Result<(Answer, usize), Fault>,
+    /// Every attempt, in order, whatever its end: what spend and reports count (F017).
+    pub attempts: Vec<Attempt>,
+}
+
+/// One attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Index of the model in the chain.
+    pub model: usize,
+    /// Whose call it was.
+    pub account: Account,
+    /// How it ended.
+    pub end: Result<(Stop, Usage), Cause>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Attempt {
+    /// Whether something was sent: breakers and full places end an attempt before that.
+    pub const fn was_made(&self) -> bool {
+        !matches!(self.end, Err(Cause::BreakerOpen { .. } | Cause::Busy))
+    }
+}
+
+/// Calls a chain of models.
+pub struct Caller {
+    chain: Vec<Arc<dyn Model>>,
+    policy: CallPolicy,
+    clock: Arc<dyn Clock>,
+    breakers: Mutex<Breakers>,
+    places: Places,
+}
+
+impl Caller {
+    /// A caller of `first`, and of `rest` in order when the ones before give no answer.
+    pub fn new(
+        first: Arc<dyn Model>,
+        rest: Vec<Arc<dyn Model>>,
+        policy: CallPolicy,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let mut chain = vec![first];
+        chain.extend(rest);
+        let places = Places::new(policy.concurrent_max);
+        Self { chain, policy, clock, breakers: Mutex::default(), places }
+    }
+
+    /// The same, with breakers as they were stored.
+    #[must_use]
+    pub fn with_breakers(self, breakers: Breakers) -> Self {
+        *self.lock() = breakers;
+        self
+    }
+
+    /// The breakers as they are, to be stored and shown.
+    pub fn breakers(&self) -> Breakers {
+        self.lock().clone()
+    }
+
+    /// Closes the breaker of an account, whatever opened it.
+    pub fn reset(&self, account: &Account) {
+        self.lock().remove(account);
+    }
+
+    /// Makes a call. It returns within `call.request.within`, give or take a thread's wake-up.
+    ///
+    /// Only what is retryable is retried, after the longer of our wait and the provider's; a wait that the time does
+    /// not allow is not begun. Every other fault, and a last retry, leads to the next model of the chain.
+    pub fn call(&self, call: &Call<'_>) -> Outcome {
+        let deadline = self.clock.elapsed().saturating_add(call.request.within);
+        let from = call.from.min(self.chain.len().saturating_sub(1));
+        let mut attempts = Vec::new();
+        let mut fault: Option<Fault> = None;
+        for (index, model) in self.chain.iter().enumerate().skip(from) {
+            match self.call_one(call, (index, model.as_ref()), deadline, &mut attempts) {
+                Ok(answer) => return Outcome { result: Ok((answer, index)), attempts },
+                Err(new) => {
+                    let is_end = matches!(new.cause, Cause::Cancelled) || self.clock.elapsed() >= deadline;
+                    let was_made = !matches!(new.cause, Cause::BreakerOpen { .. } | Cause::Busy);
+                    if was_made || fault.is_none() {
+                        fault = Some(new);
+                    }
+                    if is_end {
+                        break;
+                    }
+                }
+            }
+        }
+        let none = || Self::fault(self.chain.first().map(AsRef::as_ref), Cause::Timeout);
+        Outcome { result: Err(fault.unwrap_or_else(none)), attempts }
+    }
+
+    /// The attempts at one model.
+    fn call_one(
+        &self,
+        call: &Call<'_>,
+        (index, model): (usize, &dyn Model),
+        deadline: Duration,
+        attempts: &mut Vec<Attempt>,
+    ) -> Result<Answer, Fault> {
+        let mut note = |end, took| {
+            attempts.push(Attempt { model: index, account: model.account().clone(), end, took });
+        };
+        let tries_max = match self.admit(model.account(), call.urgency) {
+            Ok(tries_max) => tries_max,
+            Err(cause) => {
+                note(Err(cause.clone()), Duration::ZERO);
+                return Err(Self::fault(Some(model), cause));
+            }
+        };
+        let mut tried = 0;
+        let result = loop {
+            let start = self.clock.elapsed();
+            let result = self.attempt(call, model, deadline);
+            let took = self.clock.elapsed().saturating_sub(start);
+            let end = result.as_ref().map(|answer| (answer.stop.clone(), answer.usage));
+            note(end.map_err(|fault: &Fault| fault.cause.clone()), took);
+            tried += 1;
+            let Err(fault) = &result else { break result };
+            let wait = self.wait(tried, fault.cause.retry_after());
+            let left = deadline.saturating_sub(self.clock.elapsed());
+            if !fault.cause.is_retryable() || tried >= tries_max || wait >= left {
+                break result;
+            }
+            self.clock.wait(wait, call.cancel);
+            if call.cancel.is_cancelled() {
+                break Err(Self::fault(Some(model), Cause::Cancelled));
+            }
+        };
+        self.record(model.account(), result.as_ref().err().map(|fault| &fault.cause));
+        result
+    }
+
+    /// One attempt, on a place among the concurrent calls.
+    fn attempt(&self, call: &Call<'_>, model: &dyn Model, deadline: Duration) -> Result<Answer, Fault> {
+        let left = || deadline.saturating_sub(self.clock.elapsed());
+        let cancelled = || Self::fault(Some(model), Cause::Cancelled);
+        if call.cancel.is_cancelled() {
+            return Err(cancelled());
+        }
+        let place = self.places.take(&model.account().provider, left(), call.cancel);
+        let Some(place) = place else {
+            let is_cancelled = call.cancel.is_cancelled();
+            return Err(if is_cancelled { cancelled() } else { Self::fault(Some(model), Cause::Busy) });
+        };
+        let within = left().min(self.policy.attempt);
+        if within.is_zero() {
+            return Err(Self::fault(Some(model), Cause::Timeout));
+        }
+        let result = model.call(&Request { within, ..call.request });
+        drop(place);
+        if call.cancel.is_cancelled() { Err(cancelled()) } else { result }
+    }
+
+    /// How many attempts the account's breaker allows: one to try, or as many as the policy says.
+    fn admit(&self, account: &Account, urgency: Urgency) -> Result<u32, Cause> {
+        let mut breakers = self.lock();
+        let breaker = breakers.get(account).copied().unwrap_or_default();
+        let next = breaker.admit(self.clock.time(), &self.policy.breaker);
+        let tries_max = match (next, urgency) {
+            (Some(next), _) => {
+                breakers.insert(account.clone(), next);
+                if matches!(next, Breaker::Probing { .. }) { 1 } else { self.policy.attempts_max }
+            }
+            (None, Urgency::Manual) => 1,
+            (None, Urgency::Normal) => {
+                return Err(Cause::BreakerOpen { blocked: matches!(breaker, Breaker::Blocked { .. }) });
+            }
+        };
+        Ok(tries_max)
+    }
+
+    fn record(&self, account: &Account, cause: Option<&Cause>) {
+        let mut breakers = self.lock();
+        let breaker = breakers.get(account).copied().unwrap_or_default();
+        breakers.insert(account.clone(), breaker.record(cause, self.clock.time(), &self.policy.breaker));
+    }
+
+    /// The wait before retry `tried`: doubled each time, between half and all of it by chance, and never less than
+    /// the provider asked for.
+    fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
+        let doubled = self.policy.wait.saturating_mul(1 << tried.saturating_sub(1).min(16));
+        let ours = doubled.min(self.policy.wait_max).mul_f64(0.5 + self.clock.chance().clamp(0.0, 1.0) / 2.0);
+        // Others were told the same time: do not come back with them.
+        asked.map_or(ours, |asked| asked.saturating_add(ours / 4))
+    }
+
+    fn fault(model: Option<&dyn Model>, cause: Cause) -> Fault {
+        let none = || Account { provider: String::new(), credential: "none".to_owned() };
+        let account = Box::new(model.map_or_else(none, |model| model.account().clone()));
+        let model = model.map_or_else(String::new, |model| model.name().to_owned());
+        Fault { cause, account, model, detail: String::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Breakers> {
+        self.breakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

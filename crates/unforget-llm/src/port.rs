@@ -1,0 +1,158 @@
+//! The port: one blocking call of one model.
+
+use std::time::Duration;
+
+use crate::fault::{Account, Fault};
+
+/// What a model is asked. Plain text in, plain text out: no tools, no media, no streaming.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Request<'a> {
+    /// Instructions; may be empty.
+    pub system: &'a str,
+    /// What they are about.
+    pub user: &'a str,
+    /// The longest answer, in tokens of the model, reasoning included.
+    pub output_tokens_max: u64,
+    /// The call ends by then, one way or another.
+    pub within: Duration,
+    /// From 0. Sent only where the model is said to take it ([`crate::Endpoint::takes_temperature`]).
+    pub temperature: Option<f32>,
+}
+
+/// What a model returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The visible text, without reasoning; may be empty.
+    pub text: String,
+    /// Why it ended.
+    pub stop: Stop,
+    /// What the provider counted.
+    pub usage: Usage,
+    /// The model, as the answer names it.
+    pub model: Option<String>,
+}
+
+/// Why an answer ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The model was done.
+    End,
+    /// The answer reached its longest length, or the window's end; it is cut off.
+    MaxTokens,
+    /// The model or a content filter refused.
+    Refusal,
+    /// The model asked for a tool, though it was offered none.
+    ToolCall,
+    /// The model returned reasoning and no text.
+    ThinkingOnly,
+    /// The provider's own word, as it stands in the answer; empty if there was none.
+    Unknown(String),
+}
+
+impl Stop {
+    /// Name for reports, in kebab-case.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::End => "end",
+            Self::MaxTokens => "max-tokens",
+            Self::Refusal => "refusal",
+            Self::ToolCall => "tool-call",
+            Self::ThinkingOnly => "thinking-only",
+            Self::Unknown(_) => "unknown",
+        }
+    }
+
+    /// The stop of a name; any other word is kept.
+    pub(crate) fn of(name: &str) -> Self {
+        let known = [Self::End, Self::MaxTokens, Self::Refusal, Self::ToolCall, Self::ThinkingOnly];
+        known.into_iter().find(|stop| stop.name() == name).unwrap_or_else(|| Self::Unknown(name.to_owned()))
+    }
+}
+
+/// Tokens as the provider counted them; `None` where it did not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// All input, cached or not. Far below what was sent, it says that the server cut the prompt, as local servers with
+    /// a small default window do (F006): `unforget_core::recover::truncation` judges it.
+    pub input: Option<u64>,
+    /// All output, reasoning included.
+    pub output: Option<u64>,
+    /// The input that came from the provider's cache.
+    pub cached: Option<u64>,
+}
+
+/// A language model, at one provider with one credential.
+pub trait Model: Send + Sync {
+    /// Whose breaker and whose limit of concurrent calls count.
+    fn account(&self) -> &Account;
+
+    /// The model's name, as the provider knows it.
+    fn name(&self) -> &str;
+
+    /// Makes one call and waits for its end. No retries: those are [`crate::Caller`]'s.
+    ///
+    /// # Errors
+    /// [`Fault`] if there is no answer. It returns by `request.within`, give or take a thread's wake-up.
+    fn call(&self, request: &Request<'_>) -> Result<Answer, Fault>;
+}
+
+/// The answer of a text, of what was beside it, and of the stop that the provider told.
+///
+/// Reasoning that a server leaves at the start of the text, in `<think>` tags, is taken off (F024); an open
+/// tag runs to the end.
+pub(crate) fn answer(text: &str, thought: bool, told: Stop, usage: Usage, model: Option<String>) -> Answer {
+    let (visible, leaked) = without_thinking(text);
+    let stop =
+        if visible.trim().is_empty() && (thought || leaked) && matches!(told, Stop::End | Stop::MaxTokens) {
+            Stop::ThinkingOnly
+        } else {
+            told
+        };
+    Answer { text: visible.trim().to_owned(), stop, usage, model }
+}
+
+/// The text behind the reasoning that it starts with, and whether it starts with any.
+fn without_thinking(text: &str) -> (&str, bool) {
+    let start = text.trim_start();
+    for (open, close) in
+        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")]
+    {
+        if let Some(inside) = start.strip_prefix(open) {
+            return (inside.split_once(close).map_or("", |(_, after)| after), true);
+        }
+    }
+    (text, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f024_reasoning_is_no_text() {
+        let table = [
+            ("plain", false, Stop::End, "plain", Stop::End, "text only"),
+            ("plain", true, Stop::End, "plain", Stop::End, "text beside reasoning"),
+            ("", true, Stop::End, "", Stop::ThinkingOnly, "reasoning in its own field"),
+            ("<think>a</think>", false, Stop::End, "", Stop::ThinkingOnly, "wrapped, nothing behind it"),
+            ("<think>a", false, Stop::MaxTokens, "", Stop::ThinkingOnly, "wrapped, never closed"),
+            ("\n<think>a</think>\n\nb", false, Stop::End, "b", Stop::End, "wrapped, then text"),
+            (
+                "it printed <think>",
+                false,
+                Stop::End,
+                "it printed <think>",
+                Stop::End,
+                "a tag that is spoken of",
+            ),
+            ("", true, Stop::ToolCall, "", Stop::ToolCall, "reasoning, then a call"),
+            ("", true, Stop::Refusal, "", Stop::Refusal, "reasoning, then a refusal"),
+            (" ", false, Stop::End, "", Stop::End, "nothing at all"),
+        ];
+        for (text, thought, told, want, stop, why) in table {
+            let answer = answer(text, thought, told, Usage::default(), None);
+            assert_eq!((answer.text.as_str(), answer.stop), (want, stop), "{why}");
+        }
+    }
+}

@@ -16,6 +16,7 @@ pub mod deliver;
 pub mod digest;
 pub mod entry;
 pub mod estimate;
+pub mod gate;
 pub mod group;
 pub mod id;
 pub mod loop_view;

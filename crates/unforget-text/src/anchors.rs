@@ -41,7 +41,8 @@ pub fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
     })
 }
 
-fn is_gap(c: char) -> bool {
+/// Whether a character stands between words. Quotes, brackets and `=` do.
+pub(crate) fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(
@@ -69,7 +70,8 @@ fn is_gap(c: char) -> bool {
         )
 }
 
-fn trim(word: &str) -> &str {
+/// A word without what sentences put around it.
+pub(crate) fn trim(word: &str) -> &str {
     let word = word.trim_matches(|c| matches!(c, '!' | '?' | '*' | ':' | '…' | '^' | '&' | '+'));
     let word = word.trim_end_matches('.');
     if word.starts_with("--") { "" } else { word.trim_start_matches('-') }
@@ -166,12 +168,19 @@ fn is_version(word: &str) -> bool {
     pieces >= 3 || (pieces == 2 && number.len() < word.len())
 }
 
+/// What numbers are followed by.
+const UNITS: &[&str] = &[
+    "ns", "us", "µs", "ms", "s", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "k",
+    "x", "%", "px", "rem", "em", "hz", "khz", "mhz", "ghz", "fps", "mb/s", "gb/s", "kb/s", "rps", "qps",
+    "usd", "eur", "°c", "tokens", "bytes",
+];
+
+/// Whether a word is a unit, in any case.
+pub(crate) fn is_unit(word: &str) -> bool {
+    UNITS.contains(&word.to_lowercase().as_str())
+}
+
 fn is_quantity(word: &str) -> bool {
-    const UNITS: &[&str] = &[
-        "ns", "us", "µs", "ms", "s", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib",
-        "k", "x", "%", "px", "rem", "em", "hz", "khz", "mhz", "ghz", "fps", "mb/s", "gb/s", "kb/s", "rps",
-        "qps", "usd", "eur", "°c", "tokens", "bytes",
-    ];
     let number = word.trim_start_matches(['$', '€', '£', '~', '#']);
     let end = number.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(number.len());
     let (digits, unit) = number.split_at(end);
@@ -179,9 +188,7 @@ fn is_quantity(word: &str) -> bool {
         return false;
     }
     let money = number.len() < word.len() && !word.starts_with('~') && unit.is_empty();
-    money
-        || UNITS.contains(&unit.to_lowercase().as_str())
-        || (unit.is_empty() && digits.bytes().filter(u8::is_ascii_digit).count() >= 4)
+    money || is_unit(unit) || (unit.is_empty() && digits.bytes().filter(u8::is_ascii_digit).count() >= 4)
 }
 
 fn is_id(word: &str, digits: usize, letters: usize) -> bool {

@@ -6,6 +6,7 @@
 
 mod anchors;
 mod clip;
+mod draft;
 mod excerpt;
 mod fence;
 mod lines;
@@ -18,6 +19,7 @@ mod stub;
 mod summary;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
+pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
 pub use excerpt::excerpt;
 pub use fence::{fence, time_text};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};

@@ -330,7 +330,7 @@ fn ends_of(text: &str) -> String {
 }
 
 /// Text without `<think>…</think>`, which some providers leave in it (an open one runs to the end).
-fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
+pub(crate) fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
     if !["<think", "</think", "<reasoning"]
         .iter()
         .any(|tag| memchr::memmem::find(text.as_bytes(), tag.as_bytes()).is_some())

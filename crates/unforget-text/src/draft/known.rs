@@ -1,0 +1,225 @@
+//! Identifiers that stand in a text, and whether another text has them.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::anchors::{anchors, is_gap, is_unit, trim};
+use crate::clip::pattern;
+
+/// Steps of a path or scoped name that are told apart; of longer ones only their starts, ends and single steps.
+const STEPS_MAX: usize = 12;
+
+/// Numbers with groups of three digits, and the unit behind them.
+static GROUPED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"\b(\d{1,3}(?:[,_]\d{3})+) ?([A-Za-z%]{1,6}\b)?"));
+
+/// Words of code, and numbers that a word before or behind them makes an identifier.
+static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"`([^`\s]{3,160})`",
+        r"|\b([A-Za-z_][A-Za-z0-9_]{2,80})\(\)",
+        r"|\b([a-z]{2,40}[A-Z][A-Za-z]{2,80})\b",
+        r"|(?i:\b(?:code|status|exit|error|port|http|line|signal)(?: code| status)?:? #?(\d{1,6})\b)",
+        r"|\b(\d[\d.]* [A-Za-z%]{1,6})\b",
+    ))
+});
+
+/// The identifiers of a draft: those of [`anchors`], and what a draft marks as code or as a code.
+pub(super) fn identifiers(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = anchors(text).map(|anchor| anchor.text.to_owned()).collect();
+    let Some(named) = NAMED.as_ref() else { return found };
+    for groups in named.captures_iter(text) {
+        let group = |at: usize| groups.get(at).map(|group| group.as_str());
+        if let Some(code) = group(1) {
+            let code = trim(code.trim_end_matches("()"));
+            let is_word = !code.is_empty() && !code.contains(is_gap);
+            found.extend(
+                (is_word && code.bytes().any(|byte| byte.is_ascii_alphanumeric())).then(|| code.to_owned()),
+            );
+        } else if let Some(measured) = group(5) {
+            let unit = measured.rsplit(' ').next().unwrap_or_default();
+            found.extend(is_unit(unit).then(|| measured.replace(' ', "")));
+        } else {
+            found.extend((2..=4).find_map(group).map(str::to_owned));
+        }
+    }
+    found
+}
+
+/// The words of a text, for the question whether an identifier stands in it.
+pub(super) struct Known<'a> {
+    words: BTreeSet<&'a str>,
+    /// Words that are not written as one in the text: digit groups, a number and its unit, hex in small letters.
+    made: BTreeSet<String>,
+}
+
+impl<'a> Known<'a> {
+    /// Cost: O(text log text).
+    pub(super) fn of(text: &'a str) -> Self {
+        let mut known = Self { words: BTreeSet::new(), made: BTreeSet::new() };
+        let mut before = "";
+        for raw in text.split(is_gap) {
+            let word = trim(raw);
+            known.add(word);
+            if is_unit(word) && before.bytes().next_back().is_some_and(|byte| byte.is_ascii_digit()) {
+                known.made.insert(format!("{}{word}", plain(before)));
+            }
+            if !word.is_empty() {
+                before = word;
+            }
+            // `\n` and `\t` of escaped text stand before words: the backslash is a gap, the letter is not.
+            if let Some(rest) = word.strip_prefix(['n', 't', 'r']) {
+                known.add(rest);
+            }
+        }
+        if let Some(grouped) = GROUPED.as_ref() {
+            for groups in grouped.captures_iter(text) {
+                let group = |at: usize| groups.get(at).map_or("", |group| group.as_str());
+                let number: String = group(1).chars().filter(char::is_ascii_digit).collect();
+                known.made.insert(format!("{number}{}", group(2)));
+                known.made.insert(number);
+            }
+        }
+        known
+    }
+
+    fn add(&mut self, word: &'a str) {
+        if word.is_empty() || !self.words.insert(word) {
+            return;
+        }
+        let word = plain(word);
+        self.words.insert(word);
+        if is_hex(word) {
+            self.made.insert(word.to_ascii_lowercase());
+        }
+        self.add_steps(word, |c| matches!(c, '/' | ':' | '#' | '@'));
+        if word.split('.').all(|step| step.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')) {
+            self.add_steps(word, |c| matches!(c, '.' | '/' | ':'));
+        }
+    }
+
+    /// Adds every run of whole steps of a path.
+    fn add_steps(&mut self, word: &'a str, is_edge: fn(char) -> bool) {
+        let mut starts = vec![0];
+        let mut ends = Vec::new();
+        for (at, c) in word.char_indices().filter(|(_, c)| is_edge(*c)) {
+            ends.push(at);
+            starts.push(at + c.len_utf8());
+        }
+        if ends.is_empty() {
+            return;
+        }
+        ends.push(word.len());
+        let many = starts.len() > STEPS_MAX;
+        for (from, &start) in starts.iter().enumerate() {
+            for (to, &end) in ends.iter().enumerate().skip(from) {
+                let outer = from == 0 || to + 1 == ends.len() || from == to;
+                if let Some(step) = word.get(start..end).filter(|step| !step.is_empty() && (outer || !many)) {
+                    self.words.insert(plain(step));
+                }
+                // A rooted path keeps its slash.
+                if let Some(rooted) = start.checked_sub(1).and_then(|at| word.get(at..end)).filter(|_| !many)
+                {
+                    self.words.insert(rooted);
+                }
+            }
+        }
+    }
+
+    /// Whether an identifier stands in the text.
+    pub(super) fn has(&self, id: &str) -> bool {
+        let id = plain(trim(id));
+        self.words.contains(id) || self.made.contains(id) || (is_hex(id) && self.has_hash(id))
+    }
+
+    /// Whether a hash stands in the text, or one that begins with it.
+    fn has_hash(&self, id: &str) -> bool {
+        let small = id.to_ascii_lowercase();
+        let longer = self.made.range(small.clone()..).next();
+        longer.is_some_and(|longer| longer.starts_with(&small))
+    }
+}
+
+/// An identifier without what makes no difference: `./` before it, a slash behind it, a sign or `v` before a digit.
+fn plain(word: &str) -> &str {
+    let word = word.strip_prefix("./").unwrap_or(word);
+    let word = if word.len() > 1 { word.trim_end_matches('/') } else { word };
+    let signed = word.strip_prefix(['v', 'V', '~', '$', '€', '£', '^', '#']);
+    signed.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(word)
+}
+
+/// Whether a word is a hash or the start of one: seven hex digits or more, with a digit among them.
+fn is_hex(word: &str) -> bool {
+    let word = word.strip_prefix("0x").unwrap_or(word);
+    word.len() >= 7
+        && word.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+        && word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_table() {
+        let source = "edited ./src/store/sqlite.rs:120:7 and `crate::pack::Chunk`; commit 3F2A9B1c77 took 1,250 ms, \
+                      v1.4.2 of serde@1.0.9, limit 512 MB, ticket ABC-17, {\"path\":\"a\\nlib/b.ts\"}, utils.parseConfig(x), \
+                      /home/u/proj/main.go exit code 101 https://example.com/a/b?c=1 port 8080 took 1500ms";
+        let table = [
+            ("src/store/sqlite.rs", true, "without ./ and place"),
+            ("sqlite.rs", true, "the last step"),
+            ("src/store", true, "the first steps"),
+            ("src/store/", true, "with a slash"),
+            ("src/store/sqlite.rs:120", true, "with its line"),
+            ("src/store/sqlite.rs:121", false, "with another line"),
+            ("src/sqlite.rs", false, "steps left out in the middle"),
+            ("store/sqlite", true, "without its extension"),
+            ("store/sql", false, "a step cut in the middle"),
+            ("crate::pack", true, "a scope"),
+            ("Chunk", true, "a name in a scope"),
+            ("pack::Chunker", false, "a longer name"),
+            ("3f2a9b1c77", true, "hex in other case"),
+            ("3f2a9b1", true, "a shortened hash"),
+            ("3f2a9b2", false, "another hash"),
+            ("1250ms", true, "digit groups, and a blank before the unit"),
+            ("500ms", false, "the end of a longer number"),
+            ("1.4.2", true, "without v"),
+            ("v1.4.3", false, "another version"),
+            ("1.0.9", true, "behind @"),
+            ("512MB", true, "a blank before the unit"),
+            ("ABC-1", false, "the start of a ticket"),
+            ("lib/b.ts", true, "behind an escaped line end"),
+            ("parseConfig", true, "a method"),
+            ("/home/u/proj/main.go", true, "rooted"),
+            ("proj/main.go", true, "the end of a rooted path"),
+            ("101", true, "a number"),
+            ("10", false, "the start of a number"),
+            ("https://example.com/a/b?c", true, "a URL up to a gap"),
+            ("8081", false, "another port"),
+        ];
+        let known = Known::of(source);
+        for (id, want, why) in table {
+            assert_eq!(known.has(id), want, "{why}: {id}");
+        }
+    }
+
+    #[test]
+    fn identifier_table() {
+        let table: [(&str, &[&str], &str); 9] = [
+            ("all is well", &[], "words"),
+            ("see `retry` now", &["retry"], "code"),
+            ("see `cargo test` now", &[], "a command is judged by its words"),
+            ("calls flush() first", &["flush"], "a function"),
+            ("calls parseConfig first", &["parseConfig"], "a name by its case"),
+            ("the file(s) of the iPad", &[], "prose"),
+            ("it ended with exit code 101", &["101"], "a code"),
+            ("took 250 ms", &["250ms"], "a blank before the unit"),
+            ("has 250 files", &[], "a count is no identifier"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(identifiers(text), want, "{why}: {text}");
+        }
+    }
+}

@@ -19,6 +19,7 @@ pub mod estimate;
 pub mod gate;
 pub mod group;
 pub mod id;
+pub mod ledger;
 pub mod loop_view;
 pub mod message;
 pub mod pair;

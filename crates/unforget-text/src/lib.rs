@@ -17,6 +17,7 @@ mod sections;
 mod sentences;
 mod stub;
 mod summary;
+mod work;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
 pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
@@ -28,3 +29,4 @@ pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, stub};
 pub use summary::{Source, summarise};
+pub use work::{facts, render_ledger};

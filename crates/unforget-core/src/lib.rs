@@ -23,6 +23,7 @@ pub mod ledger;
 pub mod loop_view;
 pub mod message;
 pub mod pair;
+pub mod pin;
 pub mod policy;
 pub mod reconcile;
 pub mod recover;

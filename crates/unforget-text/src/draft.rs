@@ -15,6 +15,7 @@ use crate::secret::redact;
 use crate::sections::{SectionKind, Summary};
 use crate::summary::without_reasoning;
 use known::{Known, identifiers};
+pub(crate) use shape::unquoted;
 
 /// What a draft was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,8 @@ const ANCHORS: &str = "Identifiers: ";
 /// An identifier (path, quantity, hash, version, URL, error code, name of a function, quoted code) is in the
 /// source if it stands there as a whole word, or as whole steps of a path or scoped name; the case of hex
 /// digits, a shortened hash, `./`, a trailing slash, quotes, punctuation, a `v` before a version, digit groups and a
-/// blank before a unit make no difference.
+/// blank before a unit make no difference. `path:line`, `name/arity` and `owner.member` count if both halves stand there; a word that ends in
+/// `…` counts if one begins with it.
 ///
 /// Cost: O(source log draft), two rulings.
 pub fn inspect(draft: &str, ending: Ending, asked: &Assignment<'_>, ruler: &dyn Ruler) -> Inspected {

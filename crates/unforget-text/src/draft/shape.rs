@@ -195,7 +195,7 @@ fn unfenced(text: &str) -> &str {
 const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」')];
 
 /// `text` with what stands in quotation marks or in code on one line as `"…"`, and without fenced code.
-fn unquoted(text: &str) -> String {
+pub(crate) fn unquoted(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut in_code = false;
     for line in text.lines() {

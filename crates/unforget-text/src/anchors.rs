@@ -29,15 +29,24 @@ pub struct Anchor<'a> {
 /// Shortest and longest identifier, in bytes.
 const LENGTH: std::ops::RangeInclusive<usize> = 2..=160;
 
-/// The identifiers in `text`, in order, repeated ones as often as they occur. Cost: linear.
+/// Stands behind a word that was cut off.
+pub(crate) const CUT: char = '…';
+
+/// The identifiers in `text`, in order, repeated ones as often as they occur. One that was cut off (`src/ma…`) is none.
+/// Cost: linear.
 pub fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
-    text.split(is_gap).filter_map(|word| {
-        let word = trim(word);
+    anchors_and_cut(text).filter_map(|(anchor, cut)| (!cut).then_some(anchor))
+}
+
+/// The same, and whether each was cut off.
+pub(crate) fn anchors_and_cut(text: &str) -> impl Iterator<Item = (Anchor<'_>, bool)> {
+    text.split(is_gap).filter_map(|raw| {
+        let word = trim(raw);
         // Most words are plain letters.
         if !LENGTH.contains(&word.len()) || word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return None;
         }
-        Some(Anchor { kind: kind(word)?, text: word })
+        Some((Anchor { kind: kind(word)?, text: word }, raw.contains(CUT)))
     })
 }
 

@@ -29,19 +29,29 @@ pub struct Anchor<'a> {
 /// Shortest and longest identifier, in bytes.
 const LENGTH: std::ops::RangeInclusive<usize> = 2..=160;
 
-/// The identifiers in `text`, in order, repeated ones as often as they occur. Cost: linear.
+/// Stands behind a word that was cut off.
+pub(crate) const CUT: char = '…';
+
+/// The identifiers in `text`, in order, repeated ones as often as they occur. One that was cut off (`src/ma…`) is none.
+/// Cost: linear.
 pub fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
-    text.split(is_gap).filter_map(|word| {
-        let word = trim(word);
+    anchors_and_cut(text).filter_map(|(anchor, cut)| (!cut).then_some(anchor))
+}
+
+/// The same, and whether each was cut off.
+pub(crate) fn anchors_and_cut(text: &str) -> impl Iterator<Item = (Anchor<'_>, bool)> {
+    text.split(is_gap).filter_map(|raw| {
+        let word = trim(raw);
         // Most words are plain letters.
         if !LENGTH.contains(&word.len()) || word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return None;
         }
-        Some(Anchor { kind: kind(word)?, text: word })
+        Some((Anchor { kind: kind(word)?, text: word }, raw.contains(CUT)))
     })
 }
 
-fn is_gap(c: char) -> bool {
+/// Whether a character stands between words. Quotes, brackets and `=` do.
+pub(crate) fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
         || matches!(
@@ -69,7 +79,8 @@ fn is_gap(c: char) -> bool {
         )
 }
 
-fn trim(word: &str) -> &str {
+/// A word without what sentences put around it.
+pub(crate) fn trim(word: &str) -> &str {
     let word = word.trim_matches(|c| matches!(c, '!' | '?' | '*' | ':' | '…' | '^' | '&' | '+'));
     let word = word.trim_end_matches('.');
     if word.starts_with("--") { "" } else { word.trim_start_matches('-') }
@@ -166,12 +177,19 @@ fn is_version(word: &str) -> bool {
     pieces >= 3 || (pieces == 2 && number.len() < word.len())
 }
 
+/// What numbers are followed by.
+const UNITS: &[&str] = &[
+    "ns", "us", "µs", "ms", "s", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "k",
+    "x", "%", "px", "rem", "em", "hz", "khz", "mhz", "ghz", "fps", "mb/s", "gb/s", "kb/s", "rps", "qps",
+    "usd", "eur", "°c", "tokens", "bytes",
+];
+
+/// Whether a word is a unit, in any case.
+pub(crate) fn is_unit(word: &str) -> bool {
+    UNITS.contains(&word.to_lowercase().as_str())
+}
+
 fn is_quantity(word: &str) -> bool {
-    const UNITS: &[&str] = &[
-        "ns", "us", "µs", "ms", "s", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib",
-        "k", "x", "%", "px", "rem", "em", "hz", "khz", "mhz", "ghz", "fps", "mb/s", "gb/s", "kb/s", "rps",
-        "qps", "usd", "eur", "°c", "tokens", "bytes",
-    ];
     let number = word.trim_start_matches(['$', '€', '£', '~', '#']);
     let end = number.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_'))).unwrap_or(number.len());
     let (digits, unit) = number.split_at(end);
@@ -179,9 +197,7 @@ fn is_quantity(word: &str) -> bool {
         return false;
     }
     let money = number.len() < word.len() && !word.starts_with('~') && unit.is_empty();
-    money
-        || UNITS.contains(&unit.to_lowercase().as_str())
-        || (unit.is_empty() && digits.bytes().filter(u8::is_ascii_digit).count() >= 4)
+    money || is_unit(unit) || (unit.is_empty() && digits.bytes().filter(u8::is_ascii_digit).count() >= 4)
 }
 
 fn is_id(word: &str, digits: usize, letters: usize) -> bool {

@@ -6,23 +6,29 @@
 
 mod anchors;
 mod clip;
+mod draft;
 mod excerpt;
 mod fence;
 mod lines;
 mod preview;
+mod proposals;
 mod render;
 mod secret;
 mod sections;
 mod sentences;
 mod stub;
 mod summary;
+mod work;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
+pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
 pub use excerpt::excerpt;
 pub use fence::{fence, fence_passage, time_text};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
+pub use proposals::{Proposal, ProposalKind, proposals};
 pub use render::render;
 pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, clean, summarise, without_reasoning};
+pub use work::{facts, render_ledger};

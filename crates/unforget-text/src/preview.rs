@@ -13,7 +13,7 @@ use crate::clip::{clip, grouped, head, one_line, tail};
 use crate::secret::redact;
 use crate::summary::without_blobs;
 
-pub(crate) use log::test_counts;
+pub(crate) use log::{counts_text, test_counts};
 
 /// What a text was taken for, from its structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -14,7 +14,7 @@ use crate::secret::redact;
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
 use crate::sentences::{is_decision, is_rule, sentences};
 use anchor_set::AnchorSet;
-pub(crate) use target::{target, without_blobs};
+pub(crate) use target::{target, without_blobs, words};
 
 /// An entry with its place in the conversation.
 #[derive(Clone, Copy, Debug)]
@@ -187,7 +187,7 @@ impl Builder {
             None if result.is_error => "error".to_owned(),
             None => "ok".to_owned(),
         };
-        if let Some(counts) = crate::preview::test_counts(&ends) {
+        if let Some(counts) = crate::preview::test_counts(&ends).map(crate::preview::counts_text) {
             outcome = format!("{outcome}, {counts}");
         } else if result.exit_code.is_none()
             && let Some(line) = ending_lines(&ends, 1).first()
@@ -322,7 +322,7 @@ pub fn clean(text: &str) -> String {
 }
 
 /// The first and the last bytes of a long text.
-fn ends_of(text: &str) -> String {
+pub(crate) fn ends_of(text: &str) -> String {
     if text.len() <= 2 * RESULT_BYTES {
         return text.to_owned();
     }

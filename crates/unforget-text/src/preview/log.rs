@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use regex::Regex;
+use unforget_core::ledger::TestCounts;
 
 use super::{Kind, some};
 use crate::clip::{clip, grouped, head, one_line, pattern};
@@ -19,7 +20,7 @@ static LEVEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static SUMMARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?m)^\s*(?:test result: .*|=+ .*\b\d+ (?:passed|failed|errors?|skipped)\b.*|Tests?: .*\b\d+ (?:passed|failed|total)\b.*",
-        r"|\d+ (?:passing|failing|pending)\b.*|Ran \d+ tests? in .*|FAILED \((?:failures|errors)=.*|\d+ tests?, \d+ (?:failures?|assertions).*",
+        r"|\d+ (?:passing|failing|pending)\b.*|Ran \d+ tests? in .*|FAILED \((?:failures|errors)=.*|(?:\d+ doctests?, )?\d+ tests?, \d+ (?:failures?|assertions).*",
         r"|\d+ passed(?:,| in|$).*|--- (?:PASS|FAIL|SKIP): .*|# (?:pass|fail|tests) \d+|Summary \[.*\] \d+ tests? run: .*|Tests run: \d+, Failures: .*)$",
     ))
 });
@@ -27,19 +28,20 @@ static SUMMARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(\d+) (passed|passing|failed|failing|failures?|errors?|skipped|ignored|pending)\b",
-        r"|(?i)\b(failures|errors|skipped|pass|fail)(?:=|: ?| )(\d+)|--- (PASS|FAIL|SKIP)|^\s*Ran (\d+) tests?|Tests run: (\d+)",
+        r"|(?i)\b(failures|errors|skipped|pass|fail)(?:=|: ?| )(\d+)|--- (PASS|FAIL|SKIP)|^\s*Ran (\d+) tests?|Tests run: (\d+)|\b(\d+) tests?,",
     ))
 });
 
-/// Passed and failed tests, as `12 passed, 1 failed`; `None` if no test runner summed up.
-pub(crate) fn test_counts(text: &str) -> Option<String> {
+/// Passed and failed tests; `None` if no test runner summed up. Packages count where Go names no tests.
+pub(crate) fn test_counts(text: &str) -> Option<TestCounts> {
     let (summary, count) = (SUMMARY.as_ref()?, COUNT.as_ref()?);
     let (mut passed, mut failed, mut skipped, mut ran) = (0u64, 0u64, 0u64, 0u64);
     let mut seen = false;
     for line in summary.find_iter(text) {
         for groups in count.captures_iter(head(line.as_str(), 1024)) {
             let group = |at: usize| groups.get(at).map_or("", |group| group.as_str());
-            let number = [1, 4, 6, 7].into_iter().find_map(|at| group(at).parse::<u64>().ok()).unwrap_or(1);
+            let number =
+                [1, 4, 6, 7, 8].into_iter().find_map(|at| group(at).parse::<u64>().ok()).unwrap_or(1);
             let word = [2, 3, 5]
                 .into_iter()
                 .map(group)
@@ -57,13 +59,18 @@ pub(crate) fn test_counts(text: &str) -> Option<String> {
         }
     }
     let passed = if passed == 0 { ran.saturating_sub(failed).saturating_sub(skipped) } else { passed };
-    let skips = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
-    seen.then(|| format!("{passed} passed, {failed} failed{skips}"))
+    seen.then_some(TestCounts { passed, failed, skipped })
+}
+
+/// Numbers of tests, as `12 passed, 1 failed`.
+pub(crate) fn counts_text(counts: TestCounts) -> String {
+    let skips = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
+    format!("{} passed, {} failed{skips}", counts.passed, counts.failed)
 }
 
 /// The report of a test run: counts and what failed.
 pub(super) fn tests(text: &str) -> Option<(Kind, String)> {
-    let counts = test_counts(text)?;
+    let counts = counts_text(test_counts(text)?);
     let failing: Vec<&str> = text
         .lines()
         .map(str::trim)

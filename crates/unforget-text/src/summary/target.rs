@@ -5,6 +5,7 @@ use unforget_core::entry::ToolCall;
 
 use crate::clip::head;
 use crate::sections::SectionKind;
+use crate::work::patch_files;
 
 /// What a call aims at, and the files that it reads or writes.
 pub(crate) struct Target {
@@ -85,7 +86,7 @@ pub(crate) fn target(call: &ToolCall) -> Target {
 }
 
 /// A string, or a list of strings joined (commands are often lists). A shell wrapper is left out.
-fn words(value: &Value) -> Option<String> {
+pub(crate) fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
         Value::Array(list) => {
@@ -102,12 +103,8 @@ fn words(value: &Value) -> Option<String> {
 
 /// Files named by the lines of a patch.
 fn patched(text: &str) -> Vec<(SectionKind, String)> {
-    if memchr::memmem::find(text.as_bytes(), b"*** ").is_none() {
-        return Vec::new();
-    }
-    let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
-    let paths = text.lines().filter_map(|line| heads.iter().find_map(|head| line.strip_prefix(head)));
-    paths.take(40).map(|path| (SectionKind::FilesWritten, path.trim().to_owned())).collect()
+    let files = patch_files(text).into_iter().take(40);
+    files.map(|(_, path)| (SectionKind::FilesWritten, path.to_owned())).collect()
 }
 
 /// Whether a tool with this name, given a path, reads or writes it.

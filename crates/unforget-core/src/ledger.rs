@@ -1,0 +1,341 @@
+//! What was done with tools: files, commands, tests, failures, addresses, commits and tasks.
+//!
+//! `unforget-text` reads calls and results into [`Fact`]s; the [`Ledger`] folds them, one entry after another,
+//! and holds a row per thing, not per call. Nothing here looks into text: a path is equal to a path, a digest
+//! to a digest. Like everything derived, a ledger can be dropped and folded again from the log.
+//!
+//! Source: issue "ledger"; field notes A6 (an index of artifacts is what summaries lack most), B3.
+
+mod fact;
+mod row;
+mod superseded;
+#[cfg(test)]
+mod tests;
+
+pub use fact::{
+    Answered, Called, Change, Command, Commit, Deed, Fact, Lines, Outcome, TaskDeed, TaskState, Telling,
+    Tells, TestCounts,
+};
+pub use row::{CommandRow, CommitRow, Failure, FileRow, Look, Place, Put, TaskRow, UrlRow};
+pub use superseded::{Superseded, Why, superseded};
+
+use std::collections::BTreeMap;
+
+use crate::digest::Digest;
+use crate::id::Seq;
+
+/// What a failure is of: a success of the same clears it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Read(String),
+    Write(String),
+    Work(Digest),
+    Url(String),
+    Call(Digest),
+}
+
+/// All rows. Rows of one kind are bounded; the oldest go first and are counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    files: BTreeMap<String, FileRow>,
+    commands: BTreeMap<Digest, CommandRow>,
+    failing: BTreeMap<Subject, Failure>,
+    cleared: Vec<Failure>,
+    urls: BTreeMap<String, UrlRow>,
+    commits: Vec<CommitRow>,
+    tasks: Vec<TaskRow>,
+    pending: BTreeMap<String, (Seq, Called)>,
+    dropped: u64,
+}
+
+/// Most rows of a kind, and most calls that wait for an answer.
+const ROWS_MAX: usize = 4_096;
+
+impl Ledger {
+    /// Takes in the facts of the next entry.
+    ///
+    /// * `seq` - its place; entries come in order.
+    ///
+    /// A call counts when it is answered; one that was not run does not count at all.
+    ///
+    /// Cost: O(log rows) per deed, amortised. Source: I22, folding in one go or in pieces is the same.
+    pub fn take(&mut self, seq: Seq, facts: &[Fact]) {
+        for fact in facts {
+            match fact {
+                Fact::Called(called) => {
+                    self.pending.insert(called.id.clone(), (seq, called.clone()));
+                }
+                Fact::Answered(answered) => {
+                    if let Some((call, called)) = self.pending.remove(&answered.call_id)
+                        && answered.outcome != Outcome::NotRun
+                    {
+                        self.settle(&called, answered, Place { call, answer: seq });
+                    }
+                }
+            }
+        }
+        self.trim();
+    }
+
+    /// Files by path.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &FileRow)> {
+        self.files.iter().map(|(path, row)| (path.as_str(), row))
+    }
+
+    /// Command lines, in no particular order.
+    pub fn commands(&self) -> impl Iterator<Item = &CommandRow> {
+        self.commands.values()
+    }
+
+    /// Failures that nothing cleared, in no particular order.
+    pub fn failing(&self) -> impl Iterator<Item = &Failure> {
+        self.failing.values()
+    }
+
+    /// Failures that a later success cleared, in the order of being cleared.
+    pub fn cleared(&self) -> &[Failure] {
+        &self.cleared
+    }
+
+    /// Addresses that were fetched, by address.
+    pub fn urls(&self) -> impl Iterator<Item = (&str, &UrlRow)> {
+        self.urls.iter().map(|(url, row)| (url.as_str(), row))
+    }
+
+    /// Commits, oldest first.
+    pub fn commits(&self) -> &[CommitRow] {
+        &self.commits
+    }
+
+    /// Tasks, in the order of being opened.
+    pub fn tasks(&self) -> &[TaskRow] {
+        &self.tasks
+    }
+
+    /// How many rows were dropped because there were too many of a kind.
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    fn settle(&mut self, called: &Called, answered: &Answered, at: Place) {
+        let subjects = subjects(called);
+        match ending(called, answered) {
+            Ending::Failed => {
+                // A call of several deeds failed as one; its first deed names it.
+                if let Some(subject) = subjects.into_iter().next() {
+                    self.fail(subject, called, answered, at);
+                }
+            }
+            Ending::Proven => {
+                for subject in subjects {
+                    self.clear(subject, at);
+                }
+            }
+            Ending::Unproven => {}
+        }
+        for deed in &called.deeds {
+            self.note(called, deed, answered, at);
+        }
+    }
+
+    fn fail(&mut self, subject: Subject, called: &Called, answered: &Answered, at: Place) {
+        let told = answered.error.clone().unwrap_or_default();
+        let failure = self.failing.entry(subject).or_insert_with(|| Failure {
+            what: called.what.clone(),
+            told: String::new(),
+            times: 0,
+            first: at,
+            last: at,
+            cleared: None,
+        });
+        failure.times = failure.times.saturating_add(1);
+        (failure.told, failure.last) = (told, at);
+    }
+
+    fn clear(&mut self, subject: Subject, at: Place) {
+        // What can be written can be read.
+        let reading = match &subject {
+            Subject::Write(path) => Some(Subject::Read(path.clone())),
+            _ => None,
+        };
+        for subject in reading.into_iter().chain([subject]) {
+            if let Some(failure) = self.failing.remove(&subject) {
+                self.cleared.push(Failure { cleared: Some(at), ..failure });
+            }
+        }
+    }
+
+    fn note(&mut self, called: &Called, deed: &Deed, answered: &Answered, at: Place) {
+        let done = answered.outcome == Outcome::Done;
+        match deed {
+            Deed::Ran(command) => self.ran(command, answered, at),
+            Deed::Fetched(url) => {
+                let row = self.urls.entry(url.clone()).or_insert(UrlRow {
+                    times: 0,
+                    outcome: answered.outcome,
+                    at,
+                });
+                row.times = row.times.saturating_add(1);
+                (row.outcome, row.at) = (answered.outcome, at);
+            }
+            Deed::Read { path, lines } if done => {
+                let look = Look { lines: shown(called, *lines, answered), content: answered.content, at };
+                self.files.entry(path.clone()).or_default().look(look);
+            }
+            Deed::Wrote { path, change, content } if done => {
+                let row = self.files.entry(path.clone()).or_default();
+                row.writes = row.writes.saturating_add(1);
+                row.put = Some(Put { change: *change, content: *content, at });
+            }
+            Deed::Tasks(deed) if done => self.task(deed, answered, at),
+            Deed::Read { .. } | Deed::Wrote { .. } | Deed::Tasks(_) => {}
+        }
+    }
+
+    fn ran(&mut self, command: &Command, answered: &Answered, at: Place) {
+        let row = self.commands.entry(command.same).or_insert_with(|| CommandRow {
+            text: command.text.clone(),
+            runs: 0,
+            outcome: answered.outcome,
+            exit: None,
+            tests: None,
+            is_test: command.tests,
+            at,
+        });
+        row.runs = row.runs.saturating_add(1);
+        (row.outcome, row.exit, row.at) = (answered.outcome, answered.exit, at);
+        row.tests = answered.tests.filter(|_| command.tests);
+        if command.commits {
+            for commit in &answered.commits {
+                if !self.commits.iter().any(|row| row.commit.hash == commit.hash) {
+                    self.commits.push(CommitRow { commit: commit.clone(), at });
+                }
+            }
+        }
+    }
+
+    fn task(&mut self, deed: &TaskDeed, answered: &Answered, at: Place) {
+        let new = |id: Option<String>, text: &String, state| TaskRow {
+            id,
+            text: text.clone(),
+            state,
+            opened: at,
+            changed: at,
+        };
+        match deed {
+            TaskDeed::Open(text) => self.tasks.push(new(answered.task.clone(), text, TaskState::Open)),
+            TaskDeed::Mark { id, text, state } => {
+                if let Some(row) = self.tasks.iter_mut().rev().find(|row| row.id.as_ref() == Some(id)) {
+                    if let Some(text) = text {
+                        row.text.clone_from(text);
+                    }
+                    if let Some(state) = state.filter(|state| *state != row.state) {
+                        (row.state, row.changed) = (state, at);
+                    }
+                }
+            }
+            TaskDeed::List(list) => {
+                for (text, state) in list {
+                    let held = self.tasks.iter_mut().rev().find(|row| row.id.is_none() && row.text == *text);
+                    match held {
+                        Some(row) if row.state == *state => {}
+                        Some(row) => (row.state, row.changed) = (*state, at),
+                        None => self.tasks.push(new(None, text, *state)),
+                    }
+                }
+                let unfinished = |row: &&mut TaskRow| row.id.is_none() && row.state < TaskState::Done;
+                for row in self.tasks.iter_mut().filter(unfinished) {
+                    if !list.iter().any(|(text, _)| *text == row.text) {
+                        (row.state, row.changed) = (TaskState::Dropped, at);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Drops the oldest rows of a kind that has too many: a quarter at once, so that it is rare.
+    fn trim(&mut self) {
+        let mut dropped = trim_map(&mut self.files, FileRow::newest);
+        dropped += trim_map(&mut self.commands, |row| row.at.answer);
+        dropped += trim_map(&mut self.failing, |row| row.last.answer);
+        dropped += trim_map(&mut self.urls, |row| row.at.answer);
+        dropped += trim_map(&mut self.pending, |(seq, _)| *seq);
+        dropped += trim_list(&mut self.cleared) + trim_list(&mut self.commits);
+        dropped += trim_list(&mut self.tasks);
+        self.dropped += dropped as u64;
+    }
+}
+
+/// What a result proves.
+enum Ending {
+    Failed,
+    Proven,
+    Unproven,
+}
+
+fn ending(called: &Called, answered: &Answered) -> Ending {
+    let told = called.deeds.iter().find_map(|deed| match deed {
+        Deed::Ran(command) => Some((command.tells, command.tests)),
+        _ => None,
+    });
+    let (tells, tests) = told.unwrap_or_default();
+    let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
+    let unclear = tells.hides && answered.error.is_some();
+    match answered.outcome {
+        _ if tells.hides && failing => Ending::Failed,
+        Outcome::Failed if tells.asks && answered.exit == Some(1) => Ending::Unproven,
+        Outcome::Failed => Ending::Failed,
+        Outcome::Done | Outcome::NotRun if unclear => Ending::Unproven,
+        Outcome::Done | Outcome::NotRun => Ending::Proven,
+    }
+}
+
+/// What a call is about: each of its deeds, or the call itself.
+fn subjects(called: &Called) -> Vec<Subject> {
+    let ran = called.deeds.iter().find_map(|deed| match deed {
+        Deed::Ran(command) => Some(Subject::Work(command.work)),
+        _ => None,
+    });
+    if let Some(ran) = ran {
+        return vec![ran];
+    }
+    let mut subjects: Vec<Subject> = called
+        .deeds
+        .iter()
+        .filter_map(|deed| match deed {
+            Deed::Read { path, .. } => Some(Subject::Read(path.clone())),
+            Deed::Wrote { path, .. } => Some(Subject::Write(path.clone())),
+            Deed::Fetched(url) => Some(Subject::Url(url.clone())),
+            Deed::Ran(_) | Deed::Tasks(_) => None,
+        })
+        .collect();
+    if subjects.is_empty() {
+        subjects.push(Subject::Call(called.print));
+    }
+    subjects
+}
+
+/// The lines that a result shows, if it says so and shows one file, else those that were asked for.
+fn shown(called: &Called, asked: Lines, answered: &Answered) -> Lines {
+    let numbered = answered.lines.filter(|_| called.deeds.len() == 1);
+    numbered.map_or(asked, |(first, last)| Lines { first, last: Some(last) })
+}
+
+fn trim_map<K: Ord + Clone, V>(rows: &mut BTreeMap<K, V>, age: impl Fn(&V) -> Seq) -> usize {
+    if rows.len() <= ROWS_MAX {
+        return 0;
+    }
+    let mut ages: Vec<(Seq, K)> = rows.iter().map(|(key, row)| (age(row), key.clone())).collect();
+    ages.sort_unstable();
+    ages.truncate(ROWS_MAX / 4);
+    for (_, key) in &ages {
+        rows.remove(key);
+    }
+    ages.len()
+}
+
+fn trim_list<V>(rows: &mut Vec<V>) -> usize {
+    let excess = if rows.len() > ROWS_MAX { ROWS_MAX / 4 } else { 0 };
+    rows.drain(..excess);
+    excess
+}

@@ -1,0 +1,261 @@
+//! Tables of the ledger, in a tiny language.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "tests")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// An entry is a list of words; `;` ends an entry.
+///
+/// `r:a` reads file `a` (`r:a.10-20` some lines), `w:a` writes it, `e:a` edits it, `x:c` runs command `c`, `t:c` runs tests, `g:c` asks, `h:c` hides how it ended,
+/// `u:a` fetches, `p:a` polls, `+a` opens a task, `*1=d` marks task 1 done, `[a,bd]` is a whole list. The call's id is the whole
+/// word. `ok` answers the newest open call, `no` fails it, `no1` with exit code 1, `never` says that it was not run, `ok5/2` tells tests,
+/// `ok@h` a commit, `ok#1` a task id.
+fn history(text: &str) -> Vec<(Seq, Vec<Fact>)> {
+    let mut open: Vec<String> = Vec::new();
+    let mut entries = Vec::new();
+    for (seq, entry) in text.split(';').enumerate() {
+        let mut facts = Vec::new();
+        for word in entry.split_whitespace() {
+            if let Some(called) = called(word) {
+                open.push(word.to_owned());
+                facts.push(Fact::Called(called));
+            } else {
+                facts.push(Fact::Answered(answered(word, open.pop().unwrap_or_default())));
+            }
+        }
+        entries.push((Seq(seq as u64), facts));
+    }
+    entries
+}
+
+fn called(word: &str) -> Option<Called> {
+    let print = Digest::of(word.as_bytes());
+    let (kind, aim) = word.split_once(':').unwrap_or((word.get(..1)?, word.get(1..)?));
+    let state = |c: &str| if c == "d" { TaskState::Done } else { TaskState::Open };
+    let command = |tests, tells| {
+        let work = Digest::of(aim.split('|').next().unwrap().as_bytes());
+        Deed::Ran(Command { text: aim.into(), same: print, work, tests, commits: true, tells })
+    };
+    let (telling, deed) = match kind {
+        "r" => {
+            let (path, lines) = aim.split_once('.').unwrap_or((aim, "1-"));
+            let (first, last) = lines.split_once('-')?;
+            let lines = Lines { first: first.parse().ok()?, last: last.parse().ok() };
+            (Telling::Shows, Deed::Read { path: path.into(), lines })
+        }
+        "w" => (Telling::Once, Deed::Wrote { path: aim.into(), change: Change::Whole, content: Some(print) }),
+        "e" => (Telling::Once, Deed::Wrote { path: aim.into(), change: Change::Part, content: None }),
+        "x" => (Telling::Again, command(false, Tells::default())),
+        "t" => (Telling::Again, command(true, Tells::default())),
+        "h" => (Telling::Again, command(true, Tells { asks: false, hides: true })),
+        "g" => (Telling::Again, command(false, Tells { asks: true, hides: false })),
+        "u" => (Telling::Again, Deed::Fetched(aim.into())),
+        "p" => {
+            return Some(Called {
+                id: word.into(),
+                what: word.into(),
+                print,
+                telling: Telling::Once,
+                deeds: vec![],
+            });
+        }
+        "+" => (Telling::Once, Deed::Tasks(TaskDeed::Open(aim.into()))),
+        "*" => {
+            let (id, mark) = aim.split_once('=')?;
+            (
+                Telling::Once,
+                Deed::Tasks(TaskDeed::Mark { id: id.into(), text: None, state: Some(state(mark)) }),
+            )
+        }
+        "[" => {
+            let list =
+                aim.trim_end_matches(']').split(',').map(|task| (task[..1].to_owned(), state(&task[1..])));
+            (Telling::Once, Deed::Tasks(TaskDeed::List(list.collect())))
+        }
+        _ => return None,
+    };
+    Some(Called { id: word.into(), what: word.into(), print, telling, deeds: vec![deed] })
+}
+
+fn answered(word: &str, call_id: String) -> Answered {
+    let outcome = match word {
+        "never" => Outcome::NotRun,
+        word if word.starts_with("no") => Outcome::Failed,
+        _ => Outcome::Done,
+    };
+    let tests = word.strip_prefix("ok").and_then(|rest| rest.split_once('/')).map(|(passed, failed)| {
+        TestCounts { passed: passed.parse().unwrap(), failed: failed.parse().unwrap(), skipped: 0 }
+    });
+    let commit = word.split_once('@').map(|(_, hash)| Commit { hash: hash.into(), subject: "s".into() });
+    Answered {
+        call_id,
+        outcome,
+        exit: word.strip_prefix("no").and_then(|code| code.parse().ok()),
+        content: Digest::of(word.as_bytes()),
+        lines: None,
+        tests,
+        error: (outcome == Outcome::Failed || word == "ok!").then(|| "bad".to_owned()),
+        commits: commit.into_iter().collect(),
+        task: word.split_once('#').map(|(_, id)| id.to_owned()),
+    }
+}
+
+fn fold(history: &[(Seq, Vec<Fact>)]) -> Ledger {
+    let mut ledger = Ledger::default();
+    for (seq, facts) in history {
+        ledger.take(*seq, facts);
+    }
+    ledger
+}
+
+/// Every row in few letters.
+fn show(ledger: &Ledger) -> String {
+    let mut rows: Vec<String> = Vec::new();
+    for (path, row) in ledger.files() {
+        let looks: Vec<String> = row
+            .looks
+            .iter()
+            .map(|look| {
+                format!("{}-{}", look.lines.first, look.lines.last.map_or(String::new(), |n| n.to_string()))
+            })
+            .collect();
+        let put = row.put.map_or(String::new(), |put| format!(" {:?}@{}", put.change, put.at.answer));
+        rows.push(format!("{path}[{}{put}]", looks.join(",")));
+    }
+    for row in ledger.commands() {
+        let tests = row.tests.map_or(String::new(), |tests| format!(" {}/{}", tests.passed, tests.failed));
+        rows.push(format!("{}x{} {:?}@{}{tests}", row.text, row.runs, row.outcome, row.at.answer));
+    }
+    rows.extend(ledger.urls().map(|(url, row)| format!("{url}x{}", row.times)));
+    rows.extend(ledger.commits().iter().map(|row| format!("#{}@{}", row.commit.hash, row.at.answer)));
+    rows.extend(
+        ledger.tasks().iter().map(|row| format!("{}={:?}@{}", row.text, row.state, row.changed.answer)),
+    );
+    rows.extend(ledger.failing().map(|failure| format!("!{}x{}", failure.what, failure.times)));
+    rows.extend(
+        ledger
+            .cleared()
+            .iter()
+            .map(|failure| format!("?{}@{}", failure.what, failure.cleared.unwrap().answer)),
+    );
+    rows.join(" ")
+}
+
+#[test]
+fn rows_table() {
+    let table = [
+        ("r:a;ok", "a[1-]", "a read"),
+        ("r:a", "", "a call without an answer is no read"),
+        ("r:a;no", "!r:ax1", "a failed read is no read"),
+        ("r:a;never", "", "a refused call is nothing"),
+        ("r:a.1-9;ok;r:a.20-30;ok;r:a.1-9;ok", "a[20-30,1-9]", "stretches, the newest last"),
+        ("w:a;ok;e:a;ok", "a[ Part@3]", "the newest change"),
+        ("r:a;ok;e:a;no", "a[1-] !e:ax1", "a failed edit is no change"),
+        ("e:a;no;e:a;no;e:a;ok", "a[ Part@5] ?e:a@5", "a later edit clears both failures"),
+        ("r:a;no;w:a;ok", "a[ Whole@3] ?r:a@3", "a file that was missing was written"),
+        ("e:a;no;r:a;ok", "a[1-] !e:ax1", "reading clears no failed edit"),
+        ("x:m;ok;x:m;ok", "mx2 Done@3", "one row per command line"),
+        (
+            "x:m;no2;x:m|tail;ok",
+            "m|tailx1 Done@3 mx1 Failed@1 ?x:m@3",
+            "the same work shown otherwise clears",
+        ),
+        ("g:m;no1", "mx1 Failed@1", "exit 1 of a question is an answer"),
+        ("x:m;no2;h:m|tail;ok", "mx1 Failed@1 m|tailx1 Done@3 ?x:m@3", "nothing bad is seen behind the pipe"),
+        ("x:m;no2;h:m|tail;ok!", "mx1 Failed@1 m|tailx1 Done@3 !x:mx1", "an error is seen behind the pipe"),
+        ("x:m;no2;h:m|tail;ok3/1", "mx1 Failed@1 m|tailx1 Done@3 3/1 !x:mx2", "tests fail behind the pipe"),
+        ("g:m;no2", "mx1 Failed@1 !g:mx1", "exit 2 of it is a failure"),
+        ("t:m;ok5/2;t:m;ok7/0", "mx2 Done@3 7/0", "tests as they came out last"),
+        ("x:m;ok5/2", "mx1 Done@1", "numbers of no test run do not count"),
+        ("x:m;ok@abc;x:m;ok@abc", "mx2 Done@3 #abc@1", "a commit once"),
+        ("u:a;ok;u:a;no", "ax2 !u:ax1", "addresses"),
+        ("+a;ok#1;+b;ok#2;*1=d;ok", "a=Done@5 b=Open@3", "tasks with ids"),
+        ("*9=d;ok", "", "a mark of a task that nobody opened"),
+        ("[a,b];ok;[ad,b];ok;[ad,c];ok", "a=Done@3 b=Dropped@5 c=Open@5", "tasks as whole lists"),
+        ("r:a r:b;ok ok", "a[1-] b[1-]", "parallel calls"),
+        ("ok", "", "an answer without a call"),
+        ("p:a;no;p:a;ok", "?p:a@3", "a failure of a tool that nobody knows"),
+    ];
+    for (text, want, why) in table {
+        assert_eq!(show(&fold(&history(text))), want, "{why}: {text}");
+    }
+}
+
+#[test]
+fn rows_name_their_entries() {
+    let ledger = fold(&history("u:z;ok;r:a;ok"));
+    let (_, row) = ledger.files().next().unwrap();
+    assert_eq!(row.looks[0].at, Place { call: Seq(2), answer: Seq(3) });
+}
+
+#[test]
+fn superseded_table() {
+    let table = [
+        ("r:a;ok;r:a;ok", "1<3 Repeated", "read again"),
+        ("r:a.5-9;ok;r:a;ok", "1<3 ReadAgain", "all of it and more read later"),
+        ("r:a;ok;r:a.5-9;ok", "", "a part does not stand for the whole"),
+        ("r:a.5-9;ok;r:a.8-20;ok", "", "overlap is not enough"),
+        ("r:a;ok;e:a;ok", "1<3 Changed", "changed since"),
+        ("e:a;ok;r:a;ok;r:b;ok", "", "changed before"),
+        ("r:a;ok;e:a;no", "", "an edit that failed changed nothing"),
+        ("r:a;ok;r:a;no", "", "a read that failed shows nothing"),
+        ("r:a;no;r:a;ok", "1<3 Repeated", "a failure that was mended"),
+        ("r:a;ok;e:a;ok;r:a;ok", "1<5 Repeated", "the newest read stands, not the edit"),
+        ("x:m;ok;x:m;no2;x:n;ok", "1<3 Repeated", "the later run stands, also if it failed"),
+        ("x:m;ok;x:m;never", "", "a run that was refused tells nothing"),
+        ("x:m;ok;x:m", "", "a run without an answer tells nothing"),
+        ("x:m;ok;x:m;ok;x:m;ok", "1<5 Repeated 3<5 Repeated", "the last stands for all"),
+        ("p:a;ok;p:a;ok", "", "polls tell something else each time"),
+        ("+a;ok#1;+a;ok#2", "", "two tasks with the same words"),
+        ("r:a r:a.2-3;ok ok", "1<1 ReadAgain", "within one entry, by call"),
+        ("w:a;ok;w:a;ok", "", "what a write says is not what it wrote"),
+    ];
+    for (text, want, why) in table {
+        let history = history(text);
+        let found = superseded(history.iter().map(|(seq, facts)| (*seq, facts.as_slice())));
+        let found: Vec<String> =
+            found.iter().map(|item| format!("{}<{} {:?}", item.answer, item.by, item.why)).collect();
+        assert_eq!(found.join(" "), want, "{why}: {text}");
+    }
+}
+
+#[test]
+fn rows_are_bounded_and_the_dropped_ones_counted() {
+    let mut ledger = Ledger::default();
+    for seq in 0..10_000_u64 {
+        let call = called(&format!("r:file{seq}")).unwrap();
+        ledger.take(Seq(2 * seq), &[Fact::Called(call.clone())]);
+        ledger.take(Seq(2 * seq + 1), &[Fact::Answered(answered("ok", call.id))]);
+    }
+    let rows = ledger.files().count();
+    assert!(rows <= ROWS_MAX);
+    assert_eq!(rows as u64 + ledger.dropped(), 10_000);
+    assert!(ledger.files().any(|(path, _)| path == "file9999"), "the newest stays");
+    assert!(!ledger.files().any(|(path, _)| path == "file0"), "the oldest goes");
+}
+
+proptest! {
+    /// I22: folding is a function of the entries, wherever it was interrupted; and what is superseded by one
+    /// result is older than it.
+    #[test]
+    fn folding_is_the_same_in_pieces(
+        words in prop::collection::vec(prop::sample::select(vec![
+            "r:a", "r:a.2-3", "r:b", "w:a", "e:b", "x:m", "t:m", "u:z", "h:m|tail", "ok!", "+t", "*1=d", "[a,bd]", "ok", "no", "no1", "ok#1", "ok3/1", "ok@h", "never", ";",
+        ]), 0..60),
+        cut in 0_usize..60,
+    ) {
+        let history = history(&words.join(" "));
+        let whole = fold(&history);
+        let cut = cut.min(history.len());
+        let mut pieces = fold(&history[..cut]);
+        for (seq, facts) in &history[cut..] {
+            pieces.take(*seq, facts);
+        }
+        prop_assert_eq!(&pieces, &whole);
+        for item in superseded(history.iter().map(|(seq, facts)| (*seq, facts.as_slice()))) {
+            prop_assert!(item.answer <= item.by);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Results: how a call came out.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex::Regex;
+use unforget_core::entry::ToolResult;
+use unforget_core::ledger::{Answered, Commit, Outcome};
+
+use super::calls::content_digest;
+use crate::clip::{clip, head, one_line, pattern};
+use crate::lines::error_lines;
+use crate::preview::{result_text, test_counts};
+use crate::secret::redact;
+use crate::summary::{ends_of, without_blobs};
+
+/// Starts of the results that hosts write for calls that nobody ran.
+const NOT_RUN: &[&str] = &[
+    "The user doesn't want to proceed with this tool use",
+    "The user doesn't want to take this action",
+    "[Request interrupted by user for tool use]",
+    "The tool call was rejected",
+    "exec command rejected by user",
+    "command rejected by user",
+    "patch rejected by user",
+    "Tool execution was skipped",
+    "Skipped due to queued user message",
+    "Operation aborted",
+];
+
+/// Starts of results that are failures, from hosts that have no mark for them.
+const FAILED: &[&str] = &[
+    "apply_patch verification failed",
+    "execution error:",
+    "exec_command failed",
+    "failed to parse function arguments",
+    "unsupported call:",
+    "aborted by user after",
+    "command timed out after",
+    "<tool_use_error>",
+];
+
+/// What `git commit` and its like report.
+static COMMIT: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"(?m)^\[[^\]\n]{1,160} ([0-9a-f]{7,40})\] (.{1,400})$"));
+
+/// The id that a new task got, in the words of Claude Code.
+static TASK: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^Task #([\w-]{1,40}) created"));
+
+/// Where a result says how a command ended: a line of its own, first or last.
+static ENDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"(?i)^[<\[(]?(?:command |process )?(?:exited|finished)(?: with)? (?:exit )?code:? (-?\d{1,6})[>\])]?\.?$|^Exit code:? (-?\d{1,6})$",
+    )
+});
+
+/// Reads a result.
+pub(super) fn read(result: &ToolResult) -> Answered {
+    let text = result_text(result);
+    let ends = ends_of(&text);
+    let exit = result.exit_code.or_else(|| told_exit(&ends));
+    let start = ends.trim_start();
+    let starts = |known: &[&str]| known.iter().any(|known| start.starts_with(known));
+    let failed = result.is_error || exit.is_some_and(|code| code != 0) || starts(FAILED);
+    let outcome = match failed {
+        _ if starts(NOT_RUN) => Outcome::NotRun,
+        true => Outcome::Failed,
+        false => Outcome::Done,
+    };
+    let (lines, tests) = (numbered(&text), test_counts(&ends));
+    let error = error(&text, &ends, outcome);
+    let content: Cow<'_, str> = match lines {
+        // Claude Code adds words of its own behind a file.
+        Some(_) => unnumbered(text.split("\n\n<system-reminder>").next().unwrap_or_default()).into(),
+        None => text,
+    };
+    Answered {
+        call_id: result.call_id.clone(),
+        outcome,
+        exit,
+        content: content_digest(&content),
+        lines,
+        tests,
+        error,
+        commits: commits(&ends),
+        task: TASK.as_ref().and_then(|task| Some(task.captures(start)?.get(1)?.as_str().to_owned())),
+    }
+}
+
+/// The exit code in the first or the last line.
+fn told_exit(ends: &str) -> Option<i64> {
+    let ended = ENDED.as_ref()?;
+    let mut lines = ends.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next();
+    let last = lines.next_back();
+    [first, last].into_iter().flatten().find_map(|line| {
+        let groups = ended.captures(line)?;
+        groups.get(1).or_else(|| groups.get(2))?.as_str().parse().ok()
+    })
+}
+
+/// The first error line; of a failure also the first line that says more than a code.
+fn error(text: &str, ends: &str, outcome: Outcome) -> Option<String> {
+    let failed = outcome == Outcome::Failed;
+    let found =
+        error_lines(if failed { text } else { ends }, 1).first().map(|line| head(line, 4_096).to_owned());
+    let said = |line: &&str| line.chars().any(char::is_alphabetic) && !line.starts_with("Exit code");
+    let first = || ends.lines().map(str::trim).find(said).unwrap_or("failed").to_owned();
+    let words = found.or_else(|| failed.then(first))?;
+    let words = words.trim_start_matches("<tool_use_error>").trim_end_matches("</tool_use_error>");
+    Some(clip(&one_line(&without_blobs(&redact(words))), 200).into_owned())
+}
+
+fn commits(ends: &str) -> Vec<Commit> {
+    let Some(commit) = COMMIT.as_ref() else { return Vec::new() };
+    let group =
+        |groups: &regex::Captures<'_>, at| groups.get(at).map_or("", |group| group.as_str()).to_owned();
+    let found = commit.captures_iter(ends).take(32).map(|groups| Commit {
+        hash: group(&groups, 1),
+        subject: clip(&one_line(&redact(&group(&groups, 2))), 160).into_owned(),
+    });
+    found.collect()
+}
+
+/// The first and last number of a text whose lines are numbered one after another.
+fn numbered(text: &str) -> Option<(u64, u64)> {
+    let mut lines = text.lines();
+    let first = number(lines.next()?)?;
+    if lines.next().is_some_and(|line| number(line) != Some(first + 1)) {
+        return None;
+    }
+    // Hosts add a few lines of their own behind the file.
+    let last = text.lines().rev().take(64).find_map(number)?;
+    (last >= first).then_some((first, last))
+}
+
+fn number(line: &str) -> Option<u64> {
+    numbered_line(line).map(|(number, _)| number)
+}
+
+/// The number before a line and the line, in the form `   12→` or `12\t`.
+fn numbered_line(line: &str) -> Option<(u64, &str)> {
+    let line = line.trim_start_matches(' ');
+    let end = line.find(|c: char| !c.is_ascii_digit())?;
+    let (digits, rest) = line.split_at(end);
+    let rest = rest.strip_prefix('→').or_else(|| rest.strip_prefix('\t'))?;
+    Some((digits.parse().ok()?, rest))
+}
+
+/// A text without the numbers before its lines.
+fn unnumbered(text: &str) -> String {
+    let lines: Vec<&str> =
+        text.lines().map(|line| numbered_line(line).map_or(line, |(_, rest)| rest)).collect();
+    lines.join("\n")
+}

@@ -1,0 +1,344 @@
+//! Command lines: which files they read and write, and whether they test, commit or ask.
+//!
+//! Only plain words count. A word with a variable, a substitution or a glob in it names nothing that is known here.
+
+use unforget_core::ledger::{Change, Deed, Lines, Tells};
+
+use super::calls::plain_path;
+use super::words::{Token, tokens};
+use crate::clip::head;
+use crate::secret::redact;
+
+/// What a command line does.
+#[derive(Default)]
+pub(super) struct Shell {
+    /// Files and addresses, in order.
+    pub(super) deeds: Vec<Deed>,
+    /// The work without how it is shown: without `cd`, redirections, and what pipelines only show it with.
+    pub(super) work: String,
+    /// Runs tests.
+    pub(super) tests: bool,
+    /// Makes commits.
+    pub(super) commits: bool,
+    /// What the exit code of the whole tells.
+    pub(super) tells: Tells,
+    /// Shows lines of files and does nothing else.
+    pub(super) shows: bool,
+}
+
+/// Longest command line that is read, in bytes.
+const LINE_BYTES_MAX: usize = 64 << 10;
+
+/// One command of a pipeline.
+#[derive(Default)]
+struct Step {
+    words: Vec<(String, bool)>,
+    /// Files that it is redirected into, and whether they are appended to.
+    into: Vec<(String, bool)>,
+    /// Whether the next step reads what this one writes.
+    piped: bool,
+    /// Whether the next step runs however this one ends.
+    ignored: bool,
+}
+
+/// Reads a command line. Cost: linear.
+pub(super) fn read(line: &str) -> Shell {
+    let steps = steps(tokens(head(line, LINE_BYTES_MAX)));
+    let mut shell = Shell { shows: true, ..Shell::default() };
+    let mut piped = false;
+    // Whether something was done whose end the rest hides.
+    let (mut hidden, mut done) = (false, false);
+    for (at, step) in
+        steps.iter().enumerate().filter(|(_, step)| !step.words.is_empty() || !step.into.is_empty())
+    {
+        let words = program(&step.words);
+        let name = words.first().map_or("", |(word, _)| base(word));
+        let args = words.get(1..).unwrap_or_default();
+        let read = reads(name, args, steps.get(at + 1).filter(|_| step.piped));
+        let shown = !read.is_empty() && read.iter().all(|(_, lines)| *lines != Lines::SOME);
+        let silent = SILENT.contains(&name);
+        let displays = piped && DISPLAYS.contains(&name);
+        shell.shows &= (shown || silent || displays) && step.into.is_empty();
+        shell.deeds.extend(read.into_iter().map(|(path, lines)| Deed::Read { path, lines }));
+        shell.deeds.extend(writes(name, args, &step.into));
+        shell.deeds.extend(fetches(name, args));
+        shell.tests |= is_test(name, args);
+        shell.commits |= is_commit(name, args);
+        hidden |= done || displays;
+        shell.tells = Tells { asks: is_question(name, args), hides: hidden };
+        done = step.ignored && !silent;
+        if !displays && !silent {
+            let words: Vec<&str> = words.iter().map(|(word, _)| word.as_str()).collect();
+            shell.work.push_str(&words.join(" "));
+            shell.work.push('\n');
+        }
+        piped = step.piped;
+    }
+    shell.shows &= shell.deeds.iter().any(|deed| matches!(deed, Deed::Read { .. }));
+    if shell.work.is_empty() {
+        line.trim().clone_into(&mut shell.work);
+    }
+    shell
+}
+
+/// Commands that do nothing to speak of.
+const SILENT: [&str; 8] = ["", "cd", "pwd", "echo", "printf", "true", "set", "export"];
+/// Commands that, behind a pipe, only show what comes in.
+const DISPLAYS: [&str; 18] = [
+    "head", "tail", "tee", "cat", "less", "more", "nl", "grep", "egrep", "rg", "sed", "awk", "sort", "uniq",
+    "wc", "cut", "tr", "column",
+];
+
+fn steps(tokens: Vec<Token>) -> Vec<Step> {
+    let mut steps = vec![Step::default()];
+    let mut into = None;
+    for token in tokens {
+        let Some(step) = steps.last_mut() else { break };
+        match token {
+            Token::Word(word, plain) => match into.take() {
+                Some(Some(append)) if plain => step.into.push((word, append)),
+                Some(_) => {}
+                None => step.words.push((word, plain)),
+            },
+            Token::Into(append) => into = Some(Some(append)),
+            Token::Aside => into = Some(None),
+            Token::Pipe | Token::Next(_) => {
+                step.piped = token == Token::Pipe;
+                step.ignored = token == Token::Next(true);
+                steps.push(Step::default());
+            }
+        }
+    }
+    steps
+}
+
+/// The words from the program on: without assignments, wrappers and words of the shell's own language.
+fn program(words: &[(String, bool)]) -> &[(String, bool)] {
+    let mut rest = words;
+    while let [(first, _), more @ ..] = rest {
+        let assigns = first.split_once('=').is_some_and(|(name, _)| {
+            !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        });
+        let wraps = matches!(
+            first.as_str(),
+            "sudo"
+                | "time"
+                | "nohup"
+                | "env"
+                | "command"
+                | "exec"
+                | "do"
+                | "then"
+                | "else"
+                | "if"
+                | "while"
+                | "!"
+                | "{"
+        );
+        rest = match (first.as_str(), more) {
+            ("timeout" | "gtimeout", [(option, _), _, more @ ..]) if option.starts_with('-') => more,
+            ("timeout" | "gtimeout", [_, more @ ..]) => more,
+            _ if assigns || wraps => more,
+            _ => return rest,
+        };
+    }
+    rest
+}
+
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
+/// The words that are no options, as far as they are plain paths.
+fn files(args: &[(String, bool)]) -> impl Iterator<Item = String> + '_ {
+    let plain = args.iter().filter(|(word, plain)| *plain && !word.starts_with('-'));
+    plain.filter_map(|(word, _)| plain_path(word)).filter(|path| !path.starts_with("/dev/"))
+}
+
+/// The files that a command shows, with their lines.
+///
+/// * `next` - the command that what it writes is piped into.
+fn reads(name: &str, args: &[(String, bool)], next: Option<&Step>) -> Vec<(String, Lines)> {
+    let (lines, paths): (Lines, Vec<String>) = match name {
+        "cat" | "bat" | "nl" | "less" | "more" => (Lines::WHOLE, files(args).collect()),
+        "head" | "tail" => (ends(name, args), files(without_counts(args)).collect()),
+        "sed" => match sed_range(args) {
+            Some((lines, rest)) => (lines, files(rest).collect()),
+            None => return Vec::new(),
+        },
+        _ => return Vec::new(),
+    };
+    let lines = next.map_or(lines, |next| piped(lines, next));
+    paths.into_iter().map(|path| (path, lines)).collect()
+}
+
+/// The lines that are left behind a pipe.
+fn piped(lines: Lines, next: &Step) -> Lines {
+    let words = program(&next.words);
+    let name = words.first().map_or("", |(word, _)| base(word));
+    let args = words.get(1..).unwrap_or_default();
+    match name {
+        "cat" | "nl" => lines,
+        "head" | "tail" if lines == Lines::WHOLE && !next.piped => ends(name, args),
+        "sed" if lines == Lines::WHOLE && !next.piped => {
+            sed_range(args).map_or(Lines::SOME, |(lines, _)| lines)
+        }
+        _ => Lines::SOME,
+    }
+}
+
+/// `head -n 5`, `head -5`, `tail -n +5`, `tail -5`; ten without a number.
+fn ends(name: &str, args: &[(String, bool)]) -> Lines {
+    if args.iter().any(|(word, _)| word.starts_with("-c") || word.starts_with("--bytes")) {
+        return Lines::SOME;
+    }
+    let told = args.iter().enumerate().find_map(|(at, (word, _))| {
+        let count = word
+            .strip_prefix("-n")
+            .or_else(|| word.strip_prefix("--lines="))
+            .or_else(|| word.strip_prefix('-'))?;
+        let count = if count.is_empty() { args.get(at + 1)?.0.as_str() } else { count };
+        let from = count.starts_with('+');
+        Some((from, count.trim_start_matches('+').parse::<u64>().ok()?))
+    });
+    match (name, told.unwrap_or((false, 10))) {
+        ("head", (_, count)) => Lines { first: 1, last: Some(count) },
+        (_, (true, from)) => Lines { first: from.max(1), last: None },
+        (_, (false, count)) => Lines::ending(count),
+    }
+}
+
+/// Arguments without the number behind a bare `-n`.
+fn without_counts(args: &[(String, bool)]) -> &[(String, bool)] {
+    match args {
+        [(option, _), (_, _), rest @ ..]
+            if matches!(option.as_str(), "-n" | "-c" | "--lines" | "--bytes") =>
+        {
+            rest
+        }
+        _ => args,
+    }
+}
+
+/// `sed -n 5,9p file`: its lines, and the arguments behind the script. Several ranges are some lines.
+fn sed_range(args: &[(String, bool)]) -> Option<(Lines, &[(String, bool)])> {
+    let at = args.iter().position(|(word, _)| word == "-n" || word == "-ne")?;
+    let script = args.get(at + 1)?.0.trim_end_matches(';');
+    let rest = args.get(at + 2..)?;
+    if args.iter().any(|(word, _)| word.starts_with("-i")) {
+        return None;
+    }
+    let range = script.strip_suffix('p').and_then(|range| {
+        let (first, last) = range.split_once(',').unwrap_or((range, range));
+        let last = if last == "$" { None } else { Some(last.parse().ok()?) };
+        Some(Lines { first: first.parse().ok()?, last })
+    });
+    Some((range.unwrap_or(Lines::SOME), rest))
+}
+
+/// The files that a command changes.
+fn writes(name: &str, args: &[(String, bool)], into: &[(String, bool)]) -> Vec<Deed> {
+    let wrote = |path: String, change| Deed::Wrote { path, change, content: None };
+    let has = |option: &str| args.iter().any(|(word, _)| word.starts_with(option));
+    let mut deeds: Vec<Deed> = match name {
+        "tee" => {
+            let change = if has("-a") { Change::Part } else { Change::Whole };
+            files(args).map(|path| wrote(path, change)).collect()
+        }
+        "sed" | "perl" if has("-i") || has("-pi") => {
+            // The first word that is no option is the script, unless an option brought it.
+            let skip = usize::from(!args.iter().any(|(word, _)| word == "-e"));
+            let named = files(args).filter(|path| !path.is_empty()).skip(skip);
+            let looks = |path: &String| path.contains(['/', '.']) && !path.contains([' ', '|', ';']);
+            named.filter(looks).map(|path| wrote(path, Change::Part)).collect()
+        }
+        "rm" | "unlink" => files(args).map(|path| wrote(path, Change::Gone)).collect(),
+        "mv" | "cp" => match files(args).collect::<Vec<_>>().as_slice() {
+            [from, to] if name == "mv" => {
+                vec![wrote(from.clone(), Change::Gone), wrote(to.clone(), Change::Whole)]
+            }
+            [_, to] => vec![wrote(to.clone(), Change::Whole)],
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    let into = into.iter().filter(|(path, _)| !path.starts_with("/dev/") && !path.starts_with('&'));
+    deeds.extend(into.filter_map(|(path, append)| {
+        Some(wrote(plain_path(path)?, if *append { Change::Part } else { Change::Whole }))
+    }));
+    deeds
+}
+
+/// The addresses that a command fetches.
+fn fetches(name: &str, args: &[(String, bool)]) -> Vec<Deed> {
+    let fetches = matches!(name, "curl" | "wget" | "http" | "lynx")
+        || (name == "git" && args.first().is_some_and(|(word, _)| word == "clone"));
+    let web = |word: &str| word.starts_with("http://") || word.starts_with("https://");
+    let urls = args.iter().filter(|(word, plain)| fetches && *plain && web(word));
+    urls.map(|(url, _)| Deed::Fetched(redact(head(url, 1_024)).into_owned())).collect()
+}
+
+/// Runners of tests, and what they are told to do it; an empty list needs nothing.
+const RUNNERS: &[(&str, &[&str])] = &[
+    ("pytest", &[]),
+    ("py.test", &[]),
+    ("jest", &[]),
+    ("vitest", &[]),
+    ("mocha", &[]),
+    ("rspec", &[]),
+    ("phpunit", &[]),
+    ("ctest", &[]),
+    ("tox", &[]),
+    ("nox", &[]),
+    ("gotestsum", &[]),
+    ("cargo", &["test", "nextest", "t"]),
+    ("go", &["test"]),
+    ("npm", &["test", "t", "run test", "run test:"]),
+    ("pnpm", &["test", "run test", "run test:"]),
+    ("yarn", &["test", "run test", "run test:"]),
+    ("bun", &["test", "run test", "run test:"]),
+    ("npx", &["jest", "vitest", "mocha", "playwright test"]),
+    ("uv", &["run pytest"]),
+    ("poetry", &["run pytest"]),
+    ("python", &["-m pytest", "-m unittest"]),
+    ("python3", &["-m pytest", "-m unittest"]),
+    ("node", &["--test"]),
+    ("deno", &["test"]),
+    ("dotnet", &["test"]),
+    ("mix", &["test"]),
+    ("make", &["test", "check"]),
+    ("just", &["test"]),
+    ("mise", &["run test", "test"]),
+    ("gradle", &["test"]),
+    ("gradlew", &["test"]),
+    ("mvn", &["test", "verify"]),
+];
+
+fn is_test(name: &str, args: &[(String, bool)]) -> bool {
+    let told: Vec<&str> = args.iter().map(|(word, _)| word.as_str()).take(3).collect();
+    let line = told.join(" ");
+    RUNNERS.iter().filter(|(runner, _)| *runner == name).any(|(_, orders)| {
+        let begins = |order: &&str| {
+            line.strip_prefix(*order)
+                .is_some_and(|rest| rest.is_empty() || order.ends_with(':') || rest.starts_with([' ', ':']))
+        };
+        orders.is_empty() || orders.iter().any(begins)
+    })
+}
+
+fn is_commit(name: &str, args: &[(String, bool)]) -> bool {
+    let mut words = args.iter().map(|(word, _)| word.as_str());
+    let verb = words.find(|word| !word.starts_with('-') && !word.contains('/'));
+    name == "git"
+        && verb.is_some_and(|verb| {
+            matches!(verb, "commit" | "merge" | "cherry-pick" | "revert" | "am" | "rebase")
+        })
+}
+
+fn is_question(name: &str, args: &[(String, bool)]) -> bool {
+    let first = args.first().map(|(word, _)| word.as_str());
+    matches!(
+        name,
+        "grep" | "egrep" | "fgrep" | "rg" | "ag" | "diff" | "cmp" | "test" | "[" | "which" | "pgrep" | "type"
+    ) || (name == "git" && matches!(first, Some("grep" | "diff")))
+}

@@ -1,0 +1,601 @@
+//! The ledger of recorded sessions against ground truth that is read from the hosts' own structures by another
+//! path: plain JSON, `toolUseResult`, `exec_command_end`, `patch_apply_end`, `details`, never our parsers.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use unforget_core::id::Seq;
+use unforget_core::ledger::{Failure, Ledger, TaskState};
+use unforget_text::facts;
+use unforget_wire::Reader;
+
+/// Rows as plain text, by kind.
+type Rows = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// The kinds that are held against the truth.
+const KINDS: [&str; 11] = [
+    "files read",
+    "lines read",
+    "files written",
+    "commands",
+    "exit codes",
+    "tests",
+    "failures",
+    "cleared",
+    "addresses",
+    "commits",
+    "tasks",
+];
+
+fn folder() -> Option<PathBuf> {
+    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
+    let folder = std::env::var("UNFORGET_DATA").map_or_else(|_| PathBuf::from(beside), PathBuf::from);
+    folder.is_dir().then_some(folder)
+}
+
+fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            transcripts(&path, found);
+        } else if path.extension().is_some_and(|kind| kind == "jsonl") {
+            found.push(path);
+        }
+    }
+    found.sort();
+}
+
+/// A call and its answer, as the host recorded them.
+struct Event {
+    /// Number of the record with the answer.
+    answer: usize,
+    tool: String,
+    input: Value,
+    /// Whether the host says that it failed; `None` if nobody ran it.
+    failed: Option<bool>,
+    /// The host's own structure beside the text that the model saw.
+    extra: Value,
+    text: String,
+}
+
+/// All values of a file in order: a line may hold two.
+fn values(path: &Path) -> Vec<Value> {
+    let bytes = std::fs::read(path).unwrap();
+    let mut values = Vec::new();
+    for line in bytes.split(|byte| *byte == b'\n') {
+        values.extend(serde_json::Deserializer::from_slice(line).into_iter::<Value>().map_while(Result::ok));
+    }
+    values
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => {
+            list.iter().filter_map(|block| block["text"].as_str()).collect::<Vec<_>>().join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+const REJECTED: [&str; 3] =
+    ["The user doesn't want to", "[Request interrupted by user for tool use]", "Operation aborted"];
+
+fn claude(values: &[Value]) -> Vec<Event> {
+    let mut calls: BTreeMap<String, (String, Value)> = BTreeMap::new();
+    let mut events = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        for block in value["message"]["content"].as_array().into_iter().flatten() {
+            let id = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
+            if value["type"] == "assistant" && block["type"] == "tool_use" {
+                calls.insert(id("id"), (id("name"), block["input"].clone()));
+            } else if value["type"] == "user" && block["type"] == "tool_result" {
+                let Some((tool, input)) = calls.remove(&id("tool_use_id")) else { continue };
+                let text = text_of(&block["content"]);
+                let rejected = REJECTED.iter().any(|start| text.starts_with(start));
+                let failed = (!rejected).then(|| block["is_error"] == true);
+                events.push(Event {
+                    answer: at,
+                    tool,
+                    input,
+                    failed,
+                    extra: value["toolUseResult"].clone(),
+                    text,
+                });
+            }
+        }
+    }
+    events
+}
+
+fn pi(values: &[Value]) -> Vec<Event> {
+    let mut calls: BTreeMap<String, (String, Value)> = BTreeMap::new();
+    let mut events = Vec::new();
+    for (at, value) in values.iter().enumerate() {
+        let message = &value["message"];
+        let stopped = message["stopReason"] == "aborted" || message["stopReason"] == "error";
+        for block in message["content"].as_array().into_iter().flatten() {
+            if block["type"] == "toolCall" && !stopped {
+                let id = block["id"].as_str().unwrap().to_owned();
+                calls.insert(id, (block["name"].as_str().unwrap().to_owned(), block["arguments"].clone()));
+            }
+        }
+        if message["role"] == "toolResult" {
+            let id = message["toolCallId"].as_str().unwrap();
+            let Some((tool, input)) = calls.remove(id) else { continue };
+            let text = text_of(&message["content"]);
+            let rejected = REJECTED.iter().any(|start| text.starts_with(start));
+            let failed = (!rejected).then(|| message["isError"] == true);
+            events.push(Event { answer: at, tool, input, failed, extra: message["details"].clone(), text });
+        }
+    }
+    events
+}
+
+fn codex(values: &[Value]) -> Vec<Event> {
+    let mut calls: BTreeMap<String, (String, Value)> = BTreeMap::new();
+    let mut ends: BTreeMap<String, Value> = BTreeMap::new();
+    for value in values.iter().filter(|value| value["type"] == "event_msg") {
+        let payload = &value["payload"];
+        if payload["type"] == "exec_command_end" || payload["type"] == "patch_apply_end" {
+            ends.insert(payload["call_id"].as_str().unwrap().to_owned(), payload.clone());
+        }
+    }
+    let mut events = Vec::new();
+    for (at, value) in values.iter().enumerate().filter(|(_, value)| value["type"] == "response_item") {
+        let payload = &value["payload"];
+        let id = payload["call_id"].as_str().unwrap_or_default().to_owned();
+        match payload["type"].as_str().unwrap_or_default() {
+            "function_call" => {
+                let arguments = payload["arguments"].as_str().unwrap();
+                let input = serde_json::from_str(arguments)
+                    .unwrap_or_else(|_| serde_json::json!({ "cmd": arguments }));
+                calls.insert(id, (payload["name"].as_str().unwrap().to_owned(), input));
+            }
+            "custom_tool_call" => {
+                calls.insert(id, (payload["name"].as_str().unwrap().to_owned(), payload["input"].clone()));
+            }
+            "function_call_output" | "custom_tool_call_output" => {
+                let Some((tool, input)) = calls.remove(&id) else { continue };
+                let extra = ends.remove(&id).unwrap_or_default();
+                let text = text_of(&payload["output"]);
+                let told = text.split("\nOutput:").next().unwrap_or_default();
+                let told = told
+                    .split_once("exited with code ")
+                    .or_else(|| told.split_once("Exit code: "))
+                    .map(|(_, rest)| rest);
+                let told = told.map(|rest| rest.lines().next().unwrap().trim() != "0");
+                let ended = extra["exit_code"].as_i64().map(|code| code != 0);
+                let patched = extra["success"].as_bool().map(|success| !success);
+                let odd = text.starts_with("aborted by user")
+                    || text.starts_with("apply_patch verification failed");
+                let failed = ended.or(patched).or(told).unwrap_or(odd);
+                events.push(Event { answer: at, tool, input, failed: Some(failed), extra, text });
+            }
+            _ => {}
+        }
+    }
+    events
+}
+
+fn path_of(input: &Value) -> Option<String> {
+    let path = input["file_path"].as_str().or_else(|| input["path"].as_str())?;
+    Some(path.trim_start_matches("./").to_owned())
+}
+
+fn command_of(input: &Value) -> String {
+    input["command"].as_str().or_else(|| input["cmd"].as_str()).unwrap_or_default().trim().to_owned()
+}
+
+fn is_shell(tool: &str) -> bool {
+    matches!(tool, "Bash" | "bash" | "exec_command" | "shell")
+}
+
+/// The exit code in the host's words, by plain search.
+fn code_of(event: &Event) -> Option<i64> {
+    if let Some(code) = event.extra["exit_code"].as_i64().or_else(|| event.extra["exitCode"].as_i64()) {
+        return Some(code);
+    }
+    let said = event.extra.as_str().unwrap_or(&event.text);
+    let head = said.split("\nOutput:").next().unwrap();
+    let tail =
+        if event.failed == Some(true) { said.trim_end().lines().last().unwrap_or_default() } else { "" };
+    let after = head
+        .strip_prefix("Error: Exit code ")
+        .or_else(|| head.strip_prefix("Exit code ").filter(|_| event.failed == Some(true)))
+        .or_else(|| {
+            head.starts_with("Chunk ID")
+                .then(|| head.split_once("exited with code ").map(|(_, rest)| rest))?
+        })
+        .or_else(|| tail.strip_prefix("Command exited with code "))?;
+    after.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().ok()
+}
+
+/// What runners of tests say, counted line by line.
+fn tests_of(text: &str) -> Option<(u64, u64)> {
+    let number = |line: &str, word: &str| -> Option<u64> {
+        let before = line.split(word).next().filter(|before| before.len() < line.len())?;
+        before.trim_end().rsplit(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+    };
+    let (mut passed, mut failed, mut seen) = (0, 0, false);
+    for line in text.lines().map(str::trim) {
+        let sums = line.starts_with("test result:")
+            || (line.starts_with('=') && line.ends_with('=') && line.contains(" in "));
+        let mut words = line.split(", ").flat_map(|part| part.split(' '));
+        let mix = words.next().is_some_and(|word| word.parse::<u64>().is_ok())
+            && line.contains(" tests, ")
+            && line.contains(" failure");
+        if mix {
+            failed += number(line, " failure").unwrap_or(0);
+            passed += number(line, " tests, ").unwrap_or(0) - number(line, " failure").unwrap_or(0);
+            seen = true;
+        }
+        let sums = sums || (line.starts_with("Tests:") && line.contains(" total"));
+        if sums && (line.contains("passed") || line.contains("failed")) {
+            passed += number(line, " passed").unwrap_or(0);
+            failed += number(line, " failed").unwrap_or(0);
+            seen = true;
+        }
+        for (start, slot) in [("--- PASS:", &mut passed), ("--- FAIL:", &mut failed)] {
+            if line.starts_with(start) {
+                *slot += 1;
+                seen = true;
+            }
+        }
+    }
+    seen.then_some((passed, failed))
+}
+
+/// Rows that follow from the host's own record, one per call, with the record that answers it.
+fn truth(events: &[Event]) -> Rows {
+    let mut rows: Rows = KINDS.iter().map(|kind| (*kind, BTreeSet::new())).collect();
+    let mut runs: BTreeMap<String, u32> = BTreeMap::new();
+    for event in events.iter().filter(|event| event.failed.is_some()) {
+        files(event, &mut rows);
+        if is_shell(&event.tool) {
+            let run = runs.entry(command_of(&event.input)).or_default();
+            *run += 1;
+            rows.get_mut("commands").unwrap().insert(format!("@{} x{run}", event.answer));
+            command(event, &mut rows);
+        } else if let Some(url) = event.extra["url"].as_str().or_else(|| event.input["url"].as_str()) {
+            rows.get_mut("addresses").unwrap().insert(url.to_owned());
+        }
+    }
+    tasks(events, rows.get_mut("tasks").unwrap());
+    failures(events, &mut rows);
+    rows
+}
+
+fn files(event: &Event, rows: &mut Rows) {
+    let (at, extra) = (event.answer, &event.extra);
+    let path = || extra["filePath"].as_str().map(str::to_owned).or_else(|| path_of(&event.input)).unwrap();
+    let mut add = |kind: &'static str, row: String| {
+        rows.get_mut(kind).unwrap().insert(row);
+    };
+    match event.tool.as_str() {
+        _ if event.failed == Some(true) => {}
+        "Read" | "read" => {
+            let shown = &extra["file"];
+            let path = shown["filePath"].as_str().map_or_else(path, str::to_owned);
+            if let (Some(first), Some(count @ 1..)) =
+                (shown["startLine"].as_u64(), shown["numLines"].as_u64())
+            {
+                add("lines read", format!("{path} {first}-{} @{at}", first + count - 1));
+            }
+            add("files read", format!("{path} @{at}"));
+        }
+        "Write" | "Edit" | "MultiEdit" | "write" | "edit" => {
+            add("files written", format!("{} @{at}", path()));
+        }
+        "apply_patch" => {
+            for path in extra["changes"].as_object().into_iter().flat_map(|changes| changes.keys()) {
+                add("files written", format!("{path} @{at}"));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn runs_tests(event: &Event) -> bool {
+    let runners = [
+        "cargo test",
+        "cargo nextest",
+        "go test",
+        "pytest",
+        "jest",
+        "vitest",
+        "npm test",
+        "npm run test",
+        "mise run test",
+        "mix test",
+        "npx tsx --test",
+        "make test",
+    ];
+    is_shell(&event.tool) && runners.iter().any(|runner| command_of(&event.input).contains(runner))
+}
+
+/// Whether a call failed: the host says so, or tests that it ran did, which a pipe may hide from the host.
+fn has_failed(event: &Event) -> Option<bool> {
+    let tests = runs_tests(event) && tests_of(&event.text).is_some_and(|(_, failed)| failed > 0);
+    event.failed.map(|failed| failed || tests)
+}
+
+/// What a shell did, by plain search in its words and its output.
+fn command(event: &Event, rows: &mut Rows) {
+    let (at, line) = (event.answer, command_of(&event.input));
+    let output = event.extra["stdout"].as_str().unwrap_or(&event.text);
+    let mut add = |kind: &'static str, row: String| {
+        rows.get_mut(kind).unwrap().insert(row);
+    };
+    if let Some(code) = code_of(event) {
+        add("exit codes", format!("@{at} {code}"));
+    }
+    if runs_tests(event)
+        && let Some((passed, failed)) = tests_of(&event.text)
+    {
+        add("tests", format!("@{at} {passed}/{failed}"));
+    }
+    if ["curl ", "wget ", "git clone "].iter().any(|word| line.contains(word)) {
+        let words = line.split_whitespace().map(|word| word.trim_matches(['"', '\'', ')', ';']));
+        for url in words.filter(|word| word.starts_with("http") && !word.contains('$')) {
+            add("addresses", url.to_owned());
+        }
+    }
+    if line.contains("git ")
+        && [" commit", " merge", " cherry-pick", " revert", " rebase"].iter().any(|verb| line.contains(verb))
+    {
+        for line in output.lines().filter_map(|line| line.strip_prefix('[')) {
+            let inside = line.split_once("] ").map_or("", |(inside, _)| inside);
+            let hash = inside.rsplit(' ').next().unwrap();
+            if inside.contains(' ') && hash.len() >= 7 && hash.chars().all(|c| c.is_ascii_hexdigit()) {
+                add("commits", hash.to_owned());
+            }
+        }
+    }
+}
+
+/// How every task stood at the end.
+fn tasks(events: &[Event], rows: &mut BTreeSet<String>) {
+    let (mut marked, mut listed) = (BTreeMap::new(), BTreeMap::new());
+    for event in events.iter().filter(|event| event.failed == Some(false)) {
+        let extra = &event.extra;
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        match event.tool.as_str() {
+            "TaskCreate" => {
+                marked.insert(text(&extra["task"]["id"]), "pending".to_owned());
+            }
+            "TaskUpdate" if extra["success"] == true && event.input["status"].is_string() => {
+                marked.insert(text(&extra["taskId"]), text(&event.input["status"]));
+            }
+            "TodoWrite" => {
+                let todos = extra["newTodos"].as_array().or_else(|| event.input["todos"].as_array()).unwrap();
+                let todos: BTreeMap<String, String> =
+                    todos.iter().map(|todo| (text(&todo["content"]), text(&todo["status"]))).collect();
+                for (task, state) in &mut listed {
+                    if !todos.contains_key(task) && state != "completed" {
+                        "deleted".clone_into(state);
+                    }
+                }
+                listed.extend(todos);
+            }
+            _ => {}
+        }
+    }
+    rows.extend(marked.iter().chain(&listed).map(|(task, state)| format!("{task} {state}")));
+}
+
+/// What a call is about: its file, its command without how it is shown, or all of it.
+fn subject(event: &Event) -> String {
+    if is_shell(&event.tool) {
+        let line = command_of(&event.input).replace(" 2>&1", "");
+        let shown = [" | tail", " | head", " | grep", " | tee", " | cat", "; echo"]
+            .iter()
+            .fold(line.as_str(), |line, mark| line.split(mark).next().unwrap());
+        let work = if shown.starts_with("cd ") {
+            shown.split_once(" && ").map_or(shown, |(_, rest)| rest)
+        } else {
+            shown
+        };
+        return format!("run {}", work.trim());
+    }
+    match (event.tool.as_str(), path_of(&event.input)) {
+        ("Read" | "read", Some(path)) => format!("read {path}"),
+        ("Write" | "Edit" | "MultiEdit" | "write" | "edit", Some(path)) => format!("write {path}"),
+        (tool, _) => format!("{tool} {}", event.input),
+    }
+}
+
+/// Every failing result, and those whose subject succeeded later.
+fn failures(events: &[Event], rows: &mut Rows) {
+    for (at, event) in events.iter().enumerate().filter(|(_, event)| has_failed(event) == Some(true)) {
+        if event.failed == Some(true) && is_shell(&event.tool) && is_answer(event) {
+            continue;
+        }
+        rows.get_mut("failures").unwrap().insert(format!("@{}", event.answer));
+        let later = |later: &Event| has_failed(later) == Some(false) && subject(later) == subject(event);
+        if events[at + 1..].iter().any(later) {
+            rows.get_mut("cleared").unwrap().insert(format!("@{}", event.answer));
+        }
+    }
+}
+
+/// Whether exit code 1 of this command is an answer: its last command asks, or only shows.
+fn is_answer(event: &Event) -> bool {
+    let line = command_of(&event.input);
+    let last = [" && ", " || ", "; ", " | ", "\n"]
+        .iter()
+        .fold(line.as_str(), |rest, mark| rest.rsplit(mark).next().unwrap());
+    let asks = [
+        "grep ", "rg ", "diff ", "test ", "which ", "git grep", "git diff", "[ ", "head", "tail", "wc",
+        "sort",
+    ];
+    code_of(event) == Some(1) && asks.iter().any(|word| last.trim_start().starts_with(word))
+}
+
+/// Rows of the ledger at the moment when a record was folded in: what the last record changed.
+struct Watched {
+    rows: Rows,
+    /// The first failure of the row that a failing record went into.
+    failing: BTreeMap<u64, u64>,
+}
+
+impl Watched {
+    fn after(&mut self, ledger: &Ledger, seq: u64, event: Option<&Event>) {
+        let by_shell = event.is_some_and(|event| is_shell(&event.tool));
+        let mut add = |kind: &'static str, row: String| {
+            self.rows.get_mut(kind).unwrap().insert(row);
+        };
+        for (path, file) in ledger.files().filter(|_| !by_shell) {
+            for look in file.looks.iter().filter(|look| look.at.answer.0 == seq) {
+                add("files read", format!("{path} @{seq}"));
+                // Where the host keeps no structure, nobody can say which lines it showed.
+                let known = event.is_some_and(|event| event.extra["file"]["numLines"].as_u64() > Some(0));
+                if let Some(last) = look.lines.last.filter(|_| known) {
+                    add("lines read", format!("{path} {}-{last} @{seq}", look.lines.first));
+                }
+            }
+            if file.put.is_some_and(|put| put.at.answer.0 == seq) {
+                add("files written", format!("{path} @{seq}"));
+            }
+        }
+        for row in ledger.commands().filter(|row| row.at.answer.0 == seq) {
+            add("commands", format!("@{seq} x{}", row.runs));
+            if let Some(code) = row.exit {
+                add("exit codes", format!("@{seq} {code}"));
+            }
+            if let Some(tests) = row.tests {
+                add("tests", format!("@{seq} {}/{}", tests.passed, tests.failed));
+            }
+        }
+        for failure in ledger.failing().filter(|failure| failure.last.answer.0 == seq) {
+            add("failures", format!("@{seq}"));
+            self.failing.insert(seq, failure.first.answer.0);
+        }
+    }
+
+    fn finish(mut self, ledger: &Ledger) -> Rows {
+        let mut add = |kind: &'static str, row: String| {
+            self.rows.get_mut(kind).unwrap().insert(row);
+        };
+        ledger.urls().for_each(|(url, _)| add("addresses", url.to_owned()));
+        ledger.commits().iter().for_each(|row| add("commits", row.commit.hash.clone()));
+        for task in ledger.tasks() {
+            let state = match task.state {
+                TaskState::Open => "pending",
+                TaskState::Active => "in_progress",
+                TaskState::Done => "completed",
+                TaskState::Dropped => "deleted",
+            };
+            add("tasks", format!("{} {state}", task.id.as_deref().unwrap_or(&task.text)));
+        }
+        for (at, first) in &self.failing {
+            let within = |failure: &Failure| failure.first.answer.0 == *first && failure.last.answer.0 >= *at;
+            if ledger.cleared().iter().any(within) {
+                add("cleared", format!("@{at}"));
+            }
+        }
+        self.rows
+    }
+}
+
+/// The same rows from our ledger. What a shell did with files is left to the tables.
+fn ours(path: &Path, events: &[Event]) -> Rows {
+    let rows = KINDS.iter().map(|kind| (*kind, BTreeSet::new())).collect();
+    let mut watched = Watched { rows, failing: BTreeMap::new() };
+    let by_answer: BTreeMap<u64, &Event> = events.iter().map(|event| (event.answer as u64, event)).collect();
+    let mut reader = Reader::open(BufReader::new(std::fs::File::open(path).unwrap())).unwrap();
+    let (mut ledger, mut seq) = (Ledger::default(), 0);
+    while let Some(record) = reader.next_record().unwrap() {
+        let facts = facts(&record.entry);
+        ledger.take(Seq(seq), &facts);
+        if !facts.is_empty() {
+            watched.after(&ledger, seq, by_answer.get(&seq).copied());
+        }
+        seq += 1;
+    }
+    assert_eq!(ledger.dropped(), 0);
+    watched.finish(&ledger)
+}
+
+#[test]
+fn ledger_precision_and_recall() {
+    let Some(folder) = folder() else {
+        eprintln!("skipped: no recorded sessions");
+        return;
+    };
+    let mut found = Vec::new();
+    transcripts(&folder, &mut found);
+    let mut scores: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
+    let verbose = std::env::var_os("UNFORGET_LEDGER_DIFF").is_some();
+    for path in &found {
+        let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
+        let all = values(path);
+        let (host, events) = match name.split(['-', '/']).next().unwrap() {
+            "claude" => ("claude code", claude(&all)),
+            "codex" => ("codex", codex(&all)),
+            "pi" => ("pi", pi(&all)),
+            _ => continue,
+        };
+        let (want, mut have) = (truth(&events), ours(path, &events));
+        if host == "codex" {
+            absolute(&want, &mut have);
+        }
+        for kind in KINDS {
+            let (want, have) = (&want[kind], &have[kind]);
+            let score = scores.entry((kind, host)).or_default();
+            score[0] += want.intersection(have).count();
+            score[1] += have.len();
+            score[2] += want.len();
+            if verbose {
+                for row in want.difference(have) {
+                    eprintln!("missing  {kind}: {name}: {row}");
+                }
+                for row in have.difference(want) {
+                    eprintln!("surplus  {kind}: {name}: {row}");
+                }
+            }
+        }
+    }
+    let mut totals: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
+    for ((kind, host), [both, have, want]) in &scores {
+        eprintln!(
+            "{kind:22} {host:12} precision {} recall {} ({both} of {have} rows, {want} true)",
+            share(*both, *have),
+            share(*both, *want)
+        );
+        let total = totals.entry(kind).or_default();
+        total[0] += both;
+        total[1] += have;
+        total[2] += want;
+    }
+    for (kind, [both, have, want]) in totals {
+        assert!(want > 0, "{kind}: the truth is empty");
+        eprintln!(
+            "{kind:22} all          precision {} recall {} ({both} of {have} rows, {want} true)",
+            share(both, have),
+            share(both, want)
+        );
+        assert!(both * 100 >= have * 95, "{kind}: precision");
+        assert!(both * 100 >= want * 95, "{kind}: recall");
+    }
+}
+
+fn share(part: usize, whole: usize) -> String {
+    if whole == 0 { "-".to_owned() } else { format!("{:.3}", part as f64 / whole as f64) }
+}
+
+/// Codex tells absolute paths beside a patch, which may name relative ones.
+fn absolute(want: &Rows, have: &mut Rows) {
+    let written = have.get_mut("files written").unwrap();
+    let named: Vec<String> = written.iter().filter(|row| !row.starts_with('/')).cloned().collect();
+    for row in named {
+        if let Some(whole) = want["files written"].iter().find(|whole| whole.ends_with(&format!("/{row}"))) {
+            written.remove(&row);
+            written.insert(whole.clone());
+        }
+    }
+}

@@ -81,7 +81,8 @@ impl World {
         let form = self.profile.form();
         for attempt in 0.. {
             let key = self.lanes[lane].key.clone();
-            self.lanes[lane].was.clone_from(&self.lanes[lane].path);
+            let host = &mut self.lanes[lane];
+            host.was.clone_from(&host.path);
             let outcome = catch_unwind(AssertUnwindSafe(|| act(self.host(), &key, form)));
             let outcome =
                 outcome.map_err(|panic| if panic.is::<Died>() { panic } else { resume_unwind(panic) });

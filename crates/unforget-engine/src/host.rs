@@ -238,7 +238,7 @@ impl Host {
             if matches!(event, Event::Model { .. }) {
                 // What the other model's provider refused says nothing about this one.
                 lane.cap = None;
-                lane.bodies.refusals = recover::Refusals::default();
+                lane.refusals = recover::Refusals::default();
                 lane.view.fail();
             }
             Ok(up_to_date(lane))

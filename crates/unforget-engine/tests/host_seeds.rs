@@ -232,6 +232,37 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
     }
 }
 
+/// The smaller prompt after a refusal is for the same question: what came with that is in it.
+#[test]
+fn f004_f040_a_smaller_prompt_keeps_the_live_input() {
+    use unforget_core::recover::{Refused, Unit};
+    use unforget_engine::host::Recovered;
+    let host = host();
+    let filler: Vec<String> =
+        (0..50).map(|n| answer(&format!("filler {n} ").repeat(120), 1_000 + n)).collect();
+    host.commit_turn(&lane(), PI, turn("f", &filler)).unwrap();
+    let event = Delivered {
+        provenance: Some(Provenance::InternalEvent),
+        is_volatile: true,
+        ..Delivered::new(user("an early event", 999))
+    };
+    let live = [vec![event], delivered(&filler), delivered(&[user("and now?", 2_000)])].concat();
+    let said = |assembled: &Assembled| {
+        let count = |words: &str| texts(assembled).iter().filter(|said| said.contains(words)).count();
+        (count("an early event"), count("and now?"))
+    };
+    let asked = Ask { output: 1_000, ..ask(12_000, live) };
+    let first = host.assemble(&lane(), PI, &asked).unwrap();
+    assert_eq!(said(&first), (1, 1), "{:?}", texts(&first));
+    let overflow =
+        Refused::Overflow { unit: Unit::Input, limit: Some(8_000), sent: Some(12_000), output: None };
+    let recovered = host.refused(&lane(), PI, overflow).unwrap();
+    let Recovered::Retry { assembled, .. } = recovered else { panic!("{recovered:?}") };
+    assert!(assembled.tokens.expected < first.tokens.expected);
+    assert_eq!(said(&assembled), (1, 1), "{:?}", texts(&assembled));
+    is_valid(&assembled);
+}
+
 fn long_history(turns: i64) -> Vec<String> {
     let one = |n: i64| {
         let id = format!("call_{n}");

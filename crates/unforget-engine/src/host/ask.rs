@@ -32,6 +32,18 @@ const SEAM: u64 = 16;
 impl Lane {
     /// The prompt for the next call.
     pub(super) fn assemble(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
+        self.assemble_with(ask, Vec::new(), now)
+    }
+
+    /// The same.
+    ///
+    /// * `required` - entries that it has to show beside what comes with the question.
+    pub(super) fn assemble_with(
+        &mut self,
+        ask: &Ask,
+        required: Vec<Seq>,
+        now: Timestamp,
+    ) -> Result<Assembled, HostError> {
         let live = live_digest(ask);
         let mark = self.mark(ask, live);
         let remade = match self.view.serve(&mark) {
@@ -42,7 +54,7 @@ impl Lane {
             }
             Err(stale) => stale,
         };
-        match self.make(ask, now) {
+        match self.make(ask, required, now) {
             Ok(made) => {
                 let made = Assembled { remade: Some(remade), ..made };
                 // What was stored on the way is part of the source from now on.
@@ -58,15 +70,15 @@ impl Lane {
         }
     }
 
-    fn make(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
+    fn make(&mut self, ask: &Ask, required: Vec<Seq>, now: Timestamp) -> Result<Assembled, HostError> {
         let (receipt, required) = match &ask.live {
             Some(live) => self.take_live(live, now).map(|(receipt, required)| (Some(receipt), required))?,
-            None => (None, Vec::new()),
+            None => (None, required),
         };
         let budget = self.budget(ask);
         self.session(ask, budget, now)?;
         let bodies = &self.bodies;
-        let limit = bodies.refusals.limit();
+        let limit = self.refusals.limit();
         let stored = |seq: Seq| bodies.get(seq);
         let Some(session) = self.sessions.first_mut() else {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
@@ -92,6 +104,7 @@ impl Lane {
         let media = places(&request, &emitted);
         let messages = emitted.concat();
         bodies.check()?;
+        self.required = required;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
         let certificate = prompt.admitted.certificate().clone();
@@ -194,7 +207,7 @@ impl Lane {
             ask.model,
             ask.prompt,
             ask.is_first,
-            self.bodies.refusals.limit()
+            self.refusals.limit()
         );
         Mark {
             generation: self.generation(),

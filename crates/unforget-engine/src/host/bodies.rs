@@ -8,7 +8,6 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_wire::{Format, decode, journal};
 
 use super::emit::Stored;
-use super::recover::Refusals;
 use crate::trust::portions;
 use crate::{Engine, EngineError};
 
@@ -21,19 +20,11 @@ pub(super) struct Bodies {
     conversation: ConversationId,
     kept: RefCell<HashMap<Seq, Option<Stored>>>,
     failed: RefCell<Option<EngineError>>,
-    /// What of their images and documents may not be shown.
-    pub(super) refusals: Refusals,
 }
 
 impl Bodies {
     pub(super) fn new(engine: &Engine, conversation: ConversationId) -> Self {
-        Self {
-            engine: engine.clone(),
-            conversation,
-            kept: RefCell::default(),
-            failed: RefCell::default(),
-            refusals: Refusals::default(),
-        }
+        Self { engine: engine.clone(), conversation, kept: RefCell::default(), failed: RefCell::default() }
     }
 
     /// The message of an entry: its bytes and what they say. `None` if it has none, or cannot be read:

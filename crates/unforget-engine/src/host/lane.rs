@@ -15,7 +15,7 @@ use unforget_wire::{Format, decode};
 
 use super::bodies::Bodies;
 use super::names;
-use super::recover::Last;
+use super::recover::{Last, Refusals};
 use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn};
@@ -93,6 +93,10 @@ pub(super) struct Lane {
     pub(super) last: Option<Last>,
     /// No prompt is larger: what a provider refused, or cut.
     pub(super) cap: Option<u64>,
+    /// What of images and documents may not be shown.
+    pub(super) refusals: Refusals,
+    /// Live input that the last prompt had to show.
+    pub(super) required: Vec<Seq>,
 }
 
 /// A line to be written.
@@ -146,6 +150,8 @@ impl Lane {
             view: LoopView::default(),
             last: None,
             cap: None,
+            refusals: Refusals::default(),
+            required: Vec::new(),
         };
         if stored.entries == 0 {
             let text = journal::header(&key.0, form, now.0);

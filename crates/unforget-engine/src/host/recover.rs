@@ -13,7 +13,7 @@ use super::types::{Ask, Assembled, HostError};
 /// The prompt that a host got last, until its call is answered.
 #[derive(Clone, Debug)]
 pub(super) struct Last {
-    /// The question.
+    /// The question, without what came with it: that is stored.
     ask: Ask,
     sent: Sent,
     media: Vec<Place>,
@@ -109,9 +109,9 @@ impl Lane {
         if retry.input < last.sent.input {
             self.cap = Some(retry.input);
         }
-        self.bodies.refusals.tighten(&retry, refused, &last);
+        self.refusals.tighten(&retry, refused, &last);
         self.view.fail();
-        let assembled = self.assemble(&last.ask, now)?;
+        let assembled = self.assemble_with(&last.ask, self.required.clone(), now)?;
         let is_new = self.last.as_ref().is_some_and(|now| retry.is_new(&now.sent.digest));
         if let Some(now) = &mut self.last {
             now.attempt = last.attempt + 1;
@@ -130,7 +130,7 @@ impl Lane {
         let last = self.last.take()?;
         let cut = recover::truncation(last.estimate, input);
         self.cap = cut.map(|cut| cut.reported);
-        self.bodies.refusals.newest = None;
+        self.refusals.newest = None;
         cut
     }
 }

@@ -17,6 +17,19 @@ pub enum Role {
     None,
 }
 
+impl Role {
+    /// Name for reports and models.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Where an entry came from. Decides what a prompt, a summary and a search may do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {

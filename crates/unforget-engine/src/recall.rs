@@ -3,6 +3,7 @@
 //! Every answer carries receipts: which entry, where in the file, when, how much was looked at. An answer
 //! without results says what was searched and why that was not enough.
 
+mod answer;
 mod expand;
 mod faces;
 mod grep;
@@ -10,6 +11,7 @@ mod name;
 mod search;
 mod text;
 
+pub use answer::{Answered, Ended, Evidence, Grant, Reader};
 pub use expand::{Description, Item, Page};
 pub use faces::Face;
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};

@@ -137,13 +137,7 @@ impl From<&EntryRow> for EntryJson {
 
 /// A role in a word.
 pub(crate) const fn role(role: Role) -> &'static str {
-    match role {
-        Role::System => "system",
-        Role::User => "user",
-        Role::Assistant => "assistant",
-        Role::Tool => "tool",
-        Role::None => "none",
-    }
+    role.name()
 }
 
 /// An origin in a word.

@@ -40,21 +40,22 @@ pub(super) fn tiles(report: &Report) -> String {
     tiles.iter().map(tile).collect()
 }
 
-/// The three ways side by side.
+/// The ways side by side.
 pub(super) fn ways(report: &Report) -> String {
-    let peak = |of: fn(&Call) -> u64| report.calls.iter().map(of).max().unwrap_or(0);
-    let rows: [(&str, &str, u64, &Spend); 3] = [
-        ("ours", "Unforget", peak(|call| call.prompt.expected), &report.ours),
-        ("sliding", "sliding window", peak(|call| call.sliding), &report.sliding),
-        ("everything", "everything", peak(|call| call.everything), &report.everything),
+    let rows: [(&str, &str, &Spend); 5] = [
+        ("ours", "Unforget", &report.ours),
+        ("sliding", "sliding window", &report.sliding),
+        ("", "one summary of everything, by a model", &report.summarise_all),
+        ("", "as lossless-claw compacts, by a model", &report.peer),
+        ("everything", "everything", &report.everything),
     ];
     let mut text = String::new();
-    for (class, name, peak, spend) in rows {
+    for (class, name, spend) in rows {
         let refused = if spend.refused == 0 { "none".to_owned() } else { count(spend.refused) };
         write!(
             text,
             "<tr><th scope=\"row\"><i class=\"{class}\"></i>{name}</th><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>${:.2}</td><td>{refused}</td></tr>",
-            count(peak),
+            count(spend.largest),
             count(spend.sent),
             count(spend.cached),
             percent(spend.hit_rate()),

@@ -36,8 +36,13 @@ pub(crate) fn report(calls: u64) -> Report {
         }
     };
     let calls: Vec<_> = (0..calls).map(call).collect();
-    let spend =
-        |sent, share, cost, refused| Spend { sent, cached: (sent as f64 * share) as u64, cost, refused };
+    let spend = |sent, share, cost, refused| Spend {
+        sent,
+        cached: (sent as f64 * share) as u64,
+        cost,
+        refused,
+        largest: 26_500,
+    };
     Report {
         path: "examples/<odd> \"name\".jsonl".to_owned(),
         format: "pi".to_owned(),
@@ -64,6 +69,8 @@ pub(crate) fn report(calls: u64) -> Report {
         ours: spend(4_800_000, 0.93, 2.41, 0),
         everything: spend(26_000_000, 0.98, 9.02, 250),
         sliding: spend(7_900_000, 0.09, 26.4, 0),
+        summarise_all: spend(5_900_000, 0.83, 4.4, 0),
+        peer: spend(6_100_000, 0.71, 6.2, 0),
         facts: FactRecall { asked: 40, in_prompt: 19, in_five: 36, in_budget: 38 },
         warnings: 2,
         validated: true,

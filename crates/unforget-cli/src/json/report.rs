@@ -78,6 +78,8 @@ struct TotalsJson {
     ours: SpendJson,
     everything: SpendJson,
     sliding: SpendJson,
+    summarise_all: SpendJson,
+    peer: SpendJson,
     prices: PricesJson,
     breaks: Vec<BreaksJson>,
     summaries: SummariesJson,
@@ -99,12 +101,13 @@ struct SpendJson {
     hit_rate: f64,
     cost: f64,
     refused: u64,
+    largest: u64,
 }
 
 impl From<Spend> for SpendJson {
     fn from(spend: Spend) -> Self {
-        let Spend { sent, cached, cost, refused } = spend;
-        Self { sent, cached, hit_rate: spend.hit_rate(), cost, refused }
+        let Spend { sent, cached, cost, refused, largest } = spend;
+        Self { sent, cached, hit_rate: spend.hit_rate(), cost, refused, largest }
     }
 }
 
@@ -210,6 +213,8 @@ impl From<&Report> for TotalsJson {
             ours: report.ours.into(),
             everything: report.everything.into(),
             sliding: report.sliding.into(),
+            summarise_all: report.summarise_all.into(),
+            peer: report.peer.into(),
             prices: PricesJson {
                 input_per_million: report.prices.input,
                 write_factor: report.prices.write,

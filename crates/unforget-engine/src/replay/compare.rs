@@ -1,7 +1,8 @@
-//! What other ways to send prompts would have sent: everything, and a sliding window.
+//! What other ways to send prompts would have sent: everything, a sliding window, and two that summarise.
 
 use std::collections::VecDeque;
 
+use super::policies::{Follower, Paid, Policy};
 use crate::prompt::Session;
 
 /// Sizes of the alternatives at one call, in expected tokens.
@@ -15,10 +16,13 @@ pub(super) struct Compared {
     pub(super) sliding: u64,
     /// Of it, what a cache could serve: all of the call before, or only the system if the window moved.
     pub(super) sliding_reused: u64,
+    /// With one summary of everything from time to time.
+    pub(super) summarise_all: Paid,
+    /// As the peer does it.
+    pub(super) peer: Paid,
 }
 
 /// Follows a session. Memory: one number per group inside the sliding window.
-#[derive(Default)]
 pub(super) struct Alternatives {
     /// Sizes of the groups that left the session's hands.
     settled: u64,
@@ -28,13 +32,30 @@ pub(super) struct Alternatives {
     /// Index of the first group that the window held at the last call.
     start: u64,
     last: Compared,
+    summarise_all: Follower,
+    peer: Follower,
 }
 
 impl Alternatives {
+    pub(super) fn new() -> Self {
+        Self {
+            settled: 0,
+            window: VecDeque::new(),
+            window_sum: 0,
+            moved: 0,
+            start: 0,
+            last: Compared::default(),
+            summarise_all: Follower::new(Policy::SummariseAll),
+            peer: Follower::new(Policy::Peer),
+        }
+    }
+
     /// The alternatives at the call that the session just made a prompt for.
     pub(super) fn next(&mut self, session: &mut Session) -> Compared {
         for size in session.take_passed() {
             self.settled += size;
+            self.summarise_all.push(size);
+            self.peer.push(size);
             self.window.push_back(size);
             self.window_sum += size;
         }
@@ -60,7 +81,10 @@ impl Alternatives {
         let start = self.moved + skipped;
         let stays = std::mem::replace(&mut self.start, start) == start;
         let sliding_reused = if stays { self.last.sliding.min(sliding) } else { system };
+        let budget = session.shape().policy.budget();
         let now = Compared {
+            summarise_all: self.summarise_all.call(system, held_sum, budget),
+            peer: self.peer.call(system, held_sum, budget),
             everything,
             everything_reused: self.last.everything.min(everything),
             sliding,

@@ -2,6 +2,7 @@
 
 mod compare;
 mod facts;
+mod policies;
 mod report;
 mod run;
 

@@ -97,6 +97,8 @@ pub struct Spend {
     pub cost: f64,
     /// Calls above the budget, which a provider would have refused.
     pub refused: u64,
+    /// The largest prompt.
+    pub largest: u64,
 }
 
 impl Spend {
@@ -170,6 +172,10 @@ pub struct Report {
     pub everything: Spend,
     /// Sending the newest groups that fit.
     pub sliding: Spend,
+    /// With one summary of everything from time to time, by a model that reads it all. Without its answers.
+    pub summarise_all: Spend,
+    /// As lossless-claw compacts by default, with what its summariser reads.
+    pub peer: Spend,
     /// First call for which everything would not have fitted.
     pub overflow_at: Option<u64>,
     /// Facts that left the context.

@@ -178,7 +178,7 @@ impl<'a> Run<'a> {
         let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
         self.lanes.entry(name).or_insert_with(|| Lane {
             session: Session::new(engine, PromptLane { conversation, thread }, shape, true),
-            alternatives: Alternatives::default(),
+            alternatives: Alternatives::new(),
             turns: 0,
             request: None,
             last: None,
@@ -292,6 +292,8 @@ impl<'a> Run<'a> {
             ours: Spend::default(),
             everything: Spend::default(),
             sliding: Spend::default(),
+            summarise_all: Spend::default(),
+            peer: Spend::default(),
             overflow_at: None,
             facts: FactRecall::default(),
             warnings: 0,
@@ -353,6 +355,8 @@ fn count(
         prices,
         compared.sliding > report.budget,
     );
+    summarised(&mut report.summarise_all, compared.summarise_all, prices, report.budget);
+    summarised(&mut report.peer, compared.peer, prices, report.budget);
     if compared.everything > report.budget && report.overflow_at.is_none() {
         report.overflow_at = Some(report.calls.len() as u64 - 1);
     }
@@ -368,10 +372,21 @@ fn count(
     }
 }
 
+/// A call of a way that pays a summariser too.
+fn summarised(spend: &mut Spend, call: super::policies::Paid, prices: Prices, budget: u64) {
+    let mut read = Spend::default();
+    add(&mut read, call.summarised, call.summarised_reused, prices, false);
+    spend.sent += read.sent;
+    spend.cached += read.cached;
+    spend.cost += read.cost;
+    add(spend, call.sent, call.reused, prices, call.sent > budget);
+}
+
 fn add(spend: &mut Spend, sent: u64, cached: u64, prices: Prices, refused: bool) {
     spend.sent += sent;
     spend.cached += cached;
     spend.refused += u64::from(refused);
+    spend.largest = spend.largest.max(sent);
     let fresh = sent.saturating_sub(cached) as f64;
     spend.cost += (fresh * prices.write + cached as f64 * prices.read) * prices.input / 1e6;
 }

@@ -46,12 +46,12 @@ fn head(report: &Report, palette: Palette) -> String {
     format!("{title}\n{}\n", paint(palette.dim, facts))
 }
 
-/// The three ways to send prompts, side by side.
+/// The ways to send prompts, side by side.
 fn ways(report: &Report, palette: Palette) -> String {
-    let row = |name: &str, peak: u64, spend: &Spend| {
+    let row = |name: &str, spend: &Spend| {
         vec![
             name.to_owned(),
-            short(peak),
+            short(spend.largest),
             short(spend.sent),
             percent(spend.hit_rate()),
             format!("${:.2}", spend.cost),
@@ -61,15 +61,16 @@ fn ways(report: &Report, palette: Palette) -> String {
             },
         ]
     };
-    let peak = |of: fn(&Call) -> u64| report.calls.iter().map(of).max().unwrap_or(0);
     let rows = vec![
-        row("Unforget", peak(|call| call.prompt.expected), &report.ours),
-        row("everything", peak(|call| call.everything), &report.everything),
-        row("sliding window", peak(|call| call.sliding), &report.sliding),
+        row("Unforget", &report.ours),
+        row("everything", &report.everything),
+        row("sliding window", &report.sliding),
+        row("one summary", &report.summarise_all),
+        row("peer", &report.peer),
     ];
     let head = ["", "largest prompt", "tokens sent", "from cache", "cost", "refused calls"];
     let lines = table(&head, rows, &[1, 2, 3, 4, 5]);
-    let styles = [palette.dim, palette.ours, palette.everything, palette.sliding];
+    let styles = [palette.dim, palette.ours, palette.everything, palette.sliding, palette.dim, palette.dim];
     lines.lines().zip(styles).map(|(line, style)| paint(style, line) + "\n").collect()
 }
 

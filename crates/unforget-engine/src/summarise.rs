@@ -32,7 +32,7 @@ use crate::ruler::ModelRuler;
 pub use background::Background;
 pub use chain::{ChainError, Endpoint, Kind, classify};
 pub use unforget_llm::{KeySource, SystemClock, Urgency};
-pub use worker::{Ended, Report};
+pub use worker::{Ended, Report, Shift};
 
 /// Decisions that are kept of a conversation.
 pub const DECISIONS_KEPT: u64 = 500;

@@ -14,7 +14,7 @@ use summarise_common::{CAPS, Play, TestClock, models};
 use unforget_core::id::{Seq, Thread};
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Lane, Session, Until};
-use unforget_engine::summarise::{Endpoint, KeySource, Kind, Report, Urgency};
+use unforget_engine::summarise::{Endpoint, KeySource, Kind, Report, Shift, Urgency};
 use unforget_store::{Spend, SummaryRow};
 use unforget_testkit::provider::{Act, Provider, Reply, openai};
 use unforget_text::Summary;
@@ -74,12 +74,16 @@ fn providers() -> Vec<(&'static str, Act, bool)> {
 struct Seen {
     ended: BTreeMap<&'static str, u64>,
     flaws: BTreeMap<&'static str, u64>,
+    why: BTreeMap<String, u64>,
     spent: Spend,
 }
 
 impl Seen {
     fn take(&mut self, reports: Vec<Report>) {
         for report in reports {
+            if !report.why.is_empty() {
+                *self.why.entry(report.why.clone()).or_default() += 1;
+            }
             *self.ended.entry(report.ended.name()).or_default() += 1;
             for flaw in report.refused {
                 *self.flaws.entry(flaw.name()).or_default() += 1;
@@ -119,7 +123,11 @@ fn f012_f017_f019_f024_no_provider_breaks_a_conversation() {
             let body = prompt.map(|prompt| prompt.render(play.shape.target())).unwrap_or_default();
             shown += u64::from(body.contains(GOOD));
             assert!(POISON.iter().all(|poison| !body.contains(poison)), "{name}: it reached a prompt");
-            seen.take(engine.work(play.id, &models, clock.now(), 2, Urgency::Normal).unwrap());
+            seen.take(
+                engine
+                    .work(play.id, &models, clock.now(), Shift { limit: 2, urgency: Urgency::Normal })
+                    .unwrap(),
+            );
             hours.push(clock.now().0.div_euclid(3_600_000));
             clock.pass(STEP);
         }
@@ -148,7 +156,7 @@ fn f012_f017_f019_f024_no_provider_breaks_a_conversation() {
         assert!(store.decisions(play.id).unwrap().len() <= 500, "{name}: decisions are bounded");
         let count = |what: &str| seen.ended.get(what).copied().unwrap_or_default();
         println!(
-            "{name:24} {:5} {heard:5} {:7} {:7} {:5} {:8} {:7}/{:<7} {:?} {:?}",
+            "{name:24} {:5} {heard:5} {:7} {:7} {:5} {:8} {:7}/{:<7} {:?} {:?} {:?}",
             turns(),
             count("written"),
             seen.flaws.values().sum::<u64>(),
@@ -157,7 +165,8 @@ fn f012_f017_f019_f024_no_provider_breaks_a_conversation() {
             sum.input,
             sum.output,
             play.slowest,
-            seen.flaws
+            seen.flaws,
+            seen.why
         );
 
         // A session opened from the store goes on with the same bytes.

@@ -1,5 +1,11 @@
 //! Jobs, leases, breakers, and what a prompt shows while models write.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unnecessary_wraps,
+    reason = "tests"
+)]
 
 mod summarise_common;
 
@@ -9,7 +15,7 @@ use std::time::Duration;
 
 use summarise_common::{Play, TestClock, models, transcript};
 use unforget_engine::Engine;
-use unforget_engine::summarise::{Background, Ended, Urgency};
+use unforget_engine::summarise::{Background, Ended, Shift, Urgency};
 use unforget_llm::{Answer, Callback, Cause, Model, Request, Stop, Usage};
 use unforget_store::JobState;
 use unforget_wire::Reader;
@@ -45,7 +51,8 @@ fn f022_what_is_shown_changes_at_breaks_only() {
     assert!(play.session.context().epoch > 0, "there are summaries");
     play.session.prompt().unwrap();
     let epoch = play.session.context().epoch;
-    let reports = engine.work(play.id, &models, clock.now(), 99, Urgency::Normal).unwrap();
+    let reports =
+        engine.work(play.id, &models, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
     assert!(reports.iter().any(|report| report.ended == Ended::Written), "{reports:?}");
     let prompt = play.session.prompt().unwrap();
     assert!(prompt.broken.is_none() && prompt.epoch == epoch, "a rewrite alone breaks nothing");
@@ -75,13 +82,19 @@ fn f032_a_fallback_is_written_again_when_a_model_is_back() {
         &clock,
     );
     for _ in 0..5 {
-        let reports = play.engine.work(play.id, &models, clock.now(), 3, Urgency::Normal).unwrap();
+        let reports = play
+            .engine
+            .work(play.id, &models, clock.now(), Shift { limit: 3, urgency: Urgency::Normal })
+            .unwrap();
         assert!(reports.iter().all(|report| matches!(report.ended, Ended::Later(_))), "{reports:?}");
     }
     assert!(play.rewrites().is_empty());
     is_back.store(1, Ordering::SeqCst);
     clock.pass(Duration::from_hours(3));
-    let reports = play.engine.work(play.id, &models, clock.now(), 99, Urgency::Normal).unwrap();
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 99, urgency: Urgency::Normal })
+        .unwrap();
     assert!(reports.iter().filter(|report| report.ended == Ended::Written).count() > 1, "{reports:?}");
 }
 
@@ -96,7 +109,8 @@ fn f018_a_refused_credential_writes_nothing_and_is_remembered() {
     });
     let engine = play.engine.clone();
     let first = models(&engine, Arc::clone(&refuses), &clock);
-    let reports = engine.work(play.id, &first, clock.now(), 99, Urgency::Normal).unwrap();
+    let reports =
+        engine.work(play.id, &first, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
     assert_eq!(
         (reports.len(), calls.load(Ordering::SeqCst)),
         (1, 1),
@@ -106,9 +120,9 @@ fn f018_a_refused_credential_writes_nothing_and_is_remembered() {
     assert!(engine.store().breakers().unwrap()[0].state.starts_with("blocked"), "durable");
     clock.pass(Duration::from_hours(9));
     let second = models(&engine, Arc::clone(&refuses), &clock);
-    engine.work(play.id, &second, clock.now(), 99, Urgency::Normal).unwrap();
+    engine.work(play.id, &second, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 1, "another process does not ask again");
-    engine.work(play.id, &second, clock.now(), 99, Urgency::Manual).unwrap();
+    engine.work(play.id, &second, clock.now(), Shift { limit: 99, urgency: Urgency::Manual }).unwrap();
     assert_eq!(calls.load(Ordering::SeqCst), 2, "a person may");
 }
 
@@ -121,7 +135,10 @@ fn i19_a_lease_that_is_over_writes_nothing() {
         good()
     });
     let models = models(&play.engine, slow, &clock);
-    let reports = play.engine.work(play.id, &models, clock.now(), 1, Urgency::Normal).unwrap();
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 1, urgency: Urgency::Normal })
+        .unwrap();
     assert_eq!(reports[0].ended, Ended::Lost);
     assert!(play.rewrites().is_empty());
     let jobs = play.engine.store().jobs(play.id).unwrap();
@@ -137,7 +154,10 @@ fn purged_entries_do_not_come_back_as_a_summary() {
         good()
     });
     let models = models(&play.engine, purges, &clock);
-    let reports = play.engine.work(play.id, &models, clock.now(), 1, Urgency::Normal).unwrap();
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 1, urgency: Urgency::Normal })
+        .unwrap();
     assert_eq!(reports[0].ended, Ended::Lost);
     assert!(play.rewrites().is_empty());
 }
@@ -163,7 +183,10 @@ fn f015_entries_that_arrive_during_a_call_stay() {
         good()
     });
     let models = models(&play.engine, appends, &clock);
-    let reports = play.engine.work(play.id, &models, clock.now(), 8, Urgency::Normal).unwrap();
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 8, urgency: Urgency::Normal })
+        .unwrap();
     assert!(reports.iter().all(|report| report.ended == Ended::Written), "{reports:?}");
     let appended = appended.load(Ordering::SeqCst);
     assert!(appended > 3);

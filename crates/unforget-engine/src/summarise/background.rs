@@ -8,7 +8,7 @@ use std::time::Duration;
 use unforget_core::id::Timestamp;
 use unforget_llm::{Cancel, Urgency};
 
-use super::Summarisers;
+use super::{Shift, Summarisers};
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -92,8 +92,8 @@ fn round(
             if cancel.is_cancelled() {
                 return Ok(());
             }
-            let how = (Urgency::Normal, cancel);
-            done += engine.work_until(conversation.id, models, time(), TURN, how)?.len();
+            let shift = Shift { limit: TURN, urgency: Urgency::Normal };
+            done += engine.work_until(conversation.id, models, time(), (shift, cancel))?.len();
         }
         if done == 0 {
             return Ok(());

@@ -68,11 +68,19 @@ pub struct Report {
     pub model: Option<String>,
 }
 
+/// How much is done at once, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// Most jobs.
+    pub limit: usize,
+    /// [`Urgency::Manual`] also takes jobs that wait or were given up, and does not heed breakers.
+    pub urgency: Urgency,
+}
+
 impl Engine {
-    /// Has models write summaries that are wanted in a conversation: at most `limit` jobs, one after another.
+    /// Has models write summaries that are wanted in a conversation: one job after another.
     ///
     /// * `now` - the time of day; what passes meanwhile is taken from the models' clock.
-    /// * `urgency` - [`Urgency::Manual`] also takes jobs that wait or were given up, and does not heed breakers.
     ///
     /// Calls are made outside of any transaction. It ends early when nothing is due, when another worker is at it,
     /// when the hour's spend is used up, and when a credential is refused.
@@ -81,10 +89,9 @@ impl Engine {
         conversation: ConversationId,
         models: &Summarisers,
         now: Timestamp,
-        limit: usize,
-        urgency: Urgency,
+        shift: Shift,
     ) -> Result<Vec<Report>, EngineError> {
-        self.work_until(conversation, models, now, limit, (urgency, &Cancel::default()))
+        self.work_until(conversation, models, now, (shift, &Cancel::default()))
     }
 
     /// The same, until it is taken back.
@@ -93,8 +100,7 @@ impl Engine {
         conversation: ConversationId,
         models: &Summarisers,
         now: Timestamp,
-        limit: usize,
-        (urgency, cancel): (Urgency, &Cancel),
+        (Shift { limit, urgency }, cancel): (Shift, &Cancel),
     ) -> Result<Vec<Report>, EngineError> {
         let start = models.clock.elapsed();
         let clock = || after(now, models.clock.elapsed().saturating_sub(start));
@@ -108,14 +114,14 @@ impl Engine {
                 // A person asked for all, and all were tried.
                 let why = "asked for once already".to_owned();
                 let end = JobEnd::Later { due: clock(), why };
-                self.store().end_job(conversation, &job.key, job.attempts, &end, clock())?;
+                self.store().end_job(conversation, (&job.key, job.attempts), &end, clock())?;
                 break;
             }
             seen.push(job.key);
             let mut worker = Worker { engine: self, models, conversation, job: &job, urgency, cancel };
             let (mut report, end, stop) = worker.run(clock(), until, &clock)?;
             let ended_at = clock();
-            let kept = self.store().end_job(conversation, &job.key, job.attempts, &end, ended_at)?;
+            let kept = self.store().end_job(conversation, (&job.key, job.attempts), &end, ended_at)?;
             if !kept {
                 report.ended = Ended::Lost;
             }
@@ -197,10 +203,10 @@ impl Worker<'_> {
             model: None,
         };
         let Some(base) = self.engine.store().summary(self.conversation, &self.job.key)? else {
-            return Ok(self.given_up(report, "the summary is not there any more"));
+            return Ok(Self::given_up(report, "the summary is not there any more"));
         };
         let Some(read) = self.read(&base)? else {
-            return Ok(self.given_up(report, "its entries cannot all be read"));
+            return Ok(Self::given_up(report, "its entries cannot all be read"));
         };
         let sources: Vec<Source<'_>> = match &read {
             Read::Leaf(entries) => entries.iter().map(|(seq, entry)| Source { seq: *seq, entry }).collect(),
@@ -209,7 +215,7 @@ impl Worker<'_> {
         let (brief, tokens) = self.brief(&read, &sources, &base);
         let mut work = match Work::new(brief, &self.models.config.ruler) {
             Ok(work) => work,
-            Err(error) => return Ok(self.given_up(report, &error.to_string())),
+            Err(error) => return Ok(Self::given_up(report, &error.to_string())),
         };
         let asking = Asking {
             engine: self.engine,
@@ -239,7 +245,7 @@ impl Worker<'_> {
                 }
             }
         }
-        Ok(self.finish(report, &base, work.finish(), clock()))
+        Ok(self.finish(report, &base, &work.finish(), clock()))
     }
 
     fn brief<'b>(&'b self, read: &'b Read, sources: &'b [Source<'b>], base: &SummaryRow) -> (Brief<'b>, u64) {
@@ -299,7 +305,7 @@ impl Worker<'_> {
         &self,
         mut report: Report,
         base: &SummaryRow,
-        made: Made,
+        made: &Made,
         now: Timestamp,
     ) -> (Report, JobEnd, bool) {
         let body = made.summary.to_text();
@@ -324,15 +330,15 @@ impl Worker<'_> {
             report.refused.push(Flaw::TooLarge);
         }
         if made.answered == 0 && made.skipped == 0 {
-            return self.given_up(report, "there is nothing for a model to say");
+            return Self::given_up(report, "there is nothing for a model to say");
         }
         if self.job.attempts >= self.models.config.tries_max {
-            return self.given_up(report, "the drafts are no good");
+            return Self::given_up(report, "the drafts are no good");
         }
         self.later(report, now, "the drafts are no good", false)
     }
 
-    fn given_up(&self, mut report: Report, why: &str) -> (Report, JobEnd, bool) {
+    fn given_up(mut report: Report, why: &str) -> (Report, JobEnd, bool) {
         report.ended = Ended::GivenUp;
         why.clone_into(&mut report.why);
         (report, JobEnd::GivenUp { why: why.to_owned() }, false)

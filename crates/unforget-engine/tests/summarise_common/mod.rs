@@ -1,5 +1,13 @@
 //! A conversation that is played turn by turn while models write summaries of it.
-#![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::option_option,
+    reason = "tests"
+)]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

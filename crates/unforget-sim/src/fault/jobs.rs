@@ -21,12 +21,11 @@ impl Jobs for FaultStore {
     fn end_job(
         &self,
         id: ConversationId,
-        key: &SummaryKey,
-        attempt: u32,
+        (key, attempt): (&SummaryKey, u32),
         end: &JobEnd,
         now: Timestamp,
     ) -> Result<bool> {
-        self.write("end_job", || self.inner.end_job(id, key, attempt, end, now))
+        self.write("end_job", || self.inner.end_job(id, (key, attempt), end, now))
     }
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
         self.inner.jobs(id)

@@ -24,21 +24,21 @@ pub(super) fn jobs_leased(store: &dyn Store) {
     let again = store.take_job(tape.id, at(20), at(30), false).unwrap().unwrap();
     assert_eq!((again.key, again.attempts), (early.key, 2), "a lease that is over is taken");
     let done = JobEnd::Done(Box::new(early.clone()));
-    assert!(!store.end_job(tape.id, &early.key, 1, &done, at(21)).unwrap(), "the first worker lost it");
-    assert!(!store.end_job(tape.id, &early.key, 2, &done, at(30)).unwrap(), "I19: the lease is over");
-    assert!(!store.end_job(tape.id, &late.key, 1, &done, at(21)).unwrap(), "nobody took that one");
+    assert!(!store.end_job(tape.id, (&early.key, 1), &done, at(21)).unwrap(), "the first worker lost it");
+    assert!(!store.end_job(tape.id, (&early.key, 2), &done, at(30)).unwrap(), "I19: the lease is over");
+    assert!(!store.end_job(tape.id, (&late.key, 1), &done, at(21)).unwrap(), "nobody took that one");
     assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), None, "nothing was written");
-    assert!(store.end_job(tape.id, &early.key, 2, &done, at(29)).unwrap());
+    assert!(store.end_job(tape.id, (&early.key, 2), &done, at(29)).unwrap());
     assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), Some(early.clone()));
     assert_eq!(store.summary(tape.id, &early.key).unwrap(), None, "they are apart");
 
     let next = store.take_job(tape.id, at(30), at(40), false).unwrap().unwrap();
     let later = JobEnd::Later { due: at(100), why: "busy".into() };
-    assert!(store.end_job(tape.id, &next.key, next.attempts, &later, at(31)).unwrap());
+    assert!(store.end_job(tape.id, (&next.key, next.attempts), &later, at(31)).unwrap());
     let third = store.take_job(tape.id, at(32), at(40), false).unwrap().unwrap();
     assert_eq!((next.key, third.key), (late.key, merge.key));
     let end = JobEnd::GivenUp { why: "no".into() };
-    assert!(store.end_job(tape.id, &merge.key, 1, &end, at(33)).unwrap());
+    assert!(store.end_job(tape.id, (&merge.key, 1), &end, at(33)).unwrap());
     assert_eq!(store.take_job(tape.id, at(99), at(120), false).unwrap(), None);
     let states: Vec<_> = store.jobs(tape.id).unwrap().into_iter().map(|job| (job.state, job.why)).collect();
     let want = [
@@ -63,11 +63,14 @@ pub(super) fn purge_takes_jobs(store: &dyn Store) {
     let job = store.take_job(tape.id, at(0), at(9), false).unwrap().unwrap();
     store.purge(tape.id, 1..2).unwrap();
     let done = JobEnd::Done(Box::new(touched.clone()));
-    assert!(!store.end_job(tape.id, &job.key, job.attempts, &done, at(1)).unwrap(), "its entries are purged");
+    assert!(
+        !store.end_job(tape.id, (&job.key, job.attempts), &done, at(1)).unwrap(),
+        "its entries are purged"
+    );
     assert_eq!(store.rewrite(tape.id, &touched.key).unwrap(), None);
     let job = store.take_job(tape.id, at(1), at(9), false).unwrap().unwrap();
     assert_eq!(job.key, kept.key);
-    store.end_job(tape.id, &kept.key, 1, &JobEnd::Done(Box::new(kept.clone())), at(2)).unwrap();
+    store.end_job(tape.id, (&kept.key, 1), &JobEnd::Done(Box::new(kept.clone())), at(2)).unwrap();
     store.purge(tape.id, 3..4).unwrap();
     assert_eq!(store.rewrite(tape.id, &kept.key).unwrap(), None, "purge takes what a model wrote");
 }

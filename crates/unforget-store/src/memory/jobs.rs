@@ -80,8 +80,7 @@ impl Jobs for MemoryStore {
     fn end_job(
         &self,
         id: ConversationId,
-        key: &SummaryKey,
-        attempt: u32,
+        (key, attempt): (&SummaryKey, u32),
         end: &JobEnd,
         now: Timestamp,
     ) -> Result<bool> {

@@ -184,13 +184,13 @@ pub trait Jobs {
         all: bool,
     ) -> Result<Option<JobRow>>;
 
-    /// Ends an attempt, with what it made, in one transaction. Returns false, and writes nothing, if the lease is not
-    /// that of `attempt` any more, if it is over, or if the job is gone (I19). A rewrite that is there stays.
+    /// Ends an attempt, with what it made, in one transaction. The lease is named by the job and its number of
+    /// attempts. Returns false, and writes nothing, if another one has
+    /// been given since, if it is over, or if the job is gone (I19). A rewrite that is there stays.
     fn end_job(
         &self,
         id: ConversationId,
-        key: &SummaryKey,
-        attempt: u32,
+        lease: (&SummaryKey, u32),
         end: &JobEnd,
         now: Timestamp,
     ) -> Result<bool>;

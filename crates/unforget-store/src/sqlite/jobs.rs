@@ -272,12 +272,11 @@ impl Jobs for SqliteStore {
     fn end_job(
         &self,
         id: ConversationId,
-        key: &SummaryKey,
-        attempt: u32,
+        lease: (&SummaryKey, u32),
         how: &JobEnd,
         now: Timestamp,
     ) -> Result<bool> {
-        self.put_desk("end_job", id, |tx| end(tx, id, (key, attempt), how, now))
+        self.put_desk("end_job", id, |tx| end(tx, id, lease, how, now))
     }
 
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {

@@ -44,7 +44,7 @@ fn played(turns: u64) -> (Play, Arc<TestClock>) {
 }
 
 #[test]
-fn f022_what_is_shown_changes_at_breaks_only() {
+fn i14_what_is_shown_changes_at_breaks_only() {
     let (mut play, clock) = played(60);
     let models = models(&play.engine, model(|_| good()), &clock);
     let engine = play.engine.clone();

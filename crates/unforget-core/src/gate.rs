@@ -52,6 +52,29 @@ pub enum Flaw {
     Invented,
     /// It is not smaller by a real margin.
     TooLarge,
+    /// It is not in the form that was asked for.
+    Form,
+}
+
+impl Flaw {
+    /// Name for reports, in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Call => "call",
+            Self::Blank => "blank",
+            Self::Refusal => "refusal",
+            Self::ProviderError => "provider-error",
+            Self::CutOff => "cut-off",
+            Self::Reasoning => "reasoning",
+            Self::Roles => "roles",
+            Self::Orders => "orders",
+            Self::Echo => "echo",
+            Self::Repeats => "repeats",
+            Self::Invented => "invented",
+            Self::TooLarge => "too-large",
+            Self::Form => "form",
+        }
+    }
 }
 
 /// What was found in a draft.
@@ -63,7 +86,8 @@ pub struct Findings {
     pub source: Tokens,
     /// How the answer ended.
     pub ending: Ending,
-    /// What its text shows, ascending, each once. Never [`Flaw::TooLarge`], which [`judge`] decides.
+    /// What its text shows, ascending, each once. Never [`Flaw::TooLarge`], which [`judge`] decides, nor
+    /// [`Flaw::Form`], which whoever reads the form finds.
     pub flaws: Vec<Flaw>,
     /// Identifiers in it that its source lacks, in order, each once.
     pub invented: Vec<String>,

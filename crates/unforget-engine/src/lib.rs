@@ -8,6 +8,7 @@
 //! | [`view`] | the entries that a model sees, in groups |
 //! | [`prompt`] | compact, assemble, admit: the prompt of a view |
 //! | [`replay`] | drives a recorded session through all of it and reports |
+//! | [`summarise`] | has models write summaries, in the background |
 //! | [`recall`] | search, grep, describe, expand |
 //! | [`trust`] | export, verify, doctor |
 //! | [`ruler`] | tokens of a model |
@@ -21,6 +22,7 @@ pub mod prompt;
 pub mod recall;
 pub mod replay;
 pub mod ruler;
+pub mod summarise;
 pub mod trust;
 pub mod view;
 
@@ -39,6 +41,8 @@ pub use error::{EngineError, causes};
 pub struct Engine {
     store: Arc<dyn Store>,
     writer: bool,
+    /// Whether sessions leave jobs for models.
+    models: bool,
 }
 
 impl Engine {
@@ -54,7 +58,11 @@ impl Engine {
 
     /// Opens an existing database for reading, also while another process writes.
     pub fn open_reader(path: &Path) -> Result<Self, EngineError> {
-        Ok(Self { store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?), writer: false })
+        Ok(Self {
+            store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?),
+            writer: false,
+            models: false,
+        })
     }
 
     /// An engine that forgets everything when it is dropped.
@@ -64,7 +72,18 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true }
+        Self { store, writer: true, models: false }
+    }
+
+    /// The same, whose sessions leave jobs for models: see [`summarise`].
+    #[must_use]
+    pub fn with_models(self) -> Self {
+        Self { models: true, ..self }
+    }
+
+    /// Whether sessions leave jobs for models.
+    pub(crate) const fn has_models(&self) -> bool {
+        self.models
     }
 
     /// Whether this engine may write.

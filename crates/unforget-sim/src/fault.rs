@@ -1,5 +1,7 @@
 //! A store that fails when it is told to: before or after a write took effect, with an error or a panic.
 
+mod jobs;
+
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;

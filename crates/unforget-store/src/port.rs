@@ -1,5 +1,6 @@
 //! The port: what every store does. The plain values that go in and out are in `values`.
 
+mod jobs;
 mod values;
 
 use std::ops::Range;
@@ -12,6 +13,7 @@ use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
 
+pub use jobs::*;
 pub use values::*;
 
 /// Result of a store method.
@@ -21,7 +23,7 @@ pub type Result<T> = std::result::Result<T, StoreError>;
 ///
 /// Unless said otherwise, methods that take a conversation fail with [`StoreError::NoConversation`]
 /// if it is not there, and nothing is written on an error.
-pub trait Store: Send + Sync {
+pub trait Store: Jobs + Send + Sync {
     /// Finds the conversation with this key, or makes it.
     fn ensure(&self, new: &NewConversation) -> Result<Conversation>;
 

@@ -9,12 +9,13 @@ mod ahead;
 mod compose;
 mod open;
 mod pieces;
+mod rewrites;
 mod shorten;
 mod state;
 mod summaries;
 mod system;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use unforget_core::admit::{Admitted, admit};
@@ -26,7 +27,7 @@ use unforget_core::media::Limit;
 use unforget_core::pair::Detail;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
-use unforget_store::SummaryRow;
+use unforget_store::{SummaryKey, SummaryRow};
 use unforget_text::Summary;
 use unforget_wire::{Dialect, Family, Target, render};
 
@@ -97,6 +98,8 @@ struct ShownRoot {
     root: Root,
     /// Tokens that it was rendered into.
     room: u64,
+    /// Whether a model wrote it.
+    rewritten: bool,
     summary: Arc<Summary>,
     piece: Piece,
 }
@@ -163,6 +166,8 @@ pub struct Session {
     /// Newest entry when the context broke last: what was repeated by then stays superseded.
     as_of: Seq,
     roots: Vec<ShownRoot>,
+    /// Roots that are shown as a model wrote them. Changes at breaks only.
+    rewritten: BTreeSet<SummaryKey>,
     /// Forms of the view's groups; shorter than the view while groups wait to be prepared.
     pieces: Vec<GroupPieces>,
     sizes: Vec<Sizes>,
@@ -221,6 +226,7 @@ impl Session {
             context: Context::default(),
             as_of: Seq(0),
             roots: Vec::new(),
+            rewritten: BTreeSet::new(),
             pieces: Vec::new(),
             sizes: Vec::new(),
             sources: BTreeMap::new(),

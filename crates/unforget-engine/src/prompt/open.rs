@@ -89,7 +89,7 @@ impl Session {
         let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else {
             return Ok(false);
         };
-        let Some((context, as_of)) = state::decode(&row.state) else { return Ok(false) };
+        let Some((context, as_of, rewritten)) = state::decode(&row.state) else { return Ok(false) };
         let boundary = context.roots.iter().map(|root| root.span.1).max();
         let runs = store.path(self.conversation, stored.current, stored.length)?;
         let end = runs.last().map_or(0, |run| run.end);
@@ -120,6 +120,7 @@ impl Session {
                 self.push_here(row.seq, &entry, row.tokens.expected);
             }
         }
+        self.rewritten = rewritten.iter().map(|root| self.key(root)).collect();
         self.show_roots(&[])?;
         Ok(true)
     }

@@ -20,10 +20,13 @@ struct Dto {
     settled_below: u64,
     as_of: u64,
     end: String,
+    /// Indexes of the roots that are shown as a model wrote them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rewritten: Vec<usize>,
 }
 
-/// Encodes a context and the newest entry at its break.
-pub(super) fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
+/// Encodes a context, the newest entry at its break, and which roots it shows as a model wrote them.
+pub(super) fn encode(context: &Context, as_of: Seq, rewritten: &dyn Fn(&Root) -> bool) -> Vec<u8> {
     let root = |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
     let dto = Dto {
         version: VERSION,
@@ -35,13 +38,14 @@ pub(super) fn encode(context: &Context, as_of: Seq) -> Vec<u8> {
         settled_below: context.settled_below.0,
         as_of: as_of.0,
         end: context.end.hex(),
+        rewritten: (0..).zip(&context.roots).filter(|(_, root)| rewritten(root)).map(|(at, _)| at).collect(),
     };
     // A struct of numbers and strings always serialises.
     serde_json::to_vec(&dto).unwrap_or_default()
 }
 
 /// Decodes what [`encode`] wrote; `None` for anything else, which means: rebuild.
-pub(super) fn decode(bytes: &[u8]) -> Option<(Context, Seq)> {
+pub(super) fn decode(bytes: &[u8]) -> Option<(Context, Seq, Vec<Root>)> {
     let dto: Dto = serde_json::from_slice(bytes).ok().filter(|dto: &Dto| dto.version == VERSION)?;
     let root = |(level, first, last, count, end): (u8, u64, u64, u64, String)| {
         Some(Root { level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })
@@ -55,7 +59,8 @@ pub(super) fn decode(bytes: &[u8]) -> Option<(Context, Seq)> {
         settled_below: Seq(dto.settled_below),
         end: digest(&dto.end)?,
     };
-    Some((context, Seq(dto.as_of)))
+    let rewritten = dto.rewritten.iter().map(|at| context.roots.get(*at).copied()).collect::<Option<_>>()?;
+    Some((context, Seq(dto.as_of), rewritten))
 }
 
 fn digest(hex: &str) -> Option<Digest> {
@@ -78,8 +83,10 @@ mod tests {
         let root = Root { level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
         let context =
             Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
-        let bytes = encode(&context, Seq(11));
-        assert_eq!(decode(&bytes), Some((context, Seq(11))));
+        let bytes = encode(&context, Seq(11), &|_| false);
+        assert_eq!(decode(&bytes), Some((context.clone(), Seq(11), vec![])));
+        let rewritten = encode(&context, Seq(11), &|other| *other == root);
+        assert_eq!(decode(&rewritten), Some((context, Seq(11), vec![root])));
         assert_eq!(decode(b"{}"), None);
         assert_eq!(decode(&bytes[..bytes.len() / 2]), None);
     }

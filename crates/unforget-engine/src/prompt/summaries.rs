@@ -43,6 +43,7 @@ impl Session {
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
         self.counters.breaks += 1;
         let as_of = self.view.head.unwrap_or_default();
+        self.rewritten = self.rewritten_of(&plan.context.roots)?;
         if let Some(batch) = &mut self.batch {
             batch.extend(rows);
             if batch.len() >= BATCH {
@@ -53,9 +54,11 @@ impl Session {
             let context = ContextRow {
                 thread: self.thread,
                 budget: self.shape.key(),
-                state: state::encode(&plan.context, as_of),
+                state: state::encode(&plan.context, as_of, &|root| self.is_rewritten(root)),
             };
             self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
+            self.leave_jobs(&plan.context.roots)?;
+            self.note_break(&plan)?;
         }
         self.as_of = as_of;
         self.apply(plan, &made)
@@ -91,7 +94,10 @@ impl Session {
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
         match (row, &mut self.batch) {
             (Some(row), Some(batch)) => batch.push(row),
-            (Some(row), None) => self.engine.store().put_summaries(self.conversation, &[row], None)?,
+            (Some(row), None) => {
+                self.engine.store().put_summaries(self.conversation, &[row], None)?;
+                self.leave_jobs(&[root])?;
+            }
             (None, _) => {}
         }
         self.ahead.push((root, summary));
@@ -140,15 +146,19 @@ impl Session {
         let mut shown = Vec::with_capacity(roots.len());
         for root in &roots {
             let room = allotment(root.level, roots.len(), &self.shape.policy);
-            if let Some(same) = self.roots.iter().find(|other| other.root == *root && other.room == room) {
+            let rewritten = self.is_rewritten(root);
+            let is_same = |other: &&ShownRoot| {
+                other.root == *root && other.room == room && other.rewritten == rewritten
+            };
+            if let Some(same) = self.roots.iter().find(is_same) {
                 shown.push(same.clone());
                 continue;
             }
-            let summary = self.find(root, made)?;
+            let summary = if rewritten { self.rewrite(root)? } else { self.find(root, made)? };
             let body = render(&summary, room.saturating_sub(FENCE_TOKENS).max(RENDER_MIN), &self.shape.ruler);
             let text = fence(&name(&self.key(root)), root.span, &body);
             let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
-            shown.push(ShownRoot { root: *root, room, summary, piece });
+            shown.push(ShownRoot { root: *root, room, rewritten, summary, piece });
         }
         self.roots = shown;
         Ok(())
@@ -156,7 +166,9 @@ impl Session {
 
     fn find(&self, root: &Root, made: &[(Root, Arc<Summary>)]) -> Result<Arc<Summary>, EngineError> {
         let made = made.iter().find(|(other, _)| other == root).map(|(_, summary)| summary.clone());
-        let shown = || self.roots.iter().find(|other| other.root == *root).map(|other| other.summary.clone());
+        // What no model wrote is made of what no model wrote, so that it can be made again.
+        let plain = |other: &&ShownRoot| other.root == *root && !other.rewritten;
+        let shown = || self.roots.iter().find(plain).map(|other| other.summary.clone());
         if let Some(summary) = made.or_else(shown) {
             return Ok(summary);
         }
@@ -166,10 +178,14 @@ impl Session {
     /// Writes what was gathered while the history was played, with the context that it led to.
     pub(super) fn flush(&mut self) -> Result<(), EngineError> {
         let Some(rows) = self.batch.take() else { return Ok(()) };
-        let state = state::encode(&self.context, self.as_of);
+        self.rewritten = self.rewritten_of(&self.context.roots)?;
+        if !self.rewritten.is_empty() {
+            self.show_roots(&[])?;
+        }
+        let state = state::encode(&self.context, self.as_of, &|root| self.is_rewritten(root));
         let context = ContextRow { thread: self.thread, budget: self.shape.key(), state };
         self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
-        Ok(())
+        self.leave_jobs(&self.context.roots)
     }
 
     pub(super) fn stored(&self, root: &Root) -> Result<Option<Arc<Summary>>, EngineError> {

@@ -122,7 +122,9 @@ impl Engine {
         let times: Vec<Timestamp> = rows.iter().filter_map(|row| row.time).collect();
         let (kind, span, sources, preview) = match &address {
             Address::Summary { row, .. } => {
-                ("summary", row.span, row.sources.iter().map(summary_name).collect(), row.body.clone())
+                let rewrite = self.store().rewrite(id, &row.key)?;
+                let body = rewrite.map_or_else(|| row.body.clone(), |rewrite| rewrite.body);
+                ("summary", row.span, row.sources.iter().map(summary_name).collect(), body)
             }
             Address::Entries { seqs, .. } => {
                 let kind = if rows.len() == 1 { "entry" } else { "entries" };

@@ -4,7 +4,7 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 
 use super::tape::{Tape, entry, opening, snapshot};
-use super::{derived, purge};
+use super::{derived, desk, purge};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
 use crate::port::{Append, FilterOf, Name, NewConversation, Segment, Store, Target};
@@ -30,6 +30,10 @@ pub(super) const ALL: &[Check] = &[
     ("segments replace each other", derived::segments_replace),
     ("summaries stay as first written", derived::summaries_stay),
     ("contexts go with their append", derived::contexts_kept),
+    ("jobs are leased to one worker", desk::jobs_leased),
+    ("purge takes jobs and rewrites", desk::purge_takes_jobs),
+    ("spend stays within its caps", desk::spend_capped),
+    ("breakers and decisions are kept", desk::breakers_and_decisions),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),
     ("verify finds nothing wrong", verify_clean),

@@ -14,6 +14,7 @@
 
 mod checks;
 mod derived;
+mod desk;
 mod observe;
 mod purge;
 mod scans;

@@ -1,5 +1,6 @@
 //! The port without a disk: plain maps, slow and obviously right.
 
+mod jobs;
 mod port;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ struct Inner {
     all: BTreeMap<u64, History>,
     /// Conversations in order of their snapshots.
     snapshots: Vec<(ConversationId, Snapshot)>,
+    /// State by provider and credential.
+    breakers: BTreeMap<(String, String), String>,
 }
 
 /// Everything about one conversation.
@@ -65,6 +68,7 @@ struct History {
     summaries: BTreeMap<SummaryKey, SummaryRow>,
     contexts: BTreeMap<(Thread, u64), ContextRow>,
     names: BTreeSet<(Name, Seq)>,
+    desk: jobs::Desk,
 }
 
 struct Held {
@@ -140,6 +144,7 @@ impl History {
             summaries: BTreeMap::new(),
             contexts: BTreeMap::new(),
             names: BTreeSet::new(),
+            desk: jobs::Desk::default(),
         }
     }
 
@@ -322,6 +327,7 @@ impl History {
         self.blobs.retain(|blob| used.contains(&blob.digest));
         self.summaries.retain(|_, row| row.span.0.0 >= seqs.end || row.span.1.0 < seqs.start);
         self.segments.retain(|_, segment| segment.seqs.start >= seqs.end || segment.seqs.end <= seqs.start);
+        self.desk.purge(&seqs);
         self.contexts.clear();
         self.names.retain(|(_, seq)| !seqs.contains(&seq.0));
         if plan.entries > 0 {

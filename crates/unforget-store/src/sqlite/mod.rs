@@ -7,6 +7,7 @@ mod conversations;
 mod entries;
 mod fault;
 mod identity;
+mod jobs;
 mod lock;
 mod maintain;
 mod migrate;

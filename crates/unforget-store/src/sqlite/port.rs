@@ -204,7 +204,7 @@ impl Store for SqliteStore {
     ) -> Result<()> {
         self.write("put_summaries", |tx| {
             conversations::require(tx, id)?;
-            summaries::put(tx, id, rows)?;
+            summaries::put(tx, summaries::Table::Summary, id, rows)?;
             context.map_or(Ok(()), |context| summaries::put_context(tx, id, context))
         })
     }
@@ -212,7 +212,7 @@ impl Store for SqliteStore {
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.read("summary", |conn| {
             conversations::require(conn, id)?;
-            summaries::get(conn, id, key)
+            summaries::get(conn, summaries::Table::Summary, id, key)
         })
     }
 

@@ -18,13 +18,30 @@ const BODY_BYTES_MAX: u32 = 256 << 20;
 /// Bytes of one source in `summary.sources`.
 const SOURCE: usize = 8 + 4 + 1 + 32;
 
+/// One of the two tables of summaries, whose columns are the same.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Table {
+    Summary,
+    Rewrite,
+}
+
+impl Table {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Summary => "summary",
+            Self::Rewrite => "rewrite",
+        }
+    }
+}
+
 /// See [`crate::Store::put_summaries`].
-pub(super) fn put(tx: &Connection, id: ConversationId, rows: &[SummaryRow]) -> Outcome<()> {
-    let mut insert = tx.prepare_cached(
-        "INSERT OR IGNORE INTO summary (conversation, thread, grain, level, end, first_seq, last_seq, count, sources,
+pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[SummaryRow]) -> Outcome<()> {
+    let mut insert = tx.prepare_cached(&format!(
+        "INSERT OR IGNORE INTO {} (conversation, thread, grain, level, end, first_seq, last_seq, count, sources,
            writer, body, tokens_source, tokens_body, time_ms)
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?;
+        table.name()
+    ))?;
     // Setting a compressor up costs more than most bodies.
     let mut packer = Compressor::new(BODY_LEVEL).ok();
     for row in rows {
@@ -77,10 +94,16 @@ const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, count, so
     tokens_body, time_ms";
 
 /// See [`crate::Store::summary`].
-pub(super) fn get(conn: &Connection, id: ConversationId, key: &SummaryKey) -> Outcome<Option<SummaryRow>> {
+pub(super) fn get(
+    conn: &Connection,
+    table: Table,
+    id: ConversationId,
+    key: &SummaryKey,
+) -> Outcome<Option<SummaryRow>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM summary
-         WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?"
+        "SELECT {COLUMNS} FROM {}
+         WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?",
+        table.name()
     );
     let found = conn
         .prepare_cached(&sql)?

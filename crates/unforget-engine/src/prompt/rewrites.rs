@@ -1,0 +1,87 @@
+//! Summaries that models write, as far as a prompt is concerned: which are shown, and which are wanted.
+//!
+//! A prompt never waits for a model. What a break shows is what is stored at that moment.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use unforget_core::compact::{Break, Root};
+use unforget_store::{DecisionRow, SummaryKey};
+use unforget_text::Summary;
+
+use super::Session;
+use super::summaries::name;
+use crate::error::EngineError;
+use crate::summarise::DECISIONS_KEPT;
+
+impl Session {
+    /// Whether a root is shown as a model wrote it.
+    pub(super) fn is_rewritten(&self, root: &Root) -> bool {
+        self.rewritten.contains(&self.key(root))
+    }
+
+    /// The roots that a break should show as a model wrote them: those that are ready.
+    ///
+    /// While a history is played nobody sees its breaks: [`Session::flush`] looks once, at the end.
+    pub(super) fn rewritten_of(&self, roots: &[Root]) -> Result<BTreeSet<SummaryKey>, EngineError> {
+        let mut ready = BTreeSet::new();
+        if self.batch.is_some() {
+            return Ok(ready);
+        }
+        for key in roots.iter().map(|root| self.key(root)) {
+            let is_shown = self.rewritten.contains(&key);
+            if is_shown || self.engine.store().rewrite(self.conversation, &key)?.is_some() {
+                ready.insert(key);
+            }
+        }
+        Ok(ready)
+    }
+
+    /// A summary as a model wrote it.
+    pub(super) fn rewrite(&self, root: &Root) -> Result<Arc<Summary>, EngineError> {
+        let key = self.key(root);
+        let row = self.engine.store().rewrite(self.conversation, &key)?;
+        let summary = row.and_then(|row| Summary::parse(&row.body).ok());
+        summary.map(Arc::new).ok_or_else(|| EngineError::MissingSummary { name: name(&key) })
+    }
+
+    /// Asks for summaries of these spans by a model, where there is none: once for each.
+    pub(super) fn leave_jobs(&self, roots: &[Root]) -> Result<(), EngineError> {
+        if !self.engine.has_models() || !self.persist {
+            return Ok(());
+        }
+        let wanted = roots.iter().filter(|root| !self.is_rewritten(root));
+        let jobs: Vec<_> = wanted.map(|root| (self.key(root), root.span)).collect();
+        self.engine.store().put_jobs(self.conversation, &jobs, self.now)?;
+        Ok(())
+    }
+
+    /// Records a break: what was looked at, what it shows now, and how much of it no model has written yet.
+    pub(super) fn note_break(&self, plan: &Break) -> Result<(), EngineError> {
+        if !self.engine.has_models() {
+            return Ok(());
+        }
+        let (total, policy) = (self.total(), &self.shape.policy);
+        let roots = plan.context.roots.len();
+        let row = DecisionRow {
+            number: 0,
+            seq: self.view.head.unwrap_or_default(),
+            time: self.now,
+            looked: format!(
+                "{} of {} tokens (at most {}), hard from {}",
+                total.expected,
+                policy.budget(),
+                total.upper,
+                policy.share(policy.hard_permille)
+            ),
+            decided: "break".to_owned(),
+            why: format!(
+                "{} groups covered, {roots} summaries shown, {} of them by a model",
+                plan.groups,
+                self.rewritten.len()
+            ),
+        };
+        self.engine.store().decide(self.conversation, &row, DECISIONS_KEPT)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,169 @@
+//! One question to the models: charged, asked, judged, and asked once more if it has to be.
+
+use unforget_core::gate::{self, Ending, Escalation, Flaw, Next, Verdict};
+use unforget_core::id::ConversationId;
+use unforget_core::tokens::Ruler as _;
+use unforget_llm::{Answer, Ask, Call, Cancel, Cause, Request, Stop, Urgency, Work};
+use unforget_store::Spend;
+use unforget_text::{Assignment, inspect};
+
+use super::Summarisers;
+use super::prose::prose;
+use super::worker::Report;
+use crate::Engine;
+use crate::error::EngineError;
+
+/// How a question ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// The answer is in the work.
+    Taken,
+    /// Drafts came and were refused; the part stays without a model's words.
+    Refused(Flaw),
+    /// Nobody answered; the part stays without a model's words.
+    Unavailable(String),
+    /// The credential is refused: nothing may be written.
+    Denied,
+    /// The hour's spend is used up: nothing was asked.
+    SpentUp,
+}
+
+/// What questions have in common.
+pub(super) struct Asking<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) models: &'a Summarisers,
+    pub(super) conversation: ConversationId,
+    /// Hours since 1970.
+    pub(super) hour: i64,
+    pub(super) urgency: Urgency,
+    pub(super) cancel: &'a Cancel,
+    /// About how long the summary is to be, in tokens.
+    pub(super) tokens: u64,
+}
+
+/// How one call ended.
+enum Called {
+    Answer(Answer),
+    Denied,
+    SpentUp,
+    Failed(Cause),
+}
+
+impl Asking<'_> {
+    /// Asks until there is an end: at most two drafts.
+    pub(super) fn ask(
+        &self,
+        work: &mut Work<'_>,
+        ask: &Ask,
+        report: &mut Report,
+    ) -> Result<Asked, EngineError> {
+        let mut step = Escalation::Normal;
+        let mut last = Asked::Unavailable(String::new());
+        while step != Escalation::Deterministic {
+            let attempt = match self.call(ask, step, report)? {
+                Called::SpentUp => return Ok(Asked::SpentUp),
+                Called::Denied => gate::Attempt::Denied,
+                Called::Failed(cause) => {
+                    last = Asked::Unavailable(cause.name().to_owned());
+                    gate::Attempt::Unavailable
+                }
+                Called::Answer(answer) => {
+                    let verdict = self.judge(ask, &answer, work, step);
+                    if let Verdict::Reject { why } = verdict {
+                        report.refused.push(why);
+                        last = Asked::Refused(why);
+                    }
+                    gate::Attempt::Draft(verdict)
+                }
+            };
+            match gate::next(step, attempt) {
+                Next::Commit { .. } => return Ok(Asked::Taken),
+                Next::Nothing { .. } => return Ok(Asked::Denied),
+                Next::Try(lower) => step = lower,
+            }
+        }
+        Ok(last)
+    }
+
+    /// Judges an answer, and gives it to the work if it is good.
+    ///
+    /// Identifiers that must be kept are in the sections that the draft is applied to, which nothing of it takes out.
+    fn judge(&self, ask: &Ask, answer: &Answer, work: &mut Work<'_>, step: Escalation) -> Verdict {
+        let ruler = &self.models.config.ruler;
+        let ending = match &answer.stop {
+            Stop::End => Ending::Finished,
+            Stop::MaxTokens => Ending::CutOff,
+            Stop::Refusal => Ending::Filtered,
+            Stop::ToolCall => Ending::Call,
+            _ => Ending::Unstated,
+        };
+        let asked = Assignment {
+            source: &ask.user,
+            instructions: &ask.system,
+            size: ruler.count(&ask.user),
+            must_keep: &[],
+        };
+        let found = inspect(&prose(&answer.text), ending, &asked, ruler);
+        match gate::judge(&found.findings, step.target(self.tokens)) {
+            Verdict::Reject { why } => Verdict::Reject { why },
+            _ if work.answer(&answer.text).is_err() => Verdict::Reject { why: Flaw::Form },
+            good => good,
+        }
+    }
+
+    /// One call, charged before it is made at what it may cost, and corrected after it.
+    fn call(&self, ask: &Ask, step: Escalation, report: &mut Report) -> Result<Called, EngineError> {
+        let (models, store) = (self.models, self.engine.store());
+        let system = match step {
+            Escalation::Aggressive => {
+                let tokens = step.target(self.tokens);
+                format!("{}\nShort points only, about {tokens} tokens altogether.\n", ask.system)
+            }
+            Escalation::Normal | Escalation::Deterministic => ask.system.clone(),
+        };
+        let output_max = models.config.output_tokens_max;
+        let input = models.config.ruler.count(&system).upper + models.config.ruler.count(&ask.user).upper;
+        let calls = models.calls_max();
+        let most = models.cost(calls, input.saturating_mul(calls), output_max.saturating_mul(calls));
+        if !store.charge(self.conversation, self.hour, most, models.config.caps)? {
+            return Ok(Called::SpentUp);
+        }
+        let before = models.caller.breakers();
+        let request = Request {
+            system: &system,
+            user: &ask.user,
+            output_tokens_max: output_max,
+            within: models.config.within,
+            temperature: None,
+        };
+        let call = Call { request, from: 0, urgency: self.urgency, cancel: self.cancel };
+        let outcome = models.caller.call(&call);
+        let spent = outcome.attempts.iter().filter(|attempt| attempt.was_made()).fold(
+            Spend::default(),
+            |sum, attempt| {
+                let usage = attempt.end.as_ref().map(|(_, usage)| *usage).unwrap_or_default();
+                // Whoever does not say what a call cost is taken to have read everything.
+                sum.plus(models.cost(1, usage.input.unwrap_or(input), usage.output.unwrap_or_default()))
+            },
+        );
+        store.refund(self.conversation, self.hour, most.less(spent))?;
+        let above = spent.less(most);
+        if above != Spend::default() {
+            // A provider that counts more than we did: what it took is taken, whatever the cap.
+            let no_caps = Spend { calls: u64::MAX, input: u64::MAX, output: u64::MAX, micros: u64::MAX };
+            store.charge(self.conversation, self.hour, above, no_caps)?;
+        }
+        report.spent = report.spent.plus(spent);
+        models.keep_breakers(self.engine, &before)?;
+        Ok(match outcome.result {
+            Ok((answer, index)) => {
+                report.model = models.names.get(index).cloned();
+                Called::Answer(answer)
+            }
+            Err(fault) => match fault.cause {
+                Cause::Auth | Cause::BreakerOpen { blocked: true } => Called::Denied,
+                cause => Called::Failed(cause),
+            },
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! From settings to models.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use unforget_llm::{Anthropic, Cause, Classify, KeyError, KeySource, Model, OpenAi, Reply, SettingError};
+use unforget_wire::refusal::{self, Headers, Overflow, Refusal};
+
+/// Which protocol a model is called by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Chat Completions: OpenAI and most others.
+    OpenAi,
+    /// Messages.
+    Anthropic,
+    /// An external command with its arguments, JSON in and out.
+    Command(PathBuf, Vec<OsString>),
+}
+
+/// One model, as settings name it. Holds no key, only its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The protocol.
+    pub kind: Kind,
+    /// Address up to and with the version; not used by commands.
+    pub base: String,
+    /// The model's name, as the provider knows it.
+    pub model: String,
+    /// Where the key is.
+    pub key: KeySource,
+}
+
+/// Why a model cannot be made from its settings.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// There is no usable key.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The rest is not usable.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// Commands need a system that has process groups.
+    #[error("commands cannot be called on this system")]
+    NoCommands,
+}
+
+impl Endpoint {
+    /// The model. Reads the key, calls nobody.
+    ///
+    /// * `env` - an environment variable by name.
+    ///
+    /// # Errors
+    /// [`ChainError`].
+    pub fn model(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ChainError> {
+        let endpoint = || -> Result<unforget_llm::Endpoint, ChainError> {
+            Ok(unforget_llm::Endpoint::new(&self.base, &self.model, self.key.load(env)?, classify()))
+        };
+        Ok(match &self.kind {
+            Kind::OpenAi => Arc::new(OpenAi::new(endpoint()?)?),
+            Kind::Anthropic => Arc::new(Anthropic::new(endpoint()?)?),
+            #[cfg(unix)]
+            Kind::Command(program, arguments) => {
+                Arc::new(unforget_llm::Command::new(program, arguments.clone(), &self.model))
+            }
+            #[cfg(not(unix))]
+            Kind::Command(..) => return Err(ChainError::NoCommands),
+        })
+    }
+}
+
+/// What error replies mean, by everything that is known of providers.
+pub fn classify() -> Classify {
+    Arc::new(|reply: &Reply<'_>| {
+        let headers = Headers {
+            retry_after: reply.retry_after,
+            retry_after_ms: reply.retry_after_ms,
+            error_type: None,
+        };
+        let told = refusal::Reply { status: Some(reply.status), headers, body: reply.body, provider: None };
+        Some(match refusal::classify(&told)? {
+            Refusal::Overflow(Overflow { limit, sent, .. }) => Cause::TooLong { limit, sent },
+            Refusal::SuspectedOverflow => Cause::TooLong { limit: None, sent: None },
+            Refusal::Output { limit, .. } => Cause::OutputTooLong { limit },
+            Refusal::RateLimited { largest: Some(limit), .. } => {
+                Cause::TooLong { limit: Some(limit), sent: None }
+            }
+            Refusal::RateLimited { retry_after, .. } => Cause::RateLimited { retry_after },
+            Refusal::Overloaded { retry_after } => Cause::Overloaded { retry_after },
+            Refusal::Auth => Cause::Auth,
+            Refusal::Quota => Cause::Payment,
+            Refusal::NotFound => Cause::NotFound,
+            Refusal::Policy => Cause::Policy,
+            Refusal::Server { retry_after } => Cause::Server { retry_after },
+            Refusal::Network => Cause::Broken,
+            Refusal::Unknown { status } => Cause::Unknown { status },
+            _ => Cause::Invalid,
+        })
+    })
+}

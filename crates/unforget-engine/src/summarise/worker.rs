@@ -1,0 +1,354 @@
+//! The worker: takes a job, reads, asks, judges, stores.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use unforget_core::entry::Entry;
+use unforget_core::gate::{Flaw, size_max};
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_core::policy::Policy;
+use unforget_core::tokens::Ruler as _;
+use unforget_llm::{Brief, Cancel, Made, Task, Urgency, Work};
+use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
+use unforget_text::{Source, Summary};
+use unforget_wire::{Format, decode};
+
+use super::ask::{Asked, Asking};
+use super::{DECISIONS_KEPT, Summarisers};
+use crate::Engine;
+use crate::error::EngineError;
+
+/// The wait before a job is tried again, at first; doubles each time.
+const WAIT: Duration = Duration::from_mins(1);
+/// The longest.
+const WAIT_MAX: Duration = Duration::from_hours(1);
+/// A lease beyond the time of its calls.
+const LEASE_MORE: Duration = Duration::from_mins(1);
+const HOUR_MS: i64 = 3_600_000;
+
+/// What became of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// The model's summary is stored; the next break shows it.
+    Written,
+    /// It waits until then.
+    Later(Timestamp),
+    /// Nobody tries it again unless a person asks.
+    GivenUp,
+    /// The lease was lost, or the entries purged, while it was done: nothing was written.
+    Lost,
+}
+
+impl Ended {
+    /// Name for reports.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Later(_) => "later",
+            Self::GivenUp => "given-up",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// One job that was worked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The summary's name.
+    pub name: String,
+    /// How it ended.
+    pub ended: Ended,
+    /// Why, for a person; empty if there is nothing to say.
+    pub why: String,
+    /// What it cost.
+    pub spent: Spend,
+    /// Flaws of the drafts that were refused, in order.
+    pub refused: Vec<Flaw>,
+    /// The model that answered last.
+    pub model: Option<String>,
+}
+
+/// How much is done at once, and for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shift {
+    /// Most jobs.
+    pub limit: usize,
+    /// [`Urgency::Manual`] also takes jobs that wait or were given up, and does not heed breakers.
+    pub urgency: Urgency,
+}
+
+impl Engine {
+    /// Has models write summaries that are wanted in a conversation: one job after another.
+    ///
+    /// * `now` - the time of day; what passes meanwhile is taken from the models' clock.
+    ///
+    /// Calls are made outside of any transaction. It ends early when nothing is due, when another worker is at it,
+    /// when the hour's spend is used up, and when a credential is refused.
+    pub fn work(
+        &self,
+        conversation: ConversationId,
+        models: &Summarisers,
+        now: Timestamp,
+        shift: Shift,
+    ) -> Result<Vec<Report>, EngineError> {
+        self.work_until(conversation, models, now, (shift, &Cancel::default()))
+    }
+
+    /// The same, until it is taken back.
+    pub(super) fn work_until(
+        &self,
+        conversation: ConversationId,
+        models: &Summarisers,
+        now: Timestamp,
+        (Shift { limit, urgency }, cancel): (Shift, &Cancel),
+    ) -> Result<Vec<Report>, EngineError> {
+        let start = models.clock.elapsed();
+        let clock = || after(now, models.clock.elapsed().saturating_sub(start));
+        let mut reports: Vec<Report> = Vec::new();
+        let mut seen = Vec::new();
+        while reports.len() < limit && !cancel.is_cancelled() {
+            let until = after(clock(), lease(models));
+            let all = urgency == Urgency::Manual;
+            let Some(job) = self.store().take_job(conversation, clock(), until, all)? else { break };
+            if seen.contains(&job.key) {
+                // A person asked for all, and all were tried.
+                let why = "asked for once already".to_owned();
+                let end = JobEnd::Later { due: clock(), why };
+                self.store().end_job(conversation, (&job.key, job.attempts), &end, clock())?;
+                break;
+            }
+            seen.push(job.key);
+            let mut worker = Worker { engine: self, models, conversation, job: &job, urgency, cancel };
+            let (mut report, end, stop) = worker.run(clock(), until, &clock)?;
+            let ended_at = clock();
+            let kept = self.store().end_job(conversation, (&job.key, job.attempts), &end, ended_at)?;
+            if !kept {
+                report.ended = Ended::Lost;
+            }
+            self.note(conversation, &job, &report, ended_at)?;
+            reports.push(report);
+            if stop {
+                break;
+            }
+        }
+        Ok(reports)
+    }
+
+    fn note(
+        &self,
+        conversation: ConversationId,
+        job: &JobRow,
+        report: &Report,
+        time: Timestamp,
+    ) -> Result<(), EngineError> {
+        let flaws: Vec<&str> = report.refused.iter().map(|flaw| flaw.name()).collect();
+        let row = DecisionRow {
+            number: 0,
+            seq: job.span.1,
+            time,
+            looked: format!(
+                "{}, try {}: {} calls, {} tokens in, {} out",
+                report.name, job.attempts, report.spent.calls, report.spent.input, report.spent.output
+            ),
+            decided: report.ended.name().to_owned(),
+            why: if flaws.is_empty() {
+                report.why.clone()
+            } else {
+                format!("{} (refused: {})", report.why, flaws.join(", "))
+            },
+        };
+        self.store().decide(conversation, &row, DECISIONS_KEPT)?;
+        Ok(())
+    }
+}
+
+/// Long enough for two rounds of calls of a large leaf; each ask looks at it again.
+fn lease(models: &Summarisers) -> Duration {
+    models.config.within.saturating_mul(4).saturating_add(LEASE_MORE)
+}
+
+fn after(now: Timestamp, time: Duration) -> Timestamp {
+    Timestamp(now.0.saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)))
+}
+
+struct Worker<'a> {
+    engine: &'a Engine,
+    models: &'a Summarisers,
+    conversation: ConversationId,
+    job: &'a JobRow,
+    urgency: Urgency,
+    cancel: &'a Cancel,
+}
+
+/// What a summary is made of, as it was read.
+enum Read {
+    Leaf(Vec<(Seq, Arc<Entry>)>),
+    Merge(Vec<Summary>),
+}
+
+impl Worker<'_> {
+    /// Works on the job. Returns also whether others should not be tried now.
+    fn run(
+        &mut self,
+        now: Timestamp,
+        until: Timestamp,
+        clock: &dyn Fn() -> Timestamp,
+    ) -> Result<(Report, JobEnd, bool), EngineError> {
+        let mut report = Report {
+            name: crate::recall::summary_name(&self.job.key),
+            ended: Ended::GivenUp,
+            why: String::new(),
+            spent: Spend::default(),
+            refused: Vec::new(),
+            model: None,
+        };
+        let Some(base) = self.engine.store().summary(self.conversation, &self.job.key)? else {
+            return Ok(Self::given_up(report, "the summary is not there any more"));
+        };
+        let Some(read) = self.read(&base)? else {
+            return Ok(Self::given_up(report, "its entries cannot all be read"));
+        };
+        let sources: Vec<Source<'_>> = match &read {
+            Read::Leaf(entries) => entries.iter().map(|(seq, entry)| Source { seq: *seq, entry }).collect(),
+            Read::Merge(_) => Vec::new(),
+        };
+        let (brief, tokens) = self.brief(&read, &sources, &base);
+        let mut work = match Work::new(brief, &self.models.config.ruler) {
+            Ok(work) => work,
+            Err(error) => return Ok(Self::given_up(report, &error.to_string())),
+        };
+        let asking = Asking {
+            engine: self.engine,
+            models: self.models,
+            conversation: self.conversation,
+            hour: now.0.div_euclid(HOUR_MS),
+            urgency: self.urgency,
+            cancel: self.cancel,
+            tokens,
+        };
+        while let Some(ask) = work.ask() {
+            // A call that would outlive the lease would be for nothing.
+            if after(clock(), self.models.config.within) >= until {
+                return Ok(self.later(report, clock(), "it takes longer than its lease", false));
+            }
+            match asking.ask(&mut work, &ask, &mut report)? {
+                Asked::Taken => {}
+                Asked::Refused(_) => work.skip(),
+                Asked::Unavailable(why) => return Ok(self.later(report, clock(), &why, false)),
+                Asked::Denied => return Ok(self.later(report, clock(), "the credential is refused", true)),
+                Asked::SpentUp => {
+                    let next = Timestamp((now.0.div_euclid(HOUR_MS) + 1).saturating_mul(HOUR_MS));
+                    report.ended = Ended::Later(next);
+                    "the hour's spend is used up".clone_into(&mut report.why);
+                    let end = JobEnd::Later { due: next, why: report.why.clone() };
+                    return Ok((report, end, true));
+                }
+            }
+        }
+        Ok(self.finish(report, &base, &work.finish(), clock()))
+    }
+
+    fn brief<'b>(&'b self, read: &'b Read, sources: &'b [Source<'b>], base: &SummaryRow) -> (Brief<'b>, u64) {
+        let config = &self.models.config;
+        let grain = u64::from(base.key.grain);
+        // As large as a prompt shows it, of a policy with this grain.
+        let policy = Policy::for_window(grain.saturating_mul(18));
+        let tokens = policy.summary_tokens(base.key.level);
+        let task = match read {
+            Read::Leaf(_) => Task::Leaf(sources),
+            Read::Merge(parts) => Task::Merge { parts, level: u32::from(base.key.level) },
+        };
+        let brief = Brief {
+            task,
+            previous: "",
+            wishes: &config.wishes,
+            tokens,
+            window: config.window,
+            output_tokens_max: config.output_tokens_max,
+            tool_output_tokens_max: config.tool_output_tokens_max,
+        };
+        (brief, tokens)
+    }
+
+    /// What the summary is made of; `None` if it is not all there.
+    fn read(&self, base: &SummaryRow) -> Result<Option<Read>, EngineError> {
+        let store = self.engine.store();
+        if base.sources.is_empty() {
+            let rows = self.engine.sources(self.conversation, base)?;
+            if rows.len() as u64 != base.count || rows.iter().any(|row| row.purged) {
+                return Ok(None);
+            }
+            let format = store.conversation(self.conversation)?.format;
+            let format = Format::by_name(&format).unwrap_or(Format::Unknown);
+            let mut entries = Vec::with_capacity(rows.len());
+            for row in rows {
+                let raw = store.raw(self.conversation, row.seq.0..row.seq.0 + 1)?;
+                let Some(raw) = raw.first() else { return Ok(None) };
+                entries.push((row.seq, Arc::new(decode(format, &raw.body))));
+            }
+            return Ok(Some(Read::Leaf(entries)));
+        }
+        let mut parts = Vec::with_capacity(base.sources.len());
+        for key in &base.sources {
+            let row = match store.rewrite(self.conversation, key)? {
+                Some(row) => Some(row),
+                None => store.summary(self.conversation, key)?,
+            };
+            let Some(part) = row.and_then(|row| Summary::parse(&row.body).ok()) else { return Ok(None) };
+            parts.push(part);
+        }
+        Ok(Some(Read::Merge(parts)))
+    }
+
+    /// The end of a job whose calls are all made.
+    fn finish(
+        &self,
+        mut report: Report,
+        base: &SummaryRow,
+        made: &Made,
+        now: Timestamp,
+    ) -> (Report, JobEnd, bool) {
+        let body = made.summary.to_text();
+        let ruler = &self.models.config.ruler;
+        let (size, plain) = (ruler.count(&body), ruler.count(&base.body).expected);
+        let too_large = size.expected > size_max(base.tokens.0, 0).max(plain);
+        // A merge of few items needs no call: what models wrote of its parts is all there is to take.
+        let took_words = made.answered > 0 || (made.skipped == 0 && body != base.body);
+        if took_words && !too_large {
+            let model = report.model.clone().unwrap_or_else(|| "parts".to_owned());
+            let row = SummaryRow {
+                writer: format!("model/1 {model}"),
+                tokens: (base.tokens.0, size.expected),
+                body,
+                time: now,
+                ..base.clone()
+            };
+            report.ended = Ended::Written;
+            return (report, JobEnd::Done(Box::new(row)), false);
+        }
+        if too_large {
+            report.refused.push(Flaw::TooLarge);
+        }
+        if made.answered == 0 && made.skipped == 0 {
+            return Self::given_up(report, "there is nothing for a model to say");
+        }
+        if self.job.attempts >= self.models.config.tries_max {
+            return Self::given_up(report, "the drafts are no good");
+        }
+        self.later(report, now, "the drafts are no good", false)
+    }
+
+    fn given_up(mut report: Report, why: &str) -> (Report, JobEnd, bool) {
+        report.ended = Ended::GivenUp;
+        why.clone_into(&mut report.why);
+        (report, JobEnd::GivenUp { why: why.to_owned() }, false)
+    }
+
+    fn later(&self, mut report: Report, now: Timestamp, why: &str, stop: bool) -> (Report, JobEnd, bool) {
+        let doubled = WAIT.saturating_mul(1 << self.job.attempts.saturating_sub(1).min(10)).min(WAIT_MAX);
+        let due = after(now, if stop { WAIT_MAX } else { doubled });
+        report.ended = Ended::Later(due);
+        why.clone_into(&mut report.why);
+        (report, JobEnd::Later { due, why: why.to_owned() }, stop)
+    }
+}

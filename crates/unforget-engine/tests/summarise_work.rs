@@ -1,0 +1,223 @@
+//! Jobs, leases, breakers, and what a prompt shows while models write.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unnecessary_wraps,
+    reason = "tests"
+)]
+
+mod summarise_common;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use summarise_common::{Play, TestClock, models, transcript};
+use unforget_engine::Engine;
+use unforget_engine::summarise::{Background, Ended, Shift, Urgency};
+use unforget_llm::{Answer, Callback, Cause, Model, Request, Stop, Usage};
+use unforget_store::JobState;
+use unforget_wire::Reader;
+
+const GOOD: &str = "The parser kept the last line again";
+
+fn answer(text: &str) -> Result<Answer, Cause> {
+    Ok(Answer { text: text.to_owned(), stop: Stop::End, usage: Usage::default(), model: None })
+}
+
+fn good() -> Result<Answer, Cause> {
+    answer(&format!(r#"{{"title":"{GOOD}"}}"#))
+}
+
+fn model(act: impl Fn(&Request<'_>) -> Result<Answer, Cause> + Send + Sync + 'static) -> Arc<dyn Model> {
+    Arc::new(Callback::new("host:test", "m", act))
+}
+
+fn played(turns: u64) -> (Play, Arc<TestClock>) {
+    let (mut play, clock) = (Play::new(Engine::in_memory().with_models(), turns, 2_048), Arc::default());
+    for _ in 0..turns * 2 - 20 {
+        play.step(TestClock::now(&clock)).unwrap();
+        clock.pass(Duration::from_secs(5));
+    }
+    (play, clock)
+}
+
+#[test]
+fn i14_what_is_shown_changes_at_breaks_only() {
+    let (mut play, clock) = played(60);
+    let models = models(&play.engine, model(|_| good()), &clock);
+    let engine = play.engine.clone();
+    assert!(play.session.context().epoch > 0, "there are summaries");
+    play.session.prompt().unwrap();
+    let epoch = play.session.context().epoch;
+    let reports =
+        engine.work(play.id, &models, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
+    assert!(reports.iter().any(|report| report.ended == Ended::Written), "{reports:?}");
+    let prompt = play.session.prompt().unwrap();
+    assert!(prompt.broken.is_none() && prompt.epoch == epoch, "a rewrite alone breaks nothing");
+    assert!(!prompt.render(play.shape.target()).contains(GOOD));
+    let mut shown = false;
+    while let Some(prompt) = play.step(clock.now()) {
+        let Some(prompt) = prompt else { continue };
+        let has = prompt.render(play.shape.target()).contains(GOOD);
+        assert!(!has || prompt.epoch > epoch, "not before the break");
+        shown |= has;
+    }
+    assert!(shown, "the break shows it");
+    assert!(engine.store().decisions(play.id).unwrap().iter().any(|row| row.decided == "break"));
+}
+
+#[test]
+fn f032_a_fallback_is_written_again_when_a_model_is_back() {
+    let (play, clock) = played(60);
+    let is_back = Arc::new(AtomicU64::new(0));
+    let asked = Arc::clone(&is_back);
+    let models = models(
+        &play.engine,
+        model(move |_| match asked.load(Ordering::SeqCst) {
+            0 => Err(Cause::Connect),
+            _ => good(),
+        }),
+        &clock,
+    );
+    for _ in 0..5 {
+        let reports = play
+            .engine
+            .work(play.id, &models, clock.now(), Shift { limit: 3, urgency: Urgency::Normal })
+            .unwrap();
+        assert!(reports.iter().all(|report| matches!(report.ended, Ended::Later(_))), "{reports:?}");
+    }
+    assert!(play.rewrites().is_empty());
+    is_back.store(1, Ordering::SeqCst);
+    clock.pass(Duration::from_hours(3));
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 99, urgency: Urgency::Normal })
+        .unwrap();
+    assert!(reports.iter().filter(|report| report.ended == Ended::Written).count() > 1, "{reports:?}");
+}
+
+#[test]
+fn f018_a_refused_credential_writes_nothing_and_is_remembered() {
+    let (play, clock) = played(60);
+    let calls = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&calls);
+    let refuses = model(move |_| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Err(Cause::Auth)
+    });
+    let engine = play.engine.clone();
+    let first = models(&engine, Arc::clone(&refuses), &clock);
+    let reports =
+        engine.work(play.id, &first, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
+    assert_eq!(
+        (reports.len(), calls.load(Ordering::SeqCst)),
+        (1, 1),
+        "one call, and no other job: {reports:?}"
+    );
+    assert!(play.rewrites().is_empty());
+    assert!(engine.store().breakers().unwrap()[0].state.starts_with("blocked"), "durable");
+    clock.pass(Duration::from_hours(9));
+    let second = models(&engine, Arc::clone(&refuses), &clock);
+    engine.work(play.id, &second, clock.now(), Shift { limit: 99, urgency: Urgency::Normal }).unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 1, "another process does not ask again");
+    engine.work(play.id, &second, clock.now(), Shift { limit: 99, urgency: Urgency::Manual }).unwrap();
+    assert_eq!(calls.load(Ordering::SeqCst), 2, "a person may");
+}
+
+#[test]
+fn i19_a_lease_that_is_over_writes_nothing() {
+    let (play, clock) = played(60);
+    let late = Arc::clone(&clock);
+    let slow = model(move |_| {
+        late.pass(Duration::from_hours(2));
+        good()
+    });
+    let models = models(&play.engine, slow, &clock);
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 1, urgency: Urgency::Normal })
+        .unwrap();
+    assert_eq!(reports[0].ended, Ended::Lost);
+    assert!(play.rewrites().is_empty());
+    let jobs = play.engine.store().jobs(play.id).unwrap();
+    assert!(jobs.iter().all(|job| !matches!(job.state, JobState::Done { .. })));
+}
+
+#[test]
+fn purged_entries_do_not_come_back_as_a_summary() {
+    let (play, clock) = played(60);
+    let (engine, id) = (play.engine.clone(), play.id);
+    let purges = model(move |_| {
+        engine.store().purge(id, 0..1_000).unwrap();
+        good()
+    });
+    let models = models(&play.engine, purges, &clock);
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 1, urgency: Urgency::Normal })
+        .unwrap();
+    assert_eq!(reports[0].ended, Ended::Lost);
+    assert!(play.rewrites().is_empty());
+}
+
+#[test]
+fn f015_entries_that_arrive_during_a_call_stay() {
+    let (play, clock) = played(60);
+    let more = transcript(60);
+    let mut reader = Reader::open(more.as_bytes()).unwrap();
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        records.push(record);
+    }
+    let rest = Mutex::new(records.split_off(100).into_iter());
+    let live = Arc::clone(&play.live);
+    let appended = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&appended);
+    let appends = model(move |_| {
+        if let Some(record) = rest.lock().unwrap().next() {
+            let stored = live.lock().unwrap().append(vec![record], None).unwrap();
+            count.fetch_add(stored.len() as u64, Ordering::SeqCst);
+        }
+        good()
+    });
+    let models = models(&play.engine, appends, &clock);
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 8, urgency: Urgency::Normal })
+        .unwrap();
+    assert!(reports.iter().all(|report| report.ended == Ended::Written), "{reports:?}");
+    let appended = appended.load(Ordering::SeqCst);
+    assert!(appended > 3);
+    assert_eq!(play.engine.store().conversation(play.id).unwrap().entries, play.pushed + appended);
+    assert_eq!(play.engine.store().verify(&mut |_, _| {}).unwrap(), []);
+}
+
+#[test]
+fn a_prompt_does_not_wait_for_a_call() {
+    let (mut play, clock) = played(60);
+    let (entered, wait) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
+    let (started, gate) = (Mutex::new(entered.0), Mutex::new(wait.1));
+    let held = model(move |_| {
+        _ = started.lock().unwrap().send(());
+        _ = gate.lock().unwrap().recv();
+        good()
+    });
+    let models = Arc::new(models(&play.engine, held, &clock));
+    let time = Arc::clone(&clock);
+    let every = Duration::from_hours(1);
+    let background =
+        Background::start(play.engine.clone(), models, move || time.now(), every, |error| panic!("{error}"))
+            .unwrap();
+    entered.1.recv().unwrap();
+    // The call is under way and stays so.
+    let mut prompts = 0;
+    while let Some(prompt) = play.step(clock.now()) {
+        prompts += u64::from(prompt.is_some());
+    }
+    assert!(prompts >= 9, "prompts were made meanwhile");
+    assert!(play.rewrites().is_empty(), "it is still under way");
+    drop(wait.0);
+    drop(background);
+}

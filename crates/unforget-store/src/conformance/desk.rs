@@ -1,0 +1,119 @@
+//! Checks of the work of models: jobs, rewrites, spend, breakers, decisions.
+
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+
+use super::tape::{Tape, summary};
+use crate::error::StoreError;
+use crate::port::{BreakerRow, DecisionRow, JobEnd, JobState, SPEND_HOURS, Spend, Store};
+
+const fn at(ms: i64) -> Timestamp {
+    Timestamp(ms)
+}
+
+pub(super) fn jobs_leased(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c", "d", "e", "f"]);
+    let (early, late, merge) = (summary(1, 1), summary(3, 3), summary(0, 1));
+    let names = [&merge, &late, &early].map(|row| (row.key, row.span));
+    assert_eq!(store.put_jobs(tape.id, &names, at(10)).unwrap(), 3);
+    assert_eq!(store.put_jobs(tape.id, &names, at(99)).unwrap(), 0, "those that are there stay");
+    assert_eq!(store.take_job(tape.id, at(9), at(20), false).unwrap(), None, "nothing is due");
+    let first = store.take_job(tape.id, at(10), at(20), false).unwrap().unwrap();
+    assert_eq!((first.key, first.attempts), (early.key, 1), "lower levels first, then the oldest");
+    assert_eq!(store.take_job(tape.id, at(19), at(30), true).unwrap(), None, "one worker per conversation");
+    let again = store.take_job(tape.id, at(20), at(30), false).unwrap().unwrap();
+    assert_eq!((again.key, again.attempts), (early.key, 2), "a lease that is over is taken");
+    let done = JobEnd::Done(Box::new(early.clone()));
+    assert!(!store.end_job(tape.id, (&early.key, 1), &done, at(21)).unwrap(), "the first worker lost it");
+    assert!(!store.end_job(tape.id, (&early.key, 2), &done, at(30)).unwrap(), "I19: the lease is over");
+    assert!(!store.end_job(tape.id, (&late.key, 1), &done, at(21)).unwrap(), "nobody took that one");
+    assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), None, "nothing was written");
+    assert!(store.end_job(tape.id, (&early.key, 2), &done, at(29)).unwrap());
+    assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), Some(early.clone()));
+    assert_eq!(store.summary(tape.id, &early.key).unwrap(), None, "they are apart");
+
+    let next = store.take_job(tape.id, at(30), at(40), false).unwrap().unwrap();
+    let later = JobEnd::Later { due: at(100), why: "busy".into() };
+    assert!(store.end_job(tape.id, (&next.key, next.attempts), &later, at(31)).unwrap());
+    let third = store.take_job(tape.id, at(32), at(40), false).unwrap().unwrap();
+    assert_eq!((next.key, third.key), (late.key, merge.key));
+    let end = JobEnd::GivenUp { why: "no".into() };
+    assert!(store.end_job(tape.id, (&merge.key, 1), &end, at(33)).unwrap());
+    assert_eq!(store.take_job(tape.id, at(99), at(120), false).unwrap(), None);
+    let states: Vec<_> = store.jobs(tape.id).unwrap().into_iter().map(|job| (job.state, job.why)).collect();
+    let want = [
+        (JobState::Done { at: at(29) }, ""),
+        (JobState::Waiting { due: at(100) }, "busy"),
+        (JobState::GivenUp { at: at(33) }, "no"),
+    ];
+    assert_eq!(states, want.map(|(state, why)| (state, why.to_owned())));
+    let asked = store.take_job(tape.id, at(50), at(60), true).unwrap().unwrap();
+    assert_eq!(asked.key, late.key, "a person may ask early");
+    assert_eq!(store.drop_jobs(tape.id, at(55)).unwrap(), 2, "all but the one under a lease");
+    assert_eq!(store.jobs(tape.id).unwrap().len(), 1);
+    assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "only the append counts");
+}
+
+pub(super) fn purge_takes_jobs(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c", "d"]);
+    let (touched, kept) = (summary(1, 1), summary(3, 3));
+    let names = [&touched, &kept].map(|row| (row.key, row.span));
+    store.put_jobs(tape.id, &names, at(0)).unwrap();
+    let job = store.take_job(tape.id, at(0), at(9), false).unwrap().unwrap();
+    store.purge(tape.id, 1..2).unwrap();
+    let done = JobEnd::Done(Box::new(touched.clone()));
+    assert!(
+        !store.end_job(tape.id, (&job.key, job.attempts), &done, at(1)).unwrap(),
+        "its entries are purged"
+    );
+    assert_eq!(store.rewrite(tape.id, &touched.key).unwrap(), None);
+    let job = store.take_job(tape.id, at(1), at(9), false).unwrap().unwrap();
+    assert_eq!(job.key, kept.key);
+    store.end_job(tape.id, (&kept.key, 1), &JobEnd::Done(Box::new(kept.clone())), at(2)).unwrap();
+    store.purge(tape.id, 3..4).unwrap();
+    assert_eq!(store.rewrite(tape.id, &kept.key).unwrap(), None, "purge takes what a model wrote");
+}
+
+pub(super) fn spend_capped(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let one = Spend { calls: 1, input: 10, output: 5, micros: 3 };
+    let caps = Spend { calls: 9, input: 20, output: 99, micros: 99 };
+    assert!(store.charge(tape.id, 7, one, caps).unwrap());
+    assert!(store.charge(tape.id, 7, one, caps).unwrap());
+    assert!(!store.charge(tape.id, 7, one, caps).unwrap(), "more input than may be");
+    assert_eq!(store.spent(tape.id, 7).unwrap(), one.plus(one), "a refused charge changes nothing");
+    store.refund(tape.id, 7, Spend { calls: 0, input: 4, output: 50, micros: 0 }).unwrap();
+    assert_eq!(store.spent(tape.id, 7).unwrap(), Spend { calls: 2, input: 16, output: 0, micros: 6 });
+    store.refund(tape.id, 8, one).unwrap();
+    assert_eq!(store.spent(tape.id, 8).unwrap(), Spend::default(), "another hour");
+    assert!(store.charge(tape.id, 7 + SPEND_HOURS, one, caps).unwrap());
+    assert_eq!(store.spent(tape.id, 7).unwrap(), Spend::default(), "old hours go");
+    let nobody = ConversationId(99);
+    assert!(matches!(store.spent(nobody, 7), Err(StoreError::NoConversation { .. })));
+    assert!(matches!(store.charge(nobody, 7, one, caps), Err(StoreError::NoConversation { .. })));
+}
+
+pub(super) fn breakers_and_decisions(store: &dyn Store) {
+    let row = |provider: &str, state: &str| BreakerRow {
+        provider: provider.into(),
+        credential: "env:K#1".into(),
+        state: state.into(),
+    };
+    store.put_breakers(&[row("b", "open"), row("a", "closed")]).unwrap();
+    store.put_breakers(&[row("b", "blocked")]).unwrap();
+    assert_eq!(store.breakers().unwrap(), [row("a", "closed"), row("b", "blocked")]);
+    let tape = Tape::new(store, "t:1");
+    let decision = |number| DecisionRow {
+        number,
+        seq: Seq(number),
+        time: at(5),
+        looked: "all".into(),
+        decided: "break".into(),
+        why: "hard".into(),
+    };
+    for number in 1..=5 {
+        assert_eq!(store.decide(tape.id, &decision(number), 3).unwrap(), number);
+    }
+    assert_eq!(store.decisions(tape.id).unwrap(), [decision(3), decision(4), decision(5)]);
+}

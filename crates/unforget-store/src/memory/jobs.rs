@@ -1,0 +1,183 @@
+//! Work of models, in maps.
+
+use std::collections::BTreeMap;
+
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+
+use super::MemoryStore;
+use crate::port::{
+    BreakerRow, DecisionRow, JobEnd, JobRow, JobState, Jobs, Result, SPEND_HOURS, Spend, SummaryKey,
+    SummaryRow,
+};
+
+/// What one conversation has of it.
+#[derive(Default)]
+pub(super) struct Desk {
+    jobs: BTreeMap<SummaryKey, JobRow>,
+    rewrites: BTreeMap<SummaryKey, SummaryRow>,
+    spend: BTreeMap<i64, Spend>,
+    decisions: Vec<DecisionRow>,
+}
+
+impl Desk {
+    /// Drops what is over entries that are purged.
+    pub(super) fn purge(&mut self, seqs: &std::ops::Range<u64>) {
+        let is_apart = |span: (Seq, Seq)| span.0.0 >= seqs.end || span.1.0 < seqs.start;
+        self.jobs.retain(|_, job| is_apart(job.span));
+        self.rewrites.retain(|_, row| is_apart(row.span));
+        self.decisions.clear();
+    }
+}
+
+impl MemoryStore {
+    fn desk<T>(&self, id: ConversationId, act: impl FnOnce(&mut Desk) -> T) -> Result<T> {
+        let mut inner = self.lock();
+        Ok(act(&mut inner.get_mut(id)?.desk))
+    }
+}
+
+fn is_leased(job: &JobRow, now: Timestamp) -> bool {
+    matches!(job.state, JobState::Leased { until } if until > now)
+}
+
+impl Jobs for MemoryStore {
+    fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64> {
+        self.desk(id, |desk| {
+            let before = desk.jobs.len();
+            for (key, span) in jobs {
+                let state = JobState::Waiting { due: now };
+                let job = JobRow { key: *key, span: *span, state, attempts: 0, why: String::new() };
+                desk.jobs.entry(*key).or_insert(job);
+            }
+            (desk.jobs.len() - before) as u64
+        })
+    }
+
+    fn take_job(
+        &self,
+        id: ConversationId,
+        now: Timestamp,
+        until: Timestamp,
+        all: bool,
+    ) -> Result<Option<JobRow>> {
+        self.desk(id, |desk| {
+            if desk.jobs.values().any(|job| is_leased(job, now)) {
+                return None;
+            }
+            let is_ready = |job: &&mut JobRow| match job.state {
+                JobState::Waiting { due } => all || due <= now,
+                JobState::Leased { .. } => true,
+                JobState::GivenUp { .. } => all,
+                JobState::Done { .. } => false,
+            };
+            let job = desk.jobs.values_mut().filter(is_ready).min_by_key(|job| order(job))?;
+            job.state = JobState::Leased { until };
+            job.attempts += 1;
+            Some(job.clone())
+        })
+    }
+
+    fn end_job(
+        &self,
+        id: ConversationId,
+        (key, attempt): (&SummaryKey, u32),
+        end: &JobEnd,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.desk(id, |desk| {
+            let job = desk.jobs.get_mut(key);
+            let Some(job) = job.filter(|job| job.attempts == attempt && is_leased(job, now)) else {
+                return false;
+            };
+            (job.state, job.why) = match end {
+                JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
+                JobEnd::Later { due, why } => (JobState::Waiting { due: *due }, why.clone()),
+                JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
+            };
+            if let JobEnd::Done(row) = end {
+                desk.rewrites.entry(row.key).or_insert_with(|| (**row).clone());
+            }
+            true
+        })
+    }
+
+    fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
+        self.desk(id, |desk| {
+            let mut jobs: Vec<JobRow> = desk.jobs.values().cloned().collect();
+            jobs.sort_by_key(order);
+            jobs
+        })
+    }
+
+    fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
+        self.desk(id, |desk| {
+            let before = desk.jobs.len();
+            desk.jobs.retain(|_, job| is_leased(job, now));
+            (before - desk.jobs.len()) as u64
+        })
+    }
+
+    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        self.desk(id, |desk| desk.rewrites.get(key).cloned())
+    }
+
+    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+        self.desk(id, |desk| {
+            let sum = desk.spend.get(&hour).copied().unwrap_or_default().plus(spend);
+            if !sum.is_within(caps) {
+                return false;
+            }
+            desk.spend.retain(|old, _| *old > hour.saturating_sub(SPEND_HOURS));
+            desk.spend.insert(hour, sum);
+            true
+        })
+    }
+
+    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+        self.desk(id, |desk| {
+            if let Some(sum) = desk.spend.get_mut(&hour) {
+                *sum = sum.less(spend);
+            }
+        })
+    }
+
+    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+        self.desk(id, |desk| desk.spend.get(&hour).copied().unwrap_or_default())
+    }
+
+    fn breakers(&self) -> Result<Vec<BreakerRow>> {
+        let breakers = &self.lock().breakers;
+        let row = |((provider, credential), state): (&(String, String), &String)| BreakerRow {
+            provider: provider.clone(),
+            credential: credential.clone(),
+            state: state.clone(),
+        };
+        Ok(breakers.iter().map(row).collect())
+    }
+
+    fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()> {
+        let breakers = &mut self.lock().breakers;
+        for row in rows {
+            breakers.insert((row.provider.clone(), row.credential.clone()), row.state.clone());
+        }
+        Ok(())
+    }
+
+    fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
+        self.desk(id, |desk| {
+            let number = desk.decisions.last().map_or(0, |last| last.number) + 1;
+            desk.decisions.push(DecisionRow { number, ..row.clone() });
+            let surplus = desk.decisions.len().saturating_sub(keep.max(1) as usize);
+            desk.decisions.drain(..surplus);
+            number
+        })
+    }
+
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
+        self.desk(id, |desk| desk.decisions.clone())
+    }
+}
+
+fn order(job: &JobRow) -> (u8, (Seq, Seq), SummaryKey) {
+    (job.key.level, job.span, job.key)
+}

@@ -1,0 +1,354 @@
+//! Work of models: jobs under leases, what they made, what they cost, why.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+
+use super::codes::{digest, int, uint};
+use super::fault::Outcome;
+use super::summaries::{self, Table};
+use super::{SqliteStore, conversations};
+use crate::port::{
+    BreakerRow, DecisionRow, JobEnd, JobRow, JobState, Jobs, Result, SPEND_HOURS, Spend, SummaryKey,
+    SummaryRow,
+};
+
+/// Drops what is over entries that are purged.
+///
+/// * `ours` - conversation, first seq, and the one after the last.
+pub(super) fn purge(tx: &Connection, ours: [i64; 3]) -> Outcome<()> {
+    for table in ["job", "rewrite"] {
+        let sql =
+            format!("DELETE FROM {table} WHERE conversation = ?1 AND first_seq < ?3 AND last_seq >= ?2");
+        tx.execute(&sql, ours)?;
+    }
+    let [conversation, ..] = ours;
+    tx.execute("DELETE FROM decision WHERE conversation = ?", [conversation])?;
+    Ok(())
+}
+
+const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, state, due_ms, attempts, why";
+const ORDER: &str = "level, first_seq, last_seq, thread, grain, end";
+
+fn read(row: &Row<'_>) -> rusqlite::Result<JobRow> {
+    let wrong = |at, why: &str| {
+        rusqlite::Error::FromSqlConversionFailure(at, rusqlite::types::Type::Blob, why.to_owned().into())
+    };
+    let end =
+        digest(row.get_ref(3)?.as_bytes()?).ok_or_else(|| wrong(3, "a job's key has a wrong length"))?;
+    let time = Timestamp(row.get(7)?);
+    let state = match row.get::<_, i64>(6)? {
+        0 => JobState::Waiting { due: time },
+        1 => JobState::Leased { until: time },
+        2 => JobState::Done { at: time },
+        3 => JobState::GivenUp { at: time },
+        _ => return Err(wrong(6, "a job's state is not known")),
+    };
+    Ok(JobRow {
+        key: SummaryKey { thread: Thread(uint(row.get(0)?)), grain: row.get(1)?, level: row.get(2)?, end },
+        span: (Seq(uint(row.get(4)?)), Seq(uint(row.get(5)?))),
+        state,
+        attempts: row.get(8)?,
+        why: row.get(9)?,
+    })
+}
+
+const fn code(state: JobState) -> i64 {
+    match state {
+        JobState::Waiting { .. } => 0,
+        JobState::Leased { .. } => 1,
+        JobState::Done { .. } => 2,
+        JobState::GivenUp { .. } => 3,
+    }
+}
+
+fn put(
+    tx: &Connection,
+    id: ConversationId,
+    jobs: &[(SummaryKey, (Seq, Seq))],
+    now: Timestamp,
+) -> Outcome<u64> {
+    let mut insert = tx.prepare_cached(
+        "INSERT OR IGNORE INTO job (conversation, thread, grain, level, end, first_seq, last_seq, state, due_ms, attempts, why)
+         VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 0, '')",
+    )?;
+    let mut new = 0;
+    for (key, span) in jobs {
+        let key = (int(key.thread.0), key.grain, key.level, key.end.0);
+        new += insert.execute(params![
+            int(id.0),
+            key.0,
+            key.1,
+            key.2,
+            key.3,
+            int(span.0.0),
+            int(span.1.0),
+            now.0
+        ])?;
+    }
+    Ok(new as u64)
+}
+
+fn take(
+    tx: &Connection,
+    id: ConversationId,
+    now: Timestamp,
+    until: Timestamp,
+    all: bool,
+) -> Outcome<Option<JobRow>> {
+    let busy: bool = tx
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM job WHERE conversation = ? AND state = 1 AND due_ms > ?)",
+        )?
+        .query_row([int(id.0), now.0], |row| row.get(0))?;
+    if busy {
+        return Ok(None);
+    }
+    let sql = format!(
+        "SELECT {COLUMNS} FROM job WHERE conversation = ?1
+           AND (state = 1 OR state = 0 AND (?3 OR due_ms <= ?2) OR state = 3 AND ?3) ORDER BY {ORDER} LIMIT 1"
+    );
+    let found = tx.prepare_cached(&sql)?.query_row(params![int(id.0), now.0, all], read).optional()?;
+    let Some(mut job) = found else { return Ok(None) };
+    job.state = JobState::Leased { until };
+    job.attempts = job.attempts.saturating_add(1);
+    write(tx, id, &job)?;
+    Ok(Some(job))
+}
+
+fn write(tx: &Connection, id: ConversationId, job: &JobRow) -> Outcome<()> {
+    let key = &job.key;
+    tx.prepare_cached(
+        "UPDATE job SET state = ?, due_ms = ?, attempts = ?, why = ?
+         WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?",
+    )?
+    .execute(params![
+        code(job.state),
+        job.state.time().0,
+        job.attempts,
+        job.why,
+        int(id.0),
+        key.end.0,
+        key.level,
+        key.grain,
+        int(key.thread.0)
+    ])?;
+    Ok(())
+}
+
+fn end(
+    tx: &Connection,
+    id: ConversationId,
+    (key, attempt): (&SummaryKey, u32),
+    end: &JobEnd,
+    now: Timestamp,
+) -> Outcome<bool> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM job WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?
+           AND state = 1 AND due_ms > ? AND attempts = ?"
+    );
+    let found = tx
+        .prepare_cached(&sql)?
+        .query_row(
+            params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0), now.0, attempt],
+            read,
+        )
+        .optional()?;
+    let Some(mut job) = found else { return Ok(false) };
+    (job.state, job.why) = match end {
+        JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
+        JobEnd::Later { due, why } => (JobState::Waiting { due: *due }, why.clone()),
+        JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
+    };
+    if let JobEnd::Done(row) = end {
+        summaries::put(tx, Table::Rewrite, id, std::slice::from_ref(row))?;
+    }
+    write(tx, id, &job)?;
+    Ok(true)
+}
+
+fn spent(conn: &Connection, id: ConversationId, hour: i64) -> Outcome<Spend> {
+    let found = conn
+        .prepare_cached("SELECT calls, input, output, micros FROM spend WHERE conversation = ? AND hour = ?")?
+        .query_row([int(id.0), hour], |row| {
+            let [calls, input, output, micros] =
+                [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?].map(uint);
+            Ok(Spend { calls, input, output, micros })
+        })
+        .optional()?;
+    Ok(found.unwrap_or_default())
+}
+
+fn put_spend(tx: &Connection, id: ConversationId, hour: i64, sum: Spend) -> Outcome<()> {
+    let [calls, input, output, micros] = [sum.calls, sum.input, sum.output, sum.micros].map(int);
+    tx.prepare_cached("INSERT OR REPLACE INTO spend VALUES (?, ?, ?, ?, ?, ?)")?.execute([
+        int(id.0),
+        hour,
+        calls,
+        input,
+        output,
+        micros,
+    ])?;
+    Ok(())
+}
+
+fn decide(tx: &Connection, id: ConversationId, row: &DecisionRow, keep: u64) -> Outcome<u64> {
+    let number: i64 = tx
+        .prepare_cached("SELECT coalesce(max(number), 0) + 1 FROM decision WHERE conversation = ?")?
+        .query_row([int(id.0)], |row| row.get(0))?;
+    tx.prepare_cached("INSERT INTO decision VALUES (?, ?, ?, ?, ?, ?, ?)")?.execute(params![
+        int(id.0),
+        number,
+        int(row.seq.0),
+        row.time.0,
+        row.looked,
+        row.decided,
+        row.why
+    ])?;
+    tx.prepare_cached("DELETE FROM decision WHERE conversation = ? AND number <= ?")?
+        .execute([int(id.0), number.saturating_sub(int(keep.max(1)))])?;
+    Ok(uint(number))
+}
+
+fn decisions(conn: &Connection, id: ConversationId) -> Outcome<Vec<DecisionRow>> {
+    let mut select = conn.prepare_cached(
+        "SELECT number, seq, time_ms, looked, decided, why FROM decision WHERE conversation = ? ORDER BY number",
+    )?;
+    let rows = select.query_map([int(id.0)], |row| {
+        Ok(DecisionRow {
+            number: uint(row.get(0)?),
+            seq: Seq(uint(row.get(1)?)),
+            time: Timestamp(row.get(2)?),
+            looked: row.get(3)?,
+            decided: row.get(4)?,
+            why: row.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+impl SqliteStore {
+    /// Reads of a conversation that is there.
+    fn desk<T>(
+        &self,
+        operation: &'static str,
+        id: ConversationId,
+        work: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Result<T> {
+        self.read(operation, |conn| {
+            conversations::require(conn, id)?;
+            work(conn)
+        })
+    }
+
+    /// Writes to a conversation that is there.
+    fn put_desk<T>(
+        &self,
+        operation: &'static str,
+        id: ConversationId,
+        work: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Result<T> {
+        self.write(operation, |tx| {
+            conversations::require(tx, id)?;
+            work(tx)
+        })
+    }
+}
+
+impl Jobs for SqliteStore {
+    fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64> {
+        self.put_desk("put_jobs", id, |tx| put(tx, id, jobs, now))
+    }
+
+    fn take_job(
+        &self,
+        id: ConversationId,
+        now: Timestamp,
+        until: Timestamp,
+        all: bool,
+    ) -> Result<Option<JobRow>> {
+        self.put_desk("take_job", id, |tx| take(tx, id, now, until, all))
+    }
+
+    fn end_job(
+        &self,
+        id: ConversationId,
+        lease: (&SummaryKey, u32),
+        how: &JobEnd,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.put_desk("end_job", id, |tx| end(tx, id, lease, how, now))
+    }
+
+    fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
+        self.desk("jobs", id, |conn| {
+            let sql = format!("SELECT {COLUMNS} FROM job WHERE conversation = ? ORDER BY {ORDER}");
+            let mut select = conn.prepare_cached(&sql)?;
+            let rows = select.query_map([int(id.0)], read)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
+        self.put_desk("drop_jobs", id, |tx| {
+            let sql = "DELETE FROM job WHERE conversation = ? AND NOT (state = 1 AND due_ms > ?)";
+            Ok(tx.execute(sql, [int(id.0), now.0])? as u64)
+        })
+    }
+
+    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        self.desk("rewrite", id, |conn| summaries::get(conn, Table::Rewrite, id, key))
+    }
+
+    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+        self.put_desk("charge", id, |tx| {
+            let sum = spent(tx, id, hour)?.plus(spend);
+            if !sum.is_within(caps) {
+                return Ok(false);
+            }
+            tx.prepare_cached("DELETE FROM spend WHERE conversation = ? AND hour <= ?")?
+                .execute([int(id.0), hour.saturating_sub(SPEND_HOURS)])?;
+            put_spend(tx, id, hour, sum)?;
+            Ok(true)
+        })
+    }
+
+    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+        self.put_desk("refund", id, |tx| {
+            let sum = spent(tx, id, hour)?;
+            if sum == Spend::default() { Ok(()) } else { put_spend(tx, id, hour, sum.less(spend)) }
+        })
+    }
+
+    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+        self.desk("spent", id, |conn| spent(conn, id, hour))
+    }
+
+    fn breakers(&self) -> Result<Vec<BreakerRow>> {
+        self.read("breakers", |conn| {
+            let sql = "SELECT provider, credential, state FROM breaker ORDER BY provider, credential";
+            let mut select = conn.prepare_cached(sql)?;
+            let rows = select.query_map([], |row| {
+                Ok(BreakerRow { provider: row.get(0)?, credential: row.get(1)?, state: row.get(2)? })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()> {
+        self.write("put_breakers", |tx| {
+            let mut insert = tx.prepare_cached("INSERT OR REPLACE INTO breaker VALUES (?, ?, ?)")?;
+            for row in rows {
+                insert.execute(params![row.provider, row.credential, row.state])?;
+            }
+            Ok(())
+        })
+    }
+
+    fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
+        self.put_desk("decide", id, |tx| decide(tx, id, row, keep))
+    }
+
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
+        self.desk("decisions", id, |conn| decisions(conn, id))
+    }
+}

@@ -84,7 +84,7 @@ impl Toy {
                     self.path.insert(last.unwrap(), seq);
                 }
                 Fate::Append => self.path.push(seq),
-                Fate::Replay(_) | Fate::Face(_) | Fate::Misplaced => {}
+                Fate::Replay(_) | Fate::Face(_) | Fate::Changed(_) | Fate::Misplaced => {}
             }
             self.entries.push((said, name));
         }
@@ -171,6 +171,25 @@ fn plan_table() {
         assert_eq!(toy.deliver(*how, &words).why.name(), *why, "{reason}");
         assert_eq!(toy.shown(), *shown, "{reason}");
     }
+}
+
+/// A window may show clipped words; all of the history with such words is an edit, whatever was seen before.
+#[test]
+fn f038_words_of_a_window_are_no_proof_for_all_of_it() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Whole, &["a1", "b2", "c3"]);
+    let table: &[(&[&str], usize, Fate, &str)] = &[
+        (&["a1", "x2"], 1, Fate::Changed(Seq(1)), "other words under its name"),
+        (&["a1", "bc2"], 1, Fate::Face(Seq(1)), "the words of neighbours, merged"),
+        (&["c3", "x2"], 1, Fate::Changed(Seq(1)), "out of order too"),
+        (&["a1", "b2"], 1, Fate::Known(Seq(1)), "its own words"),
+    ];
+    for (array, at, fate, why) in table {
+        assert_eq!(toy.deliver(How::Window, array).fates[*at], *fate, "{why}");
+        assert_eq!(toy.shown(), "a1 b2 c3", "{why}");
+    }
+    assert_eq!(toy.deliver(How::Whole, &["a1", "x2"]).why, Why::Branch);
+    assert_eq!(toy.shown(), "a1 x2");
 }
 
 #[test]

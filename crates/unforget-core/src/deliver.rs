@@ -442,8 +442,9 @@ impl Walk<'_> {
         let restart = self.matches(None);
         let last = restart.iter().flatten().next_back().copied();
         let length: u64 = self.path.runs.iter().map(|run| run.end - run.start).sum();
-        // All that is stored, then more: a restart. Without names that is likely, not certain.
-        let is_restart = length > 1 && last.is_some() && self.path.firm_after(last).is_none();
+        let firm = length.saturating_sub(self.path.volatile.len() as u64);
+        // All that is stored, then more: a restart. Without names that is likely, not certain; of one message, neither.
+        let is_restart = firm > 1 && last.is_some() && self.path.firm_after(last).is_none();
         let found = if is_restart { restart } else { self.matches(self.path.committed) };
         let fate = |(item, seq): (&Item, Option<Seq>)| match seq {
             _ if item.aside => Fate::Aside,

@@ -205,6 +205,16 @@ fn f040_volatile_input_may_be_missing_from_later_arrays() {
 }
 
 #[test]
+fn f035_one_message_beside_live_input_is_no_restart() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Turn, &["v", "a"]);
+    toy.volatile.insert(Seq(0));
+    toy.committed = Some(Seq(1));
+    assert_eq!(toy.deliver(How::Turn, &["a"]).fates, [Fate::Append]);
+    assert_eq!(toy.shown(), "v a a");
+}
+
+#[test]
 fn f040_volatile_input_stays_where_it_stood() {
     let mut toy = Toy::default();
     toy.deliver(How::Turn, &["u", "v", "y"]);

@@ -228,7 +228,13 @@ impl World {
             self.lanes[lane].done.push(turn.clone());
         }
         if with_id && receipt.is_some() {
-            self.lanes[lane].named.extend(items.iter().map(|item| item.msg.uid));
+            // A copy that is kept beside the path has no id.
+            let host = &mut self.lanes[lane];
+            let is_shown = |item: &&Item| {
+                host.path.iter().any(|one| one.uid == item.msg.uid && one.marker == item.msg.marker)
+            };
+            let shown: Vec<u64> = items.iter().filter(is_shown).map(|item| item.msg.uid).collect();
+            host.named.extend(shown);
         }
         self.check_end(lane, way, items)?;
         if self.profile == Profile::Blind || !self.steps.is_multiple_of(2) {

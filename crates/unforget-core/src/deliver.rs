@@ -64,6 +64,8 @@ pub enum Fate {
     Replay(Seq),
     /// It is the host's rewritten copy of this entry, or of some from it on. Stored, not shown.
     Face(Seq),
+    /// It has a name of this entry and says something else: clipped by the host, or edited. Stored, not shown.
+    Changed(Seq),
     /// It was lost on the way, or is volatile: it belongs behind the item before it, and before entries of the path.
     Insert,
     /// It stands before all that is known, and nothing tells where it belongs. Stored, not shown.
@@ -282,8 +284,14 @@ impl Walk<'_> {
         match same {
             true => Fate::Known(seq),
             false if zoo::is(Bug::FaceShown) => Fate::Append,
-            false => Fate::Face(seq),
+            false if self.says(item, seq) => Fate::Face(seq),
+            false => Fate::Changed(seq),
         }
+    }
+
+    /// An item that is on the path, if at all, before the entry behind which it was looked for.
+    fn known_elsewhere(&self, item: &Item) -> Fate {
+        self.named(item).map_or(Fate::Append, |seq| self.known(item, seq))
     }
 
     /// Nothing of it is on the path, but input of the host's own.
@@ -324,7 +332,9 @@ impl Walk<'_> {
         let from = at;
         let at = self.path.next_few(from).take_while(is_kept).last().or(from);
         let after = |fate: Fate| match fate {
-            Fate::Known(seq) | Fate::Face(seq) if at.is_none_or(|at| seq > at) => Fate::Append,
+            Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) if at.is_none_or(|at| seq > at) => {
+                Fate::Append
+            }
             // Where nothing of the transcript stays, nothing comes too late.
             Fate::Misplaced if from.is_none() => Fate::Append,
             fate => fate,
@@ -370,7 +380,7 @@ impl Walk<'_> {
                 Some(seq) if index < overlap => Fate::Replay(seq),
                 Some(seq) => self.known(item, seq),
                 // Out of order, or twice in one array.
-                None if self.named(item).is_some() => self.named(item).map_or(Fate::Append, Fate::Known),
+                None if self.named(item).is_some() => self.known_elsewhere(item),
                 None if anchor.is_some_and(|anchor| index < anchor) => {
                     let later = next_match.get(index).copied().flatten();
                     let next =
@@ -432,14 +442,15 @@ impl Walk<'_> {
         let restart = self.matches(None);
         let last = restart.iter().flatten().next_back().copied();
         let length: u64 = self.path.runs.iter().map(|run| run.end - run.start).sum();
-        // All that is stored, then more: a restart. Without names that is likely, not certain.
-        let is_restart = length > 1 && last.is_some() && self.path.firm_after(last).is_none();
+        let firm = length.saturating_sub(self.path.volatile.len() as u64);
+        // All that is stored, then more: a restart. Without names that is likely, not certain; of one message, neither.
+        let is_restart = firm > 1 && last.is_some() && self.path.firm_after(last).is_none();
         let found = if is_restart { restart } else { self.matches(self.path.committed) };
         let fate = |(item, seq): (&Item, Option<Seq>)| match seq {
             _ if item.aside => Fate::Aside,
             Some(seq) if is_restart && !item.named.contains(&seq) => Fate::Replay(seq),
             Some(seq) => self.known(item, seq),
-            None => self.named(item).map_or(Fate::Append, Fate::Known),
+            None => self.known_elsewhere(item),
         };
         added(self.items.iter().zip(found).map(fate).collect())
     }

@@ -319,11 +319,11 @@ fn cut(
     Ok(())
 }
 
-/// The entry of the path that has a host's id.
+/// The entry of the path that has a host's id: the newest, since hosts give ids anew.
 fn called(lane: &Lane, id: &str) -> Result<Seq, HostError> {
     let mut seqs = lane.under(&[names::id_name(id)])?;
     lane.follow(&mut seqs)?;
-    let on_path = seqs.into_iter().find(|seq| lane.path().holds(*seq));
+    let on_path = seqs.into_iter().rfind(|seq| lane.path().holds(*seq));
     on_path.ok_or_else(|| HostError::Refused { what: format!("no entry of the path is called {id}") })
 }
 

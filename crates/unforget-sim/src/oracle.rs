@@ -68,6 +68,12 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
         }
         let Some(found) = place(item) else {
             if index < last {
+                let next = items.iter().skip(index + 1).filter_map(place).find(|next| *next >= at);
+                if firm(path.get(at..next.unwrap_or(at)), loose) {
+                    // Something else stands where the path has others: an edit.
+                    let index = if at == 0 { 0 } else { index };
+                    return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
+                }
                 if at > 0 {
                     path.insert(at, item.clone());
                     at += 1;

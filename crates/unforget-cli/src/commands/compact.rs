@@ -36,7 +36,11 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
             text::count(done.summaries_reused),
         )?;
     } else {
-        writeln!(app.out, "{key}: {} tokens, nothing is old enough to summarise", text::count(after))?;
+        writeln!(
+            app.out,
+            "{key}: {} tokens, nothing old enough would be smaller as a summary",
+            text::count(after)
+        )?;
     }
     Ok(Exit::Done)
 }

@@ -84,7 +84,7 @@ impl Toy {
                     self.path.insert(last.unwrap(), seq);
                 }
                 Fate::Append => self.path.push(seq),
-                Fate::Replay(_) | Fate::Face(_) | Fate::Misplaced => {}
+                Fate::Replay(_) | Fate::Face(_) | Fate::Changed(_) | Fate::Misplaced => {}
             }
             self.entries.push((said, name));
         }
@@ -173,6 +173,25 @@ fn plan_table() {
     }
 }
 
+/// A window may show clipped words; all of the history with such words is an edit, whatever was seen before.
+#[test]
+fn f038_words_of_a_window_are_no_proof_for_all_of_it() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Whole, &["a1", "b2", "c3"]);
+    let table: &[(&[&str], usize, Fate, &str)] = &[
+        (&["a1", "x2"], 1, Fate::Changed(Seq(1)), "other words under its name"),
+        (&["a1", "bc2"], 1, Fate::Face(Seq(1)), "the words of neighbours, merged"),
+        (&["c3", "x2"], 1, Fate::Changed(Seq(1)), "out of order too"),
+        (&["a1", "b2"], 1, Fate::Known(Seq(1)), "its own words"),
+    ];
+    for (array, at, fate, why) in table {
+        assert_eq!(toy.deliver(How::Window, array).fates[*at], *fate, "{why}");
+        assert_eq!(toy.shown(), "a1 b2 c3", "{why}");
+    }
+    assert_eq!(toy.deliver(How::Whole, &["a1", "x2"]).why, Why::Branch);
+    assert_eq!(toy.shown(), "a1 x2");
+}
+
 #[test]
 fn f040_volatile_input_may_be_missing_from_later_arrays() {
     let mut toy = Toy::default();
@@ -183,6 +202,16 @@ fn f040_volatile_input_may_be_missing_from_later_arrays() {
     assert_eq!(toy.deliver(How::Whole, &["a", "b", "v", "c", "d"]).why, Why::UpToDate, "or not");
     let plan = toy.deliver(How::Window, &["b", "v", "c", "d"]);
     assert_eq!((plan.why, plan.fates[1]), (Why::UpToDate, Fate::Replay(Seq(2))), "nor in a window");
+}
+
+#[test]
+fn f035_one_message_beside_live_input_is_no_restart() {
+    let mut toy = Toy::default();
+    toy.deliver(How::Turn, &["v", "a"]);
+    toy.volatile.insert(Seq(0));
+    toy.committed = Some(Seq(1));
+    assert_eq!(toy.deliver(How::Turn, &["a"]).fates, [Fate::Append]);
+    assert_eq!(toy.shown(), "v a a");
 }
 
 #[test]

@@ -139,10 +139,24 @@ impl Lane {
         Ok(())
     }
 
+    /// Whether an entry of the path has the id of a message, there or where it was moved from. Ids of entries that
+    /// were left may be given anew.
+    fn has_id(&self, incoming: &Incoming) -> Result<bool, HostError> {
+        let Some(id) = &incoming.id else { return Ok(false) };
+        let mut seqs = self.under(&[names::id_name(id)])?;
+        self.follow(&mut seqs)?;
+        Ok(seqs.iter().any(|seq| self.path().holds(*seq)))
+    }
+
     fn plan(&self, how: How, incoming: &[Incoming], known: Known<'_>) -> Result<Plan, HostError> {
         let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
-        for item in &mut items {
+        for (item, incoming) in items.iter_mut().zip(incoming) {
             self.follow(&mut item.named)?;
+            item.is_doubtful = item.is_doubtful && self.has_id(incoming)?;
+            if item.parts.is_none() && !item.exact.iter().any(|seq| self.path().holds(*seq)) {
+                // Only a copy has its bytes: what that says is known.
+                item.parts = item.exact.first().map(|copy| self.parts(*copy)).transpose()?;
+            }
         }
         let is_lacking =
             |(index, item): (usize, &Item)| (item.parts.is_none() && item.exact.is_empty()).then_some(index);
@@ -213,62 +227,68 @@ impl Writing<'_> {
     fn reorder(&mut self, rest: &[(&Incoming, Fate)]) -> Result<(), HostError> {
         let at = self.anchor;
         let mut behind = self.lane.path_after(at);
+        let stored =
+            rest.iter().enumerate().filter_map(|(index, (_, fate))| Some((stored_as(*fate)?, index)));
+        let last: BTreeMap<Seq, usize> = stored.collect();
         // What came before it and is left out by the array stays before it.
-        let matched = |seq: &Seq| {
-            rest.iter().any(
-                |(_, fate)| matches!(fate, Fate::Known(at) | Fate::Face(at) | Fate::Replay(at) if at == seq),
-            )
-        };
-        let before =
-            behind.iter().take_while(|seq| self.lane.path().is_loose(**seq) && !matched(seq)).count();
+        let path = self.lane.path();
+        let is_left_out = |seq: &Seq| path.is_loose(*seq) && !last.contains_key(seq);
+        let before = behind.iter().take_while(|seq| is_left_out(seq)).count();
         let at = behind.drain(..before).next_back().or(at);
         if behind.len() > AGAIN || self.parent != self.lane.head() {
-            for (incoming, fate) in rest {
-                let fate = match fate {
-                    Fate::Insert | Fate::Misplaced if incoming.is_volatile => Fate::Append,
-                    Fate::Insert => Fate::Misplaced,
-                    fate => *fate,
-                };
-                let place = self.one(incoming, fate)?;
-                self.places.push(place);
-            }
-            return Ok(());
+            return self.at_end(rest);
         }
         self.cut(Why::Branch, at)?;
         let mut behind = behind.into_iter().peekable();
-        for (incoming, fate) in rest {
-            let place = match fate {
-                Fate::Known(seq) | Fate::Face(seq) | Fate::Replay(seq) => {
-                    while let Some(stored) = behind.next_if(|stored| stored <= seq) {
-                        self.again(stored)?;
-                    }
-                    self.one(incoming, *fate)?
-                }
-                fate if is_inserted(*fate, incoming) => self.one(incoming, Fate::Append)?,
-                Fate::Append => {
-                    for stored in behind.by_ref() {
-                        self.again(stored)?;
-                    }
-                    self.one(incoming, *fate)?
-                }
-                fate => self.one(incoming, *fate)?,
+        for (index, (incoming, fate)) in rest.iter().enumerate() {
+            let is_later = |seq: &Seq| last.get(seq).is_some_and(|last| *last > index);
+            let fate = if is_inserted(*fate, incoming) { Fate::Insert } else { *fate };
+            // Input of the host's own does not tell where messages of the transcript belong.
+            let is_before = |seq: &Seq| match (fate, stored_as(fate)) {
+                (Fate::Insert, _) => is_left_out(seq),
+                (_, Some(stored)) => *seq <= stored && !(incoming.is_volatile && is_later(seq)),
+                (fate, None) => fate == Fate::Append,
             };
+            while let Some(stored) = behind.next_if(is_before) {
+                self.again(stored)?;
+            }
+            let place = self.one(incoming, if fate == Fate::Insert { Fate::Append } else { fate })?;
             self.places.push(place);
         }
         behind.try_for_each(|stored| self.again(stored))
+    }
+
+    /// Makes the lines of messages that belong between entries of which too many stand behind.
+    fn at_end(&mut self, rest: &[(&Incoming, Fate)]) -> Result<(), HostError> {
+        for (incoming, fate) in rest {
+            let fate = match fate {
+                Fate::Insert | Fate::Misplaced if incoming.is_volatile => Fate::Append,
+                Fate::Insert => Fate::Misplaced,
+                fate => *fate,
+            };
+            let place = self.one(incoming, fate)?;
+            self.places.push(place);
+        }
+        Ok(())
     }
 
     /// Makes the lines of one message. Gives the entry of the path that it is.
     fn one(&mut self, incoming: &Incoming, fate: Fate) -> Result<Option<Seq>, HostError> {
         match fate {
             Fate::Known(seq) => {
-                let new = incoming.kept().filter(|name| !self.known.of(name).contains(&seq));
+                let new = incoming.learnt().filter(|name| !self.known.of(name).contains(&seq));
                 self.names.extend(new.map(|name| (name, seq)));
                 return Ok(Some(seq));
             }
             Fate::Append => self.append(incoming, None)?,
-            Fate::Face(seq) => {
-                self.beside(incoming, Some(seq))?;
+            Fate::Face(seq) | Fate::Changed(seq) => {
+                if let Some(copy) = self.beside(incoming, Some(seq))? {
+                    // Its bytes are the entry's only if they say the same.
+                    match fate {
+                        Fate::Face(_) => self.names.push((incoming.face(), seq)),
+                        _ => self.names.extend([(incoming.face(), copy), (names::again(copy), seq)]),
+                    }
+                }
                 return Ok(Some(seq));
             }
             Fate::Replay(seq) => {
@@ -280,7 +300,8 @@ impl Writing<'_> {
             Fate::Aside if incoming.is_own() => return Ok(None),
             Fate::Insert | Fate::Misplaced if zoo::is(Bug::LateDropped) => return Ok(None),
             Fate::Insert | Fate::Misplaced | Fate::Aside => {
-                self.beside(incoming, None)?;
+                let copy = self.beside(incoming, None)?;
+                self.names.extend(copy.map(|copy| (incoming.face(), copy)));
                 return Ok(None);
             }
         }
@@ -306,9 +327,8 @@ impl Writing<'_> {
 
     /// Puts a message on the path, or beside it as a possible replay `of` an entry.
     fn append(&mut self, incoming: &Incoming, of: Option<Seq>) -> Result<(), HostError> {
-        let text = match &incoming.message {
-            Some(message) => message.text.clone(),
-            None => self.stored_text(incoming)?,
+        let Some(message) = &incoming.message else {
+            return self.append(&self.embodied(incoming)?, of);
         };
         let is_taken = self.is_taken(incoming)?;
         let id = incoming.id.as_deref().filter(|_| of.is_none() && !is_taken);
@@ -316,7 +336,7 @@ impl Writing<'_> {
         let (after, of) = (self.after(parent)?, of.map(|seq| self.lane.call(seq)).transpose()?);
         let line = journal::message(&journal::Line {
             form: self.lane.form,
-            message: &text,
+            message: &message.text,
             id,
             after: &after,
             provenance: incoming.provenance,
@@ -350,10 +370,10 @@ impl Writing<'_> {
         Ok(is_written || self.lane.known([name])?.has(&name))
     }
 
-    /// A copy that no prompt shows, unless its bytes are stored.
-    fn beside(&mut self, incoming: &Incoming, of: Option<Seq>) -> Result<(), HostError> {
+    /// A copy that no prompt shows, unless its bytes are stored. Gives its place.
+    fn beside(&mut self, incoming: &Incoming, of: Option<Seq>) -> Result<Option<Seq>, HostError> {
         let Some(message) = incoming.message.as_ref().filter(|_| !incoming.is_stored(self.known)) else {
-            return Ok(());
+            return Ok(None);
         };
         let of_name = of.map_or_else(|| Ok("?".to_owned()), |seq| self.lane.call(seq))?;
         let line = journal::message(&journal::Line {
@@ -367,11 +387,10 @@ impl Writing<'_> {
             turn: None,
             at: self.now.0,
         });
-        let seq = of.unwrap_or_else(|| self.next());
-        self.names.push((incoming.face(), seq));
+        let seq = self.next();
         self.lines.push(Line { text: line, parent: self.parent, names: Vec::new(), is_open: false });
         self.aside += 1;
-        Ok(())
+        Ok(Some(seq))
     }
 
     /// Writes a stored message once more at the end of the path.
@@ -399,18 +418,26 @@ impl Writing<'_> {
         Ok(places.into_iter().find(|place| known.of(place).contains(&seq)))
     }
 
-    /// The message that a face names.
-    fn stored_text(&self, incoming: &Incoming) -> Result<String, HostError> {
-        for seqs in incoming.wanted().map(|name| self.known.of(&name)) {
+    /// A message with the body that its digest names.
+    fn embodied(&self, incoming: &Incoming) -> Result<Incoming, HostError> {
+        for seqs in incoming.faces().map(|name| self.known.of(&name)) {
             for seq in seqs.iter() {
-                if let Some(message) = self.lane.line(*seq)?.message {
-                    return Ok(message);
+                if let Some(body) = self.lane.line(*seq)?.message {
+                    return incoming.with_body(self.lane.form, body);
                 }
             }
         }
         Err(HostError::Refused {
             what: "a message is named by its digest, and its bytes were purged".to_owned(),
         })
+    }
+}
+
+/// The entry that a message is.
+const fn stored_as(fate: Fate) -> Option<Seq> {
+    match fate {
+        Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) | Fate::Replay(seq) => Some(seq),
+        _ => None,
     }
 }
 

@@ -111,6 +111,30 @@ impl Incoming {
         self.own.iter().copied().chain(self.place).chain(self.words).chain(face)
     }
 
+    /// The same message, of which only the digest was sent, with its body: an entry of it has all of its names.
+    pub(super) fn with_body(&self, form: Format, body: String) -> Result<Self, HostError> {
+        let said = Some(self.provenance).filter(|said| *said != Provenance::External);
+        let delivered = Delivered {
+            id: self.id.clone(),
+            body: Some(body.into_bytes()),
+            is_volatile: self.is_volatile,
+            provenance: said,
+            ..Delivered::default()
+        };
+        let read = Self::read(form, delivered, 0, None)?;
+        Ok(Self { turn: self.turn.clone(), ..read }.at_place(self.place))
+    }
+
+    /// The names that an entry gets which it is found to be. Bytes that were not sent are not known to be its own.
+    pub(super) fn learnt(&self) -> impl Iterator<Item = Name> {
+        self.kept().filter(|name| self.message.is_some() || *name != self.face)
+    }
+
+    /// The names of its bytes.
+    pub(super) fn faces(&self) -> impl Iterator<Item = Name> {
+        [self.face, self.plain_face].into_iter()
+    }
+
     /// The same message as part of a turn.
     #[must_use]
     pub(super) fn at_place(self, place: Option<Name>) -> Self {
@@ -137,8 +161,8 @@ impl Incoming {
         known.has(&self.face) || known.has(&self.plain_face)
     }
 
-    /// Entries of the path that have all of its names, else all entries that have any; and whether its id is that of
-    /// another message.
+    /// Entries of the path that have all of its names, else all entries that have any; and whether no entry has all,
+    /// but one its id: then that may be another message.
     fn named(&self, known: Known<'_>, path: Path<'_>) -> (Vec<Seq>, bool) {
         let lists: Vec<_> = self.own.iter().map(|name| known.of(name)).collect();
         let any: Vec<Seq> = lists.iter().flat_map(|seqs| seqs.iter().copied()).collect();

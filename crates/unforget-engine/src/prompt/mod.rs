@@ -186,7 +186,7 @@ pub struct Session {
     /// Summaries to be written together, while a stored history is played.
     batch: Option<Vec<SummaryRow>>,
     /// Summaries made since the last break for the next one, in the order of its jobs.
-    ahead: Vec<(Root, Arc<Summary>)>,
+    ahead: Vec<summaries::Made>,
     /// Groups that were weighed before they are played.
     weighed: Weighed,
     /// Images and documents that may be sent.
@@ -375,13 +375,14 @@ impl Session {
         Ok(())
     }
 
-    /// Compacts everything that is old enough, whatever the pressure.
+    /// Compacts everything that is old enough, whatever the pressure, if the prompt gets smaller by it: summaries of
+    /// short messages may be longer than those.
     ///
     /// Returns whether anything changed.
     pub fn compact(&mut self) -> Result<bool, EngineError> {
         self.prepare();
         match compact::plan_all(&self.context, &self.sizes, &self.shape.policy) {
-            Some(plan) => self.carry_out(plan).map(|()| true),
+            Some(plan) => self.carry_out_if_smaller(plan),
             None => Ok(false),
         }
     }

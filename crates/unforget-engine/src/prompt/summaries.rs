@@ -8,7 +8,7 @@ use unforget_core::compact::{self, Break, Job, Root, allotment};
 use unforget_core::group::{Group, Item};
 use unforget_core::id::Seq;
 use unforget_core::pair::{self, Detail};
-use unforget_core::tokens::Ruler;
+use unforget_core::tokens::{Ruler, Tokens};
 use unforget_store::{ContextRow, SummaryKey, SummaryRow};
 use unforget_text::{Source, Summary, fence, render, summarise};
 
@@ -29,18 +29,51 @@ const BATCH: usize = 256;
 /// Smallest room that a summary is rendered into.
 const RENDER_MIN: u64 = 30;
 
+/// A summary that was made, and where it stands.
+pub(super) type Made = (Root, Arc<Summary>);
+
 impl Session {
     /// Makes what the break needs and commits it with the new context in one transaction.
     pub(super) fn carry_out(&mut self, plan: Break) -> Result<(), EngineError> {
+        let (made, rows) = self.make_all(&plan.jobs)?;
+        self.commit(plan, &made, rows)
+    }
+
+    /// Does the same only if the prompt gets smaller by it; otherwise writes nothing. Returns whether it did.
+    pub(super) fn carry_out_if_smaller(&mut self, plan: Break) -> Result<bool, EngineError> {
+        let (made, rows) = self.make_all(&plan.jobs)?;
+        let is_smaller = self.foreseen(&plan, &made)?.expected < self.total().expected;
+        if is_smaller {
+            self.commit(plan, &made, rows)?;
+        }
+        Ok(is_smaller)
+    }
+
+    /// Makes summaries. Also gives those that are not stored yet.
+    fn make_all(&mut self, jobs: &[Job]) -> Result<(Vec<Made>, Vec<SummaryRow>), EngineError> {
         let started = Instant::now();
-        let mut made = self.made_for(&plan.jobs);
+        let mut made = self.made_for(jobs);
         let mut rows = Vec::new();
-        for job in plan.jobs.iter().skip(made.len()) {
+        for job in jobs.iter().skip(made.len()) {
             let (root, row, summary) = self.run(job, &made)?;
             rows.extend(row);
             made.push((root, summary));
         }
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
+        Ok((made, rows))
+    }
+
+    /// Size of the prompt as a break would leave it.
+    fn foreseen(&self, plan: &Break, made: &[Made]) -> Result<Tokens, EngineError> {
+        let roots: Tokens =
+            self.rendered(&plan.context.roots, made)?.iter().map(|root| root.piece.tokens).sum();
+        let carried = self.carried_item(plan.context.carried, plan.groups);
+        let carried = carried.map(|item| self.carry(item).1.tokens).unwrap_or_default();
+        let groups = self.sizes.get(plan.groups..).unwrap_or_default();
+        Ok(compact::total(&plan.context, self.system.tokens, roots + carried, groups))
+    }
+
+    fn commit(&mut self, plan: Break, made: &[Made], rows: Vec<SummaryRow>) -> Result<(), EngineError> {
         self.counters.breaks += 1;
         let as_of = self.view.head.unwrap_or_default();
         self.rewritten = self.rewritten_of(&plan.context.roots)?;
@@ -61,11 +94,11 @@ impl Session {
             self.note_break(&plan)?;
         }
         self.as_of = as_of;
-        self.apply(plan, &made)
+        self.apply(plan, made)
     }
 
     /// What was made ahead, as far as these jobs still begin with it: a late entry may have changed them.
-    fn made_for(&mut self, jobs: &[Job]) -> Vec<(Root, Arc<Summary>)> {
+    fn made_for(&mut self, jobs: &[Job]) -> Vec<Made> {
         let mut made = std::mem::take(&mut self.ahead);
         let wanted = jobs.iter().map(|job| match job {
             Job::Leaf { root, .. } | Job::Merge { root, .. } => root,
@@ -104,7 +137,7 @@ impl Session {
         Ok(())
     }
 
-    fn apply(&mut self, plan: Break, made: &[(Root, Arc<Summary>)]) -> Result<(), EngineError> {
+    fn apply(&mut self, plan: Break, made: &[Made]) -> Result<(), EngineError> {
         let carried = self.carried_item(plan.context.carried, plan.groups);
         self.context = plan.context;
         self.view.drop_groups(plan.groups);
@@ -141,10 +174,14 @@ impl Session {
     /// Renders every root at its allotment.
     ///
     /// * `made` - summaries at hand; others come from what is shown already or from the store.
-    pub(super) fn show_roots(&mut self, made: &[(Root, Arc<Summary>)]) -> Result<(), EngineError> {
-        let roots = self.context.roots.clone();
+    pub(super) fn show_roots(&mut self, made: &[Made]) -> Result<(), EngineError> {
+        self.roots = self.rendered(&self.context.roots, made)?;
+        Ok(())
+    }
+
+    fn rendered(&self, roots: &[Root], made: &[Made]) -> Result<Vec<ShownRoot>, EngineError> {
         let mut shown = Vec::with_capacity(roots.len());
-        for root in &roots {
+        for root in roots {
             let room = allotment(root.level, roots.len(), &self.shape.policy);
             let rewritten = self.is_rewritten(root);
             let is_same = |other: &&ShownRoot| {
@@ -160,11 +197,10 @@ impl Session {
             let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
             shown.push(ShownRoot { root: *root, room, rewritten, summary, piece });
         }
-        self.roots = shown;
-        Ok(())
+        Ok(shown)
     }
 
-    fn find(&self, root: &Root, made: &[(Root, Arc<Summary>)]) -> Result<Arc<Summary>, EngineError> {
+    fn find(&self, root: &Root, made: &[Made]) -> Result<Arc<Summary>, EngineError> {
         let made = made.iter().find(|(other, _)| other == root).map(|(_, summary)| summary.clone());
         // What no model wrote is made of what no model wrote, so that it can be made again.
         let plain = |other: &&ShownRoot| other.root == *root && !other.rewritten;
@@ -207,7 +243,7 @@ impl Session {
     fn run(
         &mut self,
         job: &Job,
-        made: &[(Root, Arc<Summary>)],
+        made: &[Made],
     ) -> Result<(Root, Option<SummaryRow>, Arc<Summary>), EngineError> {
         let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
         if let Some(summary) = self.stored(&root)? {

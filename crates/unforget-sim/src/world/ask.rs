@@ -128,10 +128,8 @@ impl World {
         live: Option<&(Way, Vec<Item>)>,
         random: &mut Random,
     ) -> Result<(), String> {
-        let mut after = Want::Exactly(self.lanes[lane].path.clone());
         let mut volatile = Vec::new();
         if let Some((way, items)) = live {
-            after = self.foresee(lane, way, items);
             self.note_sent(lane, items);
             let with_id = random.chance(0.2);
             let messages: Vec<Delivered> = items.iter().map(|item| item.delivered(with_id)).collect();
@@ -145,7 +143,11 @@ impl World {
             ask.budget, ask.dialect, ask.model, ask.is_first
         ));
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, &ask);
-        let assembled = match self.carry(lane, &after, &act)? {
+        let foreseen = |world: &Self| match live {
+            Some((way, items)) => Some(world.foresee(lane, way, items)),
+            None => Some(Want::Exactly(world.lanes[lane].path.clone())),
+        };
+        let assembled = match self.carry(lane, &foreseen, &act)? {
             Came::Done(assembled) => assembled,
             Came::Lost => return Ok(()),
             Came::No(HostError::Engine(EngineError::Irreducible(why))) => {
@@ -182,9 +184,8 @@ impl World {
         first: &Assembled,
         random: &mut Random,
     ) -> Result<(), String> {
-        let path = Want::Exactly(self.lanes[lane].path.clone());
         let act = |host: &Host, key: &LaneKey, form: Format| host.assemble(key, form, ask);
-        let Came::Done(again) = self.carry(lane, &path, &act)? else { return Ok(()) };
+        let Came::Done(again) = self.look(lane, &act)? else { return Ok(()) };
         same("again", first, &again)?;
         let is_open = !self.lanes[lane].open.1.is_empty();
         if !ask.is_first || is_open || self.store().is_armed() || random.chance(0.5) {
@@ -224,9 +225,8 @@ impl World {
         let budget = Self::budget(random);
         let ask = self.question(random, budget, true);
         let is_forced = random.chance(0.5);
-        let path = Want::Exactly(self.lanes[lane].path.clone());
         let act = |host: &Host, key: &LaneKey, form: Format| host.compact(key, form, &ask, is_forced);
-        if let Came::Done(done) = self.carry(lane, &path, &act)? {
+        if let Came::Done(done) = self.look(lane, &act)? {
             hold!(done.after <= done.before, "compact: from {} to {}", done.before, done.after);
             hold!(done.shrank == (done.after < done.before), "compact: {done:?}");
         }

@@ -58,6 +58,9 @@ pub(crate) enum Way {
     Whole,
 }
 
+/// A call of the engine.
+pub(crate) type Act<'a, T> = &'a dyn Fn(&Host, &LaneKey, Format) -> Result<T, HostError>;
+
 /// What a call came to.
 pub(crate) enum Came<T> {
     /// It was done.
@@ -69,18 +72,25 @@ pub(crate) enum Came<T> {
 }
 
 impl World {
+    /// Calls the engine, which leaves the path as it is; after a fault, perhaps again.
+    pub(crate) fn look<T>(&mut self, lane: usize, act: Act<'_, T>) -> Result<Came<T>, String> {
+        self.carry(lane, &|world| Some(Want::Exactly(world.lanes[lane].path.clone())), act)
+    }
+
     /// Calls the engine; after a fault, perhaps again.
     ///
-    /// * `after` - what the path of the lane may be then.
+    /// * `foreseen` - what the path of the lane may be then. Asked before each attempt: a fault ends an open turn for
+    ///   the engine, and what the attempt before wrote is on the path. `None` if the host does not try again.
     pub(crate) fn carry<T>(
         &mut self,
         lane: usize,
-        after: &Want,
-        act: &dyn Fn(&Host, &LaneKey, Format) -> Result<T, HostError>,
+        foreseen: &dyn Fn(&Self) -> Option<Want>,
+        act: Act<'_, T>,
     ) -> Result<Came<T>, String> {
         let form = self.profile.form();
         for attempt in 0.. {
             let key = self.lanes[lane].key.clone();
+            let Some(after) = &foreseen(self) else { return Ok(Came::Lost) };
             let host = &mut self.lanes[lane];
             host.was.clone_from(&host.path);
             let outcome = catch_unwind(AssertUnwindSafe(|| act(self.host(), &key, form)));
@@ -191,13 +201,20 @@ impl World {
         {
             self.lanes[lane].open = (None, BTreeSet::new());
         }
-        let after = self.foresee(lane, way, items);
         let old = self.lanes[lane].path.clone();
         self.story.push(format!("  {way:?} of {:#?}", told(items)));
         let messages: Vec<Delivered> = items.iter().map(|item| item.delivered(with_id)).collect();
         self.note_sent(lane, items);
         let act = |host: &Host, key: &LaneKey, form: Format| deliver(host, key, form, way, messages.clone());
-        let Came::Done(receipt) = self.carry(lane, &after, &act)? else { return Ok(()) };
+        let foreseen = |world: &Self| {
+            let is_told_apart = world.is_told_apart(lane, way, items);
+            is_told_apart.then(|| world.foresee(lane, way, items))
+        };
+        let came = self.carry(lane, &foreseen, &act)?;
+        if matches!(way, Way::Whole) {
+            self.forget_cut(lane, &old, with_id);
+        }
+        let Came::Done(receipt) = came else { return Ok(()) };
         self.acknowledge(lane, items, receipt.is_some());
         match way {
             Way::Begin(turn) => {
@@ -210,29 +227,44 @@ impl World {
         if let Way::Commit(turn) = way {
             self.lanes[lane].done.push(turn.clone());
         }
-        if matches!(way, Way::Whole) {
-            let after = &self.lanes[lane].path;
-            // What was written again has no id any more.
-            let same =
-                old.iter().zip(after).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
-            let kept: BTreeSet<u64> = after.iter().take(same).map(|one| one.uid).collect();
-            self.lanes[lane].open.1.retain(|uid| kept.contains(uid));
-            self.lanes[lane].named.retain(|uid| with_id || kept.contains(uid));
-        }
         if with_id && receipt.is_some() {
-            self.lanes[lane].named.extend(items.iter().map(|item| item.msg.uid));
+            // A copy that is kept beside the path has no id.
+            let host = &mut self.lanes[lane];
+            let is_shown = |item: &&Item| {
+                host.path.iter().any(|one| one.uid == item.msg.uid && one.marker == item.msg.marker)
+            };
+            let shown: Vec<u64> = items.iter().filter(is_shown).map(|item| item.msg.uid).collect();
+            host.named.extend(shown);
         }
         self.check_end(lane, way, items)?;
         if self.profile == Profile::Blind || !self.steps.is_multiple_of(2) {
             return Ok(());
         }
         let entries = self.entries(lane)?;
-        let after = Want::Exactly(self.lanes[lane].path.clone());
-        if let Came::Done(Some(again)) = self.carry(lane, &after, &act)? {
+        if let Came::Done(Some(again)) = self.look(lane, &act)? {
             let now = self.entries(lane)?;
             hold!(now == entries, "I13 again: {} more entries, {again:?}", now - entries);
         }
         Ok(())
+    }
+
+    /// Without names, only a turn that is open tells its messages from equal ones. A fault ends it for the engine: then
+    /// a report that was not stored is not made again.
+    fn is_told_apart(&self, lane: usize, way: &Way, items: &[Item]) -> bool {
+        let host = &self.lanes[lane];
+        let is_on_path = |item: &Item| host.path.iter().any(|one| one.uid == item.msg.uid);
+        let is_commit = self.profile == Profile::Keyed && matches!(way, Way::Commit(_));
+        !is_commit || host.open.0.is_some() || items.iter().all(is_on_path)
+    }
+
+    /// What an array cut off is not open any more, nor has what it wrote again an id that the engine knows.
+    fn forget_cut(&mut self, lane: usize, old: &[Msg], with_id: bool) {
+        let host = &mut self.lanes[lane];
+        let same =
+            old.iter().zip(&host.path).take_while(|(a, b)| a.uid == b.uid && a.marker == b.marker).count();
+        let kept: BTreeSet<u64> = host.path.iter().take(same).map(|one| one.uid).collect();
+        host.open.1.retain(|uid| kept.contains(uid));
+        host.named.retain(|uid| with_id || kept.contains(uid));
     }
 
     /// What a page left behind: its cursor, and, where nothing has a name, its messages at the end of the path.

@@ -60,10 +60,9 @@ impl World {
         match end {
             End::Abort => {
                 self.lanes[lane].say_aborted(random);
-                let path = Want::Exactly(self.lanes[lane].path.clone());
                 let act =
                     |host: &Host, lane: &LaneKey, form: Format| host.abort_turn(lane, form, &key, "stopped");
-                self.carry(lane, &path, &act)?;
+                self.look(lane, &act)?;
                 self.lanes[lane].open = Default::default();
             }
             End::Crash => {
@@ -189,7 +188,7 @@ impl World {
         else {
             return Ok(());
         };
-        let after = Want::Exactly(host.path[..=at].to_vec());
+        let after = host.path[..=at].to_vec();
         self.story.push(format!("  rewind to {id}"));
         self.lanes[lane].open = Default::default();
         let host = &mut self.lanes[lane];
@@ -197,7 +196,9 @@ impl World {
             host.transcript.truncate(at + 1);
         }
         let event = Event::Rewind { to: id.to_string() };
-        match self.carry(lane, &after, &move |host, key, form| host.event(key, form, &event))? {
+        match self.carry(lane, &|_| Some(Want::Exactly(after.clone())), &move |host, key, form| {
+            host.event(key, form, &event)
+        })? {
             Came::No(error) => Err(format!("rewind: {error}")),
             Came::Done(_) | Came::Lost => Ok(()),
         }
@@ -210,7 +211,7 @@ impl World {
             1 => host.event(key, form, &Event::New),
             _ => host.catch_up(key, form, Page { is_reset: true, ..Page::default() }),
         };
-        self.carry(lane, &Want::Exactly(Vec::new()), &act)?;
+        self.carry(lane, &|_| Some(Want::Exactly(Vec::new())), &act)?;
         self.lanes[lane].open = Default::default();
         let host = &mut self.lanes[lane];
         host.transcript.clear();
@@ -247,7 +248,9 @@ impl World {
         self.story.push(format!("  {event:?} as {}", child.key.0));
         self.lanes.push(child);
         let at = self.lanes.len() - 1;
-        match self.carry(at, &Want::Exactly(taken), &move |host, key, form| host.event(key, form, &event))? {
+        match self.carry(at, &|_| Some(Want::Exactly(taken.clone())), &move |host, key, form| {
+            host.event(key, form, &event)
+        })? {
             Came::No(error) => Err(format!("fork: {error}")),
             Came::Done(_) | Came::Lost => Ok(()),
         }
@@ -263,10 +266,9 @@ impl World {
             4 => Event::SubagentRolledBack { child },
             _ => Event::SubagentEnded { child, reason: "completed".to_owned() },
         };
-        let path = Want::Exactly(self.lanes[lane].path.clone());
-        self.carry(lane, &path, &move |host, key, form| host.event(key, form, &event))?;
+        self.look(lane, &move |host, key, form| host.event(key, form, &event))?;
         let act = |host: &Host, _: &LaneKey, _: Format| -> Result<(), HostError> { host.maintain() };
-        self.carry(lane, &path, &act).map(|_| ())
+        self.look(lane, &act).map(|_| ())
     }
 
     /// The host rewrites its transcript: every entry gets another id.
@@ -288,13 +290,12 @@ impl World {
             return Ok(());
         };
         self.story.push(format!("  commits {key} once more"));
-        let path = Want::Exactly(self.lanes[lane].path.clone());
         let messages: Vec<_> = turn.iter().map(|one| Item::plain(one).delivered(false)).collect();
         let act = move |host: &Host, lane: &LaneKey, form: Format| {
             let turn = unforget_engine::host::Turn { key: key.clone(), messages: messages.clone() };
             host.commit_turn(lane, form, turn)
         };
-        if let Came::Done(committed) = self.carry(lane, &path, &act)? {
+        if let Came::Done(committed) = self.look(lane, &act)? {
             hold!(committed.is_duplicate, "f042 twice: a committed turn was taken for a new one");
         }
         Ok(())

@@ -1,0 +1,125 @@
+//! What comes late, changed, by another name, or by its digest only.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+
+mod common;
+
+use common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
+use unforget_core::deliver::Why;
+use unforget_engine::host::{Ask, Delivered, Event, Host, LaneKey, LiveArray, face};
+use unforget_wire::Dialect;
+
+fn digest(text: &String) -> Delivered {
+    Delivered { body: None, face: Some(face(text.as_bytes())), ..Delivered::default() }
+}
+
+fn volatile(text: &str) -> Delivered {
+    Delivered { is_volatile: true, ..Delivered::new(text) }
+}
+
+/// A window of the host's, with input that it does not keep.
+fn live(host: &Host, lane: &LaneKey, messages: Vec<Delivered>) {
+    let live = LiveArray { is_whole: false, messages };
+    host.assemble(lane, PI, &Ask { live: Some(live), ..Ask::new(32_000, Dialect::Pi) }).unwrap();
+}
+
+/// A window may clip a message, so it changes nothing. Then all of the history has other words: that is an edit, also if
+/// those bytes were seen before.
+#[test]
+fn f038_an_edit_that_a_window_showed_first_is_one() {
+    let [old, said, new] = [user("old words", 1), answer("yes", 2), user("new words", 1)];
+    for by_digest in [false, true] {
+        let (host, lane) = (host(), lane("x"));
+        host.sync(&lane, PI, delivered(&[old.clone(), said.clone()])).unwrap();
+        host.catch_up(&lane, PI, page(std::slice::from_ref(&new), "1")).unwrap();
+        assert_eq!(host.path(&lane, PI).unwrap(), [old.clone(), said.clone()]);
+        let same = if by_digest { digest(&new) } else { Delivered::new(new.as_str()) };
+        live(&host, &lane, vec![same.clone(), Delivered::new(said.as_str())]);
+        assert_eq!(host.path(&lane, PI).unwrap(), [old.clone(), said.clone()], "by digest: {by_digest}");
+        assert_eq!(host.sync(&lane, PI, vec![same.clone()]).unwrap().why, Why::Branch);
+        assert_eq!(host.path(&lane, PI).unwrap(), std::slice::from_ref(&new), "by digest: {by_digest}");
+        assert_eq!(host.sync(&lane, PI, vec![same]).unwrap().why, Why::UpToDate);
+    }
+}
+
+#[test]
+fn f100_an_id_of_an_entry_that_was_left_says_nothing() {
+    let (host, lane) = (host(), lane("x"));
+    let with_id = |text: String, id: &str| Delivered::new(text).with_id(id);
+    host.sync(&lane, PI, vec![with_id(user("before", 1), "e1")]).unwrap();
+    host.event(&lane, PI, &Event::Reset).unwrap();
+    host.begin_turn(&lane, PI, turn("t", &[user("after", 2)])).unwrap();
+    host.sync(&lane, PI, vec![with_id(user("edited", 2), "e1")]).unwrap();
+    assert_eq!(host.path(&lane, PI).unwrap(), [user("edited", 2)]);
+}
+
+#[test]
+fn f098_of_two_entries_with_one_id_the_newest_is_meant() {
+    let (host, lane) = (host(), lane("x"));
+    let with_ids = |from: i64| {
+        let named = |at: i64| Delivered::new(user(&format!("words {}", from + at), from + at));
+        vec![named(1).with_id("e1"), named(2).with_id("e2")]
+    };
+    // The host began anew and its call was lost.
+    host.sync(&lane, PI, with_ids(0)).unwrap();
+    host.commit_turn(&lane, PI, turn("t", &[user("words 11", 11), user("words 12", 12)])).unwrap();
+    host.sync(&lane, PI, with_ids(10)).unwrap();
+    host.event(&lane, PI, &Event::Rewind { to: "e1".to_owned() }).unwrap();
+    let path = host.path(&lane, PI).unwrap();
+    assert_eq!(path, [user("words 1", 1), user("words 2", 2), user("words 11", 11)]);
+}
+
+/// Input of the host's own stands now here, now there: what is put between others keeps to the others.
+#[test]
+fn f037_what_is_put_between_others_keeps_to_the_transcript() {
+    let (host, lane) = (host(), lane("x"));
+    let [first, called, came] = [user("go", 1), call("c", 3), result("c", "done", 6)];
+    let event = user("an event", 7);
+    let with = |order: &[&String]| {
+        let message = |text: &&String| {
+            if **text == event { volatile(text) } else { Delivered::new(text.as_str()) }
+        };
+        order.iter().map(message).collect::<Vec<_>>()
+    };
+    live(&host, &lane, with(&[&first, &came, &event]));
+    live(&host, &lane, with(&[&first, &event, &called, &came]));
+    let path = host.path(&lane, PI).unwrap();
+    let firm: Vec<&String> = path.iter().filter(|text| **text != event).collect();
+    assert_eq!(firm, [&first, &called, &came]);
+    assert_eq!(path.len(), 4, "the event is there once");
+}
+
+#[test]
+fn f040_live_input_that_is_left_out_stays_where_it_stood() {
+    let (host, lane) = (host(), lane("x"));
+    let [first, late, last] = [user("go", 1), answer("late", 3), user("more", 5)];
+    let [one, two] = [user("event one", 2), user("event two", 6)];
+    host.begin_turn(&lane, PI, turn("1", std::slice::from_ref(&first))).unwrap();
+    live(&host, &lane, vec![volatile(&one)]);
+    host.begin_turn(&lane, PI, turn("2", std::slice::from_ref(&last))).unwrap();
+    let mut array = vec![volatile(&two)];
+    array.extend(delivered(&[first.clone(), late.clone(), last.clone()]));
+    live(&host, &lane, array);
+    assert_eq!(host.path(&lane, PI).unwrap(), [two, first, one, late, last]);
+}
+
+/// Summaries of short messages may be longer than those.
+#[test]
+fn f019_compaction_on_request_never_makes_a_prompt_larger() {
+    let mut shrank = 0;
+    for budget in [1_100, 1_600, 3_000, 8_000] {
+        for length in [1, 10, 60] {
+            let (host, lane) = (host(), lane("x"));
+            for n in 0..60 {
+                let text = "a few words ".repeat(length);
+                let messages = [user(&format!("{n} {text}"), n * 2 + 1), answer(&text, n * 2 + 2)];
+                host.commit_turn(&lane, PI, turn(&n.to_string(), &messages)).unwrap();
+                let ask = Ask::new(budget, Dialect::Pi);
+                let done = host.compact(&lane, PI, &ask, true).unwrap();
+                assert!(done.after <= done.before, "{budget}, {length}, turn {n}: {done:?}");
+                assert_eq!(done.shrank, done.after < done.before);
+                shrank += usize::from(done.shrank);
+            }
+        }
+    }
+    assert!(shrank > 0, "nothing was compacted");
+}

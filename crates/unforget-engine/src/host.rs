@@ -10,6 +10,7 @@ mod deliver;
 mod emit;
 mod lane;
 mod names;
+mod pins;
 mod recover;
 mod track;
 mod types;
@@ -293,7 +294,9 @@ impl Host {
         };
         let outcome = act(&mut lane, now);
         let is_sound = match &outcome {
-            Err(HostError::Engine(error)) => matches!(error, EngineError::Irreducible(_)),
+            Err(HostError::Engine(error)) => {
+                matches!(error, EngineError::Irreducible(_) | EngineError::Pin(_))
+            }
             _ => true,
         };
         if is_sound || zoo::is(Bug::LaneKeptAfterError) {

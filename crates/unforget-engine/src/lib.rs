@@ -26,6 +26,7 @@ pub mod view;
 
 mod error;
 mod measure;
+mod pins;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
 pub use error::{EngineError, causes};
+pub use pins::Proposed;
 
 /// An open store and everything that can be done with it. Cheap to clone; clones share the store.
 #[derive(Clone)]

@@ -102,7 +102,7 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
-    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, omitted } =
+    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, pins, omitted } =
         certificate;
     let budget = window.saturating_sub(*reserve);
     let n = text::count;
@@ -127,8 +127,9 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         text::percent(share)
     ));
     said(format!(
-        "  sections   system {}, summaries {}, carried {}, tail {}, frame {}",
+        "  sections   system {}, pins {}, summaries {}, carried {}, tail {}, frame {}",
         n(sections.system.expected),
+        n(sections.pins.expected),
         n(sections.summaries.expected),
         n(sections.carried.expected),
         n(sections.tail.expected),
@@ -146,6 +147,10 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
     if cover.total() == 0 {
         let what = "no message of this conversation is for a model; the request holds a placeholder";
         said(format!("  {}      {what}", paint(p.bad, "EMPTY")));
+    }
+    if !pins.is_empty() {
+        let count = text::plural(pins.len() as u64, "active pin");
+        said(format!("  pinned     {count}, verbatim; {}", paint(p.good, "proved")));
     }
     if !omitted.is_empty() {
         said(format!(

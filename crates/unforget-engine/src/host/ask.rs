@@ -32,6 +32,7 @@ const SEAM: u64 = 16;
 impl Lane {
     /// The prompt for the next call.
     pub(super) fn assemble(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
+        self.look_at_pins()?;
         let live = live_digest(ask);
         let mark = self.mark(ask, live);
         let remade = match self.view.serve(&mark) {
@@ -56,6 +57,16 @@ impl Lane {
                 Err(error)
             }
         }
+    }
+
+    /// Drops the prompt that is kept if the pins are other ones.
+    fn look_at_pins(&mut self) -> Result<(), HostError> {
+        let pins = self.engine.store().pins(self.conversation)?;
+        if pins != self.pins {
+            self.pins = pins;
+            self.view.fail();
+        }
+        Ok(())
     }
 
     fn make(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {

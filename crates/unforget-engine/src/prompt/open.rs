@@ -75,10 +75,12 @@ impl Session {
         let stored = engine.store().conversation(lane.conversation)?;
         let persist = until == Until::Now && engine.is_writer();
         let mut session = Self::new(engine, lane, shape, persist);
+        session.load_pins()?;
         if until == Until::Now && session.resume(&stored)? {
             return Ok(session);
         }
         session = Self::new(engine, lane, shape, persist);
+        session.load_pins()?;
         session.play(&stored, until, progress)?;
         Ok(session)
     }
@@ -286,6 +288,7 @@ impl Session {
         fresh.counters = self.counters;
         fresh.sent = std::mem::take(&mut self.sent);
         fresh.now = self.now;
+        fresh.pinned = self.pinned.clone();
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;
             fresh.play(&stored, Until::Seq(parent), &mut |_, _| {})?;

@@ -30,6 +30,8 @@ pub(super) const ALL: &[Check] = &[
     ("segments replace each other", derived::segments_replace),
     ("summaries stay as first written", derived::summaries_stay),
     ("contexts go with their append", derived::contexts_kept),
+    ("pins are written over what was seen", derived::pins_compare_and_set),
+    ("recipes are bounded", derived::recipes_bounded),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),
     ("verify finds nothing wrong", verify_clean),

@@ -18,9 +18,10 @@ pub(super) struct Step {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [Step; 2] = [
+pub(super) const STEPS: [Step; 3] = [
     Step { sql: include_str!("../../migrations/0001_first.sql") },
     Step { sql: include_str!("../../migrations/0002_names.sql") },
+    Step { sql: include_str!("../../migrations/0003_pins.sql") },
 ];
 
 /// What a file is, judged without changing it.

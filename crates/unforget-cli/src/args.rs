@@ -4,6 +4,7 @@
 
 mod guard;
 mod operate;
+mod pins;
 mod prompt;
 mod recall;
 mod tools;
@@ -17,6 +18,7 @@ pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
 };
+pub(crate) use pins::{PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use tools::{
@@ -113,6 +115,12 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Summarise everything of a conversation that is old enough
     Compact(CompactArgs),
+    /// Pin words: they stand in every prompt, verbatim
+    Pin(PinArgs),
+    /// Take a pin back
+    Unpin(UnpinArgs),
+    /// List pins, and sentences that you may want to pin
+    Pins(PinsArgs),
     /// Write a transcript as it was imported, byte for byte
     Export(ExportArgs),
     /// Read everything back and check it

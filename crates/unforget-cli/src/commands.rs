@@ -14,6 +14,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod pins;
 pub(crate) mod prompt;
 pub(crate) mod purge;
 pub(crate) mod reindex;

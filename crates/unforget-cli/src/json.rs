@@ -2,6 +2,7 @@
 
 mod guard;
 mod imported;
+mod pins;
 mod prompt;
 mod recall;
 mod report;
@@ -13,6 +14,7 @@ use crate::failure::Failure;
 
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
 pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
+pub(crate) use pins::{PinJson, PinnedJson, PinsJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
 pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};
 pub(crate) use report::ReportJson;

@@ -1,0 +1,41 @@
+//! Arguments of the commands about pins and about what was done.
+
+use clap::Args;
+
+/// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
+#[derive(Debug, Args)]
+pub(crate) struct PinArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// The words [default: those of --entry]
+    #[arg(required_unless_present = "entry")]
+    pub(crate) text: Option<String>,
+    /// The entry that they come from: s:12
+    #[arg(long, value_name = "ID")]
+    pub(crate) entry: Option<String>,
+    /// Take the place of this pin
+    #[arg(long, value_name = "PIN")]
+    pub(crate) supersedes: Option<u64>,
+}
+
+/// Takes a pin back. Its words stay on record.
+#[derive(Debug, Args)]
+pub(crate) struct UnpinArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// Number of the pin
+    pub(crate) pin: u64,
+}
+
+/// Lists pins, and sentences that you may want to pin.
+#[derive(Debug, Args)]
+pub(crate) struct PinsArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// Look for sentences that you may want to pin
+    #[arg(long)]
+    pub(crate) proposals: bool,
+    /// Pin this proposal, by its number; may be given several times
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) accept: Vec<u64>,
+}

@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod pins;
@@ -24,6 +25,7 @@ pub(crate) mod restore;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod travel;
 pub(crate) mod verify;
 pub(crate) mod watch;
 

@@ -6,11 +6,13 @@
 
 mod ask;
 mod bodies;
+mod compare;
 mod deliver;
 mod emit;
 mod lane;
 mod names;
 mod pins;
+mod rebuild;
 mod recover;
 mod track;
 mod types;
@@ -32,7 +34,9 @@ use names::Incoming;
 
 use crate::{Engine, EngineError};
 
+pub use compare::{Changed, Difference, Represented};
 pub use names::face;
+pub use rebuild::Rebuilt;
 pub use recover::Recovered;
 pub use types::*;
 

@@ -25,6 +25,7 @@ pub mod trust;
 pub mod view;
 
 mod error;
+mod ledger;
 mod measure;
 mod pins;
 
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
 pub use error::{EngineError, causes};
+pub use ledger::Folded;
 pub use pins::Proposed;
 
 /// An open store and everything that can be done with it. Cheap to clone; clones share the store.

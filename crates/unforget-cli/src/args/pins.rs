@@ -1,6 +1,7 @@
 //! Arguments of the commands about pins and about what was done.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
 #[derive(Debug, Args)]
@@ -38,4 +39,52 @@ pub(crate) struct PinsArgs {
     /// Pin this proposal, by its number; may be given several times
     #[arg(long, value_name = "NUMBER")]
     pub(crate) accept: Vec<u64>,
+}
+
+/// Kind of a row of the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LedgerKind {
+    /// Files read, written, edited, removed
+    File,
+    /// Command lines, tests among them
+    Command,
+    /// What failed, and whether it was cleared
+    Failure,
+    /// Addresses fetched
+    Url,
+    /// Commits
+    Commit,
+    /// Tasks
+    Task,
+}
+
+impl LedgerKind {
+    /// All of them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::File, Self::Command, Self::Failure, Self::Url, Self::Commit, Self::Task];
+
+    /// What stands above its rows.
+    pub(crate) const fn heading(self) -> &'static str {
+        match self {
+            Self::File => "files",
+            Self::Command => "commands",
+            Self::Failure => "failures",
+            Self::Url => "addresses",
+            Self::Commit => "commits",
+            Self::Task => "tasks",
+        }
+    }
+}
+
+/// Lists what was done with tools: files, commands, failures, addresses, commits, tasks.
+///
+/// Read from the calls and results of the conversation, without a model. Each row names its entries.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// Only rows of this kind; may be given several times
+    #[arg(long, value_name = "KIND")]
+    pub(crate) kind: Vec<LedgerKind>,
 }

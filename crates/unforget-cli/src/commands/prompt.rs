@@ -11,7 +11,7 @@ use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
 use crate::app::App;
-use crate::args::{PromptArgs, ShapeArgs};
+use crate::args::{At, PromptArgs, ShapeArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{CertificateJson, PromptJson, violation};
 use crate::output::paint;
@@ -22,10 +22,13 @@ const STEP: u64 = 4096;
 
 /// Makes the request of a conversation, now or at an earlier turn.
 pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
+    if let Some(At::Sent(number)) = args.at {
+        return super::travel::rebuild(app, &args.conversation, number);
+    }
     let engine = app.open_or_read()?;
     let found = super::resolve(&engine, &args.conversation)?;
     let until = match args.at {
-        Some(turn) => Until::Seq(seq_of_turn(&engine, &found, turn)?),
+        Some(At::Turn(turn) | At::Sent(turn)) => Until::Seq(seq_of_turn(&engine, &found, turn)?),
         None => Until::Now,
     };
     let (shape, model) = shape_of(app, &args.shape, &found.conversation.format);

@@ -20,6 +20,17 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All, in the order of their stored numbers: new ones go to the end.
+    pub const ALL: [Self; 7] = [
+        Self::First,
+        Self::Compaction,
+        Self::Ladder,
+        Self::LateEntry,
+        Self::Rewind,
+        Self::Pins,
+        Self::LiveInput,
+    ];
+
     /// Name for reports, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {

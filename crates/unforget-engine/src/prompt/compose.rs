@@ -83,6 +83,11 @@ impl<'a> Composer<'a> {
         self.outline
     }
 
+    /// What a rung sends of the groups behind the summaries.
+    pub(super) fn tail(&self, rung: Rung) -> Vec<Piece> {
+        self.layout(rung).tail
+    }
+
     fn layout(&self, rung: Rung) -> Layout {
         match rung {
             Rung::Assembled => self.assembled(),

@@ -9,8 +9,10 @@ mod ahead;
 mod cause;
 mod compose;
 mod open;
+mod parts;
 mod pieces;
 mod pins;
+mod recipe;
 mod shorten;
 mod state;
 mod summaries;
@@ -44,7 +46,10 @@ use system::System;
 
 pub use cause::Cause;
 pub use open::Until;
+pub use parts::{How, Part};
 pub(crate) use pieces::{IMAGE_TOKENS, pick};
+pub(crate) use recipe::sent_digest;
+pub use recipe::{RECIPE_BYTES_MAX, Recipe};
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;

@@ -207,7 +207,7 @@ pub struct Irreducible {
     /// What would have fitted.
     pub budget: u64,
     /// The active pins: they are never left out.
-    pub pins: Vec<PinId>,
+    pub pins: Box<[PinId]>,
 }
 
 /// Certifies the first rung that fits.
@@ -241,7 +241,7 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
             return Ok(Admitted { request: composed.request, certificate });
         }
     }
-    Err(Irreducible { sections: smallest, budget: policy.budget(), pins })
+    Err(Irreducible { sections: smallest, budget: policy.budget(), pins: pins.into() })
 }
 
 fn authority(rung: Rung) -> Authority {

@@ -75,7 +75,7 @@ proptest! {
             let prompt = match session.prompt() {
                 Ok(prompt) => prompt,
                 Err(EngineError::Irreducible(why)) => {
-                    prop_assert_eq!(&why.pins, &ids);
+                    prop_assert_eq!(why.pins.to_vec(), ids);
                     prop_assert!(window < 4_096, "{}", why);
                     continue;
                 }
@@ -106,7 +106,7 @@ fn pins_that_do_not_fit_are_named() {
     engine.unpin(lane.conversation, PinId(2), NOW).unwrap();
     let mut session = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()).unwrap();
     let Err(EngineError::Irreducible(why)) = session.prompt() else { panic!("it fits") };
-    assert_eq!(why.pins, [PinId(1), PinId(3), PinId(4)]);
+    assert_eq!(why.pins.to_vec(), [PinId(1), PinId(3), PinId(4)]);
     assert!(why.sections.pins.upper > why.budget && why.to_string().contains("3 pins"), "{why}");
 }
 

@@ -4,9 +4,11 @@
 
 mod guard;
 mod operate;
+mod pins;
 mod prompt;
 mod recall;
 mod tools;
+mod travel;
 mod value;
 
 use std::path::PathBuf;
@@ -17,11 +19,13 @@ pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
 };
+pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, RecallArgs, RpcArgs,
 };
+pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
 pub(crate) use value::{Dialect, EntryRange, tokens};
 
 /// Shown under `--help` and in the man page.
@@ -113,6 +117,20 @@ pub(crate) enum Command {
     Prompt(PromptArgs),
     /// Summarise everything of a conversation that is old enough
     Compact(CompactArgs),
+    /// Pin words: they stand in every prompt, verbatim
+    Pin(PinArgs),
+    /// Take a pin back
+    Unpin(UnpinArgs),
+    /// List pins, and sentences that you may want to pin
+    Pins(PinsArgs),
+    /// List what was done with tools: files, commands, failures, commits, tasks
+    Ledger(LedgerArgs),
+    /// List the prompts that a live host was given
+    Prompts(PromptsArgs),
+    /// Say what changed between two prompts, and why
+    Diff(DiffArgs),
+    /// Say how an entry is represented in the newest prompt, and since when
+    Why(WhyArgs),
     /// Write a transcript as it was imported, byte for byte
     Export(ExportArgs),
     /// Read everything back and check it

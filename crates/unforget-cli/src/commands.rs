@@ -12,8 +12,10 @@ pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod pins;
 pub(crate) mod prompt;
 pub(crate) mod purge;
 pub(crate) mod reindex;
@@ -23,6 +25,7 @@ pub(crate) mod restore;
 pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod travel;
 pub(crate) mod verify;
 pub(crate) mod watch;
 

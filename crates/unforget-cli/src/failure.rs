@@ -3,6 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
+use unforget_core::pin::PinError;
 use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
@@ -130,6 +131,13 @@ impl From<EngineError> for Failure {
             EngineError::Irreducible(_) => {
                 Self::input("irreducible", message, "name a larger window with --window")
             }
+            EngineError::Pin(PinError::Damaged { .. }) => Self {
+                kind: "damaged",
+                message,
+                hint: "unforget restore puts a backup in its place".to_owned(),
+                exit: Exit::Store,
+            },
+            EngineError::Pin(_) => Self::usage(message, "unforget pins CONVERSATION lists them"),
             EngineError::Usage { hint, .. } => Self::usage(message, hint),
             _ => Self { kind: "engine", message, hint: String::new(), exit: Exit::Store },
         }
@@ -170,7 +178,9 @@ fn of_store(error: &StoreError) -> (&'static str, Exit, String) {
         StoreError::Full { .. } => {
             ("full", "make room and run the same command again; what was acknowledged is safe".to_owned())
         }
-        StoreError::Moved { .. } => ("moved", "run the same command again".to_owned()),
+        StoreError::Moved { .. } | StoreError::PinsMoved { .. } => {
+            ("moved", "run the same command again".to_owned())
+        }
         _ => {
             ("store", "running the same command again is safe; unforget doctor looks at the place".to_owned())
         }

@@ -2,10 +2,13 @@
 
 mod guard;
 mod imported;
+mod ledger;
+mod pins;
 mod prompt;
 mod recall;
 mod report;
 mod stored;
+mod travel;
 
 use serde::Serialize;
 
@@ -13,12 +16,15 @@ use crate::failure::Failure;
 
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
 pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
+pub(crate) use ledger::{LedgerJson, LedgerRow, ledger_rows};
+pub(crate) use pins::{PinJson, PinnedJson, PinsJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
 pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};
 pub(crate) use report::ReportJson;
 pub(crate) use stored::{
     ConversationJson, EntryJson, GenerationJson, PurgedJson, SnapshotJson, opened_by, origin, role,
 };
+pub(crate) use travel::{DiffJson, PromptsJson, RebuiltJson, RecipeJson, WhyJson};
 
 /// A failure.
 #[derive(Debug, Serialize)]

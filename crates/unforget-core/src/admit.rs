@@ -8,6 +8,7 @@ use crate::compact::CoverError;
 use crate::id::Seq;
 use crate::message::Request;
 use crate::pair::Reason;
+use crate::pin::{PinId, PinsMissing};
 use crate::policy::Policy;
 use crate::tokens::Tokens;
 use crate::zoo::{self, Bug};
@@ -52,6 +53,8 @@ impl Rung {
 pub struct Sections {
     /// System instructions and tools.
     pub system: Tokens,
+    /// Pinned rules, verbatim.
+    pub pins: Tokens,
     /// Summaries and stubs that stand for covered entries.
     pub summaries: Tokens,
     /// The newest message of a person, carried out of a summary.
@@ -65,7 +68,7 @@ pub struct Sections {
 impl Sections {
     /// The whole request.
     pub fn total(&self) -> Tokens {
-        self.system + self.summaries + self.carried + self.tail + self.frame
+        self.system + self.pins + self.summaries + self.carried + self.tail + self.frame
     }
 }
 
@@ -110,6 +113,12 @@ pub trait Compose {
 
     /// Whether the cover is exact: see [`crate::compact::prove_cover`].
     fn proof(&self) -> Result<(), CoverError>;
+
+    /// Proves that a request has every active pin, and names those that it has: see [`crate::pin::Pins::prove`].
+    ///
+    /// # Errors
+    /// [`PinsMissing`]: then no such request is admitted.
+    fn prove_pins(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing>;
 
     /// Name of the ruler.
     fn ruler(&self) -> &'static str;
@@ -158,6 +167,8 @@ pub struct Certificate {
     pub cover: Cover,
     /// The cover as proved, or why it is not exact: a defect of ours, reported and never hidden.
     pub proof: Result<(), CoverError>,
+    /// Pins that are in the request, verbatim and in this order: all that are active.
+    pub pins: Vec<PinId>,
     /// Entries of which something is not sent.
     pub omitted: Vec<(Seq, Reason)>,
 }
@@ -182,29 +193,38 @@ impl Admitted {
 }
 
 /// Nothing that can be left out is left, and it still does not fit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the smallest request needs {} tokens (system {}), the budget is {budget}",
+    "the smallest request needs {} tokens (system {}, {} pins {}), the budget is {budget}",
     sections.total().upper,
-    sections.system.upper
+    sections.system.upper,
+    pins.len(),
+    sections.pins.upper
 )]
 pub struct Irreducible {
     /// Sizes on the last rung.
     pub sections: Sections,
     /// What would have fitted.
     pub budget: u64,
+    /// The active pins: they are never left out.
+    pub pins: Box<[PinId]>,
 }
 
 /// Certifies the first rung that fits.
 ///
 /// Cost: at most one composition per rung. Source: design §4 Admit; F001, F002, F009, F010.
 pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irreducible> {
-    let mut smallest = Sections::default();
+    let (mut smallest, mut pins) = (Sections::default(), Vec::new());
     for rung in Rung::ALL {
         let composed = compose.compose(rung);
         let total = composed.sections.total();
         let is_raw_too_large = zoo::is(Bug::AdmitRaw) && composed.cover.summarised > 0;
-        if (total.upper <= policy.budget() || zoo::is(Bug::AdmitAll)) && !is_raw_too_large {
+        let proved = compose.prove_pins(&composed.request);
+        smallest = composed.sections;
+        // A request without a rule that people pinned would be a defect of ours, and is never sent.
+        let is_whole = proved.is_ok();
+        pins = proved.unwrap_or_else(|missing| missing.missing);
+        if (total.upper <= policy.budget() || zoo::is(Bug::AdmitAll)) && !is_raw_too_large && is_whole {
             let certificate = Certificate {
                 sections: composed.sections,
                 total,
@@ -215,13 +235,13 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
                 rung,
                 cover: composed.cover,
                 proof: compose.proof(),
+                pins,
                 omitted: composed.omitted,
             };
             return Ok(Admitted { request: composed.request, certificate });
         }
-        smallest = composed.sections;
     }
-    Err(Irreducible { sections: smallest, budget: policy.budget() })
+    Err(Irreducible { sections: smallest, budget: policy.budget(), pins: pins.into() })
 }
 
 fn authority(rung: Rung) -> Authority {
@@ -251,6 +271,10 @@ mod tests {
             Ok(())
         }
 
+        fn prove_pins(&self, _: &Request) -> Result<Vec<PinId>, PinsMissing> {
+            Ok(Vec::new())
+        }
+
         fn ruler(&self) -> &'static str {
             "exact"
         }
@@ -271,6 +295,41 @@ mod tests {
             if let Err(irreducible) = verdict {
                 assert_eq!(irreducible.sections.total().upper, size >> 5);
             }
+        }
+    }
+
+    /// Has its pins on one rung only.
+    struct Forgetful(Rung);
+
+    impl Compose for Forgetful {
+        fn compose(&mut self, rung: Rung) -> Composed {
+            let request = Request { system: vec![rung.name().to_owned()], messages: Vec::new() };
+            let (sections, cover) = (Sections::default(), Cover::default());
+            Composed { request, sections, cover, omitted: Vec::new() }
+        }
+
+        fn proof(&self) -> Result<(), CoverError> {
+            Ok(())
+        }
+
+        fn prove_pins(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing> {
+            let has = request.system.iter().any(|text| text == self.0.name());
+            if has { Ok(vec![PinId(3)]) } else { Err(PinsMissing { missing: vec![PinId(3)] }) }
+        }
+
+        fn ruler(&self) -> &'static str {
+            "exact"
+        }
+    }
+
+    #[test]
+    fn a_request_without_its_pins_is_never_admitted() {
+        let policy = Policy::with_reserve(2_000, 1_000);
+        for rung in Rung::ALL {
+            let admitted = admit(&mut Forgetful(rung), &policy);
+            let found = admitted.ok().map(|admitted| admitted.certificate().clone());
+            let found = found.map(|certificate| (certificate.rung, certificate.pins));
+            assert_eq!(found, Some((rung, vec![PinId(3)])));
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use unforget_core::admit::Irreducible;
+use unforget_core::pin::PinError;
 use unforget_recall::segment::SegmentError;
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
@@ -75,6 +76,9 @@ pub enum EngineError {
     /// The request cannot be made to fit.
     #[error(transparent)]
     Irreducible(#[from] Irreducible),
+    /// Pins were not changed, or what is stored of them is damaged.
+    #[error(transparent)]
+    Pin(#[from] PinError),
     /// A query, pattern or id is not usable.
     #[error("{what}")]
     Usage {

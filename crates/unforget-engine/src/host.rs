@@ -6,10 +6,13 @@
 
 mod ask;
 mod bodies;
+mod compare;
 mod deliver;
 mod emit;
 mod lane;
 mod names;
+mod pins;
+mod rebuild;
 mod recover;
 mod track;
 mod types;
@@ -31,7 +34,9 @@ use names::Incoming;
 
 use crate::{Engine, EngineError};
 
+pub use compare::{Changed, Difference, Represented};
 pub use names::face;
+pub use rebuild::Rebuilt;
 pub use recover::Recovered;
 pub use types::*;
 
@@ -293,7 +298,9 @@ impl Host {
         };
         let outcome = act(&mut lane, now);
         let is_sound = match &outcome {
-            Err(HostError::Engine(error)) => matches!(error, EngineError::Irreducible(_)),
+            Err(HostError::Engine(error)) => {
+                matches!(error, EngineError::Irreducible(_) | EngineError::Pin(_))
+            }
             _ => true,
         };
         if is_sound || zoo::is(Bug::LaneKeptAfterError) {

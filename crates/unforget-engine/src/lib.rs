@@ -27,7 +27,9 @@ pub mod trust;
 pub mod view;
 
 mod error;
+mod ledger;
 mod measure;
+mod pins;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,6 +37,8 @@ use std::sync::Arc;
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
 pub use error::{EngineError, causes};
+pub use ledger::Folded;
+pub use pins::Proposed;
 
 /// An open store and everything that can be done with it. Cheap to clone; clones share the store.
 #[derive(Clone)]

@@ -13,6 +13,7 @@ mod array;
 mod connection;
 mod file;
 mod frame;
+mod pins;
 pub mod protocol;
 mod queue;
 mod recall;

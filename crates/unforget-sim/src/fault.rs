@@ -11,8 +11,8 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
 use unforget_store::{
     Append, ChunkBytes, ContextRow, Conversation, Dictionary, EntryRow, Filter, GenerationRow, Name,
-    NewConversation, Problem, Purged, Raw, Receipt, Scan, Scanned, Scratch, Segment, SegmentHead, Snapshot,
-    Store, StoreError, SummaryKey, SummaryRow,
+    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned, Scratch,
+    Segment, SegmentHead, Snapshot, Store, StoreError, SummaryKey, SummaryRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -190,6 +190,21 @@ impl Store for FaultStore {
     }
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
         self.inner.context(id, thread, budget)
+    }
+    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
+        self.inner.pins(id)
+    }
+    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
+        self.write("put_pins", || self.inner.put_pins(id, before, after))
+    }
+    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64> {
+        self.inner.put_recipe(id, recipe, keep)
+    }
+    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
+        self.inner.recipes(id)
+    }
+    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        self.inner.recipe_state(id, context)
     }
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
         self.inner.purge_plan(id, seqs)

@@ -59,6 +59,12 @@ pub enum StoreError {
         /// What is there.
         found: u64,
     },
+    /// Somebody else changed the pins in the meantime; look again.
+    #[error("the pins of conversation {id} were changed by somebody else")]
+    PinsMoved {
+        /// Whose.
+        id: ConversationId,
+    },
     /// Stored bytes cannot be read back.
     #[error("entry {seq} of conversation {id} is damaged: {detail}")]
     Damaged {

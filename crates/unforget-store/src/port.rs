@@ -153,11 +153,33 @@ pub trait Store: Jobs + Send + Sync {
     /// State of the prompt of one view.
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
 
+    /// All pins of a conversation, by number.
+    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>>;
+
+    /// Writes pins over those that are there, by number.
+    ///
+    /// * `before` - what [`Store::pins`] gave.
+    /// * `after` - the same with what changed, and new ones.
+    ///
+    /// # Errors
+    /// [`StoreError::PinsMoved`] if the stored pins are not `before`.
+    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()>;
+
+    /// Keeps how a prompt was composed, and drops all but the newest `keep` recipes with the contexts that only they
+    /// used. Returns its number. It is derived: unlike other writes it may be lost when power fails.
+    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64>;
+
+    /// All recipes of a conversation, by number.
+    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>>;
+
+    /// The context that recipes refer to by this name.
+    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;
+
     /// What purging these entries would take, without doing it.
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged>;
 
     /// Takes the bytes of these entries, their large parts, the summaries and index segments over them,
-    /// prompt states of the conversation, names of these entries, and half-written lines that snapshots kept of them.
+    /// prompt states and recipes of the conversation, names of these entries, words pinned from them (the pin is retired), and half-written lines that snapshots kept of them.
     /// Rows and chain heads stay as tombstones, so that the chain still verifies around them. Blobs that
     /// an entry outside the range holds too stay. Entries purged before do not count again.
     fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged>;

@@ -27,6 +27,18 @@ pub enum ProposalKind {
     RuleFile,
 }
 
+impl ProposalKind {
+    /// Name for reports, in kebab-case.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Prohibition => "prohibition",
+            Self::Demand => "demand",
+            Self::Approval => "approval",
+            Self::RuleFile => "rule-file",
+        }
+    }
+}
+
 /// A sentence to pin, verbatim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proposal<'a> {

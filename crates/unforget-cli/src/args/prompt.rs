@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::Dialect;
 use super::value::tokens;
+use super::{At, Dialect};
 
 /// What prompts are made for.
 #[derive(Clone, Debug, Default, Args)]
@@ -33,9 +33,9 @@ pub(crate) struct PromptArgs {
     /// What it is made for.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
-    /// As it was when this turn began, from 1
-    #[arg(long, value_name = "TURN")]
-    pub(crate) at: Option<u64>,
+    /// As it was when this turn began, from 1; or rN: the very bytes that a live host was given
+    #[arg(long, value_name = "TURN|rN")]
+    pub(crate) at: Option<At>,
 }
 
 /// Summarises everything of a conversation that is old enough.

@@ -11,7 +11,7 @@ use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
 use crate::app::App;
-use crate::args::{PromptArgs, ShapeArgs};
+use crate::args::{At, PromptArgs, ShapeArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{CertificateJson, PromptJson, violation};
 use crate::output::paint;
@@ -22,10 +22,13 @@ const STEP: u64 = 4096;
 
 /// Makes the request of a conversation, now or at an earlier turn.
 pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
+    if let Some(At::Sent(number)) = args.at {
+        return super::travel::rebuild(app, &args.conversation, number);
+    }
     let engine = app.open_or_read()?;
     let found = super::resolve(&engine, &args.conversation)?;
     let until = match args.at {
-        Some(turn) => Until::Seq(seq_of_turn(&engine, &found, turn)?),
+        Some(At::Turn(turn) | At::Sent(turn)) => Until::Seq(seq_of_turn(&engine, &found, turn)?),
         None => Until::Now,
     };
     let (shape, model) = shape_of(app, &args.shape, &found.conversation.format);
@@ -102,7 +105,7 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
-    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, omitted } =
+    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, pins, omitted } =
         certificate;
     let budget = window.saturating_sub(*reserve);
     let n = text::count;
@@ -127,8 +130,9 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         text::percent(share)
     ));
     said(format!(
-        "  sections   system {}, summaries {}, carried {}, tail {}, frame {}",
+        "  sections   system {}, pins {}, summaries {}, carried {}, tail {}, frame {}",
         n(sections.system.expected),
+        n(sections.pins.expected),
         n(sections.summaries.expected),
         n(sections.carried.expected),
         n(sections.tail.expected),
@@ -146,6 +150,10 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
     if cover.total() == 0 {
         let what = "no message of this conversation is for a model; the request holds a placeholder";
         said(format!("  {}      {what}", paint(p.bad, "EMPTY")));
+    }
+    if !pins.is_empty() {
+        let count = text::plural(pins.len() as u64, "active pin");
+        said(format!("  pinned     {count}, verbatim; {}", paint(p.good, "proved")));
     }
     if !omitted.is_empty() {
         said(format!(

@@ -76,6 +76,7 @@ pub(super) fn breaks(report: &Report) -> String {
             Cause::Ladder => "it did not fit as assembled, or the one before did not",
             Cause::LateEntry => "a result came late and went into an earlier group",
             Cause::Rewind => "the person went back and on differently",
+            Cause::Pins => "rules were pinned or taken back",
             Cause::LiveInput => "live input beside a summary moved behind what came since",
         };
         write!(

@@ -38,6 +38,7 @@ impl From<Tokens> for TokensJson {
 #[derive(Debug, Serialize)]
 struct SectionsJson {
     system: TokensJson,
+    pins: TokensJson,
     summaries: TokensJson,
     carried: TokensJson,
     tail: TokensJson,
@@ -48,6 +49,7 @@ impl From<Sections> for SectionsJson {
     fn from(sections: Sections) -> Self {
         Self {
             system: sections.system.into(),
+            pins: sections.pins.into(),
             summaries: sections.summaries.into(),
             carried: sections.carried.into(),
             tail: sections.tail.into(),
@@ -88,6 +90,8 @@ pub(crate) struct CertificateJson {
     /// No entry is in the request: providers want a message, so that it holds a placeholder that nobody wrote.
     empty: bool,
     proof: Option<String>,
+    /// Numbers of the pins that are in the request.
+    pins: Vec<u64>,
     omitted: Vec<OmittedJson>,
     violations: Vec<String>,
     epoch: u32,
@@ -124,6 +128,7 @@ impl CertificateJson {
             },
             empty: cover.total() == 0,
             proof: certificate.proof.as_ref().err().map(ToString::to_string),
+            pins: certificate.pins.iter().map(|pin| pin.0).collect(),
             omitted: omitted.map(|(seq, reason)| OmittedJson { seq: seq.0, reason: reason.name() }).collect(),
             violations,
             epoch: prompt.epoch,

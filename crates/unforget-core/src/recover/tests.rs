@@ -222,6 +222,10 @@ impl Compose for History {
         Ok(())
     }
 
+    fn prove_pins(&self, _: &Request) -> Result<Vec<crate::pin::PinId>, crate::pin::PinsMissing> {
+        Ok(Vec::new())
+    }
+
     fn ruler(&self) -> &'static str {
         "exact"
     }

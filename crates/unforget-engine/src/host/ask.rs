@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use unforget_core::deliver::How;
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Entry, Media, Part, Role};
-use unforget_core::id::{Seq, Thread, Timestamp};
+use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::loop_view::Mark;
 use unforget_core::media::{self, Pick};
 use unforget_core::message::Request;
@@ -16,15 +16,22 @@ use unforget_core::zoo::{self, Bug};
 use unforget_wire::Family;
 
 use super::deliver::Delivery;
-use super::emit::{Stored, emit, with_input};
+use super::emit::{Stored, emit};
 use super::lane::Lane;
 use super::names::face;
+use super::rebuild::with_live_input;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
-use crate::prompt::{Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Session, Shape, Until, pick};
+use crate::Engine;
+use crate::prompt::{
+    Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Recipe, Session, Shape, Until, pick, sent_digest,
+};
 use crate::ruler::ModelRuler;
 
 /// Open prompts that are kept in memory.
 const SESSIONS: usize = 4;
+
+/// Recipes that are kept of a conversation.
+const RECIPES: u64 = 256;
 
 /// Tokens around a text that a host sends behind the messages.
 const SEAM: u64 = 16;
@@ -44,11 +51,13 @@ impl Lane {
         required: Vec<Seq>,
         now: Timestamp,
     ) -> Result<Assembled, HostError> {
+        self.look_at_pins()?;
         let live = live_digest(ask);
         let mark = self.mark(ask, live);
         let remade = match self.view.serve(&mark) {
             Ok(view) => {
-                let view = Assembled { remade: None, broken: None, receipt: None, ..view.clone() };
+                let view =
+                    Assembled { remade: None, broken: None, receipt: None, recipe: None, ..view.clone() };
                 self.remember(ask, &view);
                 return Ok(view);
             }
@@ -70,6 +79,16 @@ impl Lane {
         }
     }
 
+    /// Drops the prompt that is kept if the pins are other ones.
+    fn look_at_pins(&mut self) -> Result<(), HostError> {
+        let pins = self.engine.store().pins(self.conversation)?;
+        if pins != self.pins {
+            self.pins = pins;
+            self.view.fail();
+        }
+        Ok(())
+    }
+
     fn make(&mut self, ask: &Ask, required: Vec<Seq>, now: Timestamp) -> Result<Assembled, HostError> {
         let (receipt, required) = match &ask.live {
             Some(live) => self.take_live(live, now).map(|(receipt, required)| (Some(receipt), required))?,
@@ -88,25 +107,23 @@ impl Lane {
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
         system.extend(zoo::is(Bug::ClockInPrompt).then(|| format!("It is {}.", now.0)));
-        let newest = required.last().filter(|newest| live.last().is_some_and(|live| live < newest));
-        let newest = newest.and_then(|newest| stored(*newest));
-        let beside: Vec<_> = live.iter().filter_map(|seq| Some((*seq, stored(*seq)?))).collect();
-        let request = if beside.is_empty() {
-            Cow::Borrowed(prompt.admitted.request())
-        } else {
-            let mut request = with_input(prompt.admitted.request(), &beside, newest.as_ref());
-            limited(&mut request, &limit);
-            Cow::Owned(request)
-        };
-        let is_between = newest.is_some() && !beside.is_empty();
+        let newest = required.last().copied().filter(|newest| live.last().is_some_and(|live| live < newest));
+        let (shown_request, given) = (prompt.admitted.request(), &stored);
+        let request = with_live_input(shown_request, &live, newest, (given, &limit));
+        let is_between = newest.is_some() && !live.is_empty();
         let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Cause::LiveInput);
         let emitted = emit(&request, target, self.form, &stored);
         let media = places(&request, &emitted);
         let messages = emitted.concat();
+        let (mut recipe, state) = session.recipe(&prompt);
+        (recipe.live, recipe.newest) = (live.clone(), newest);
+        recipe.cause = recipe.cause.or(moved);
+        recipe.digest = sent_digest(system.iter().chain(&messages));
         bodies.check()?;
         self.required = required;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
+        let recipe = keep(&self.engine, self.conversation, &recipe, state);
         let certificate = prompt.admitted.certificate().clone();
         Ok(Assembled {
             messages,
@@ -118,6 +135,7 @@ impl Lane {
             remade: None,
             broken: prompt.broken.or(moved).map(Cause::name),
             receipt,
+            recipe,
             debt: Debt { stored: self.engine.store().conversation(self.conversation)?.tokens, raw_tail },
         })
     }
@@ -297,8 +315,17 @@ fn with_live(
     Ok((prompt, live, extra))
 }
 
+/// Keeps a recipe, and gives its number. `None` if it could not be kept: the prompt is right all the same.
+fn keep(engine: &Engine, conversation: ConversationId, recipe: &Recipe, state: Vec<u8>) -> Option<u64> {
+    let body = recipe.encode()?;
+    let mut context = [0; 16];
+    context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
+    let row = unforget_store::Recipe { context, state, body };
+    engine.store().put_recipe(conversation, &row, RECIPES).ok()
+}
+
 /// Leaves images and documents out of a request that got live input, which may have some.
-fn limited(request: &mut Request, limit: &media::Limit) {
+pub(super) fn limited(request: &mut Request, limit: &media::Limit) {
     let mut left = Pick::new(limit);
     for message in request.messages.iter_mut().rev() {
         if let Some(picked) = pick(message, &mut left) {

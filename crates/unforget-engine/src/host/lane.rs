@@ -9,7 +9,7 @@ use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::loop_view::LoopView;
 use unforget_core::zoo::{self, Bug};
-use unforget_store::{Append, ContextRow, EntryRow, Name, NewConversation, OpenedBy, Packer, Target};
+use unforget_store::{Append, ContextRow, EntryRow, Name, NewConversation, OpenedBy, Packer, PinRow, Target};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
@@ -89,6 +89,8 @@ pub(super) struct Lane {
     /// Whether the last prompt had live input between its messages and the newest.
     pub(super) is_between: bool,
     pub(super) view: LoopView<Assembled>,
+    /// Pins when the last prompt was made.
+    pub(super) pins: Vec<PinRow>,
     /// The prompt that was given last, until its call is answered.
     pub(super) last: Option<Last>,
     /// No prompt is larger: what a provider refused, or cut.
@@ -148,6 +150,7 @@ impl Lane {
             sessions: Vec::new(),
             is_between: false,
             view: LoopView::default(),
+            pins: Vec::new(),
             last: None,
             cap: None,
             refusals: Refusals::default(),

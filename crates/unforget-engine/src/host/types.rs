@@ -227,6 +227,8 @@ pub struct Assembled {
     pub broken: Option<&'static str>,
     /// What delivering the live array did.
     pub receipt: Option<Receipt>,
+    /// Number of its recipe: how it was composed is kept. `None` if it was given before, or the store could not keep it.
+    pub recipe: Option<u64>,
     /// How much history there is.
     pub debt: Debt,
 }

@@ -10,6 +10,7 @@ use unforget_core::id::Seq;
 use unforget_core::media::{Limit, Pick};
 use unforget_core::message::{Block, Message, Request};
 use unforget_core::pair::Detail;
+use unforget_core::pin::{PinId, PinsMissing};
 use unforget_core::tokens::{Ruler, Tokens};
 
 use super::pieces::{Piece, handle, pick_piece, weigh};
@@ -46,6 +47,7 @@ pub(super) struct Composer<'a> {
 /// The pieces of a request in order, with what they stand for.
 #[derive(Default)]
 struct Layout {
+    pins: Option<Piece>,
     summaries: Vec<Piece>,
     carried: Option<Piece>,
     tail: Vec<Piece>,
@@ -79,6 +81,11 @@ impl<'a> Composer<'a> {
     /// Prints and expected tokens of the pieces of the request composed last, the system first.
     pub(super) fn outline(self) -> Vec<(u64, u64)> {
         self.outline
+    }
+
+    /// What a rung sends of the groups behind the summaries.
+    pub(super) fn tail(&self, rung: Rung) -> Vec<Piece> {
+        self.layout(rung).tail
     }
 
     fn layout(&self, rung: Rung) -> Layout {
@@ -238,14 +245,15 @@ impl<'a> Composer<'a> {
             verbatim: carried_count,
             ..Cover::default()
         };
-        Layout { summaries, carried, tail: Vec::new(), cover }
+        let pins = self.session.pinned.piece.clone();
+        Layout { pins, summaries, carried, tail: Vec::new(), cover }
     }
 
     fn fixed(&self, layout: &Layout) -> Tokens {
         let carried = layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default();
         let summaries: Tokens = layout.summaries.iter().map(|piece| piece.tokens).sum();
         // A stub for what is left out may still be added.
-        self.session.system.tokens + FRAME + summaries + carried + Tokens::exact(64)
+        self.session.fixed() + FRAME + summaries + carried + Tokens::exact(64)
     }
 
     fn detail(&self, index: usize) -> Detail {
@@ -304,7 +312,7 @@ impl Layout {
     }
 
     fn pieces(&self) -> impl Iterator<Item = &Piece> {
-        self.summaries.iter().chain(&self.carried).chain(&self.tail)
+        self.pins.iter().chain(&self.summaries).chain(&self.carried).chain(&self.tail)
     }
 }
 
@@ -342,6 +350,7 @@ impl Compose for Composer<'_> {
         let sum = |pieces: &[Piece]| pieces.iter().map(|piece| piece.tokens).sum();
         let mut sections = Sections {
             system: self.session.system.tokens,
+            pins: layout.pins.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
             summaries: sum(&layout.summaries),
             carried: layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
             tail: sum(&layout.tail),
@@ -361,6 +370,10 @@ impl Compose for Composer<'_> {
 
     fn proof(&self) -> Result<(), CoverError> {
         self.session.proof()
+    }
+
+    fn prove_pins(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing> {
+        self.session.pinned.prove(request)
     }
 
     fn ruler(&self) -> &'static str {

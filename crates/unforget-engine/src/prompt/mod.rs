@@ -6,9 +6,13 @@
 //! history and the shape, so that a session opened from the store goes on with the same bytes.
 
 mod ahead;
+mod cause;
 mod compose;
 mod open;
+mod parts;
 mod pieces;
+mod pins;
+mod recipe;
 mod rewrites;
 mod shorten;
 mod state;
@@ -38,10 +42,15 @@ use crate::view::{Shown, View};
 
 use ahead::Weighed;
 use pieces::{GroupPieces, Piece, dialect_number, family_number};
+use pins::Pinned;
 use system::System;
 
+pub use cause::Cause;
 pub use open::Until;
+pub use parts::{How, Part};
 pub(crate) use pieces::{IMAGE_TOKENS, pick};
+pub(crate) use recipe::sent_digest;
+pub use recipe::{RECIPE_BYTES_MAX, Recipe};
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;
@@ -104,37 +113,6 @@ struct ShownRoot {
     piece: Piece,
 }
 
-/// Why the beginning of a prompt is not that of the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
-    /// The first prompt of a session.
-    First,
-    /// Compaction: summaries or stubs took the place of older entries.
-    Compaction,
-    /// It did not fit as assembled, or the one before did not.
-    Ladder,
-    /// A late result or a further piece went into an earlier group.
-    LateEntry,
-    /// The transcript went back and on differently.
-    Rewind,
-    /// Live input beside a summary stood before the newest message, and goes behind what came since.
-    LiveInput,
-}
-
-impl Cause {
-    /// Name for reports, in kebab-case.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::First => "first",
-            Self::Compaction => "compaction",
-            Self::Ladder => "ladder",
-            Self::LateEntry => "late-entry",
-            Self::Rewind => "rewind",
-            Self::LiveInput => "live-input",
-        }
-    }
-}
-
 /// A prompt and how it relates to the one before.
 #[derive(Clone, Debug)]
 pub struct Prompt {
@@ -175,6 +153,7 @@ pub struct Session {
     sources: BTreeMap<Seq, u64>,
     carried: Option<(Item, Piece)>,
     system: System,
+    pinned: Pinned,
     /// First group that changed since it was prepared.
     stale: usize,
     /// Prints and expected tokens of what the last prompt was made of, in order.
@@ -232,6 +211,7 @@ impl Session {
             sources: BTreeMap::new(),
             carried: None,
             system: System::default(),
+            pinned: Pinned::default(),
             stale: 0,
             sent: Vec::new(),
             cause: Some(Cause::First),
@@ -324,12 +304,14 @@ impl Session {
     ///
     /// Cost: O(what the prompt shows), independent of the history.
     pub fn prompt(&mut self) -> Result<Prompt, EngineError> {
+        self.load_pins()?;
         self.settle()?;
         self.sendable()
     }
 
     /// The same where the host leaves another budget for this one call: the context keeps its thresholds.
     pub fn prompt_within(&mut self, budget: u64) -> Result<Prompt, EngineError> {
+        self.load_pins()?;
         self.settle()?;
         let policy = self.shape.policy;
         self.shape.policy.window = budget.saturating_add(policy.reserve);
@@ -366,8 +348,7 @@ impl Session {
         // A plan estimates what it has not rendered, so the state after it may still be too full. Every round
         // covers more or sends less, so this ends, and settling again changes nothing.
         while self.pressure() == Pressure::Hard {
-            let fixed = self.system.tokens;
-            match compact::plan_break(&self.context, fixed, &self.sizes, &self.shape.policy) {
+            match compact::plan_break(&self.context, self.fixed(), &self.sizes, &self.shape.policy) {
                 Some(plan) => self.carry_out(plan)?,
                 None => break,
             }
@@ -402,7 +383,13 @@ impl Session {
     pub fn total(&self) -> Tokens {
         let roots: Tokens = self.roots.iter().map(|root| root.piece.tokens).sum();
         let carried = self.carried.as_ref().map(|(_, piece)| piece.tokens).unwrap_or_default();
-        compact::total(&self.context, self.system.tokens, roots + carried, &self.sizes)
+        compact::total(&self.context, self.fixed(), roots + carried, &self.sizes)
+    }
+
+    /// What stands before the summaries.
+    fn fixed(&self) -> Tokens {
+        let pins = self.pinned.piece.as_ref().map(|piece| piece.tokens).unwrap_or_default();
+        self.system.tokens + pins
     }
 
     /// Prepares the groups that are new or changed.

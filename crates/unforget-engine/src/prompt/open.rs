@@ -3,6 +3,7 @@
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use unforget_core::compact::{Context, Root};
 use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::group::Item;
 use unforget_core::id::{ConversationId, Seq, Thread};
@@ -75,10 +76,12 @@ impl Session {
         let stored = engine.store().conversation(lane.conversation)?;
         let persist = until == Until::Now && engine.is_writer();
         let mut session = Self::new(engine, lane, shape, persist);
+        session.load_pins()?;
         if until == Until::Now && session.resume(&stored)? {
             return Ok(session);
         }
         session = Self::new(engine, lane, shape, persist);
+        session.load_pins()?;
         session.play(&stored, until, progress)?;
         Ok(session)
     }
@@ -89,16 +92,34 @@ impl Session {
         let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else {
             return Ok(false);
         };
-        let Some((context, as_of, rewritten)) = state::decode(&row.state) else { return Ok(false) };
+        let Some(context) = state::decode(&row.state) else { return Ok(false) };
+        self.restore(stored, context, None)
+    }
+
+    /// Takes a context and loads what is behind it. Returns false if that cannot be what it was made for.
+    ///
+    /// * `as_of` - see [`state::decode`].
+    /// * `head` - where the path ended, if that is not now.
+    pub(super) fn restore(
+        &mut self,
+        stored: &Conversation,
+        (context, as_of, rewritten): (Context, Seq, Vec<Root>),
+        head: Option<Option<Seq>>,
+    ) -> Result<bool, EngineError> {
+        let store = self.engine.store();
         let boundary = context.roots.iter().map(|root| root.span.1).max();
         let runs = store.path(self.conversation, stored.current, stored.length)?;
         let end = runs.last().map_or(0, |run| run.end);
+        let end = head.map_or(end, |head| head.map_or(0, |head| end.min(head.0 + 1)));
         if runs.len() != 1 || context.carried.is_some_and(|carried| Some(carried) > boundary) {
             // Forks are rare: playing them again is always right.
             return Ok(false);
         }
         let Some((path, tokens)) = self.path_behind(boundary, end)? else { return Ok(false) };
-        if boundary.is_none() && tokens > self.shape.policy.budget().saturating_mul(UNSETTLED) {
+        if head.is_none()
+            && boundary.is_none()
+            && tokens > self.shape.policy.budget().saturating_mul(UNSETTLED)
+        {
             // What came since is no tail but a history: playing it holds little of it in memory at a time.
             return Ok(false);
         }
@@ -287,6 +308,7 @@ impl Session {
         fresh.counters = self.counters;
         fresh.sent = std::mem::take(&mut self.sent);
         fresh.now = self.now;
+        fresh.pinned = self.pinned.clone();
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;
             fresh.play(&stored, Until::Seq(parent), &mut |_, _| {})?;

@@ -17,7 +17,7 @@ use super::protocol::{
     Recovered, Report, Retry, ServerStatus, Target, Truncation, TurnParams, VERBS,
 };
 use super::server::{Lane, Running, Server};
-use super::{file, recall};
+use super::{file, pins, recall};
 
 /// How a prompt's answer begins, up to its first message.
 const MESSAGES: &str = r#"{"messages":["#;
@@ -47,6 +47,9 @@ impl Server {
             "grep" => recall::grep(self, call),
             "describe" => recall::describe(self, call),
             "expand" => recall::expand(self, call),
+            "pin" => pins::pin(self, call),
+            "unpin" => pins::unpin(self, call),
+            "pins" => pins::pins(self, call),
             "classify" => classify(call),
             "close" => self.close_lane(call),
             _ => Err(Failure::new(

@@ -1,10 +1,11 @@
 //! Checks of what is derived from the log: segments, summaries, contexts.
 
-use unforget_core::id::{Generation, Thread};
+use unforget_core::id::{Generation, Seq, Thread, Timestamp};
+use unforget_core::pin::{PinId, PinState, Pins};
 
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
-use crate::port::{ContextRow, Segment, Store, Target};
+use crate::port::{ContextRow, PinRow, Recipe, Segment, Store, Target};
 
 pub(super) fn segments_replace(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
@@ -66,4 +67,65 @@ pub(super) fn contexts_kept(store: &dyn Store) {
     stale.context = Some(context(5, b"three"));
     assert!(store.append(stale).is_err());
     assert_eq!(store.context(tape.id, Thread(2), 5).unwrap(), Some(context(5, b"two")), "one transaction");
+}
+
+fn pin_rows(pins: &Pins, changed: i64) -> Vec<PinRow> {
+    let row = |pin: &unforget_core::pin::Pin| PinRow {
+        pin: pin.clone(),
+        made: Timestamp(5),
+        changed: Timestamp(changed),
+    };
+    pins.all().iter().map(row).collect()
+}
+
+pub(super) fn pins_compare_and_set(store: &dyn Store) {
+    let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
+    tape.open(None, &["a", "b", "c"]);
+    assert_eq!(store.pins(tape.id).unwrap(), []);
+    let mut pins = Pins::default();
+    pins.pin("never push\n  to main", Some(Seq(1))).unwrap();
+    pins.pin("be brief", None).unwrap();
+    let one = pin_rows(&pins, 5);
+    store.put_pins(tape.id, &[], &one).unwrap();
+    assert_eq!(store.pins(tape.id).unwrap(), one, "verbatim");
+    assert_eq!(store.pins(other.id).unwrap(), [], "a pin belongs to its conversation");
+    pins.supersede(PinId(2), "be very brief", Some(Seq(2))).unwrap();
+    pins.pin("ask first", Some(Seq(2))).unwrap();
+    pins.unpin(PinId(4)).unwrap();
+    let two = pin_rows(&pins, 9);
+    let stale = store.put_pins(tape.id, &[], &two);
+    assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
+    assert_eq!(store.pins(tape.id).unwrap(), one, "nothing was written");
+    store.put_pins(tape.id, &one, &two).unwrap();
+    let stored = store.pins(tape.id).unwrap();
+    assert_eq!(stored, two, "states, successors, sources, times");
+    assert_eq!(Pins::restore(stored.into_iter().map(|row| row.pin).collect()).unwrap(), pins);
+    assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "pins do not count");
+    store.purge(tape.id, 1..2).unwrap();
+    let first = &store.pins(tape.id).unwrap()[0].pin;
+    assert_eq!(
+        (first.text.as_str(), first.state),
+        (PinRow::PURGED, PinState::Retired),
+        "words of purged entries"
+    );
+    assert_eq!(store.pins(tape.id).unwrap()[1..], two[1..], "others stay");
+}
+
+pub(super) fn recipes_bounded(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b"]);
+    let put = |context: u8, body: &[u8]| {
+        let recipe = Recipe { context: [context; 16], state: vec![context, 1], body: body.to_vec() };
+        store.put_recipe(tape.id, &recipe, 3).unwrap()
+    };
+    let numbers = [put(1, b"a"), put(1, b"b"), put(2, b"c"), put(2, b"d"), put(2, b"e")];
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    let rows = store.recipes(tape.id).unwrap();
+    let seen: Vec<_> = rows.iter().map(|row| (row.number, row.context[0], row.body.as_slice())).collect();
+    assert_eq!(seen, [(3, 2, &b"c"[..]), (4, 2, b"d"), (5, 2, b"e")], "the newest stay");
+    assert_eq!(store.recipe_state(tape.id, &[1; 16]).unwrap(), None, "a context goes with its last recipe");
+    assert_eq!(store.recipe_state(tape.id, &[2; 16]).unwrap(), Some(vec![2, 1]));
+    store.purge(tape.id, 0..1).unwrap();
+    assert_eq!(store.recipes(tape.id).unwrap(), [], "purge takes them");
+    assert_eq!(store.recipe_state(tape.id, &[2; 16]).unwrap(), None);
 }

@@ -39,6 +39,9 @@ pub fn observe(store: &dyn Store) -> String {
             let first = store.block(id, segment.number, 0);
             writeln!(text, "{segment:?} {:?}", first.ok()).unwrap();
         }
+        for pin in store.pins(id).unwrap() {
+            writeln!(text, "{pin:?}").unwrap();
+        }
         for summary in store.summaries(id).unwrap() {
             assert_eq!(store.summary(id, &summary.key).unwrap().as_ref(), Some(&summary));
             writeln!(text, "{summary:?}").unwrap();

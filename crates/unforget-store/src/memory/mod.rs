@@ -10,12 +10,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
+use unforget_core::pin::PinState;
 
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, GenerationRow, Name, NewConversation, Purged, Receipt,
-    Result, Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
+    Append, ContextRow, Conversation, EntryRow, GenerationRow, Name, NewConversation, PinRow, Purged,
+    Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
 };
 use crate::unpack::decode;
 
@@ -69,6 +70,9 @@ struct History {
     contexts: BTreeMap<(Thread, u64), ContextRow>,
     names: BTreeSet<(Name, Seq)>,
     desk: jobs::Desk,
+    pins: Vec<PinRow>,
+    /// Each with its context.
+    recipes: Vec<(RecipeRow, Vec<u8>)>,
 }
 
 struct Held {
@@ -145,6 +149,8 @@ impl History {
             contexts: BTreeMap::new(),
             names: BTreeSet::new(),
             desk: jobs::Desk::default(),
+            pins: Vec::new(),
+            recipes: Vec::new(),
         }
     }
 
@@ -329,6 +335,14 @@ impl History {
         self.segments.retain(|_, segment| segment.seqs.start >= seqs.end || segment.seqs.end <= seqs.start);
         self.desk.purge(&seqs);
         self.contexts.clear();
+        self.recipes.clear();
+        let gone = |row: &&mut PinRow| row.pin.source.is_some_and(|seq| seqs.contains(&seq.0));
+        for row in self.pins.iter_mut().filter(gone) {
+            PinRow::PURGED.clone_into(&mut row.pin.text);
+            if row.pin.state == PinState::Active {
+                row.pin.state = PinState::Retired;
+            }
+        }
         self.names.retain(|(_, seq)| !seqs.contains(&seq.0));
         if plan.entries > 0 {
             self.head.revision += 1;

@@ -12,8 +12,8 @@ use super::{Held, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, FilterOf, GenerationRow, Name,
-    NewConversation, Problem, Purged, Raw, Receipt, Result, Scan, Scanned, Segment, SegmentHead, Snapshot,
-    Store, SummaryKey, SummaryRow,
+    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
+    Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -263,6 +263,41 @@ impl Store for MemoryStore {
 
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
         Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
+    }
+
+    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
+        Ok(self.lock().get(id)?.pins.clone())
+    }
+
+    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
+        let mut inner = self.lock();
+        let history = inner.get_mut(id)?;
+        if history.pins != before {
+            return Err(StoreError::PinsMoved { id });
+        }
+        history.pins = after.to_vec();
+        Ok(())
+    }
+
+    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64> {
+        let mut inner = self.lock();
+        let history = inner.get_mut(id)?;
+        let number = history.recipes.last().map_or(0, |(row, _)| row.number) + 1;
+        let row = RecipeRow { number, context: recipe.context, body: recipe.body.clone() };
+        history.recipes.push((row, recipe.state.clone()));
+        let excess = (history.recipes.len() as u64).saturating_sub(keep.max(1));
+        history.recipes.drain(..excess as usize);
+        Ok(number)
+    }
+
+    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
+        Ok(self.lock().get(id)?.recipes.iter().map(|(row, _)| row.clone()).collect())
+    }
+
+    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        let inner = self.lock();
+        let found = inner.get(id)?.recipes.iter().find(|(row, _)| row.context == *context);
+        Ok(found.map(|(_, state)| state.clone()))
     }
 
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {

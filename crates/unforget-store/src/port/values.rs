@@ -6,6 +6,7 @@ use std::ops::Range;
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::entry::{Origin, Role, Status};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
+use unforget_core::pin::Pin;
 use unforget_core::tokens::Tokens;
 
 use crate::pack::Packed;
@@ -361,6 +362,44 @@ pub struct ContextRow {
     pub budget: u64,
     /// The engine's encoding.
     pub state: Vec<u8>,
+}
+
+/// A pin as stored, with its times.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinRow {
+    /// The pin.
+    pub pin: Pin,
+    /// When it was made.
+    pub made: Timestamp,
+    /// When its state changed last.
+    pub changed: Timestamp,
+}
+
+impl PinRow {
+    /// What stands in the place of words that were purged.
+    pub const PURGED: &str = "[purged]";
+}
+
+/// How a prompt was composed, to be stored. Opaque to the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// Name of the context that it was composed from: equal names, equal states.
+    pub context: [u8; 16],
+    /// That context.
+    pub state: Vec<u8>,
+    /// Everything else, in the engine's encoding.
+    pub body: Vec<u8>,
+}
+
+/// A stored recipe, without its context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipeRow {
+    /// Its number within the conversation, from 1, ascending with time.
+    pub number: u64,
+    /// See [`Recipe::context`].
+    pub context: [u8; 16],
+    /// See [`Recipe::body`].
+    pub body: Vec<u8>,
 }
 
 /// What `purge` will take or has taken.

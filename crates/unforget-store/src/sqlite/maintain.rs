@@ -162,7 +162,7 @@ pub(super) fn sizes(conn: &Connection) -> Outcome<Vec<(String, u64)>> {
 
 /// The group that a table or index is counted in.
 fn group(name: &str) -> &'static str {
-    const GROUPS: [(&str, &str); 14] = [
+    const GROUPS: [(&str, &str); 16] = [
         ("chunk_filter", "filters"),
         ("blob_filter", "filters"),
         ("chunk", "chunks"),
@@ -176,6 +176,8 @@ fn group(name: &str) -> &'static str {
         ("context", "summaries"),
         ("rewrite", "summaries"),
         ("job", "summaries"),
+        ("pin", "pins"),
+        ("recipe", "summaries"),
         ("dictionary", "chunks"),
     ];
     let table = name.strip_prefix("sqlite_autoindex_").unwrap_or(name);

@@ -15,6 +15,7 @@ mod mount;
 mod names;
 mod open;
 mod paths;
+mod pins;
 mod port;
 mod purge;
 mod readers;

@@ -8,14 +8,15 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 
 use super::{
-    SqliteStore, backup, bytes, conversations, entries, names, paths, purge, segments, summaries, verify,
+    SqliteStore, backup, bytes, conversations, entries, names, paths, pins, purge, segments, summaries,
+    verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, GenerationRow, Name, NewConversation,
-    Problem, Purged, Raw, Receipt, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey,
-    SummaryRow,
+    PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead,
+    Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -227,6 +228,41 @@ impl Store for SqliteStore {
         self.read("context", |conn| {
             conversations::require(conn, id)?;
             summaries::context(conn, id, thread, budget)
+        })
+    }
+
+    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
+        self.read("pins", |conn| {
+            conversations::require(conn, id)?;
+            pins::all(conn, id)
+        })
+    }
+
+    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
+        self.write("put_pins", |tx| {
+            conversations::require(tx, id)?;
+            pins::put(tx, id, before, after)
+        })
+    }
+
+    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64> {
+        self.write("put_recipe", |tx| {
+            conversations::require(tx, id)?;
+            pins::put_recipe(tx, id, recipe, keep)
+        })
+    }
+
+    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
+        self.read("recipes", |conn| {
+            conversations::require(conn, id)?;
+            pins::recipes(conn, id)
+        })
+    }
+
+    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        self.read("recipe_state", |conn| {
+            conversations::require(conn, id)?;
+            pins::recipe_state(conn, id, context)
         })
     }
 

@@ -11,7 +11,7 @@ use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
 use super::maintain::vacuum_pages;
 use super::port::clamped;
-use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, segments};
+use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, segments};
 use crate::pack::Encoder;
 use crate::port::{Purged, Result};
 
@@ -166,6 +166,7 @@ fn take_derived(tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outco
     segments::drop_where(tx, "conversation = ?1 AND first_seq < ?3 AND end_seq > ?2", &ours)?;
     tx.execute("DELETE FROM context WHERE conversation = ?", [int(id.0)])?;
     jobs::purge(tx, ours)?;
+    pins::purge(tx, id, int(seqs.start), int(seqs.end))?;
     names::purge(tx, id, int(seqs.start), int(seqs.end))
 }
 

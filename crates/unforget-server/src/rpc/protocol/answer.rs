@@ -201,6 +201,8 @@ impl From<tokens::Tokens> for Tokens {
 pub struct SectionTokens {
     /// System instructions and tools that the history records.
     pub system: Tokens,
+    /// Pinned rules.
+    pub pins: Tokens,
     /// Summaries and stubs.
     pub summaries: Tokens,
     /// The newest message of a person, carried out of a summary.
@@ -215,6 +217,7 @@ impl From<Sections> for SectionTokens {
     fn from(sections: Sections) -> Self {
         Self {
             system: sections.system.into(),
+            pins: sections.pins.into(),
             summaries: sections.summaries.into(),
             carried: sections.carried.into(),
             tail: sections.tail.into(),

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use unforget_core::pin::PinError;
 use unforget_engine::host::HostError;
 use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
@@ -205,6 +206,10 @@ impl From<EngineError> for Failure {
             EngineError::Store(error) => error.into(),
             EngineError::Irreducible(_) => Self::new(Code::Irreducible, message, "give a larger budget"),
             EngineError::Usage { hint, .. } => Self::new(Code::Usage, message, hint),
+            EngineError::Pin(PinError::Damaged { .. }) => {
+                Self::new(Code::Store, message, "unforget restore puts a backup in its place")
+            }
+            EngineError::Pin(_) => Self::new(Code::Usage, message, "pins lists them"),
             EngineError::NoConversation { .. } | EngineError::Ambiguous { .. } => {
                 Self::new(Code::Usage, message, "give the whole key of a conversation")
             }
@@ -220,7 +225,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let hint = match error {
             StoreError::Full { .. } => "make room and send the call again; what was acknowledged is safe",
-            StoreError::Moved { .. } => "send the call again",
+            StoreError::Moved { .. } | StoreError::PinsMoved { .. } => "send the call again",
             _ => "sending the call again is safe; unforget doctor looks at the place",
         };
         let mut failure = Self::new(Code::Store, causes(&error), hint);

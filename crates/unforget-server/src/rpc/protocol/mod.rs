@@ -6,12 +6,14 @@
 mod answer;
 mod error;
 mod params;
+mod pins;
 mod recall;
 mod schema;
 
 pub use answer::*;
 pub use error::{Code, Failure};
 pub use params::*;
+pub use pins::*;
 pub use recall::*;
 pub use schema::schema;
 
@@ -19,7 +21,7 @@ pub use schema::schema;
 pub const PROTOCOL: u32 = 1;
 
 /// Every method, with what it does.
-pub const VERBS: [(&str, &str); 22] = [
+pub const VERBS: [(&str, &str); 25] = [
     ("initialize", "Agrees on the version of the protocol. Optional; anything may be called without it."),
     ("open", "Opens a lane, or begins it. Cheap: call it at every start of a session."),
     ("catchUp", "Takes a page of the host's transcript, all of it as an array, or its file."),
@@ -38,6 +40,9 @@ pub const VERBS: [(&str, &str); 22] = [
     ("grep", "Finds a regular expression in every stored byte."),
     ("describe", "Says what is behind a name."),
     ("expand", "Goes from a name down to the entries, word for word."),
+    ("pin", "Pins words: they stand in every prompt from the next one on."),
+    ("unpin", "Takes a pin back."),
+    ("pins", "Lists pins, and sentences that a person may want to pin."),
     ("classify", "Says what a provider's refusal means."),
     ("close", "Forgets what is in memory of a lane."),
     ("shutdown", "Ends the server when all calls before it are answered."),

@@ -8,8 +8,9 @@ use super::{
     AbortTurnParams, AfterTurnParams, Answered, AnsweredParams, AssembleParams, Assembled, Call,
     CancelParams, CatchUpParams, Classified, ClassifyParams, Committed, CompactParams, Compacted, Delivered,
     DescribeParams, Description, Done, EventParams, ExpandAnswer, ExpandParams, Failure, GrepAnswer,
-    GrepParams, InitializeParams, Initialized, LaneStatus, Maintained, NoParams, PROTOCOL, Recovered,
-    SearchAnswer, SearchParams, ServerStatus, TurnParams, VERBS,
+    GrepParams, InitializeParams, Initialized, LaneStatus, Maintained, NoParams, PROTOCOL, PinList,
+    PinParams, Pinned, PinsParams, Recovered, SearchAnswer, SearchParams, ServerStatus, TurnParams,
+    UnpinParams, VERBS,
 };
 
 /// Parameters and answer of every method, the error, and the types that they use.
@@ -62,6 +63,9 @@ fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
         "grep" => (of::<GrepParams>(generator), of::<GrepAnswer>(generator)),
         "describe" => (of::<DescribeParams>(generator), of::<Description>(generator)),
         "expand" => (of::<ExpandParams>(generator), of::<ExpandAnswer>(generator)),
+        "pin" => (of::<PinParams>(generator), of::<Pinned>(generator)),
+        "unpin" => (of::<UnpinParams>(generator), of::<Pinned>(generator)),
+        "pins" => (of::<PinsParams>(generator), of::<PinList>(generator)),
         "classify" => (of::<ClassifyParams>(generator), of::<Classified>(generator)),
         "$/cancel" => (of::<CancelParams<'_>>(generator), Value::Null),
         _ => (of::<NoParams>(generator), of::<Done>(generator)),

@@ -1,0 +1,65 @@
+//! Arguments of the commands about prompts of the past.
+
+use std::str::FromStr;
+
+use clap::Args;
+
+/// When a prompt was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum At {
+    /// When this turn began, from 1.
+    Turn(u64),
+    /// The prompt that was sent under this number.
+    Sent(u64),
+}
+
+impl FromStr for At {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.starts_with('r') {
+            return text.parse().map(|PromptNumber(number)| Self::Sent(number));
+        }
+        text.parse().map(Self::Turn).map_err(|_| "write a turn such as 3, or a prompt such as r12".to_owned())
+    }
+}
+
+/// Number of a prompt that was sent: `r12` or `12`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PromptNumber(pub(crate) u64);
+
+impl FromStr for PromptNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let number = text.strip_prefix('r').unwrap_or(text).parse();
+        number.map(Self).map_err(|_| "write a prompt such as r12".to_owned())
+    }
+}
+
+/// Lists the prompts that a live host was given, as far as they are kept.
+#[derive(Debug, Args)]
+pub(crate) struct PromptsArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+}
+
+/// Says what changed between two prompts, and why.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// The earlier prompt: r12
+    pub(crate) from: PromptNumber,
+    /// The later prompt: r15
+    pub(crate) to: PromptNumber,
+}
+
+/// Says how the newest prompt represents an entry, and since when.
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// The entry: s:12
+    pub(crate) entry: String,
+}

@@ -1,0 +1,128 @@
+//! `unforget pin`, `unpin` and `pins`.
+
+use std::io::Write;
+
+use unforget_core::id::ConversationId;
+use unforget_core::pin::{PinId, PinState};
+use unforget_engine::{Engine, Proposed};
+use unforget_store::PinRow;
+
+use super::engine::now;
+use crate::app::App;
+use crate::args::{PinArgs, PinsArgs, UnpinArgs};
+use crate::failure::{Exit, Failure, Outcome};
+use crate::json::{PinJson, PinnedJson, PinsJson};
+use crate::output::paint;
+use crate::text;
+
+/// Columns of words on a terminal.
+const WIDTH: usize = 100;
+
+/// Pins words.
+pub(crate) fn pin(app: &mut App, args: &PinArgs) -> Outcome {
+    let engine = app.open_existing()?;
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    let source = args.entry.as_deref().map(|name| engine.words_of(found.id, name)).transpose()?;
+    let (seq, said) = source.map_or((None, None), |(seq, said)| (Some(seq), Some(said)));
+    let words = args.text.clone().or(said).unwrap_or_default();
+    let id = match args.supersedes {
+        Some(old) => engine.supersede_pin(found.id, PinId(old), (&words, seq), now())?,
+        None => engine.pin(found.id, &words, seq, now())?,
+    };
+    shown(app, &engine, (&found.key.0, found.id), id)
+}
+
+/// Takes a pin back.
+pub(crate) fn unpin(app: &mut App, args: &UnpinArgs) -> Outcome {
+    let engine = app.open_existing()?;
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    engine.unpin(found.id, PinId(args.pin), now())?;
+    shown(app, &engine, (&found.key.0, found.id), PinId(args.pin))
+}
+
+/// Says how a pin stands now.
+fn shown(app: &mut App, engine: &Engine, (key, id): (&str, ConversationId), pin: PinId) -> Outcome {
+    let rows = engine.store().pins(id)?;
+    let Some(row) = rows.iter().find(|row| row.pin.id == pin) else { return Ok(Exit::Done) };
+    if app.out.json {
+        app.out.json(&PinnedJson { conversation: key.to_owned(), pin: row.into() })?;
+    } else {
+        writeln!(
+            app.out,
+            "{} {} {}: {}",
+            paint(app.out.palette.strong, key),
+            pin,
+            state(row),
+            words(&row.pin.text)
+        )?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Lists pins and proposals, and accepts these.
+pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
+    let engine = if args.accept.is_empty() { app.read()? } else { app.open_existing()? };
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    if !args.accept.is_empty() {
+        accept(&engine, found.id, &args.accept)?;
+    }
+    let rows = engine.store().pins(found.id)?;
+    let proposals = if args.proposals { engine.proposed_pins(found.id)? } else { Vec::new() };
+    if app.out.json {
+        app.out.json(&PinsJson {
+            conversation: found.key.0,
+            pins: rows.iter().map(PinJson::from).collect(),
+            proposals: proposals.iter().map(Into::into).collect(),
+        })?;
+        return Ok(Exit::Done);
+    }
+    let table = rows.iter().map(|row| {
+        let from = row.pin.source.map(|seq| format!("s:{seq}")).unwrap_or_default();
+        vec![row.pin.id.0.to_string(), state(row), from, text::minute(row.changed), words(&row.pin.text)]
+    });
+    write!(app.out, "{}", text::table(&["pin", "state", "from", "since", "words"], table.collect(), &[0]))?;
+    if args.proposals {
+        proposed(app, &proposals)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn accept(engine: &Engine, id: ConversationId, numbers: &[u64]) -> Outcome<()> {
+    let proposals = engine.proposed_pins(id)?;
+    let chosen = numbers.iter().map(|number| {
+        let found = proposals.iter().find(|one| one.number == *number);
+        let message = || format!("there is no proposal {number}");
+        found.ok_or_else(|| Failure::usage(message(), "unforget pins CONVERSATION --proposals lists them"))
+    });
+    // All are looked up before any is pinned.
+    let chosen: Vec<&Proposed> = chosen.collect::<Outcome<_>>()?;
+    for one in chosen {
+        engine.pin(id, &one.text, Some(one.seq), now())?;
+    }
+    Ok(())
+}
+
+fn proposed(app: &mut App, proposals: &[Proposed]) -> Outcome<()> {
+    let rows = proposals.iter().map(|one| {
+        let kind = one.kind.name().to_owned();
+        vec![one.number.to_string(), kind, format!("s:{}", one.seq), words(&one.text)]
+    });
+    let head = ["proposal", "kind", "from", "words"];
+    write!(app.out, "\n{}", text::table(&head, rows.collect(), &[0]))?;
+    if !proposals.is_empty() {
+        app.out.note("pin one with --accept NUMBER");
+    }
+    Ok(())
+}
+
+fn state(row: &PinRow) -> String {
+    match row.pin.state {
+        PinState::Active => "active".to_owned(),
+        PinState::Retired => "retired".to_owned(),
+        PinState::SupersededBy(by) => format!("superseded by {}", by.0),
+    }
+}
+
+fn words(text: &str) -> String {
+    text::one_line(text, WIDTH)
+}

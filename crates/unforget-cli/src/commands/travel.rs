@@ -1,0 +1,132 @@
+//! `unforget prompts`, `prompt --at rN`, `diff` and `why`: what was sent, and what became of it.
+
+use std::io::Write;
+
+use unforget_core::id::Timestamp;
+use unforget_engine::prompt::{Cause, How, Part, Recipe};
+
+use crate::app::App;
+use crate::args::{DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
+use crate::failure::{Exit, Outcome};
+use crate::json::{DiffJson, PromptsJson, RebuiltJson, RecipeJson, WhyJson};
+use crate::output::paint;
+use crate::text;
+
+/// Lists the prompts that are kept.
+pub(crate) fn prompts(app: &mut App, args: &PromptsArgs) -> Outcome {
+    let engine = app.read()?;
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    let recipes = engine.recipes(found.id)?;
+    if app.out.json {
+        let prompts = recipes.iter().map(|(number, recipe)| RecipeJson::new(*number, recipe)).collect();
+        app.out.json(&PromptsJson { conversation: found.key.0, prompts })?;
+        return Ok(Exit::Done);
+    }
+    let rows = recipes.iter().map(|(number, recipe)| {
+        vec![
+            format!("r{number}"),
+            when(recipe.time),
+            recipe.dialect.name().to_owned(),
+            text::count(recipe.tokens.expected),
+            recipe.rung.name().to_owned(),
+            recipe.epoch.to_string(),
+            recipe.cause.map(Cause::name).unwrap_or_default().to_owned(),
+        ]
+    });
+    let head = ["prompt", "time", "dialect", "tokens", "rung", "epoch", "break"];
+    write!(app.out, "{}", text::table(&head, rows.collect(), &[3, 5]))?;
+    Ok(Exit::Done)
+}
+
+/// Composes a prompt again that was sent.
+pub(crate) fn rebuild(app: &mut App, conversation: &str, number: u64) -> Outcome {
+    let engine = app.read()?;
+    let found = super::resolve(&engine, conversation)?.conversation;
+    let rebuilt = engine.rebuild(found.id, number)?;
+    let exit = if rebuilt.is_same { Exit::Done } else { Exit::Problems };
+    if app.out.json {
+        app.out.json(&RebuiltJson::new(&found.key.0, number, &rebuilt)?)?;
+        return Ok(exit);
+    }
+    writeln!(app.out, "[{}]", rebuilt.messages.join(",\n"))?;
+    app.out.finish()?;
+    let p = app.out.notes;
+    let same = if rebuilt.is_same {
+        paint(p.good, "byte for byte what was sent").to_string()
+    } else {
+        paint(p.bad, "NOT what was sent: the digest differs").to_string()
+    };
+    app.out.note(format!("r{number} of {}, {}: {same}", found.key.0, when(rebuilt.recipe.time)));
+    Ok(exit)
+}
+
+/// Says what changed between two prompts.
+pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
+    let engine = app.read()?;
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    let (PromptNumber(from), PromptNumber(to)) = (args.from, args.to);
+    let difference = engine.difference(found.id, from, to)?;
+    if app.out.json {
+        app.out.json(&DiffJson::new(&found.key.0, (from, to), &difference))?;
+        return Ok(Exit::Done);
+    }
+    let (before, after) = &difference.recipes;
+    let tokens = |recipe: &Recipe| text::count(recipe.tokens.expected);
+    writeln!(app.out, "r{from} to r{to}: {} to {} tokens", tokens(before), tokens(after))?;
+    for (number, recipe) in &difference.breaks {
+        let cause = recipe.cause.map(Cause::name).unwrap_or_default();
+        writeln!(app.out, "  break at r{number}: {cause}")?;
+    }
+    for changed in &difference.changed {
+        let is = changed.is.as_ref().map_or_else(|| "not on the path".to_owned(), form);
+        writeln!(app.out, "  {}: {} became {is}", span(&changed.was), form(&changed.was))?;
+    }
+    for part in &difference.added {
+        writeln!(app.out, "  {}: new, {}", span(part), form(part))?;
+    }
+    for (pins, word) in [(&difference.pins.0, "pinned"), (&difference.pins.1, "not pinned any more")] {
+        for pin in pins {
+            writeln!(app.out, "  {pin}: {word}")?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+/// Says how an entry is represented in the newest prompt.
+pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
+    let engine = app.read()?;
+    let found = super::resolve(&engine, &args.conversation)?.conversation;
+    let seq = engine.entry_named(found.id, &args.entry)?;
+    let why = engine.represented(found.id, seq)?;
+    if app.out.json {
+        app.out.json(&WhyJson::new(&found.key.0, seq, &why))?;
+        return Ok(Exit::Done);
+    }
+    let how = why.part.as_ref().map_or_else(
+        || "not shown: hidden, or not on the path".to_owned(),
+        |part| format!("{} as part of {}", form(part), span(part)),
+    );
+    let (since, recipe) = &why.since;
+    let cause = recipe.cause.map_or_else(String::new, |cause| format!(" ({})", cause.name()));
+    writeln!(app.out, "s:{seq} in r{}: {how}; since r{since}{cause}", why.number)?;
+    for pin in &why.pins {
+        writeln!(app.out, "  its words are {pin}, in every prompt")?;
+    }
+    Ok(Exit::Done)
+}
+
+fn form(part: &Part) -> String {
+    match &part.how {
+        How::Summary(name) => format!("summary {name}, {} tokens", text::count(part.tokens)),
+        how => format!("{}, {} tokens", how.name(), text::count(part.tokens)),
+    }
+}
+
+fn span(part: &Part) -> String {
+    let (first, last) = part.span;
+    if first == last { format!("s:{first}") } else { format!("s:{first}-{last}") }
+}
+
+fn when(time: Timestamp) -> String {
+    text::minute(time)
+}

@@ -1,0 +1,113 @@
+//! The ledger as rows.
+
+use serde::Serialize;
+use unforget_core::ledger::{Change, Ledger, Outcome, Place, TaskState};
+
+use crate::args::LedgerKind;
+
+/// What `ledger` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct LedgerJson {
+    pub(crate) conversation: String,
+    pub(crate) rows: Vec<LedgerRow>,
+    pub(crate) dropped: u64,
+}
+
+/// A thing that was done.
+#[derive(Debug, Serialize)]
+pub(crate) struct LedgerRow {
+    pub(crate) kind: LedgerKind,
+    pub(crate) what: String,
+    pub(crate) state: &'static str,
+    pub(crate) times: u64,
+    /// Exit code of a command, if it was told.
+    exit: Option<i64>,
+    /// Tests that passed, failed, were left out.
+    tests: Option<(u64, u64, u64)>,
+    /// What was told of a failure.
+    told: Option<String>,
+    /// Entry of the call that did it last.
+    call: u64,
+    /// Entry of its result.
+    pub(crate) last: u64,
+    /// Entry of the result that cleared a failure.
+    cleared: Option<u64>,
+}
+
+fn row(kind: LedgerKind, what: &str, state: &'static str, times: u64, at: Place) -> LedgerRow {
+    LedgerRow {
+        kind,
+        what: what.to_owned(),
+        state,
+        times,
+        exit: None,
+        tests: None,
+        told: None,
+        call: at.call.0,
+        last: at.answer.0,
+        cleared: None,
+    }
+}
+
+const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Done => "done",
+        Outcome::Failed => "failed",
+        Outcome::NotRun => "not-run",
+    }
+}
+
+/// All rows, by kind, then in the order of the entries in which they were touched last.
+pub(crate) fn ledger_rows(ledger: &Ledger) -> Vec<LedgerRow> {
+    let mut rows = files(ledger);
+    rows.extend(ledger.commands().map(|command| LedgerRow {
+        exit: command.exit,
+        tests: command.tests.map(|tests| (tests.passed, tests.failed, tests.skipped)),
+        ..row(LedgerKind::Command, &command.text, outcome(command.outcome), command.runs.into(), command.at)
+    }));
+    let failures = ledger.failing().map(|failure| (failure, "open"));
+    let failures = failures.chain(ledger.cleared().iter().map(|failure| (failure, "cleared")));
+    rows.extend(failures.map(|(failure, state)| LedgerRow {
+        told: Some(failure.told.clone()),
+        cleared: failure.cleared.map(|place| place.answer.0),
+        ..row(LedgerKind::Failure, &failure.what, state, failure.times.into(), failure.last)
+    }));
+    let urls = ledger.urls();
+    rows.extend(
+        urls.map(|(url, seen)| row(LedgerKind::Url, url, outcome(seen.outcome), seen.times.into(), seen.at)),
+    );
+    rows.extend(ledger.commits().iter().map(|commit| {
+        let what = format!("{} {}", commit.commit.hash, commit.commit.subject);
+        row(LedgerKind::Commit, &what, "done", 1, commit.at)
+    }));
+    rows.extend(ledger.tasks().iter().map(|task| {
+        let state = match task.state {
+            TaskState::Open => "open",
+            TaskState::Active => "active",
+            TaskState::Done => "done",
+            TaskState::Dropped => "dropped",
+        };
+        row(LedgerKind::Task, &task.text, state, 1, task.changed)
+    }));
+    rows.sort_by(|a, b| (a.kind, a.last, &a.what).cmp(&(b.kind, b.last, &b.what)));
+    rows
+}
+
+fn files(ledger: &Ledger) -> Vec<LedgerRow> {
+    let rows = ledger.files().filter_map(|(path, file)| {
+        let (state, at) = match file.put {
+            Some(put) => {
+                let state = match put.change {
+                    Change::Whole => "written",
+                    Change::Part => "edited",
+                    Change::Gone => "removed",
+                };
+                (state, put.at)
+            }
+            None => ("read", file.looks.last()?.at),
+        };
+        let times = if file.put.is_some() { file.writes } else { file.reads };
+        Some(row(LedgerKind::File, path, state, times.into(), at))
+    });
+    rows.collect()
+}

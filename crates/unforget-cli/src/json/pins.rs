@@ -1,0 +1,70 @@
+//! Pins.
+
+use serde::Serialize;
+use unforget_core::pin::PinState;
+use unforget_engine::Proposed;
+use unforget_store::PinRow;
+
+use crate::text;
+
+/// A pin.
+#[derive(Debug, Serialize)]
+pub(crate) struct PinJson {
+    pin: u64,
+    text: String,
+    seq: Option<u64>,
+    state: &'static str,
+    superseded_by: Option<u64>,
+    made: Option<String>,
+    changed: Option<String>,
+}
+
+impl From<&PinRow> for PinJson {
+    fn from(row: &PinRow) -> Self {
+        let (state, superseded_by) = match row.pin.state {
+            PinState::Active => ("active", None),
+            PinState::Retired => ("retired", None),
+            PinState::SupersededBy(by) => ("superseded", Some(by.0)),
+        };
+        Self {
+            pin: row.pin.id.0,
+            text: row.pin.text.clone(),
+            seq: row.pin.source.map(|seq| seq.0),
+            state,
+            superseded_by,
+            made: text::iso(row.made),
+            changed: text::iso(row.changed),
+        }
+    }
+}
+
+/// A sentence that a person may want to pin.
+#[derive(Debug, Serialize)]
+pub(crate) struct ProposalJson {
+    number: u64,
+    seq: u64,
+    kind: &'static str,
+    text: String,
+}
+
+impl From<&Proposed> for ProposalJson {
+    fn from(one: &Proposed) -> Self {
+        Self { number: one.number, seq: one.seq.0, kind: one.kind.name(), text: one.text.clone() }
+    }
+}
+
+/// What `pin` and `unpin` print.
+#[derive(Debug, Serialize)]
+pub(crate) struct PinnedJson {
+    pub(crate) conversation: String,
+    #[serde(flatten)]
+    pub(crate) pin: PinJson,
+}
+
+/// What `pins` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct PinsJson {
+    pub(crate) conversation: String,
+    pub(crate) pins: Vec<PinJson>,
+    pub(crate) proposals: Vec<ProposalJson>,
+}

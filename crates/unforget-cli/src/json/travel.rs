@@ -1,0 +1,165 @@
+//! Prompts of the past.
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+use unforget_core::id::Seq;
+use unforget_engine::host::{Difference, Rebuilt, Represented};
+use unforget_engine::prompt::{Cause, How, Part, Recipe};
+
+use crate::failure::Outcome;
+use crate::text;
+
+/// A prompt that was sent.
+#[derive(Debug, Serialize)]
+pub(crate) struct RecipeJson {
+    prompt: u64,
+    time: Option<String>,
+    dialect: &'static str,
+    window: u64,
+    head: Option<u64>,
+    epoch: u32,
+    rung: &'static str,
+    broken: Option<&'static str>,
+    tokens: u64,
+    tokens_upper: u64,
+    pins: Vec<u64>,
+    live: Vec<u64>,
+}
+
+impl RecipeJson {
+    pub(crate) fn new(number: u64, recipe: &Recipe) -> Self {
+        Self {
+            prompt: number,
+            time: text::iso(recipe.time),
+            dialect: recipe.dialect.name(),
+            window: recipe.window_now,
+            head: recipe.head.map(|seq| seq.0),
+            epoch: recipe.epoch,
+            rung: recipe.rung.name(),
+            broken: recipe.cause.map(Cause::name),
+            tokens: recipe.tokens.expected,
+            tokens_upper: recipe.tokens.upper,
+            pins: recipe.pins.iter().map(|pin| pin.0).collect(),
+            live: recipe.live.iter().map(|seq| seq.0).collect(),
+        }
+    }
+}
+
+/// What `prompts` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct PromptsJson {
+    pub(crate) conversation: String,
+    pub(crate) prompts: Vec<RecipeJson>,
+}
+
+/// What `prompt --at rN` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct RebuiltJson {
+    conversation: String,
+    same: bool,
+    recipe: RecipeJson,
+    system: Vec<String>,
+    messages: Vec<Box<RawValue>>,
+}
+
+impl RebuiltJson {
+    pub(crate) fn new(key: &str, number: u64, rebuilt: &Rebuilt) -> Outcome<Self> {
+        let messages = rebuilt.messages.iter().cloned().map(RawValue::from_string);
+        Ok(Self {
+            conversation: key.to_owned(),
+            same: rebuilt.is_same,
+            recipe: RecipeJson::new(number, &rebuilt.recipe),
+            system: rebuilt.system.clone(),
+            messages: messages.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Entries and how they are represented.
+#[derive(Debug, Serialize)]
+struct PartJson {
+    first: u64,
+    last: u64,
+    how: &'static str,
+    summary: Option<String>,
+    tokens: u64,
+}
+
+impl From<&Part> for PartJson {
+    fn from(part: &Part) -> Self {
+        let summary = if let How::Summary(name) = &part.how { Some(name.clone()) } else { None };
+        let (first, last) = part.span;
+        Self { first: first.0, last: last.0, how: part.how.name(), summary, tokens: part.tokens }
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct ChangedJson {
+    was: PartJson,
+    is: Option<PartJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct BreakJson {
+    prompt: u64,
+    cause: Option<&'static str>,
+}
+
+/// What `diff` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct DiffJson {
+    conversation: String,
+    from: RecipeJson,
+    to: RecipeJson,
+    breaks: Vec<BreakJson>,
+    changed: Vec<ChangedJson>,
+    added: Vec<PartJson>,
+    pinned: Vec<u64>,
+    unpinned: Vec<u64>,
+}
+
+impl DiffJson {
+    pub(crate) fn new(key: &str, (from, to): (u64, u64), difference: &Difference) -> Self {
+        let changed = difference.changed.iter();
+        let breaks = difference.breaks.iter();
+        Self {
+            conversation: key.to_owned(),
+            from: RecipeJson::new(from, &difference.recipes.0),
+            to: RecipeJson::new(to, &difference.recipes.1),
+            breaks: breaks
+                .map(|(prompt, recipe)| BreakJson { prompt: *prompt, cause: recipe.cause.map(Cause::name) })
+                .collect(),
+            changed: changed
+                .map(|one| ChangedJson { was: (&one.was).into(), is: one.is.as_ref().map(Into::into) })
+                .collect(),
+            added: difference.added.iter().map(Into::into).collect(),
+            pinned: difference.pins.0.iter().map(|pin| pin.0).collect(),
+            unpinned: difference.pins.1.iter().map(|pin| pin.0).collect(),
+        }
+    }
+}
+
+/// What `why` prints.
+#[derive(Debug, Serialize)]
+pub(crate) struct WhyJson {
+    conversation: String,
+    seq: u64,
+    prompt: u64,
+    /// Null if no part of the prompt stands for the entry.
+    part: Option<PartJson>,
+    pins: Vec<u64>,
+    since: RecipeJson,
+}
+
+impl WhyJson {
+    pub(crate) fn new(key: &str, seq: Seq, why: &Represented) -> Self {
+        Self {
+            conversation: key.to_owned(),
+            seq: seq.0,
+            prompt: why.number,
+            part: why.part.as_ref().map(Into::into),
+            pins: why.pins.iter().map(|pin| pin.0).collect(),
+            since: RecipeJson::new(why.since.0, &why.since.1),
+        }
+    }
+}

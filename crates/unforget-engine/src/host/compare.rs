@@ -1,0 +1,127 @@
+//! What changed between two prompts, and how an entry is represented.
+
+use unforget_core::id::{ConversationId, Seq};
+use unforget_core::pin::PinId;
+
+use crate::prompt::{How, Part, Recipe};
+use crate::{Engine, EngineError};
+
+/// Entries that two prompts represent in different ways.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// In the first prompt.
+    pub was: Part,
+    /// How the second represents the first of these entries; `None` if they are not on its path.
+    pub is: Option<Part>,
+}
+
+/// What changed between two prompts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The two recipes.
+    pub recipes: (Recipe, Recipe),
+    /// Entries that changed their form.
+    pub changed: Vec<Changed>,
+    /// Parts of entries that came since.
+    pub added: Vec<Part>,
+    /// Pins that came and went.
+    pub pins: (Vec<PinId>, Vec<PinId>),
+    /// Prompts from the one to the other whose beginning was not that of the one before, with the reason.
+    pub breaks: Vec<(u64, Recipe)>,
+}
+
+/// How the newest prompt represents an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Represented {
+    /// Number of that prompt.
+    pub number: u64,
+    /// The part; `None` if no part stands for the entry: it is hidden, or not on the path.
+    pub part: Option<Part>,
+    /// Active pins whose words come from it.
+    pub pins: Vec<PinId>,
+    /// The first of the kept prompts from which on it was so.
+    pub since: (u64, Recipe),
+}
+
+impl Engine {
+    /// Says what changed from one prompt of a live lane to a later one, and which breaks lie between.
+    ///
+    /// # Errors
+    /// As [`Engine::rebuild`]; [`EngineError::Usage`] if they are not in this order.
+    pub fn difference(
+        &self,
+        conversation: ConversationId,
+        from: u64,
+        to: u64,
+    ) -> Result<Difference, EngineError> {
+        if from >= to {
+            let what = format!("r{from} does not come before r{to}");
+            return Err(EngineError::Usage { what, hint: "name the earlier prompt first".to_owned() });
+        }
+        let (before, first) = self.parts_of(conversation, from)?;
+        let (after, second) = self.parts_of(conversation, to)?;
+        let newest = before.head.unwrap_or_default();
+        let standing = |seq: Seq| part_of(&second, seq).cloned();
+        let changed = first.iter().filter_map(|was| {
+            let is = standing(was.span.0);
+            let is_same = is.as_ref().is_some_and(|is| is.how == was.how && is.span.0 == was.span.0);
+            (!is_same).then(|| Changed { was: was.clone(), is })
+        });
+        let changed = changed.collect();
+        let added = second.iter().filter(|part| part.span.1 > newest).cloned().collect();
+        let less =
+            |a: &Recipe, b: &Recipe| a.pins.iter().filter(|pin| !b.pins.contains(pin)).copied().collect();
+        let pins = (less(&after, &before), less(&before, &after));
+        let between = self.recipes(conversation)?.into_iter();
+        let breaks = between.filter(|(n, recipe)| *n > from && *n <= to && recipe.cause.is_some()).collect();
+        Ok(Difference { recipes: (before, after), changed, added, pins, breaks })
+    }
+
+    /// Says how the newest prompt of a live lane represents an entry, and since which of the kept ones.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if no prompt of the conversation is kept.
+    ///
+    /// Cost: O(what prompts show) per break since the entry has been represented so.
+    pub fn represented(&self, conversation: ConversationId, seq: Seq) -> Result<Represented, EngineError> {
+        let recipes = self.recipes(conversation)?;
+        let Some((number, newest)) = recipes.last().cloned() else {
+            let what = "no prompt of this conversation is kept".to_owned();
+            let hint = "a prompt is kept when a live host asks for it: unforget engine".to_owned();
+            return Err(EngineError::Usage { what, hint });
+        };
+        let how = |parts: &[Part]| part_of(parts, seq).map(|part| part.how.clone());
+        let (_, parts) = self.parts_of(conversation, number)?;
+        let (part, now) = (part_of(&parts, seq).cloned(), how(&parts));
+        let mut since = (number, newest);
+        // Between breaks nothing changes its form, so only the prompts at breaks are looked at.
+        for (number, recipe) in recipes.into_iter().rev() {
+            let is_epoch = recipe.epoch == since.1.epoch && recipe.rung == since.1.rung;
+            let is_there = recipe.head.is_some_and(|head| head >= seq);
+            if !is_there || (!is_epoch && how(&self.parts_of(conversation, number)?.1) != now) {
+                break;
+            }
+            since = (number, recipe);
+        }
+        let pins = self.pins(conversation)?;
+        let pins = pins.active().iter().filter(|pin| pin.source == Some(seq)).map(|pin| pin.id).collect();
+        Ok(Represented { number, part, pins, since })
+    }
+
+    fn parts_of(
+        &self,
+        conversation: ConversationId,
+        number: u64,
+    ) -> Result<(Recipe, Vec<Part>), EngineError> {
+        let (recipe, mut session) = self.session_of(conversation, number)?;
+        let parts = session.parts(recipe.window_now, recipe.rung);
+        Ok((recipe, parts))
+    }
+}
+
+/// The part that stands for an entry: a message that is carried stands for itself.
+fn part_of(parts: &[Part], seq: Seq) -> Option<&Part> {
+    let holds = |part: &&Part| (part.span.0..=part.span.1).contains(&seq);
+    let is_summary = |part: &Part| matches!(part.how, How::Summary(_));
+    parts.iter().filter(holds).min_by_key(|part| is_summary(part))
+}

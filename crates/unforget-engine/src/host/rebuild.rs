@@ -1,0 +1,103 @@
+//! Prompts of the past: listed, and composed again from their recipes.
+
+use std::borrow::Cow;
+
+use unforget_core::admit::Certificate;
+use unforget_core::id::{ConversationId, Seq, Thread};
+use unforget_core::media;
+use unforget_core::message::Request;
+use unforget_wire::Format;
+use unforget_wire::journal;
+
+use super::ask::limited;
+use super::bodies::Bodies;
+use super::emit::{Stored, emit, with_input};
+use crate::prompt::{Lane, Recipe, Session, sent_digest};
+use crate::{Engine, EngineError};
+
+/// A prompt, composed again.
+#[derive(Clone, Debug)]
+pub struct Rebuilt {
+    /// How it was composed.
+    pub recipe: Recipe,
+    /// System instructions.
+    pub system: Vec<String>,
+    /// The messages as JSON, in order, as the host got them.
+    pub messages: Vec<String>,
+    /// What admission said.
+    pub certificate: Certificate,
+    /// Whether these are, byte for byte, what was sent.
+    pub is_same: bool,
+}
+
+/// The request with live input behind it: what is emitted for a host.
+///
+/// * `live` - entries that the request has to show beside what it does.
+/// * `newest` - input that stands behind them.
+pub(super) fn with_live_input<'a>(
+    request: &'a Request,
+    live: &[Seq],
+    newest: Option<Seq>,
+    (stored, limit): (&dyn Fn(Seq) -> Option<Stored>, &media::Limit),
+) -> Cow<'a, Request> {
+    let beside: Vec<_> = live.iter().filter_map(|seq| Some((*seq, stored(*seq)?))).collect();
+    if beside.is_empty() {
+        return Cow::Borrowed(request);
+    }
+    let newest = newest.and_then(stored);
+    let mut request = with_input(request, &beside, newest.as_ref());
+    limited(&mut request, limit);
+    Cow::Owned(request)
+}
+
+impl Engine {
+    /// Recipes of the prompts of a conversation that are kept, oldest first, with their numbers.
+    pub fn recipes(&self, conversation: ConversationId) -> Result<Vec<(u64, Recipe)>, EngineError> {
+        let rows = self.store().recipes(conversation)?;
+        Ok(rows.into_iter().filter_map(|row| Some((row.number, Recipe::decode(&row.body)?))).collect())
+    }
+
+    /// The recipe with this number, and the session that it was composed from.
+    pub(crate) fn session_of(
+        &self,
+        conversation: ConversationId,
+        number: u64,
+    ) -> Result<(Recipe, Session), EngineError> {
+        let missing = |what: String| EngineError::Usage {
+            what,
+            hint: "unforget prompts lists those that are kept".to_owned(),
+        };
+        let rows = self.store().recipes(conversation)?;
+        let row = rows.into_iter().find(|row| row.number == number);
+        let row = row.ok_or_else(|| missing(format!("there is no prompt r{number}")))?;
+        let recipe = Recipe::decode(&row.body).ok_or_else(|| missing(format!("r{number} is damaged")))?;
+        let state = self.store().recipe_state(conversation, &row.context)?;
+        let state = state.ok_or_else(|| missing(format!("the context of r{number} is gone")))?;
+        let lane = Lane { conversation, thread: Thread(0) };
+        let session = Session::of_recipe(self, lane, &recipe, &state)?;
+        Ok((recipe, session))
+    }
+
+    /// Composes a prompt of a live lane again, and says whether it is what was sent.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if its recipe is not kept, or what it refers to was purged or left.
+    ///
+    /// Cost: O(what it shows).
+    pub fn rebuild(&self, conversation: ConversationId, number: u64) -> Result<Rebuilt, EngineError> {
+        let (recipe, mut session) = self.session_of(conversation, number)?;
+        let admitted = session.compose_again(recipe.window_now)?;
+        let bodies = Bodies::new(self, conversation);
+        let stored = |seq: Seq| bodies.get(seq);
+        let limit = media::Limit::default();
+        let request = with_live_input(admitted.request(), &recipe.live, recipe.newest, (&stored, &limit));
+        let header = self.store().raw(conversation, 0..1)?;
+        let form = header.first().and_then(|raw| journal::read_line(&raw.body).form);
+        let form = form.as_deref().and_then(Format::by_name).unwrap_or(Format::Unknown);
+        let messages = emit(&request, session.shape().target(), form, &stored).concat();
+        bodies.check()?;
+        let system = request.system.clone();
+        let is_same = sent_digest(system.iter().chain(&messages)) == recipe.digest;
+        Ok(Rebuilt { recipe, system, messages, certificate: admitted.certificate().clone(), is_same })
+    }
+}

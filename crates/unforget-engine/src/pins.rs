@@ -1,0 +1,200 @@
+//! Pins of a conversation: read, changed, proposed.
+
+use unforget_core::entry::{Entry, Part};
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_core::pin::{Pin, PinError, PinId, Pins};
+use unforget_store::{PinRow, StoreError};
+use unforget_text::ProposalKind;
+use unforget_wire::{Format, decode};
+
+use crate::recall::Address;
+use crate::{Engine, EngineError};
+
+/// A sentence that a person may want to pin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposed {
+    /// Its number among the proposals of the conversation as it is now, from 1.
+    pub number: u64,
+    /// The entry that it stands in.
+    pub seq: Seq,
+    /// Why it is proposed.
+    pub kind: ProposalKind,
+    /// The words, verbatim.
+    pub text: String,
+}
+
+/// Rows that are read at once.
+const ROWS: u64 = 1_024;
+
+/// How often a change is tried again when somebody else was faster.
+const TRIES: u32 = 8;
+
+impl Engine {
+    /// The pins of a conversation.
+    ///
+    /// # Errors
+    /// [`EngineError::Pin`] if what is stored is damaged.
+    pub fn pins(&self, conversation: ConversationId) -> Result<Pins, EngineError> {
+        let rows = self.store().pins(conversation)?;
+        Ok(Pins::restore(rows.into_iter().map(|row| row.pin).collect())?)
+    }
+
+    /// Pins words, verbatim. Doing it twice changes nothing.
+    ///
+    /// * `source` - the entry that they come from.
+    ///
+    /// # Errors
+    /// [`EngineError::Pin`] with what is wrong with the words; then nothing changed.
+    pub fn pin(
+        &self,
+        conversation: ConversationId,
+        text: &str,
+        source: Option<Seq>,
+        now: Timestamp,
+    ) -> Result<PinId, EngineError> {
+        self.change_pins(conversation, now, |pins| pins.pin(text, source))
+    }
+
+    /// Takes a pin back.
+    ///
+    /// # Errors
+    /// [`PinError::Unknown`].
+    pub fn unpin(&self, conversation: ConversationId, id: PinId, now: Timestamp) -> Result<(), EngineError> {
+        self.change_pins(conversation, now, |pins| pins.unpin(id))
+    }
+
+    /// Puts other words in the place of a pin.
+    ///
+    /// # Errors
+    /// See [`Pins::supersede`].
+    pub fn supersede_pin(
+        &self,
+        conversation: ConversationId,
+        id: PinId,
+        (text, source): (&str, Option<Seq>),
+        now: Timestamp,
+    ) -> Result<PinId, EngineError> {
+        self.change_pins(conversation, now, |pins| pins.supersede(id, text, source))
+    }
+
+    fn change_pins<T>(
+        &self,
+        conversation: ConversationId,
+        now: Timestamp,
+        act: impl Fn(&mut Pins) -> Result<T, PinError>,
+    ) -> Result<T, EngineError> {
+        let mut tries = 0;
+        loop {
+            let before = self.store().pins(conversation)?;
+            let mut pins = Pins::restore(before.iter().map(|row| row.pin.clone()).collect())?;
+            let done = act(&mut pins)?;
+            let after: Vec<PinRow> =
+                pins.all().iter().enumerate().map(|(at, pin)| stamped(pin, before.get(at), now)).collect();
+            if after == before {
+                return Ok(done);
+            }
+            tries += 1;
+            match self.store().put_pins(conversation, &before, &after) {
+                Err(StoreError::PinsMoved { .. }) if tries < TRIES => {}
+                written => return Ok(written.map(|()| done)?),
+            }
+        }
+    }
+
+    /// Words of an entry and its place: what a pin is made from.
+    ///
+    /// * `name` - as `describe` takes it, or a plain seq.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if it is not one entry with words.
+    pub fn words_of(&self, conversation: ConversationId, name: &str) -> Result<(Seq, String), EngineError> {
+        let seq = self.entry_named(conversation, name)?;
+        let entries = self.entries_in(conversation, seq.0..seq.0 + 1)?;
+        let text = entries.first().map(|(_, entry)| words(entry)).unwrap_or_default();
+        if text.trim().is_empty() {
+            let what = format!("entry {seq} has no words");
+            return Err(EngineError::Usage { what, hint: "name an entry of a person".to_owned() });
+        }
+        Ok((seq, text))
+    }
+
+    /// The one entry of a conversation with this name.
+    ///
+    /// * `name` - `s:12`, `12`, or `e:KEY:12` of this conversation.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if it is another thing, several entries, or of another conversation.
+    pub fn entry_named(&self, conversation: ConversationId, name: &str) -> Result<Seq, EngineError> {
+        let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        let name = if is_plain { format!("s:{name}") } else { name.to_owned() };
+        match self.address(Some(conversation), &name)? {
+            Address::Entries { conversation: of, seqs }
+                if of == conversation && seqs.end - seqs.start == 1 =>
+            {
+                Ok(Seq(seqs.start))
+            }
+            _ => Err(EngineError::Usage {
+                what: format!("{name} is not one entry of this conversation"),
+                hint: "name one entry: s:12".to_owned(),
+            }),
+        }
+    }
+
+    /// Sentences of a conversation that a person may want to pin, oldest first, each once, without those that are
+    /// pinned or were. O(history).
+    pub fn proposed_pins(&self, conversation: ConversationId) -> Result<Vec<Proposed>, EngineError> {
+        let pins = self.pins(conversation)?;
+        let mut proposed: Vec<Proposed> = Vec::new();
+        let mut seen: std::collections::BTreeSet<String> =
+            pins.all().iter().map(|pin| pin.text.clone()).collect();
+        let entries = self.store().conversation(conversation)?.entries;
+        for from in (0..entries).step_by(ROWS as usize) {
+            for (seq, entry) in self.entries_in(conversation, from..from + ROWS)? {
+                for found in unforget_text::proposals(&entry) {
+                    if seen.insert(found.text.to_owned()) {
+                        let number = proposed.len() as u64 + 1;
+                        proposed.push(Proposed {
+                            number,
+                            seq,
+                            kind: found.kind,
+                            text: found.text.to_owned(),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(proposed)
+    }
+
+    /// Entries by seq, clamped to what is there; purged ones are passed over.
+    pub(crate) fn entries_in(
+        &self,
+        conversation: ConversationId,
+        seqs: std::ops::Range<u64>,
+    ) -> Result<Vec<(Seq, Entry)>, EngineError> {
+        let format = self.store().conversation(conversation)?.format;
+        let format = Format::by_name(&format).unwrap_or(Format::Unknown);
+        let raw = self.store().raw(conversation, seqs)?;
+        let kept = raw.into_iter().filter(|raw| !raw.body.is_empty());
+        Ok(kept.map(|raw| (raw.seq, decode(format, &raw.body))).collect())
+    }
+}
+
+/// A pin with its times.
+fn stamped(pin: &Pin, before: Option<&PinRow>, now: Timestamp) -> PinRow {
+    let (made, changed) = match before {
+        Some(row) if row.pin == *pin => (row.made, row.changed),
+        Some(row) => (row.made, now),
+        None => (now, now),
+    };
+    PinRow { pin: pin.clone(), made, changed }
+}
+
+/// The words of an entry, parts joined by lines.
+fn words(entry: &Entry) -> String {
+    let texts = entry.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,320 @@
+//! How a prompt was composed, in few bytes, and composing it again.
+
+use unforget_core::admit::{Admitted, Rung, admit};
+use unforget_core::digest::Digest;
+use unforget_core::id::{Seq, Timestamp};
+use unforget_core::pin::{Pin, PinId, PinState, Pins};
+use unforget_core::policy::Policy;
+use unforget_core::tokens::Tokens;
+use unforget_wire::{Dialect, Family};
+
+use super::pins::Pinned;
+use super::{Cause, Lane, Prompt, Session, Shape, compose, state};
+use crate::ruler::ModelRuler;
+use crate::{Engine, EngineError};
+
+/// Longest stored form of a recipe, in bytes.
+pub const RECIPE_BYTES_MAX: usize = 300;
+
+/// Format of the encoding; another number is not read.
+const VERSION: u64 = 1;
+
+/// Most live entries that a recipe names.
+const LIVE_MAX: usize = 16;
+
+/// How a prompt that was sent was composed: references and parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    /// When.
+    pub time: Timestamp,
+    /// Form of the request.
+    pub dialect: Dialect,
+    /// Whose reasoning the model takes.
+    pub family: Option<Family>,
+    /// Tokens of the model.
+    pub ruler: ModelRuler,
+    /// Window and reserve that the thresholds are of.
+    pub window: (u64, u64),
+    /// Window that this one call had.
+    pub window_now: u64,
+    /// Newest entry of the path.
+    pub head: Option<Seq>,
+    /// Breaks of the context so far.
+    pub epoch: u32,
+    /// The rung that was admitted.
+    pub rung: Rung,
+    /// Why the prompt before was not its beginning.
+    pub cause: Option<Cause>,
+    /// What it weighed.
+    pub tokens: Tokens,
+    /// Live input that was put behind it.
+    pub live: Vec<Seq>,
+    /// The newest input, where live input stands before it.
+    pub newest: Option<Seq>,
+    /// Pins that were active.
+    pub pins: Vec<PinId>,
+    /// Whether images or documents were left out because a provider refused them: then it cannot be composed again.
+    pub is_limited: bool,
+    /// Of the bytes that were sent.
+    pub digest: [u8; 16],
+}
+
+impl Recipe {
+    /// The stored form; `None` if it is longer than [`RECIPE_BYTES_MAX`] or names too many live entries.
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        let mut bytes = self.digest.to_vec();
+        let (family, print) = match self.family {
+            None => (0, 0),
+            Some(Family::Named(print)) => (8, print),
+            Some(known) => (1 + KNOWN.iter().position(|family| *family == known)? as u64, 0),
+        };
+        let ruler = RULERS.iter().position(|ruler| *ruler == self.ruler)? as u64;
+        let head = self.head.map_or(0, |seq| seq.0 + 1);
+        let flags = u64::from(self.is_limited);
+        let numbers = [
+            VERSION,
+            u64::try_from(self.time.0).unwrap_or(0),
+            Dialect::ALL.iter().position(|dialect| *dialect == self.dialect)? as u64,
+            family,
+            print,
+            ruler,
+            self.window.0,
+            self.window.1,
+            self.window_now,
+            head,
+            self.epoch.into(),
+            self.rung as u64,
+            self.cause.map_or(0, |cause| cause as u64 + 1),
+            self.tokens.expected,
+            self.tokens.upper,
+            flags,
+            self.newest.map_or(0, |seq| seq.0 + 1),
+            self.live.len() as u64,
+        ];
+        let live = self.live.iter().map(|seq| head.saturating_sub(seq.0));
+        let pins = std::iter::once(self.pins.len() as u64).chain(self.pins.iter().map(|pin| pin.0));
+        numbers.into_iter().chain(live).chain(pins).for_each(|number| put(&mut bytes, number));
+        (bytes.len() <= RECIPE_BYTES_MAX && self.live.len() <= LIVE_MAX).then_some(bytes)
+    }
+
+    /// Reads what [`Recipe::encode`] wrote; `None` for anything else.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (digest, mut rest) = bytes.split_first_chunk::<16>()?;
+        let mut next = || take(&mut rest);
+        if next()? != VERSION {
+            return None;
+        }
+        let time = Timestamp(i64::try_from(next()?).ok()?);
+        let dialect = *Dialect::ALL.get(usize::try_from(next()?).ok()?)?;
+        let family = match (next()?, next()?) {
+            (0, _) => None,
+            (8, print) => Some(Family::Named(print)),
+            (known, _) => Some(*KNOWN.get(usize::try_from(known - 1).ok()?)?),
+        };
+        let ruler = *RULERS.get(usize::try_from(next()?).ok()?)?;
+        let (window, window_now) = ((next()?, next()?), next()?);
+        let head = next()?;
+        let epoch = u32::try_from(next()?).ok()?;
+        let rung = *Rung::ALL.get(usize::try_from(next()?).ok()?)?;
+        let cause = match next()? {
+            0 => None,
+            number => Some(*Cause::ALL.get(usize::try_from(number - 1).ok()?)?),
+        };
+        let tokens = Tokens { expected: next()?, upper: next()? };
+        let is_limited = next()? == 1;
+        let newest = next()?.checked_sub(1).map(Seq);
+        let live = next()?;
+        let live: Vec<Seq> = (0..live.min(LIVE_MAX as u64))
+            .map(|_| next().map(|back| Seq(head.saturating_sub(back))))
+            .collect::<Option<_>>()?;
+        let pins = next()?.min(Pins::ACTIVE_MAX as u64);
+        let pins: Vec<PinId> = (0..pins).map(|_| next().map(PinId)).collect::<Option<_>>()?;
+        let head = head.checked_sub(1).map(Seq);
+        Some(Self {
+            time,
+            dialect,
+            family,
+            ruler,
+            window,
+            window_now,
+            head,
+            epoch,
+            rung,
+            cause,
+            tokens,
+            live,
+            newest,
+            pins,
+            is_limited,
+            digest: *digest,
+        })
+    }
+
+    /// The shape that it was composed in.
+    pub fn shape(&self) -> Shape {
+        let policy = Policy::with_reserve(self.window.0, self.window.1);
+        Shape { dialect: self.dialect, family: self.family, ruler: self.ruler, policy }
+    }
+}
+
+const KNOWN: [Family; 7] = [
+    Family::Claude,
+    Family::OpenAi,
+    Family::Gemini,
+    Family::DeepSeek,
+    Family::Kimi,
+    Family::Glm,
+    Family::Mistral,
+];
+
+const RULERS: [ModelRuler; 3] = [ModelRuler::O200k, ModelRuler::Cl100k, ModelRuler::Estimate];
+
+/// Seven bits a byte, the lowest first; the top bit says that more follow.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7f {
+        bytes.push((number & 0x7f) as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn take(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(number);
+        }
+    }
+    None
+}
+
+/// Digest of what is sent: system instructions and messages, each with its length.
+pub(crate) fn sent_digest<'a>(texts: impl IntoIterator<Item = &'a String>) -> [u8; 16] {
+    let digests: Vec<u8> = texts.into_iter().flat_map(|text| Digest::of(text.as_bytes()).0).collect();
+    let mut short = [0; 16];
+    short.iter_mut().zip(Digest::of(&digests).0).for_each(|(to, from)| *to = from);
+    short
+}
+
+impl Session {
+    /// The recipe of a prompt that this session just made, without what a host adds, and the state of its context.
+    pub(crate) fn recipe(&self, prompt: &Prompt) -> (Recipe, Vec<u8>) {
+        let certificate = prompt.admitted.certificate();
+        let shape = &self.shape;
+        let recipe = Recipe {
+            time: self.now,
+            dialect: shape.dialect,
+            family: shape.family,
+            ruler: shape.ruler,
+            window: (shape.policy.window, shape.policy.reserve),
+            window_now: certificate.window,
+            head: self.view.head,
+            epoch: prompt.epoch,
+            rung: certificate.rung,
+            cause: prompt.broken,
+            tokens: certificate.total,
+            live: Vec::new(),
+            newest: None,
+            pins: certificate.pins.clone(),
+            is_limited: !self.media.is_all(),
+            digest: [0; 16],
+        };
+        (recipe, state::encode(&self.context, self.as_of, &|root| self.is_rewritten(root)))
+    }
+
+    /// A session as it was when a prompt was composed, from what was stored of it. Writes nothing.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if what it refers to is not there any more.
+    pub(crate) fn of_recipe(
+        engine: &Engine,
+        lane: Lane,
+        recipe: &Recipe,
+        state: &[u8],
+    ) -> Result<Self, EngineError> {
+        let gone = |what: &str| EngineError::Usage {
+            what: format!("this prompt cannot be composed again: {what}"),
+            hint: "unforget prompts lists those that are kept".to_owned(),
+        };
+        let stored = engine.store().conversation(lane.conversation)?;
+        let mut session = Self::new(engine, lane, recipe.shape(), false);
+        session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, &session.shape);
+        let context = state::decode(state).ok_or_else(|| gone("its context is damaged"))?;
+        if !session.restore(&stored, context, Some(recipe.head))? {
+            return Err(gone("its path is left"));
+        }
+        session.prepare();
+        Ok(session)
+    }
+
+    /// Composes what stands, in a window of this size, without settling it.
+    pub(crate) fn compose_again(&mut self, window: u64) -> Result<Admitted, EngineError> {
+        let policy = self.shape.policy;
+        self.shape.policy.window = window;
+        let admitted = admit(&mut compose::Composer::new(self), &self.shape.policy);
+        self.shape.policy = policy;
+        Ok(admitted?)
+    }
+}
+
+/// The pins of a conversation with only these active.
+fn pins_then(engine: &Engine, lane: Lane, active: &[PinId]) -> Result<Pins, EngineError> {
+    let rows = engine.store().pins(lane.conversation)?;
+    let then = |pin: Pin| {
+        let state = if active.contains(&pin.id) { PinState::Active } else { PinState::Retired };
+        Pin { state, ..pin }
+    };
+    Ok(Pins::restore(rows.into_iter().map(|row| then(row.pin)).collect())?)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn recipe() -> Recipe {
+        Recipe {
+            time: Timestamp(1_795_000_000_000),
+            dialect: Dialect::Gemini,
+            family: Some(Family::Named(u64::MAX)),
+            ruler: ModelRuler::Estimate,
+            window: (1_000_000, 16_384),
+            window_now: 983_616,
+            head: Some(Seq(20_000_000)),
+            epoch: 70_000,
+            rung: Rung::Newest,
+            cause: Some(Cause::LiveInput),
+            tokens: Tokens { expected: 900_000, upper: 999_999 },
+            live: (0..16).map(|n| Seq(20_000_000 - n)).collect(),
+            newest: Some(Seq(20_000_000)),
+            pins: (100..164).map(PinId).collect(),
+            is_limited: true,
+            digest: [7; 16],
+        }
+    }
+
+    #[test]
+    fn the_largest_recipe_is_small_and_comes_back() {
+        let bytes = recipe().encode().unwrap();
+        assert!(bytes.len() <= RECIPE_BYTES_MAX, "{}", bytes.len());
+        assert_eq!(Recipe::decode(&bytes), Some(recipe()));
+        for cut in 0..bytes.len() {
+            assert_eq!(Recipe::decode(bytes.get(..cut).unwrap()), None, "cut at {cut}");
+        }
+        let plain = Recipe {
+            family: Some(Family::Glm),
+            head: None,
+            newest: None,
+            cause: None,
+            live: vec![],
+            ..recipe()
+        };
+        assert_eq!(Recipe::decode(&plain.encode().unwrap()), Some(plain));
+        let many = Recipe { live: vec![Seq(1); 17], ..recipe() };
+        assert_eq!(many.encode(), None, "what cannot be told whole is not told");
+    }
+}

@@ -1,0 +1,93 @@
+//! Time travel: what was sent is composed again, byte for byte, from recipes.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+
+mod common;
+
+use common::host::{PI, answer, call, delivered, host, lane, result, turn, user};
+use unforget_core::id::ConversationId;
+use unforget_core::pin::PinId;
+use unforget_engine::EngineError;
+use unforget_engine::host::{Ask, Delivered, Host, LaneKey, LiveArray};
+use unforget_store::Recipe;
+use unforget_wire::Dialect;
+use unforget_wire::journal::Provenance;
+
+fn conversation(host: &Host, lane: &LaneKey) -> ConversationId {
+    let key = host.status(lane, PI).unwrap().conversation;
+    host.engine().store().find(&unforget_core::id::ConversationKey(key)).unwrap().unwrap().id
+}
+
+/// Everything that was sent, by recipe, through breaks, rungs, pins, live input and a rewind.
+#[test]
+fn every_kept_prompt_is_composed_again_byte_for_byte() {
+    for dialect in Dialect::ALL {
+        let (host, lane) = (host(), lane("past"));
+        let big = "a line of output that says something\n".repeat(120);
+        let mut sent = Vec::new();
+        let mut breaks = 0;
+        for n in 0..40_i64 {
+            let id = format!("c{n}");
+            let messages = [
+                user(&format!("question {n}"), n * 10 + 1),
+                call(&id, n * 10 + 2),
+                result(&id, &big, n * 10 + 3),
+            ];
+            host.begin_turn(&lane, PI, turn(&n.to_string(), &messages)).unwrap();
+            if n == 12 {
+                host.pin(&lane, PI, "Never touch the boathouse.", None).unwrap();
+            }
+            if n == 25 {
+                host.unpin(&lane, PI, PinId(1)).unwrap();
+            }
+            let event = Delivered {
+                provenance: Some(Provenance::InternalEvent),
+                is_volatile: true,
+                ..Delivered::new(user(&format!("event {n}"), n * 10 + 4))
+            };
+            let window: Vec<_> = delivered(&messages).into_iter().chain([event]).collect();
+            let live = (n % 3 == 0).then_some(LiveArray { is_whole: false, messages: window });
+            // A budget that shrinks within the share that keeps the shape, so that lower rungs are needed.
+            let budget = if n % 7 == 6 { 7_300 } else { 8_000 };
+            let made = host.assemble(&lane, PI, &Ask { live, ..Ask::new(budget, dialect) }).unwrap();
+            breaks += u32::from(made.broken == Some("compaction"));
+            sent.push((made.recipe.unwrap(), made.messages, made.certificate));
+            let done: Vec<_> =
+                messages.iter().cloned().chain([answer(&format!("answer {n}"), n * 10 + 5)]).collect();
+            host.commit_turn(&lane, PI, turn(&n.to_string(), &done)).unwrap();
+        }
+        assert!(breaks > 2, "{breaks} breaks");
+        let id = conversation(&host, &lane);
+        for (number, messages, certificate) in &sent {
+            let rebuilt = host.engine().rebuild(id, *number).unwrap();
+            assert_eq!(rebuilt.messages, *messages, "r{number} for {}", dialect.name());
+            assert_eq!(rebuilt.certificate, *certificate, "r{number}");
+            assert!(rebuilt.is_same, "r{number}");
+        }
+        let rows = host.engine().store().recipes(id).unwrap();
+        assert!(rows.iter().all(|row| row.body.len() <= unforget_engine::prompt::RECIPE_BYTES_MAX));
+    }
+}
+
+#[test]
+fn a_prompt_that_is_another_one_is_found_out_and_what_is_gone_is_an_error() {
+    let (host, lane) = (host(), lane("odd"));
+    host.begin_turn(&lane, PI, turn("t", &[user("hello", 1)])).unwrap();
+    let number = host.assemble(&lane, PI, &Ask::new(8_000, Dialect::Pi)).unwrap().recipe.unwrap();
+    let again = host.assemble(&lane, PI, &Ask::new(8_000, Dialect::Pi)).unwrap();
+    assert_eq!(again.recipe, None, "it was given before");
+    let (id, store) = (conversation(&host, &lane), host.engine().store());
+    let row = store.recipes(id).unwrap().remove(0);
+    let state = store.recipe_state(id, &row.context).unwrap().unwrap();
+    let mut body = row.body.clone();
+    body[0] ^= 1;
+    let odd = store.put_recipe(id, &Recipe { context: row.context, state: state.clone(), body }, 9).unwrap();
+    assert!(host.engine().rebuild(id, number).unwrap().is_same);
+    assert!(!host.engine().rebuild(id, odd).unwrap().is_same, "another digest is said");
+    let damaged = Recipe { context: [9; 16], state: b"{}".to_vec(), body: row.body };
+    let damaged = store.put_recipe(id, &damaged, 9).unwrap();
+    for number in [0, damaged, 99] {
+        let outcome = host.engine().rebuild(id, number);
+        assert!(matches!(outcome, Err(EngineError::Usage { .. })), "{number}: {outcome:?}");
+    }
+}

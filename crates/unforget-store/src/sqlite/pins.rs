@@ -1,0 +1,133 @@
+//! Pins, and the recipes of prompts.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+use unforget_core::pin::{Pin, PinId, PinState};
+
+use super::codes::{int, uint};
+use super::fault::Outcome;
+use crate::error::StoreError;
+use crate::port::{PinRow, Recipe, RecipeRow};
+
+/// See [`crate::Store::pins`].
+pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<PinRow>> {
+    let all = conn
+        .prepare_cached(
+            "SELECT number, text, source, state, successor, place, made_ms, changed_ms FROM pin
+             WHERE conversation = ? ORDER BY number",
+        )?
+        .query_map([int(id.0)], read)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(all)
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<PinRow> {
+    let state = match (row.get::<_, i64>(3)?, row.get::<_, Option<i64>>(4)?) {
+        (0, None) => PinState::Active,
+        (1, None) => PinState::Retired,
+        (2, Some(by)) => PinState::SupersededBy(PinId(uint(by))),
+        _ => return Err(rusqlite::Error::IntegralValueOutOfRange(3, row.get(3)?)),
+    };
+    let pin = Pin {
+        id: PinId(uint(row.get(0)?)),
+        text: row.get(1)?,
+        source: row.get::<_, Option<i64>>(2)?.map(|seq| Seq(uint(seq))),
+        state,
+        order: uint(row.get(5)?),
+    };
+    Ok(PinRow { pin, made: Timestamp(row.get(6)?), changed: Timestamp(row.get(7)?) })
+}
+
+/// See [`crate::Store::put_pins`].
+pub(super) fn put(tx: &Connection, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Outcome<()> {
+    if all(tx, id)? != before {
+        return Err(StoreError::PinsMoved { id }.into());
+    }
+    let mut write = tx.prepare_cached("INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
+    for row in after.iter().filter(|row| !before.contains(row)) {
+        let (state, successor) = match row.pin.state {
+            PinState::Active => (0, None),
+            PinState::Retired => (1, None),
+            PinState::SupersededBy(by) => (2, Some(int(by.0))),
+        };
+        write.execute(params![
+            int(id.0),
+            int(row.pin.id.0),
+            row.pin.text,
+            row.pin.source.map(|seq| int(seq.0)),
+            state,
+            successor,
+            int(row.pin.order),
+            row.made.0,
+            row.changed.0
+        ])?;
+    }
+    Ok(())
+}
+
+/// Takes the words of pins that come from entries which are purged, and all recipes.
+pub(super) fn purge(tx: &Connection, id: ConversationId, from: i64, to: i64) -> Outcome<()> {
+    tx.execute(
+        "UPDATE pin SET text = ?4, state = CASE state WHEN 0 THEN 1 ELSE state END
+         WHERE conversation = ?1 AND source >= ?2 AND source < ?3",
+        params![int(id.0), from, to, PinRow::PURGED],
+    )?;
+    tx.execute("DELETE FROM recipe WHERE conversation = ?", [int(id.0)])?;
+    tx.execute("DELETE FROM recipe_context WHERE conversation = ?", [int(id.0)])?;
+    Ok(())
+}
+
+/// See [`crate::Store::put_recipe`].
+pub(super) fn put_recipe(tx: &Connection, id: ConversationId, recipe: &Recipe, keep: u64) -> Outcome<u64> {
+    let newest: Option<i64> = tx
+        .prepare_cached("SELECT max(number) FROM recipe WHERE conversation = ?")?
+        .query_row([int(id.0)], |row| row.get(0))?;
+    let number = newest.map_or(0, uint) + 1;
+    tx.prepare_cached("INSERT OR IGNORE INTO recipe_context VALUES (?, ?, ?)")?.execute(params![
+        int(id.0),
+        recipe.context,
+        recipe.state
+    ])?;
+    tx.prepare_cached("INSERT INTO recipe VALUES (?, ?, ?, ?)")?.execute(params![
+        int(id.0),
+        int(number),
+        recipe.context,
+        recipe.body
+    ])?;
+    let old = int(number.saturating_sub(keep.max(1)));
+    let gone = tx
+        .prepare_cached("DELETE FROM recipe WHERE conversation = ? AND number <= ?")?
+        .execute([int(id.0), old])?;
+    if gone > 0 {
+        tx.prepare_cached(
+            "DELETE FROM recipe_context WHERE conversation = ?1
+               AND name NOT IN (SELECT context FROM recipe WHERE conversation = ?1)",
+        )?
+        .execute([int(id.0)])?;
+    }
+    Ok(number)
+}
+
+/// See [`crate::Store::recipes`].
+pub(super) fn recipes(conn: &Connection, id: ConversationId) -> Outcome<Vec<RecipeRow>> {
+    let all = conn
+        .prepare_cached("SELECT number, context, body FROM recipe WHERE conversation = ? ORDER BY number")?
+        .query_map([int(id.0)], |row| {
+            Ok(RecipeRow { number: uint(row.get(0)?), context: row.get(1)?, body: row.get(2)? })
+        })?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(all)
+}
+
+/// See [`crate::Store::recipe_state`].
+pub(super) fn recipe_state(
+    conn: &Connection,
+    id: ConversationId,
+    context: &[u8; 16],
+) -> Outcome<Option<Vec<u8>>> {
+    let state = conn
+        .prepare_cached("SELECT state FROM recipe_context WHERE conversation = ? AND name = ?")?
+        .query_row(params![int(id.0), context], |row| row.get(0))
+        .optional()?;
+    Ok(state)
+}

@@ -75,7 +75,7 @@ pub enum EngineError {
     },
     /// The request cannot be made to fit.
     #[error(transparent)]
-    Irreducible(#[from] Irreducible),
+    Irreducible(Box<Irreducible>),
     /// Pins were not changed, or what is stored of them is damaged.
     #[error(transparent)]
     Pin(#[from] PinError),
@@ -87,4 +87,10 @@ pub enum EngineError {
         /// What to do instead.
         hint: String,
     },
+}
+
+impl From<Irreducible> for EngineError {
+    fn from(irreducible: Irreducible) -> Self {
+        Self::Irreducible(Box::new(irreducible))
+    }
 }

@@ -52,9 +52,9 @@ pub(crate) fn rebuild(app: &mut App, conversation: &str, number: u64) -> Outcome
     app.out.finish()?;
     let p = app.out.notes;
     let same = if rebuilt.is_same {
-        paint(p.good, "byte for byte what was sent").to_string()
+        paint(p.good, "byte for byte what was sent")
     } else {
-        paint(p.bad, "NOT what was sent: the digest differs").to_string()
+        paint(p.bad, "NOT what was sent: the digest differs")
     };
     app.out.note(format!("r{number} of {}, {}: {same}", found.key.0, when(rebuilt.recipe.time)));
     Ok(exit)

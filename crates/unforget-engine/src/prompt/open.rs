@@ -25,6 +25,15 @@ pub enum Until {
     Seq(Seq),
 }
 
+/// Where the path of a prompt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Upto {
+    /// Where it ends now.
+    Now,
+    /// At this entry; before the first if there is none.
+    Head(Option<Seq>),
+}
+
 /// Rows read at once while a path is followed.
 const ROWS: u64 = 8_192;
 
@@ -93,30 +102,33 @@ impl Session {
             return Ok(false);
         };
         let Some(context) = state::decode(&row.state) else { return Ok(false) };
-        self.restore(stored, context, None)
+        self.restore(stored, context, Upto::Now)
     }
 
     /// Takes a context and loads what is behind it. Returns false if that cannot be what it was made for.
     ///
     /// * `as_of` - see [`state::decode`].
-    /// * `head` - where the path ended, if that is not now.
+    /// * `upto` - where the path ended.
     pub(super) fn restore(
         &mut self,
         stored: &Conversation,
         (context, as_of, rewritten): (Context, Seq, Vec<Root>),
-        head: Option<Option<Seq>>,
+        upto: Upto,
     ) -> Result<bool, EngineError> {
         let store = self.engine.store();
         let boundary = context.roots.iter().map(|root| root.span.1).max();
         let runs = store.path(self.conversation, stored.current, stored.length)?;
         let end = runs.last().map_or(0, |run| run.end);
-        let end = head.map_or(end, |head| head.map_or(0, |head| end.min(head.0 + 1)));
+        let end = match upto {
+            Upto::Now => end,
+            Upto::Head(head) => head.map_or(0, |head| end.min(head.0 + 1)),
+        };
         if runs.len() != 1 || context.carried.is_some_and(|carried| Some(carried) > boundary) {
             // Forks are rare: playing them again is always right.
             return Ok(false);
         }
         let Some((path, tokens)) = self.path_behind(boundary, end)? else { return Ok(false) };
-        if head.is_none()
+        if upto == Upto::Now
             && boundary.is_none()
             && tokens > self.shape.policy.budget().saturating_mul(UNSETTLED)
         {

@@ -8,6 +8,7 @@ use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
 use unforget_wire::{Dialect, Family};
 
+use super::open::Upto;
 use super::pins::Pinned;
 use super::{Cause, Lane, Prompt, Session, Shape, compose, state};
 use crate::ruler::ModelRuler;
@@ -243,7 +244,7 @@ impl Session {
         let mut session = Self::new(engine, lane, recipe.shape(), false);
         session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, &session.shape);
         let context = state::decode(state).ok_or_else(|| gone("its context is damaged"))?;
-        if !session.restore(&stored, context, Some(recipe.head))? {
+        if !session.restore(&stored, context, Upto::Head(recipe.head))? {
             return Err(gone("its path is left"));
         }
         session.prepare();

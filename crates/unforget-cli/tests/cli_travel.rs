@@ -14,7 +14,8 @@ fn drive(place: &Place, turns: i64) -> Vec<Value> {
     let mut calls = String::new();
     let mut call = |id: i64, method: &str, params: Value| {
         let call = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        calls.push_str(&format!("{call}\n"));
+        calls.push_str(&call.to_string());
+        calls.push('\n');
     };
     call(1, "open", json!({ "lane": "agent:past", "form": "openai-chat" }));
     let long = "a line that says something about the harbour\n".repeat(40);

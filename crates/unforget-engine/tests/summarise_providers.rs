@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use summarise_common::{CAPS, Play, TestClock, models};
-use unforget_core::id::{Seq, Thread};
+use unforget_core::id::Thread;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Lane, Session, Until};
 use unforget_engine::summarise::{Endpoint, KeySource, Kind, Report, Shift, Urgency};

@@ -12,6 +12,7 @@ pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod man;

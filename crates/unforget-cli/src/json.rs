@@ -2,6 +2,7 @@
 
 mod guard;
 mod imported;
+mod jobs;
 mod ledger;
 mod pins;
 mod prompt;
@@ -18,6 +19,7 @@ pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, Und
 pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
 pub(crate) use ledger::{LedgerJson, LedgerRow, ledger_rows};
 pub(crate) use pins::{PinJson, PinnedJson, PinsJson};
+pub(crate) use jobs::{JobJson, JobsJson, RunJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
 pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};
 pub(crate) use report::ReportJson;

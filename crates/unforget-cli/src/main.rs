@@ -74,6 +74,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Prompts(args) => commands::travel::prompts(app, &args),
         Command::Diff(args) => commands::travel::diff(app, &args),
         Command::Why(args) => commands::travel::why(app, &args),
+        Command::Jobs(args) => commands::jobs::run(app, &args),
         Command::Export(args) => commands::export::run(app, &args),
         Command::Verify(args) => commands::verify::run(app, &args),
         Command::Doctor(args) => commands::doctor::run(app, &args),

@@ -46,6 +46,22 @@ pub(crate) struct CompactArgs {
     /// What prompts are made for.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+    /// Have models write now what waits or was given up, whatever breakers say
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Jobs of models.
+#[derive(Debug, Args)]
+pub(crate) struct JobsArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// Have all of them written now, also those that wait or were given up
+    #[arg(long, conflicts_with = "clear")]
+    pub(crate) run: bool,
+    /// Drop them
+    #[arg(long)]
+    pub(crate) clear: bool,
 }
 
 /// Drives a recorded session through the whole engine, call by call, and reports.

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use unforget_engine::prompt::Until;
+use unforget_engine::summarise::Urgency;
 
 use super::prompt::{open, shape_of};
 use crate::app::App;
@@ -14,6 +15,7 @@ use crate::text;
 /// Summarises everything that is old enough and keeps the summaries.
 pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let engine = app.open_existing()?;
+    let engine = if app.settings.summariser.is_model() { engine.with_models() } else { engine };
     let found = super::resolve(&engine, &args.conversation)?;
     let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
     let mut session = open(app, &engine, &found, shape, Until::Now)?;
@@ -21,10 +23,13 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let changed = session.compact()?;
     let after = session.total().expected;
     let done = session.counters();
+    let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
+    let reports = super::jobs::work(app, &engine, found.conversation.id, urgency)?;
+    let by_model = reports.as_deref().map(super::jobs::written);
     let key = &found.conversation.key.0;
     if app.out.json {
         let window = shape.policy.window;
-        app.out.json(&CompactJson::new((key, window), changed, (before, after), done))?;
+        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, by_model)))?;
     } else if changed {
         writeln!(
             app.out,
@@ -41,6 +46,10 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
             "{key}: {} tokens, nothing old enough would be smaller as a summary",
             text::count(after)
         )?;
+    }
+    if let (false, Some(written)) = (app.out.json, by_model) {
+        let summaries = text::plural(written, "summary");
+        writeln!(app.out, "{summaries} written by a model, shown from the next break on")?;
     }
     Ok(Exit::Done)
 }

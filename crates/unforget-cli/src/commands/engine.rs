@@ -2,15 +2,17 @@
 
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::Timestamp;
-use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::summarise::Background;
+use unforget_engine::{Engine, EngineError};
 use unforget_server::rpc::{Limits, Server, protocol};
 
 use crate::app::App;
 use crate::args::EngineArgs;
+use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Serves until the input ends or a host says so.
@@ -20,6 +22,7 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
+    let (engine, _background) = with_models(app, engine)?;
     let host = Host::new(engine, now);
     let server = Server::new(host, Limits { frame_bytes: args.frame_max, ..Limits::default() });
     if let Some(path) = &args.socket {
@@ -30,6 +33,20 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     server.end();
     Ok(Exit::Done)
 }
+
+/// The engine with models at work behind it, if the settings name one.
+fn with_models(app: &App, engine: Engine) -> Outcome<(Engine, Option<Background>)> {
+    let Some(models) = app.settings.summariser.models(&engine, &process_env)? else {
+        return Ok((engine, None));
+    };
+    let engine = engine.with_models();
+    let failed = |error: &EngineError| eprintln!("unforget: summaries: {error}");
+    let started = Background::start(engine.clone(), Arc::new(models), now, LOOK, failed);
+    Ok((engine, Some(started?)))
+}
+
+/// How often models look for summaries to write.
+const LOOK: Duration = Duration::from_secs(15);
 
 /// Now, for what the engine writes down. No rule depends on it.
 pub(crate) fn now() -> Timestamp {

@@ -148,11 +148,18 @@ pub(crate) struct CompactJson {
     pub(crate) merges: u64,
     pub(crate) reused: u64,
     pub(crate) summariser_us: u64,
+    /// Summaries that a model wrote; null if none is configured.
+    pub(crate) by_model: Option<u64>,
 }
 
 impl CompactJson {
     /// * `tokens` - expected tokens of the prompt before and after.
-    pub(crate) fn new(named: (&str, u64), changed: bool, tokens: (u64, u64), done: Counters) -> Self {
+    pub(crate) fn new(
+        named: (&str, u64),
+        changed: bool,
+        tokens: (u64, u64),
+        (done, by_model): (Counters, Option<u64>),
+    ) -> Self {
         Self {
             conversation: named.0.to_owned(),
             window: named.1,
@@ -163,6 +170,7 @@ impl CompactJson {
             merges: done.merges,
             reused: done.summaries_reused,
             summariser_us: done.summariser_us,
+            by_model,
         }
     }
 }

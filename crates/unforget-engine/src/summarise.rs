@@ -52,8 +52,6 @@ pub struct Config {
     pub within: Duration,
     /// The most that a conversation may cost in an hour.
     pub caps: Spend,
-    /// What a million tokens cost, in and out, in millionths of the operator's currency.
-    pub price: (u64, u64),
     /// Times that a job is tried whose drafts are refused.
     pub tries_max: u32,
     /// How tokens are counted.
@@ -71,11 +69,26 @@ impl Default for Config {
             wishes: String::new(),
             within: Duration::from_mins(3),
             caps: Spend { calls: 120, input: 2_000_000, output: 200_000, micros: u64::MAX },
-            price: (0, 0),
             tries_max: 3,
             ruler: ModelRuler::Estimate,
             calls: CallPolicy::default(),
         }
+    }
+}
+
+/// A model of a chain.
+#[derive(Clone)]
+pub struct Priced {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// What a million tokens cost, in and out, in millionths of the operator's currency.
+    pub price: (u64, u64),
+}
+
+impl From<Arc<dyn Model>> for Priced {
+    /// One that costs nothing.
+    fn from(model: Arc<dyn Model>) -> Self {
+        Self { model, price: (0, 0) }
     }
 }
 
@@ -84,8 +97,8 @@ pub struct Summarisers {
     caller: Caller,
     clock: Arc<dyn Clock>,
     config: Config,
-    /// Names of the models, in the order of the chain.
-    names: Vec<String>,
+    /// The models, in the order of the chain.
+    chain: Vec<Priced>,
 }
 
 impl Summarisers {
@@ -95,15 +108,16 @@ impl Summarisers {
     /// Store errors, and a stored breaker that is not understood.
     pub fn new(
         engine: &Engine,
-        first: Arc<dyn Model>,
-        rest: Vec<Arc<dyn Model>>,
+        first: Priced,
+        rest: Vec<Priced>,
         config: Config,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, EngineError> {
-        let names = std::iter::once(&first).chain(&rest).map(|model| model.name().to_owned()).collect();
-        let caller = Caller::new(first, rest, config.calls, Arc::clone(&clock));
+        let others = rest.iter().map(|priced| Arc::clone(&priced.model)).collect();
+        let caller = Caller::new(Arc::clone(&first.model), others, config.calls, Arc::clone(&clock));
         let caller = caller.with_breakers(stored_breakers(engine)?);
-        Ok(Self { caller, clock, config, names })
+        let chain = std::iter::once(first).chain(rest).collect();
+        Ok(Self { caller, clock, config, chain })
     }
 
     /// How they are asked.
@@ -116,14 +130,20 @@ impl Summarisers {
         self.caller.breakers()
     }
 
-    /// Calls that one ask may lead to at most.
-    fn calls_max(&self) -> u64 {
-        u64::from(self.config.calls.attempts_max.max(1)).saturating_mul(self.names.len() as u64)
+    /// What one question may cost at most, with every retry at every model.
+    ///
+    /// * `input` - its tokens; `None` for one that fills the window.
+    pub fn dearest(&self, input: Option<u64>) -> Spend {
+        let calls = u64::from(self.config.calls.attempts_max.max(1));
+        let input = input.unwrap_or(self.config.window).saturating_mul(calls);
+        let output = self.config.output_tokens_max.saturating_mul(calls);
+        let of = |at: usize| self.cost(at, calls, (input, output));
+        (0..self.chain.len()).map(of).fold(Spend::default(), Spend::plus)
     }
 
-    /// What so many calls of so many tokens cost.
-    const fn cost(&self, calls: u64, input: u64, output: u64) -> Spend {
-        let (price_in, price_out) = self.config.price;
+    /// What so many calls of a model cost that read and write so many tokens.
+    fn cost(&self, model: usize, calls: u64, (input, output): (u64, u64)) -> Spend {
+        let (price_in, price_out) = self.chain.get(model).map(|priced| priced.price).unwrap_or_default();
         let micros = input
             .saturating_mul(price_in)
             .saturating_add(output.saturating_mul(price_out))

@@ -35,8 +35,8 @@ pub(crate) fn run(app: &mut App) -> Outcome {
         row("color", color, Some(color_name)),
         SettingJson {
             name: "summariser",
-            value: Some(summariser.kind.clone().unwrap_or_else(|| "deterministic".to_owned())),
-            from: if summariser.kind.is_some() { From::File } else { From::Default }.name(),
+            value: Some(summariser.names().unwrap_or_else(|| "deterministic".to_owned())),
+            from: if summariser.is_model() { From::File } else { From::Default }.name(),
         },
     ];
     let config = ConfigJson { file: file.as_ref().map(|path| path.display().to_string()), settings };

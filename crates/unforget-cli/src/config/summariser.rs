@@ -1,4 +1,4 @@
-//! Which models write summaries: the settings file's table `summariser`.
+//! Which models write summaries and answer questions: the settings file's table `summariser`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,32 +7,23 @@ use std::sync::Arc;
 use serde::Deserialize;
 use unforget_engine::Engine;
 use unforget_engine::ruler::ModelRuler;
-use unforget_engine::summarise::{Config, Endpoint, KeySource, Kind, Summarisers, SystemClock};
+use unforget_engine::summarise::{Config, Endpoint, KeySource, Kind, Priced, Summarisers, SystemClock};
 use unforget_store::Spend;
 use unforget_wire::Dialect;
 
 use super::Env;
 use crate::failure::{Failure, Outcome};
 
+/// Tokens that a model reads at once where nothing is said of its window.
+const WINDOW: u64 = 32_768;
+
 /// The table. A word that it does not know is an error.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Summariser {
-    /// `deterministic` (or nothing), `openai`, `anthropic` or `command`.
-    pub(crate) kind: Option<String>,
-    /// The model, as its provider calls it.
-    pub(crate) model: Option<String>,
-    /// Address up to and with the version.
-    base: Option<String>,
-    /// Name of the environment variable that holds the key.
-    key_env: Option<String>,
-    /// File that holds the key.
-    key_file: Option<PathBuf>,
-    /// The command and its arguments.
-    command: Vec<String>,
-    /// The model's window, in tokens.
-    window: Option<u64>,
-    /// The longest answer, in tokens.
+    /// The models, in the order in which they are asked.
+    pub(crate) models: Vec<ModelSetting>,
+    /// The longest answer, in tokens, reasoning included.
     output: Option<u64>,
     /// What is to be kept, in words.
     wishes: Option<String>,
@@ -41,92 +32,159 @@ pub(crate) struct Summariser {
     input_per_hour: Option<u64>,
     output_per_hour: Option<u64>,
     money_per_hour: Option<f64>,
-    /// What a million tokens cost.
+}
+
+/// A model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelSetting {
+    /// `openai`, `anthropic` or `command`.
+    kind: String,
+    /// Its name, as its provider calls it.
+    model: Option<String>,
+    /// Address up to and with the version.
+    base: Option<String>,
+    /// Name of the environment variable that holds the key.
+    key_env: Option<String>,
+    /// File that holds the key.
+    key_file: Option<PathBuf>,
+    /// The command and its arguments.
+    #[serde(default)]
+    command: Vec<String>,
+    /// Its window, in tokens.
+    window: Option<u64>,
+    /// What a million tokens cost, in and out.
     price_input: Option<f64>,
     price_output: Option<f64>,
+    /// Fields of the request beside ours.
+    #[serde(default)]
+    extra: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Summariser {
     /// Whether a model is to be asked.
     pub(crate) fn is_model(&self) -> bool {
-        !matches!(self.kind.as_deref(), None | Some("deterministic"))
+        !self.models.is_empty()
     }
 
-    /// The models; `None` if none is to be asked. Reads the key, calls nobody.
+    /// The models; `None` if none is to be asked. Reads the keys, calls nobody.
     pub(crate) fn models(&self, engine: &Engine, env: Env<'_>) -> Outcome<Option<Summarisers>> {
-        if !self.is_model() {
-            return Ok(None);
-        }
-        let endpoint = self.endpoint()?;
-        let model = endpoint.model(&|name| env(name)).map_err(|error| wrong(error.to_string()))?;
-        let config = self.config(&endpoint);
-        if config.calls.attempts_max > u32::try_from(config.caps.calls).unwrap_or(u32::MAX) {
-            let least = config.calls.attempts_max;
-            return Err(wrong(format!(
-                "calls_per_hour must be {least} at least, which one question may take"
-            )));
-        }
-        Ok(Some(Summarisers::new(engine, model, Vec::new(), config, Arc::new(SystemClock::new()))?))
+        let config = self.config()?;
+        let priced = |model: &ModelSetting| model.priced(env);
+        let mut chain = self.models.iter().map(priced).collect::<Outcome<Vec<_>>>()?.into_iter();
+        let Some(first) = chain.next() else { return Ok(None) };
+        let caps = config.caps;
+        let made = Summarisers::new(engine, first, chain.collect(), config, Arc::new(SystemClock::new()))?;
+        may_ask(made.dearest(None), caps)?;
+        Ok(Some(made))
     }
 
-    fn endpoint(&self) -> Outcome<Endpoint> {
-        let kind = self.kind.as_deref().unwrap_or_default();
-        let (kind, base) = match kind {
-            "openai" => (Kind::OpenAi, "https://api.openai.com/v1"),
-            "anthropic" => (Kind::Anthropic, "https://api.anthropic.com/v1"),
-            "command" => {
-                let Some((program, arguments)) = self.command.split_first() else {
-                    return Err(wrong("command is empty".to_owned()));
-                };
-                (Kind::Command(program.into(), arguments.iter().map(OsString::from).collect()), "")
-            }
-            other => {
-                return Err(wrong(format!(
-                    "kind = {other:?} is none of deterministic, openai, anthropic, command"
-                )));
-            }
-        };
-        let model = match (&self.model, &kind) {
-            (Some(model), _) => model.clone(),
-            (None, Kind::Command(..)) => "command".to_owned(),
-            (None, _) => return Err(wrong("model is not named".to_owned())),
-        };
-        let key = match (&self.key_env, &self.key_file) {
-            (Some(_), Some(_)) => return Err(wrong("key_env and key_file are both named".to_owned())),
-            (Some(name), None) => KeySource::Env(name.clone()),
-            (None, Some(path)) => KeySource::File(path.clone()),
-            (None, None) => KeySource::None,
-        };
-        Ok(Endpoint { kind, base: self.base.clone().unwrap_or_else(|| base.to_owned()), model, key })
+    /// For people: kinds and names, in order.
+    pub(crate) fn names(&self) -> Option<String> {
+        let names: Vec<_> = self.models.iter().map(|model| format!("{} {}", model.kind, model.name())).collect();
+        (!names.is_empty()).then(|| names.join(", then "))
     }
 
-    fn config(&self, endpoint: &Endpoint) -> Config {
+    fn config(&self) -> Outcome<Config> {
         let usual = Config::default();
-        let dialect = if endpoint.kind == Kind::OpenAi { Dialect::OpenAiChat } else { Dialect::Anthropic };
-        Config {
-            window: self.window.unwrap_or(usual.window),
+        let rulers: Vec<ModelRuler> = self.models.iter().map(ModelSetting::ruler).collect();
+        let is_one = rulers.windows(2).all(|pair| pair.first() == pair.last());
+        let windows = self.models.iter().map(|model| model.window.unwrap_or(WINDOW));
+        let money = self.money_per_hour.map(|amount| micros("money_per_hour", amount)).transpose()?;
+        Ok(Config {
+            window: windows.min().unwrap_or(WINDOW),
             output_tokens_max: self.output.unwrap_or(usual.output_tokens_max),
             wishes: self.wishes.clone().unwrap_or_default(),
             caps: Spend {
                 calls: self.calls_per_hour.unwrap_or(usual.caps.calls),
                 input: self.input_per_hour.unwrap_or(usual.caps.input),
                 output: self.output_per_hour.unwrap_or(usual.caps.output),
-                micros: self.money_per_hour.map_or(usual.caps.micros, micros),
+                micros: money.unwrap_or(usual.caps.micros),
             },
-            price: (self.price_input.map_or(0, micros), self.price_output.map_or(0, micros)),
-            ruler: ModelRuler::of(Some(&endpoint.model), dialect),
+            ruler: rulers.first().copied().filter(|_| is_one).unwrap_or(ModelRuler::Estimate),
             ..usual
+        })
+    }
+}
+
+impl ModelSetting {
+    fn priced(&self, env: Env<'_>) -> Outcome<Priced> {
+        let model = self.endpoint()?.model(&|name| env(name)).map_err(|error| wrong(error.to_string()))?;
+        let price = |name, amount: Option<f64>| amount.map_or(Ok(0), |amount| micros(name, amount));
+        Ok(Priced {
+            model,
+            price: (price("price_input", self.price_input)?, price("price_output", self.price_output)?),
+        })
+    }
+
+    fn endpoint(&self) -> Outcome<Endpoint> {
+        let (kind, base) = match self.kind.as_str() {
+            "openai" => (Kind::OpenAi, "https://api.openai.com/v1"),
+            "anthropic" => (Kind::Anthropic, "https://api.anthropic.com/v1"),
+            "command" => {
+                let Some((program, arguments)) = self.command.split_first() else {
+                    return Err(wrong("command is empty"));
+                };
+                (Kind::Command(program.into(), arguments.iter().map(OsString::from).collect()), "")
+            }
+            other => {
+                return Err(wrong(format!("kind = {other:?} is none of openai, anthropic, command")));
+            }
+        };
+        if self.model.is_none() && !matches!(kind, Kind::Command(..)) {
+            return Err(wrong("a model is not named"));
+        }
+        let key = match (&self.key_env, &self.key_file) {
+            (Some(_), Some(_)) => return Err(wrong("key_env and key_file are both named")),
+            (Some(name), None) => KeySource::Env(name.clone()),
+            (None, Some(path)) => KeySource::File(path.clone()),
+            (None, None) => KeySource::None,
+        };
+        let base = self.base.clone().unwrap_or_else(|| base.to_owned());
+        Ok(Endpoint { kind, base, model: self.name().to_owned(), key, extra: self.extra.clone() })
+    }
+
+    /// What reports call it.
+    fn name(&self) -> &str {
+        self.model.as_deref().unwrap_or("command")
+    }
+
+    fn ruler(&self) -> ModelRuler {
+        let dialect = if self.kind == "openai" { Dialect::OpenAiChat } else { Dialect::Anthropic };
+        ModelRuler::of(Some(self.name()), dialect)
+    }
+}
+
+/// A cap below what one question may take would mean that nothing is ever asked.
+fn may_ask(least: Spend, caps: Spend) -> Outcome<()> {
+    let table = [
+        ("calls_per_hour", caps.calls, least.calls),
+        ("input_per_hour", caps.input, least.input),
+        ("output_per_hour", caps.output, least.output),
+        ("money_per_hour", caps.micros, least.micros),
+    ];
+    match table.into_iter().find(|(_, cap, least)| cap < least) {
+        None => Ok(()),
+        Some(("money_per_hour", _, least)) => {
+            let least = least as f64 / 1_000_000.0;
+            Err(wrong(format!("money_per_hour is below {least}, which one question may take")))
+        }
+        Some((name, _, least)) => {
+            Err(wrong(format!("{name} is below {least}, which one question with its retries may take")))
         }
     }
 }
 
-/// Millionths. Negative amounts are nothing.
-fn micros(amount: f64) -> u64 {
-    (amount * 1_000_000.0).round() as u64
+/// An amount in millionths.
+fn micros(name: &str, amount: f64) -> Outcome<u64> {
+    if !amount.is_finite() || amount < 0.0 {
+        return Err(wrong(format!("{name} = {amount} is no amount")));
+    }
+    Ok((amount * 1_000_000.0).round() as u64)
 }
 
-fn wrong(what: String) -> Failure {
-    Failure::input("config", format!("summariser in the settings file: {what}"), "edit the file")
+fn wrong(what: impl std::fmt::Display) -> Failure {
+    Failure::input("config", format!("summariser in the settings file: {what}"), "see docs/models.md")
 }
 
 #[cfg(test)]
@@ -136,33 +194,38 @@ mod tests {
 
     #[test]
     fn settings_table() {
+        let openai = "[[models]]\nkind = \"openai\"\nmodel = \"m\"\nkey_env = \"K\"\n";
+        let with = |more: &str| format!("{openai}{more}");
         let table = [
-            ("", Some(false), "nothing said: no model"),
-            ("kind = \"deterministic\"", Some(false), "said so"),
-            ("kind = \"openai\"\nmodel = \"m\"\nkey_env = \"K\"", Some(true), "a key from the environment"),
-            ("kind = \"anthropic\"\nmodel = \"m\"\nkey_env = \"NOT\"", None, "the key is not set"),
-            ("kind = \"openai\"", None, "no model"),
-            ("kind = \"magic\"", None, "no such kind"),
-            ("kind = \"command\"", None, "no command"),
-            ("kind = \"command\"\ncommand = [\"cat\"]", Some(true), "a command needs no key"),
-            (
-                "kind = \"openai\"\nmodel = \"m\"\nbase = \"http://example.org/v1\"\nkey_env = \"K\"",
-                None,
-                "f108: no TLS",
-            ),
-            (
-                "kind = \"openai\"\nmodel = \"m\"\nkey_env = \"K\"\ncalls_per_hour = 1",
-                None,
-                "a cap below one question",
-            ),
+            (String::new(), Some(false), "nothing said: no model"),
+            ("models = []".into(), Some(false), "said so"),
+            (with(""), Some(true), "a key from the environment"),
+            (with(openai), Some(true), "a chain"),
+            (with("price_input = 0.25\nprice_output = 2\nwindow = 8192\nextra = {a = 1}"), Some(true), "all"),
+            (with("price_input = -1"), None, "a price below zero"),
+            (with("price_input = nan"), None, "no number"),
+            (with("[[models]]\nkind = \"magic\""), None, "one of a chain is wrong"),
+            (openai.replace("\"K\"", "\"NOT\""), None, "the key is not set"),
+            (openai.replace("model = \"m\"\n", ""), None, "no model"),
+            (openai.replace("openai", "magic"), None, "no such kind"),
+            (with("key_file = \"/k\""), None, "two keys"),
+            ("[[models]]\nkind = \"command\"".into(), None, "no command"),
+            ("[[models]]\nkind = \"command\"\ncommand = [\"cat\"]".into(), Some(true), "needs no key"),
+            (with("base = \"http://example.org/v1\""), None, "f108: no TLS"),
+            (with("base = \"https://me:secret@example.org/v1\""), None, "f108: a password in an address"),
+            (format!("calls_per_hour = 2\n{openai}"), None, "a cap below one question"),
+            (format!("input_per_hour = 30000\n{openai}"), None, "of tokens, too"),
+            (format!("money_per_hour = 0.01\n{openai}price_input = 3"), None, "and of money"),
         ];
         let engine = Engine::in_memory();
         for (text, want, why) in table {
-            let settings: Summariser = toml::from_str(text).unwrap();
+            let settings: Summariser = toml::from_str(&text).unwrap();
             let env = |name: &str| (name == "K").then(|| "letters".to_owned());
             let made = settings.models(&engine, &env).map(|models| models.is_some());
-            assert_eq!(made.ok(), want, "{why}");
+            assert_eq!(made.as_ref().ok(), want.as_ref(), "{why}: {made:?}");
+            assert!(!format!("{made:?}").contains("letters"), "{why}: {made:?}");
         }
         assert!(toml::from_str::<Summariser>("key = \"sk-1\"").is_err(), "a key has no place in the file");
+        assert!(toml::from_str::<Summariser>("[[models]]\nkind = \"openai\"\nkey = \"sk-1\"").is_err());
     }
 }

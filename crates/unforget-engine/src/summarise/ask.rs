@@ -123,8 +123,7 @@ impl Asking<'_> {
         };
         let output_max = models.config.output_tokens_max;
         let input = models.config.ruler.count(&system).upper + models.config.ruler.count(&ask.user).upper;
-        let calls = models.calls_max();
-        let most = models.cost(calls, input.saturating_mul(calls), output_max.saturating_mul(calls));
+        let most = models.dearest(Some(input));
         if !store.charge(self.conversation, self.hour, most, models.config.caps)? {
             return Ok(Called::SpentUp);
         }
@@ -143,7 +142,8 @@ impl Asking<'_> {
             |sum, attempt| {
                 let usage = attempt.end.as_ref().map(|(_, usage)| *usage).unwrap_or_default();
                 // Whoever does not say what a call cost is taken to have read everything.
-                sum.plus(models.cost(1, usage.input.unwrap_or(input), usage.output.unwrap_or_default()))
+                let tokens = (usage.input.unwrap_or(input), usage.output.unwrap_or_default());
+                sum.plus(models.cost(attempt.model, 1, tokens))
             },
         );
         store.refund(self.conversation, self.hour, most.less(spent))?;
@@ -157,7 +157,7 @@ impl Asking<'_> {
         models.keep_breakers(self.engine, &before)?;
         Ok(match outcome.result {
             Ok((answer, index)) => {
-                report.model = models.names.get(index).cloned();
+                report.model = models.chain.get(index).map(|priced| priced.model.name().to_owned());
                 Called::Answer(answer)
             }
             Err(fault) => match fault.cause {

@@ -17,9 +17,9 @@ use crate::failure::Failure;
 
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
 pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
+pub(crate) use jobs::{JobJson, JobsJson, RunJson};
 pub(crate) use ledger::{LedgerJson, LedgerRow, ledger_rows};
 pub(crate) use pins::{PinJson, PinnedJson, PinsJson};
-pub(crate) use jobs::{JobJson, JobsJson, RunJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
 pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};
 pub(crate) use report::ReportJson;

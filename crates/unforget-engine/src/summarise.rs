@@ -18,6 +18,7 @@ mod background;
 mod chain;
 mod prose;
 mod worker;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +32,10 @@ use crate::ruler::ModelRuler;
 
 pub use background::Background;
 pub use chain::{ChainError, Endpoint, Kind, classify};
-pub use unforget_llm::{KeySource, SystemClock, Urgency};
+pub use unforget_llm::{Closed, KeySource, SystemClock, Urgency};
 pub use worker::{Ended, Report, Shift};
+pub(crate) use writer::BY_MODEL;
+pub use writer::Writer;
 
 /// Decisions that are kept of a conversation.
 pub const DECISIONS_KEPT: u64 = 500;
@@ -128,6 +131,20 @@ impl Summarisers {
     /// The breakers as they are.
     pub fn breakers(&self) -> Breakers {
         self.caller.breakers()
+    }
+
+    /// Whether anybody may be called now, by the breakers and by who is there.
+    ///
+    /// # Errors
+    /// [`Closed`] if not.
+    pub fn may_ask(&self) -> Result<(), Closed> {
+        self.caller.may_call()
+    }
+
+    /// The smallest window, in tokens: that of the settings, or of a model that knows better.
+    fn window(&self) -> u64 {
+        let told = self.chain.iter().filter_map(|priced| priced.model.window());
+        told.fold(self.config.window, u64::min)
     }
 
     /// What one question may cost at most, with every retry at every model.

@@ -150,6 +150,9 @@ pub enum Cause {
     /// The call was not made: no place among the concurrent calls became free in time.
     #[error("not called, too many calls are under way")]
     Busy,
+    /// The call was not made: nobody is there who could answer.
+    #[error("not called, nobody is there")]
+    Absent,
     /// An error of no known form.
     #[error("an unknown error{}", status.map_or_else(String::new, |status| format!(", status {status}")))]
     Unknown {
@@ -173,6 +176,11 @@ impl Cause {
                 | Self::BadAnswer { .. }
                 | Self::Command { .. }
         )
+    }
+
+    /// Whether something was sent: breakers, full places and absence end a call before that.
+    pub const fn was_made(&self) -> bool {
+        !matches!(self, Self::BreakerOpen { .. } | Self::Busy | Self::Absent)
     }
 
     /// How long the provider asks to wait.
@@ -222,6 +230,7 @@ impl Cause {
             Self::Cancelled => "cancelled",
             Self::BreakerOpen { .. } => "breaker-open",
             Self::Busy => "busy",
+            Self::Absent => "absent",
             Self::Unknown { .. } => "unknown",
         }
     }

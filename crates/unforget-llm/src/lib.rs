@@ -44,7 +44,7 @@ mod work;
 pub use anthropic::Anthropic;
 pub use breaker::{Breaker, BreakerPolicy, BreakerTextError, Breakers};
 pub use callback::{Callback, Heard, Scripted};
-pub use caller::{Attempt, Call, CallPolicy, Caller, Outcome, Urgency};
+pub use caller::{Attempt, Call, CallPolicy, Caller, Closed, Outcome, Urgency};
 pub use clock::{Cancel, Clock, SystemClock};
 #[cfg(unix)]
 pub use command::Command;

@@ -90,6 +90,16 @@ pub trait Model: Send + Sync {
     /// The model's name, as the provider knows it.
     fn name(&self) -> &str;
 
+    /// Whether there is anybody to call now. Cheap.
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    /// The window of whoever would be called now, in tokens, where the model knows it by itself.
+    fn window(&self) -> Option<u64> {
+        None
+    }
+
     /// Makes one call and waits for its end. No retries: those are [`crate::Caller`]'s.
     ///
     /// # Errors

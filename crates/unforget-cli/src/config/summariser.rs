@@ -81,7 +81,8 @@ impl Summariser {
 
     /// For people: kinds and names, in order.
     pub(crate) fn names(&self) -> Option<String> {
-        let names: Vec<_> = self.models.iter().map(|model| format!("{} {}", model.kind, model.name())).collect();
+        let names: Vec<_> =
+            self.models.iter().map(|model| format!("{} {}", model.kind, model.name())).collect();
         (!names.is_empty()).then(|| names.join(", then "))
     }
 

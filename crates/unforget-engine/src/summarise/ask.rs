@@ -3,7 +3,7 @@
 use unforget_core::gate::{self, Ending, Escalation, Flaw, Next, Verdict};
 use unforget_core::id::ConversationId;
 use unforget_core::tokens::Ruler as _;
-use unforget_llm::{Answer, Ask, Call, Cancel, Cause, Request, Stop, Urgency, Work};
+use unforget_llm::{Answer, Ask, Call, Cancel, Cause, Fault, Request, Stop, Urgency, Work};
 use unforget_store::Spend;
 use unforget_text::{Assignment, inspect};
 
@@ -20,10 +20,15 @@ pub(super) enum Asked {
     Taken,
     /// Drafts came and were refused; the part stays without a model's words.
     Refused(Flaw),
-    /// Nobody answered; the part stays without a model's words.
-    Unavailable(String),
-    /// The credential is refused: nothing may be written.
-    Denied,
+    /// Nobody answered: why, and whether anybody was asked.
+    Unavailable {
+        /// For a person.
+        why: String,
+        /// Another job would find nobody, either.
+        is_closed: bool,
+    },
+    /// The credential is refused, and whose: nothing may be written.
+    Denied(String),
     /// The hour's spend is used up: nothing was asked.
     SpentUp,
 }
@@ -44,9 +49,8 @@ pub(super) struct Asking<'a> {
 /// How one call ended.
 enum Called {
     Answer(Answer),
-    Denied,
     SpentUp,
-    Failed(Cause),
+    Failed(Fault),
 }
 
 impl Asking<'_> {
@@ -58,14 +62,19 @@ impl Asking<'_> {
         report: &mut Report,
     ) -> Result<Asked, EngineError> {
         let mut step = Escalation::Normal;
-        let mut last = Asked::Unavailable(String::new());
+        let mut last = Asked::Unavailable { why: String::new(), is_closed: false };
         while step != Escalation::Deterministic {
             let attempt = match self.call(ask, step, report)? {
                 Called::SpentUp => return Ok(Asked::SpentUp),
-                Called::Denied => gate::Attempt::Denied,
-                Called::Failed(cause) => {
-                    last = Asked::Unavailable(cause.name().to_owned());
-                    gate::Attempt::Unavailable
+                Called::Failed(fault) => {
+                    let why = fault.to_string();
+                    if matches!(fault.cause, Cause::Auth | Cause::BreakerOpen { blocked: true }) {
+                        last = Asked::Denied(why);
+                        gate::Attempt::Denied
+                    } else {
+                        last = Asked::Unavailable { why, is_closed: !fault.cause.was_made() };
+                        gate::Attempt::Unavailable
+                    }
                 }
                 Called::Answer(answer) => {
                     let verdict = self.judge(ask, &answer, work, step);
@@ -78,7 +87,7 @@ impl Asking<'_> {
             };
             match gate::next(step, attempt) {
                 Next::Commit { .. } => return Ok(Asked::Taken),
-                Next::Nothing { .. } => return Ok(Asked::Denied),
+                Next::Nothing { .. } => return Ok(last),
                 Next::Try(lower) => step = lower,
             }
         }
@@ -98,9 +107,9 @@ impl Asking<'_> {
             _ => Ending::Unstated,
         };
         let asked = Assignment {
-            source: &ask.user,
+            source: ask.source(),
             instructions: &ask.system,
-            size: ruler.count(&ask.user),
+            size: ruler.count(ask.source()),
             must_keep: &[],
         };
         let found = inspect(&prose(&answer.text), ending, &asked, ruler);
@@ -160,10 +169,7 @@ impl Asking<'_> {
                 report.model = models.chain.get(index).map(|priced| priced.model.name().to_owned());
                 Called::Answer(answer)
             }
-            Err(fault) => match fault.cause {
-                Cause::Auth | Cause::BreakerOpen { blocked: true } => Called::Denied,
-                cause => Called::Failed(cause),
-            },
+            Err(fault) => Called::Failed(fault),
         })
     }
 }

@@ -56,8 +56,7 @@ impl Endpoint {
     /// [`ChainError`].
     pub fn model(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ChainError> {
         let endpoint = || -> Result<unforget_llm::Endpoint, ChainError> {
-            let usual =
-                unforget_llm::Endpoint::new(&self.base, &self.model, self.key.load(env)?, classify());
+            let usual = unforget_llm::Endpoint::new(&self.base, &self.model, self.key.load(env)?, classify());
             Ok(unforget_llm::Endpoint { extra: self.extra.clone(), ..usual })
         };
         Ok(match &self.kind {

@@ -1,5 +1,6 @@
 //! One module per command: opens what it needs, asks the engine, shows what it said.
 
+pub(crate) mod answer;
 pub(crate) mod backup;
 pub(crate) mod compact;
 pub(crate) mod completions;

@@ -1,6 +1,7 @@
 //! Settings: what every option is when it is not on the command line, and who said so.
 
 mod summariser;
+mod watched;
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use crate::args::{Color, Dialect, Global, ShapeArgs};
 use crate::failure::{Failure, Outcome};
 
 pub(crate) use summariser::Summariser;
+pub(crate) use watched::Watched;
 
 /// Window of prompts where none is named, in tokens.
 const WINDOW: u64 = 200_000;
@@ -196,13 +198,21 @@ fn read(path: &Path) -> Outcome<File> {
         Err(error) => return Err(Failure::file(path, &error)),
     };
     toml::from_str(&text).map_err(|error| {
-        let message = format!("{}: {}", path.display(), error.to_string().trim_end());
+        // Without the line itself: somebody may have put a key there.
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let message = format!("{}: line {line}: {}", path.display(), error.message());
         Failure::input(
             "config",
             message,
             "it may hold db, window, model, dialect, color and the table summariser",
         )
     })
+}
+
+/// The table `summariser` of a settings file, as it is now.
+pub(crate) fn read_summariser(path: &Path) -> Outcome<Summariser> {
+    Ok(read(path)?.summariser)
 }
 
 fn default_db(env: Env<'_>) -> Outcome<PathBuf> {

@@ -20,10 +20,11 @@ mod prose;
 mod worker;
 mod writer;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use unforget_llm::{Account, Breaker, Breakers, CallPolicy, Caller, Clock, Model};
+use unforget_core::tokens::Ruler as _;
+use unforget_llm::{Breakers, Call, Caller, Clock, Outcome};
 use unforget_store::{BreakerRow, Spend, StoreError};
 
 use crate::Engine;
@@ -32,7 +33,10 @@ use crate::ruler::ModelRuler;
 
 pub use background::Background;
 pub use chain::{ChainError, Endpoint, Kind, classify};
-pub use unforget_llm::{Closed, KeySource, SystemClock, Urgency};
+pub use unforget_llm::{
+    ASKED, Account, Answer, Breaker, CallPolicy, Callback, Cancel, Cause, Closed, Fault, KeySource, Model,
+    Request, Stop, SystemClock, Urgency, Usage,
+};
 pub use worker::{Ended, Report, Shift};
 pub(crate) use writer::BY_MODEL;
 pub use writer::Writer;
@@ -141,8 +145,36 @@ impl Summarisers {
         self.caller.may_call()
     }
 
+    /// Whether anybody is there who could be called, whatever breakers say.
+    pub fn is_there(&self) -> bool {
+        self.chain.iter().any(|priced| priced.model.is_there())
+    }
+
+    /// Calls the models, and keeps what breakers learn from it.
+    pub(crate) fn call(&self, engine: &Engine, call: &Call<'_>) -> Result<Outcome, EngineError> {
+        let before = self.caller.breakers();
+        let outcome = self.caller.call(call);
+        self.keep_breakers(engine, &before)?;
+        Ok(outcome)
+    }
+
+    /// Whether texts and an answer fit the models' window, by the bound of what they weigh.
+    pub(crate) fn fits(&self, texts: &[&str], output: u64) -> bool {
+        let input: u64 = texts.iter().map(|text| self.count(text)).sum();
+        input.saturating_add(output) <= self.window()
+    }
+
+    /// Tokens of a text at most.
+    pub(crate) fn count(&self, text: &str) -> u64 {
+        self.config.ruler.count(text).upper
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
     /// The smallest window, in tokens: that of the settings, or of a model that knows better.
-    fn window(&self) -> u64 {
+    pub(crate) fn window(&self) -> u64 {
         let told = self.chain.iter().filter_map(|priced| priced.model.window());
         told.fold(self.config.window, u64::min)
     }
@@ -179,6 +211,22 @@ impl Summarisers {
             })
             .collect();
         if rows.is_empty() { Ok(()) } else { Ok(engine.store().put_breakers(&rows)?) }
+    }
+}
+
+/// The models as they are now, for all who ask them: settings may change while an engine runs.
+#[derive(Clone, Default)]
+pub struct Current(Arc<RwLock<Option<Arc<Summarisers>>>>);
+
+impl Current {
+    /// The models; `None` if there are none.
+    pub fn get(&self) -> Option<Arc<Summarisers>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other models from now on.
+    pub fn set(&self, models: Option<Arc<Summarisers>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = models;
     }
 }
 

@@ -40,6 +40,14 @@ pub struct Fault {
     pub detail: String,
 }
 
+impl Fault {
+    /// A fault with what was said about it: on one line, clipped, without credentials.
+    pub fn told(cause: Cause, account: &Account, model: &str, said: &str) -> Self {
+        let detail = detail(said.as_bytes(), None);
+        Self { cause, account: Box::new(account.clone()), model: model.to_owned(), detail }
+    }
+}
+
 struct Detail<'a>(&'a str);
 
 impl fmt::Display for Detail<'_> {
@@ -162,6 +170,22 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// The cause of a name that commands and hosts may give; [`Cause::Unknown`] for every other one.
+    pub fn told(name: &str, retry_after: Option<Duration>) -> Self {
+        match name {
+            "auth" => Self::Auth,
+            "payment" => Self::Payment,
+            "rate-limited" => Self::RateLimited { retry_after },
+            "overloaded" => Self::Overloaded { retry_after },
+            "server" => Self::Server { retry_after },
+            "too-long" => Self::TooLong { limit: None, sent: None },
+            "not-found" => Self::NotFound,
+            "policy" => Self::Policy,
+            "invalid" => Self::Invalid,
+            _ => Self::Unknown { status: None },
+        }
+    }
+
     /// Whether the same call may succeed a moment later.
     pub const fn is_retryable(&self) -> bool {
         matches!(

@@ -32,6 +32,15 @@ pub struct Answer {
     pub model: Option<String>,
 }
 
+impl Answer {
+    /// The answer of a text. Reasoning that it starts with, in `<think>` tags, is taken off (F024).
+    ///
+    /// * `stop` - a name of [`Stop`]; `None` for an answer that is whole.
+    pub fn of(text: &str, stop: Option<&str>, usage: Usage, model: Option<String>) -> Self {
+        answer(text, false, stop.map_or(Stop::End, Stop::of), usage, model)
+    }
+}
+
 /// Why an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -64,6 +64,16 @@ pub(crate) struct JobsArgs {
     pub(crate) clear: bool,
 }
 
+/// Lists what was decided: one row per turn of a live host, one per break, one per job.
+#[derive(Debug, Args)]
+pub(crate) struct DecisionsArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// So many of the newest
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
+}
+
 /// Drives a recorded session through the whole engine, call by call, and reports.
 ///
 /// Before every recorded model call the prompt is made, admitted and validated as a live host would have

@@ -25,12 +25,13 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let done = session.counters();
     let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
     let reports = super::jobs::work(app, &engine, found.conversation.id, urgency)?;
-    let by_model = reports.as_deref().map(super::jobs::written);
     let key = &found.conversation.key.0;
     if app.out.json {
         let window = shape.policy.window;
-        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, by_model)))?;
-    } else if changed {
+        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, reports)))?;
+        return Ok(Exit::Done);
+    }
+    if changed {
         writeln!(
             app.out,
             "{key}: {} → {} tokens; {} and {} made, {} found ready",
@@ -47,9 +48,6 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
             text::count(after)
         )?;
     }
-    if let (false, Some(written)) = (app.out.json, by_model) {
-        let summaries = text::plural(written, "summary");
-        writeln!(app.out, "{summaries} written by a model, shown from the next break on")?;
-    }
+    super::jobs::say_ran(app, &reports.unwrap_or_default())?;
     Ok(Exit::Done)
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use serde::Deserialize;
 use unforget_engine::Engine;
 use unforget_engine::ruler::ModelRuler;
-use unforget_engine::summarise::{Config, Endpoint, KeySource, Kind, Priced, Summarisers, SystemClock};
+use unforget_engine::summarise::{
+    Config, Endpoint, KeySource, Kind, Model, Priced, Summarisers, SystemClock,
+};
 use unforget_store::Spend;
 use unforget_wire::Dialect;
 
@@ -21,8 +23,8 @@ const WINDOW: u64 = 32_768;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Summariser {
-    /// The models, in the order in which they are asked.
-    pub(crate) models: Vec<ModelSetting>,
+    /// The models, in the order in which they are asked. Nothing said: the host's own, where there is one.
+    models: Option<Vec<ModelSetting>>,
     /// The longest answer, in tokens, reasoning included.
     output: Option<u64>,
     /// What is to be kept, in words.
@@ -38,7 +40,7 @@ pub(crate) struct Summariser {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ModelSetting {
-    /// `openai`, `anthropic` or `command`.
+    /// `openai`, `anthropic`, `command` or `host`.
     kind: String,
     /// Its name, as its provider calls it.
     model: Option<String>,
@@ -62,16 +64,43 @@ pub(crate) struct ModelSetting {
 }
 
 impl Summariser {
-    /// Whether a model is to be asked.
+    /// Whether it names a model.
     pub(crate) fn is_model(&self) -> bool {
-        !self.models.is_empty()
+        !self.chain().is_empty()
+    }
+
+    /// Whether the host's own model may be asked.
+    pub(crate) fn asks_host(&self) -> bool {
+        self.models.is_none() || self.chain().iter().any(ModelSetting::is_host)
+    }
+
+    /// Files that hold keys.
+    pub(crate) fn key_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.chain().iter().filter_map(|model| model.key_file.as_ref())
     }
 
     /// The models; `None` if none is to be asked. Reads the keys, calls nobody.
-    pub(crate) fn models(&self, engine: &Engine, env: Env<'_>) -> Outcome<Option<Summarisers>> {
+    ///
+    /// * `host` - the host's own model, if this process serves a host.
+    pub(crate) fn models(
+        &self,
+        engine: &Engine,
+        env: Env<'_>,
+        host: Option<&Arc<dyn Model>>,
+    ) -> Outcome<Option<Summarisers>> {
         let config = self.config()?;
-        let priced = |model: &ModelSetting| model.priced(env);
-        let mut chain = self.models.iter().map(priced).collect::<Outcome<Vec<_>>>()?.into_iter();
+        let mut chain = Vec::new();
+        for model in self.chain() {
+            match (model.is_host(), host) {
+                (true, None) => {}
+                (true, Some(host)) => chain.push(model.with_price(Arc::clone(host))?),
+                (false, _) => chain.push(model.priced(env)?),
+            }
+        }
+        if self.models.is_none() {
+            chain.extend(host.map(|host| Priced::from(Arc::clone(host))));
+        }
+        let mut chain = chain.into_iter();
         let Some(first) = chain.next() else { return Ok(None) };
         let caps = config.caps;
         let made = Summarisers::new(engine, first, chain.collect(), config, Arc::new(SystemClock::new()))?;
@@ -82,15 +111,19 @@ impl Summariser {
     /// For people: kinds and names, in order.
     pub(crate) fn names(&self) -> Option<String> {
         let names: Vec<_> =
-            self.models.iter().map(|model| format!("{} {}", model.kind, model.name())).collect();
+            self.chain().iter().map(|model| format!("{} {}", model.kind, model.name())).collect();
         (!names.is_empty()).then(|| names.join(", then "))
+    }
+
+    fn chain(&self) -> &[ModelSetting] {
+        self.models.as_deref().unwrap_or_default()
     }
 
     fn config(&self) -> Outcome<Config> {
         let usual = Config::default();
-        let rulers: Vec<ModelRuler> = self.models.iter().map(ModelSetting::ruler).collect();
+        let rulers: Vec<ModelRuler> = self.chain().iter().map(ModelSetting::ruler).collect();
         let is_one = rulers.windows(2).all(|pair| pair.first() == pair.last());
-        let windows = self.models.iter().map(|model| model.window.unwrap_or(WINDOW));
+        let windows = self.chain().iter().map(|model| model.window.unwrap_or(WINDOW));
         let money = self.money_per_hour.map(|amount| micros("money_per_hour", amount)).transpose()?;
         Ok(Config {
             window: windows.min().unwrap_or(WINDOW),
@@ -111,6 +144,14 @@ impl Summariser {
 impl ModelSetting {
     fn priced(&self, env: Env<'_>) -> Outcome<Priced> {
         let model = self.endpoint()?.model(&|name| env(name)).map_err(|error| wrong(error.to_string()))?;
+        self.with_price(model)
+    }
+
+    fn is_host(&self) -> bool {
+        self.kind == "host"
+    }
+
+    fn with_price(&self, model: Arc<dyn Model>) -> Outcome<Priced> {
         let price = |name, amount: Option<f64>| amount.map_or(Ok(0), |amount| micros(name, amount));
         Ok(Priced {
             model,
@@ -129,7 +170,7 @@ impl ModelSetting {
                 (Kind::Command(program.into(), arguments.iter().map(OsString::from).collect()), "")
             }
             other => {
-                return Err(wrong(format!("kind = {other:?} is none of openai, anthropic, command")));
+                return Err(wrong(format!("kind = {other:?} is none of openai, anthropic, command, host")));
             }
         };
         if self.model.is_none() && !matches!(kind, Kind::Command(..)) {
@@ -147,7 +188,7 @@ impl ModelSetting {
 
     /// What reports call it.
     fn name(&self) -> &str {
-        self.model.as_deref().unwrap_or("command")
+        self.model.as_deref().unwrap_or(&self.kind)
     }
 
     fn ruler(&self) -> ModelRuler {
@@ -191,6 +232,8 @@ fn wrong(what: impl std::fmt::Display) -> Failure {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
+    use unforget_engine::summarise::{Callback, Cause};
+
     use super::*;
 
     #[test]
@@ -222,10 +265,18 @@ mod tests {
         for (text, want, why) in table {
             let settings: Summariser = toml::from_str(&text).unwrap();
             let env = |name: &str| (name == "K").then(|| "letters".to_owned());
-            let made = settings.models(&engine, &env).map(|models| models.is_some());
+            let made = settings.models(&engine, &env, None).map(|models| models.is_some());
             assert_eq!(made.as_ref().ok(), want.as_ref(), "{why}: {made:?}");
             assert!(!format!("{made:?}").contains("letters"), "{why}: {made:?}");
         }
+        let host: Arc<dyn Model> = Arc::new(Callback::new("host", "host", |_| Err(Cause::Absent)));
+        let with_host = |text: &str| {
+            let settings: Summariser = toml::from_str(text).unwrap();
+            let env = |_: &str| Some("letters".to_owned());
+            settings.models(&engine, &env, Some(&host)).unwrap().is_some()
+        };
+        assert!(with_host("") && !with_host("models = []"), "a host's model unless none is wanted");
+        assert!(with_host("[[models]]\nkind = \"host\""));
         assert!(toml::from_str::<Summariser>("key = \"sk-1\"").is_err(), "a key has no place in the file");
         assert!(toml::from_str::<Summariser>("[[models]]\nkind = \"openai\"\nkey = \"sk-1\"").is_err());
     }

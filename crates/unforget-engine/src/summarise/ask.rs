@@ -136,7 +136,6 @@ impl Asking<'_> {
         if !store.charge(self.conversation, self.hour, most, models.config.caps)? {
             return Ok(Called::SpentUp);
         }
-        let before = models.caller.breakers();
         let request = Request {
             system: &system,
             user: &ask.user,
@@ -145,7 +144,7 @@ impl Asking<'_> {
             temperature: None,
         };
         let call = Call { request, from: 0, urgency: self.urgency, cancel: self.cancel };
-        let outcome = models.caller.call(&call);
+        let outcome = models.call(self.engine, &call)?;
         let spent = outcome.attempts.iter().filter(|attempt| attempt.was_made()).fold(
             Spend::default(),
             |sum, attempt| {
@@ -163,7 +162,6 @@ impl Asking<'_> {
             store.charge(self.conversation, self.hour, above, no_caps)?;
         }
         report.spent = report.spent.plus(spent);
-        models.keep_breakers(self.engine, &before)?;
         Ok(match outcome.result {
             Ok((answer, index)) => {
                 report.model = models.chain.get(index).map(|priced| priced.model.name().to_owned());

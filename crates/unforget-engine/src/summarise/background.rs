@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender, TrySendError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -16,7 +16,13 @@ use crate::error::EngineError;
 /// Jobs of one conversation before the next one's turn.
 const TURN: usize = 4;
 
+/// How long its end waits for a call that is under way.
+const END: Duration = Duration::from_secs(2);
+
 /// Works on the jobs of all conversations until it is dropped, which takes back the call that is under way.
+///
+/// A call that does not end then goes on without it, for its own limit at most: nothing of it is stored, and the job's lease
+/// runs out.
 ///
 /// Conversations are served in turn, those first to which nothing was added since the last look: what is prepared
 /// for them is shown at a break that comes after a pause, when a provider's cache is cold anyway. Several of these beside
@@ -25,6 +31,8 @@ pub struct Background {
     wake: Option<SyncSender<()>>,
     cancel: Cancel,
     thread: Option<JoinHandle<()>>,
+    /// Closed when the thread ends.
+    ended: Receiver<()>,
 }
 
 impl Background {
@@ -49,7 +57,9 @@ impl Background {
         let cancel = Cancel::default();
         let taken_back = cancel.clone();
         let mut models = models;
+        let (alive, ended) = mpsc::sync_channel(0);
         let run = move || {
+            let _alive: SyncSender<()> = alive;
             let mut lengths = BTreeMap::new();
             loop {
                 let ended = models().map_or(Ok(()), |models| {
@@ -67,7 +77,7 @@ impl Background {
             }
         };
         let thread = std::thread::Builder::new().name("unforget-summaries".into()).spawn(run)?;
-        Ok(Self { wake: Some(wake), cancel, thread: Some(thread) })
+        Ok(Self { wake: Some(wake), cancel, thread: Some(thread), ended })
     }
 
     /// Says that there may be work. Never waits.
@@ -84,7 +94,8 @@ impl Drop for Background {
     fn drop(&mut self) {
         self.cancel.cancel();
         drop(self.wake.take());
-        if let Some(thread) = self.thread.take() {
+        let has_ended = matches!(self.ended.recv_timeout(END), Err(RecvTimeoutError::Disconnected));
+        if let Some(thread) = self.thread.take().filter(|_| has_ended) {
             drop(thread.join());
         }
     }

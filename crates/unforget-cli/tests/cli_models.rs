@@ -257,7 +257,7 @@ fn an_engine_has_models_write_behind_its_calls() {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         assert!(line.contains("\"lanes\":0"), "calls are answered meanwhile: {line}");
-        assert!(begun.elapsed() < Duration::from_secs(60), "nobody works");
+        assert!(begun.elapsed() < Duration::from_mins(1), "nobody works");
     }
     drop(input);
     let ended = engine.wait_with_output().unwrap();

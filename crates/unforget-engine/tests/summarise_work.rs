@@ -272,7 +272,7 @@ impl Model for Nobody {
         &self.0
     }
     fn name(&self) -> &str {
-        "nobody"
+        &self.0.provider
     }
     fn is_there(&self) -> bool {
         false
@@ -334,6 +334,8 @@ fn f032_a_fallback_says_so_until_a_model_is_back() {
     assert_eq!(plain.engine.writer(plain.id, &job.key).unwrap(), Writer::Deterministic);
 }
 
+type Change = fn(&mut SummaryRow);
+
 #[test]
 fn verify_looks_at_what_models_wrote_and_at_jobs() {
     let (play, clock) = played(60);
@@ -353,7 +355,6 @@ fn verify_looks_at_what_models_wrote_and_at_jobs() {
         let done = JobEnd::Done(Box::new(row));
         assert!(store.end_job(play.id, (&job.key, job.attempts), &done, now).unwrap());
     };
-    type Change = fn(&mut SummaryRow);
     let table: [(Change, &str, &str); 4] = [
         (|_| {}, "", "a sound one"),
         (|row| row.body = "no sections".to_owned(), "is no summary", "its text"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use unforget_core::deliver::{Item, Path};
 use unforget_core::digest::{Digest, role_tag};
-use unforget_core::entry::{Entry, Part};
+use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
 use unforget_store::Name;
 use unforget_wire::journal::Provenance;

@@ -112,6 +112,7 @@ fn f012_f017_f019_f024_no_provider_breaks_a_conversation() {
             base: format!("{}/v1", provider.address()),
             model: "test".into(),
             key: KeySource::Env("K".into()),
+            extra: serde_json::Map::new(),
         };
         let model = endpoint.model(&|_| Some("secret-letters".into())).unwrap();
         let engine = Engine::in_memory().with_models();

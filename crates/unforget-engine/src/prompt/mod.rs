@@ -8,6 +8,7 @@
 mod ahead;
 mod cause;
 mod compose;
+mod notes;
 mod open;
 mod parts;
 mod pieces;
@@ -173,6 +174,7 @@ pub struct Session {
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
     persist: bool,
+    noted: notes::Noted,
     now: Timestamp,
 }
 
@@ -223,6 +225,7 @@ impl Session {
             media: Limit::default(),
             passed: Vec::new(),
             persist,
+            noted: notes::Noted::default(),
             now: Timestamp::default(),
         }
     }

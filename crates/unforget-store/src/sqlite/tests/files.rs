@@ -96,11 +96,8 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
     Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99;").unwrap();
     let before = std::fs::read(&path).unwrap();
     for outcome in [SqliteStore::open(&path, &options()), SqliteStore::open_reader(&path, &options())] {
-        let newest = STEPS.len() as i64;
-        assert!(
-            matches!(outcome, Err(StoreError::NewerSchema { found: 99, known, .. }) if i64::from(known) == newest),
-            "{outcome:?}"
-        );
+        let Err(StoreError::NewerSchema { found: 99, known, .. }) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(known as usize, STEPS.len());
     }
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -109,7 +106,7 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
 fn f086_a_migration_happens_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
-    let with = |sql| [&STEPS[..], &[Step { sql }]].concat();
+    let with = |sql| [STEPS.as_slice(), &[Step { sql }]].concat();
     let broken = with("CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);");
     let state = |conn: &Connection| -> (i64, i64) {
         let version = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
@@ -124,8 +121,7 @@ fn f086_a_migration_happens_whole_or_not_at_all() {
     assert_eq!(state(&conn), whole, "an old file stays old");
     migrate(&mut conn, &path, &STEPS).unwrap();
     assert_eq!(state(&conn), whole, "doing it again changes nothing");
-    let good = with("CREATE TABLE more (x ANY) STRICT;");
-    migrate(&mut conn, &path, &good).unwrap();
+    migrate(&mut conn, &path, &with("CREATE TABLE more (x ANY) STRICT;")).unwrap();
     assert_eq!(state(&conn), (whole.0 + 1, whole.1 + 1));
     let edited = with("CREATE TABLE other (x ANY) STRICT;");
     let outcome = migrate(&mut conn, &path, &edited).map_err(|fault| fault.into_store(&path, "open"));

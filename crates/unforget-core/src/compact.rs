@@ -9,12 +9,16 @@
 //!
 //! What the prompt shows changes only at a **break**. Between breaks it grows at its end.
 
+mod moment;
+
 use std::ops::Range;
 
 use crate::digest::Digest;
 use crate::id::Seq;
 use crate::policy::Policy;
 use crate::tokens::Tokens;
+
+pub use moment::{Cache, Moment, Step};
 
 /// Fan-in of a merge.
 pub const FAN_IN: usize = 4;
@@ -246,6 +250,12 @@ pub fn plan_over(context: &Context, as_of: Seq, groups: &[Sizes]) -> Option<Brea
     next.epoch += 1;
     next.settled_below = open_loop(groups).max(context.settled_below);
     Some(Break { context: next, jobs: Vec::new(), groups: 0 })
+}
+
+/// A break that covers no more than before: it shows what was prepared since, and nothing else changes.
+pub fn plan_refresh(context: &Context) -> Break {
+    let context = Context { epoch: context.epoch + 1, ..context.clone() };
+    Break { context, jobs: Vec::new(), groups: 0 }
 }
 
 /// Size of a planned state: summaries at their allotment, since they are not written yet.

@@ -139,6 +139,33 @@ proptest! {
         prop_assert!(groups.last().is_some(), "the newest group is never summarised");
     }
 
+    /// f012: after a break the prompt is at 0.6 of what triggers the next one, or nothing more is old enough. So
+    /// there is room for many turns between two breaks.
+    #[test]
+    fn f012_a_break_leaves_room_or_nothing_to_take(
+        history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..160),
+        window in 4_096_u64..400_000,
+    ) {
+        let policy = Policy::for_window(window);
+        let (mut context, mut groups) = (Context::default(), Vec::new());
+        for (seq, (tokens, human)) in history.iter().enumerate() {
+            groups.push(sizes(seq as u64, *tokens, *human));
+            let now = planned(&context, Tokens::default(), &groups, &policy);
+            if pressure(now, &policy) < Pressure::Soft {
+                continue;
+            }
+            let Some(plan) = plan_break(&context, Tokens::default(), &groups, &policy) else { continue };
+            groups.drain(..plan.groups);
+            context = plan.context;
+            let after = planned(&context, Tokens::default(), &groups, &policy);
+            let tail = fresh_tail(&groups, &policy);
+            prop_assert!(
+                after.expected * 10 <= policy.share(policy.hard_permille) * 6
+                    || next_leaf(&groups, 0..tail, policy.grain).is_none()
+            );
+        }
+    }
+
     /// f012: breaks come at most once per so much growth, never on every call.
     #[test]
     fn f012_breaks_are_rare(n in 50_usize..400) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 use unforget_store::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Dictionary, EntryRow, Filter, GenerationRow,
     Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned, Scratch,

@@ -1,7 +1,7 @@
 //! What was decided, and why: a row per turn, and one per break.
 
 use unforget_core::compact::{Break, Pressure};
-use unforget_core::group::Kind;
+use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
 use unforget_store::DecisionRow;
 
@@ -24,7 +24,7 @@ impl Session {
     /// Cost: O(groups since the turn began).
     pub(crate) fn note_turn(&mut self, prompt: &Prompt) -> Option<DecisionRow> {
         let input = self.view.groups.iter().rev().find(|group| group.kind == Kind::Input);
-        let turn = input.map(|group| group.first_seq()).or(self.context.carried);
+        let turn = input.map(Group::first_seq).or(self.context.carried);
         let before = std::mem::replace(&mut self.noted, Noted { turn, counters: self.counters });
         let has_broken = before.counters.breaks < self.counters.breaks;
         if has_broken || (turn == before.turn && turn.is_some()) {

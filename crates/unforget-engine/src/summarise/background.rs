@@ -151,11 +151,14 @@ fn idle_first(
 mod tests {
     use super::*;
 
+    /// Waiting conversations with their lengths, the order in which they are looked at, why.
+    type Row<'a> = (&'a [(ConversationId, u64)], &'a [ConversationId], &'a str);
+
     #[test]
     fn idle_conversations_come_first() {
         let [a, b, c] = [1, 2, 3].map(ConversationId);
         let mut lengths = BTreeMap::new();
-        let table: [(&[(ConversationId, u64)], &[ConversationId], &str); 4] = [
+        let table: [Row<'_>; 4] = [
             (&[(a, 5), (b, 7)], &[a, b], "nothing is known yet"),
             (&[(a, 6), (b, 7), (c, 1)], &[b, a, c], "a grew, c is new"),
             (&[(a, 6), (b, 8), (c, 1)], &[a, c, b], "b grew"),

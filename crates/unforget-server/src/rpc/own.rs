@@ -50,8 +50,8 @@ struct Open {
 impl State {
     /// The newest offer that still stands.
     fn newest(&self) -> Option<(Arc<Peer>, Offer)> {
-        let offers = self.offers.iter().rev().filter(|_| self.is_wanted);
-        offers.filter_map(|(peer, offer)| Some((peer.upgrade()?, offer.clone()))).next()
+        let mut offers = self.offers.iter().rev().filter(|_| self.is_wanted);
+        offers.find_map(|(peer, offer)| Some((peer.upgrade()?, offer.clone())))
     }
 }
 

@@ -23,7 +23,8 @@ pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use tools::{
-    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, RecallArgs, RpcArgs,
+    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, NeedlesArgs,
+    PoliciesArgs, RecallArgs, RpcArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
 pub(crate) use value::{Dialect, EntryRange, tokens};

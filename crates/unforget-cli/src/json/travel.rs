@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use unforget_core::id::Seq;
 use unforget_engine::host::{Difference, Rebuilt, Represented};
-use unforget_engine::prompt::{Cause, How, Part, Recipe};
+use unforget_engine::prompt::{How, Part, Recipe};
 
 use super::recall::WriterJson;
 use crate::failure::Outcome;
@@ -21,6 +21,9 @@ pub(crate) struct RecipeJson {
     epoch: u32,
     rung: &'static str,
     broken: Option<&'static str>,
+    broken_at: Option<&'static str>,
+    rebilled: Option<u64>,
+    cache_hit: Option<u64>,
     tokens: u64,
     tokens_upper: u64,
     pins: Vec<u64>,
@@ -37,7 +40,10 @@ impl RecipeJson {
             head: recipe.head.map(|seq| seq.0),
             epoch: recipe.epoch,
             rung: recipe.rung.name(),
-            broken: recipe.cause.map(Cause::name),
+            broken: recipe.broken.map(|broken| broken.cause.name()),
+            broken_at: recipe.broken.map(|broken| broken.region.name()),
+            rebilled: recipe.broken.map(|broken| broken.rebilled),
+            cache_hit: recipe.broken.map(|broken| broken.hit),
             tokens: recipe.tokens.expected,
             tokens_upper: recipe.tokens.upper,
             pins: recipe.pins.iter().map(|pin| pin.0).collect(),
@@ -109,6 +115,8 @@ struct ChangedJson {
 struct BreakJson {
     prompt: u64,
     cause: Option<&'static str>,
+    at: Option<&'static str>,
+    rebilled: Option<u64>,
 }
 
 /// What `diff` prints.
@@ -133,7 +141,12 @@ impl DiffJson {
             from: RecipeJson::new(from, &difference.recipes.0),
             to: RecipeJson::new(to, &difference.recipes.1),
             breaks: breaks
-                .map(|(prompt, recipe)| BreakJson { prompt: *prompt, cause: recipe.cause.map(Cause::name) })
+                .map(|(prompt, recipe)| BreakJson {
+                    prompt: *prompt,
+                    cause: recipe.broken.map(|broken| broken.cause.name()),
+                    at: recipe.broken.map(|broken| broken.region.name()),
+                    rebilled: recipe.broken.map(|broken| broken.rebilled),
+                })
                 .collect(),
             changed: changed
                 .map(|one| ChangedJson { was: (&one.was).into(), is: one.is.as_ref().map(Into::into) })

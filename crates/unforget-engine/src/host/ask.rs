@@ -24,7 +24,8 @@ use super::rebuild::with_live_input;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
 use crate::Engine;
 use crate::prompt::{
-    Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Recipe, Session, Shape, Until, pick, sent_digest,
+    Broken, Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Recipe, Region, Session, Shape, Until, pick,
+    sent_digest,
 };
 use crate::ruler::ModelRuler;
 use crate::summarise::DECISIONS_KEPT;
@@ -113,13 +114,18 @@ impl Lane {
         let (shown_request, given) = (prompt.admitted.request(), &stored);
         let request = with_live_input(shown_request, &live, newest, (given, &limit));
         let is_between = newest.is_some() && !live.is_empty();
-        let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Cause::LiveInput);
+        let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Broken {
+            cause: Cause::LiveInput,
+            region: Region::Tail,
+            rebilled: 0,
+            hit: prompt.reused,
+        });
         let emitted = emit(&request, target, self.form, &stored);
         let media = places(&request, &emitted);
         let messages = emitted.concat();
         let (mut recipe, state) = session.recipe(&prompt);
         (recipe.live, recipe.newest) = (live.clone(), newest);
-        recipe.cause = recipe.cause.or(moved);
+        recipe.broken = recipe.broken.or(moved);
         recipe.digest = sent_digest(system.iter().chain(&messages));
         bodies.check()?;
         self.required = required;
@@ -136,7 +142,7 @@ impl Lane {
             media,
             certificate,
             remade: None,
-            broken: prompt.broken.or(moved).map(Cause::name),
+            broken: prompt.broken.or(moved).map(|broken| broken.cause.name()),
             receipt,
             recipe,
             debt: Debt { stored: self.engine.store().conversation(self.conversation)?.tokens, raw_tail },
@@ -202,12 +208,10 @@ impl Lane {
     /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little, so a prompt keeps its
     /// thresholds while they fit; in another process, too.
     fn shape(&mut self, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
-        let shape = |window| Shape {
-            dialect: ask.dialect,
-            family: ask.model.as_deref().map(Family::of),
-            ruler: ModelRuler::of(ask.model.as_deref(), ask.dialect),
-            policy: Policy::with_reserve(window, 0),
-        };
+        let family = ask.model.as_deref().map(Family::of);
+        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
+        let shape =
+            |window| Shape::with_policy(Policy::with_reserve(window, 0), (ask.dialect, family, ruler));
         let fits = |own: u64| budget >= own - own / 10 && budget <= own + own / 2;
         let known = self.shapes()?.iter().filter(|(key, window)| *key == shape(*window).key());
         let fitting = known.map(|(_, window)| *window).filter(|window| fits(*window)).max();

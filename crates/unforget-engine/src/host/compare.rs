@@ -77,7 +77,7 @@ impl Engine {
             |a: &Recipe, b: &Recipe| a.pins.iter().filter(|pin| !b.pins.contains(pin)).copied().collect();
         let pins = (less(&after, &before), less(&before, &after));
         let between = self.recipes(conversation)?.into_iter();
-        let breaks = between.filter(|(n, recipe)| *n > from && *n <= to && recipe.cause.is_some()).collect();
+        let breaks = between.filter(|(n, recipe)| *n > from && *n <= to && recipe.broken.is_some()).collect();
         Ok(Difference { recipes: (before, after), changed, added, pins, breaks })
     }
 

@@ -36,6 +36,15 @@ impl Session {
         Ok(ready)
     }
 
+    /// Whether a model has written a summary that is shown as no model wrote it.
+    pub(super) fn is_better_prepared(&self) -> Result<bool, EngineError> {
+        if !self.engine.has_models() {
+            return Ok(false);
+        }
+        let ready = self.rewritten_of(&self.context.roots)?;
+        Ok(ready.iter().any(|key| !self.rewritten.contains(key)))
+    }
+
     /// A summary as a model wrote it.
     pub(super) fn rewrite(&self, root: &Root) -> Result<Arc<Summary>, EngineError> {
         let key = self.key(root);

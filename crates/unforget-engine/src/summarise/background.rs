@@ -151,18 +151,21 @@ fn idle_first(
 mod tests {
     use super::*;
 
+    /// Waiting conversations with their lengths, the order in which they are looked at, why.
+    type Row<'a> = (&'a [(ConversationId, u64)], &'a [ConversationId], &'a str);
+
     #[test]
     fn idle_conversations_come_first() {
         let [a, b, c] = [1, 2, 3].map(ConversationId);
         let mut lengths = BTreeMap::new();
-        let table = [
-            (vec![(a, 5), (b, 7)], vec![a, b], "nothing is known yet"),
-            (vec![(a, 6), (b, 7), (c, 1)], vec![b, a, c], "a grew, c is new"),
-            (vec![(a, 6), (b, 8), (c, 1)], vec![a, c, b], "b grew"),
-            (vec![(a, 6)], vec![a], "the others have nothing to do"),
+        let table: [Row<'_>; 4] = [
+            (&[(a, 5), (b, 7)], &[a, b], "nothing is known yet"),
+            (&[(a, 6), (b, 7), (c, 1)], &[b, a, c], "a grew, c is new"),
+            (&[(a, 6), (b, 8), (c, 1)], &[a, c, b], "b grew"),
+            (&[(a, 6)], &[a], "the others have nothing to do"),
         ];
         for (waiting, want, why) in table {
-            assert_eq!(idle_first(&waiting, &mut lengths), want, "{why}");
+            assert_eq!(idle_first(waiting, &mut lengths), want, "{why}");
         }
         assert_eq!(lengths.len(), 1, "those without work are forgotten");
     }

@@ -1,0 +1,68 @@
+//! Whether the context breaks before the next prompt, and carrying that out.
+
+use unforget_core::compact::{self, Cache, Moment, Pressure, Step};
+
+use super::Session;
+use crate::error::EngineError;
+
+impl Session {
+    /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
+    pub fn settle(&mut self) -> Result<(), EngineError> {
+        self.prepare();
+        if let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes) {
+            self.carry_out(plan)?;
+        }
+        // A plan estimates what it has not rendered, so the state after it may still be too full. Every round
+        // covers more or sends less, so this ends, and settling again changes nothing.
+        loop {
+            let plan = match self.moment()?.step() {
+                Step::Keep => return Ok(()),
+                Step::Prepare => return self.make_ahead(),
+                Step::Refresh => Some(compact::plan_refresh(&self.context)),
+                Step::Break => {
+                    compact::plan_break(&self.context, self.fixed(), &self.sizes, &self.shape.policy)
+                }
+            };
+            match plan {
+                Some(plan) => self.carry_out(plan)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn moment(&self) -> Result<Moment, EngineError> {
+        let (pressure, cache) = (self.pressure(), self.cache());
+        // Only a cold cache makes it worth looking.
+        let is_better_prepared = cache == Cache::Cold && self.is_better_prepared()?;
+        Ok(Moment { pressure, cache, is_better_prepared })
+    }
+
+    /// Compacts everything that is old enough, whatever the pressure, if the prompt gets smaller by it: summaries of
+    /// short messages may be longer than those.
+    ///
+    /// Returns whether anything changed.
+    pub fn compact(&mut self) -> Result<bool, EngineError> {
+        self.prepare();
+        match compact::plan_all(&self.context, &self.sizes, &self.shape.policy) {
+            Some(plan) => self.carry_out_if_smaller(plan),
+            None => Ok(false),
+        }
+    }
+
+    /// How full the prompt is.
+    pub fn pressure(&self) -> Pressure {
+        compact::pressure(self.total(), &self.shape.policy)
+    }
+
+    /// Time from the newest answer to the newest entry: the times are the history's, so that a session that is
+    /// opened again breaks where this one did. Clocks of hosts go back; then no time passed.
+    pub(super) fn idle_ms(&self) -> Option<u64> {
+        let (answered, newest) = self.times;
+        Some(u64::try_from(newest?.0.saturating_sub(answered?.0)).unwrap_or(0))
+    }
+
+    /// What the provider's cache should have of the prompt before.
+    pub(super) fn cache(&self) -> Cache {
+        Cache::after(self.idle_ms(), self.shape.policy.cache_ttl_ms)
+    }
+}

@@ -213,6 +213,8 @@ fn a_model_that_is_not_wanted_is_not_asked() {
     assert_eq!(client.call(1, "initialize", &offer)["result"]["asksModel"], false);
     assert!(!models.is_there());
     server.may_ask_host(true);
+    let small = client.call(3, "initialize", &json!({ "model": { "window": 100 } }));
+    assert_eq!(small["error"]["data"]["kind"], "params", "{small}");
     assert!(models.is_there(), "settings may change");
     assert_eq!(client.call(2, "initialize", &json!({}))["result"]["asksModel"], false);
     assert!(!models.is_there(), "the offer was taken back");

@@ -4,11 +4,17 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::host::{PI, answer, call, delivered, host, lane, result, turn, user};
-use unforget_core::id::ConversationId;
+use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::PinId;
 use unforget_engine::EngineError;
-use unforget_engine::host::{Ask, Delivered, Host, LaneKey, LiveArray};
+use unforget_engine::host::{Ask, Delivered, Host, LaneKey, LiveArray, Represented};
+use unforget_engine::prompt::How;
+use unforget_engine::summarise::{
+    Answer, Callback, Config, Model, Shift, Stop, Summarisers, SystemClock, Urgency, Usage,
+};
 use unforget_store::Recipe;
 use unforget_wire::Dialect;
 use unforget_wire::journal::Provenance;
@@ -124,4 +130,43 @@ fn every_turn_leaves_one_decision() {
         "{rows:#?}"
     );
     assert!(rows.iter().all(|row| row.looked.contains(" tokens (at most ")));
+}
+
+/// A summary says who wrote it: what is shown, and what is stored and shown from the next break on.
+#[test]
+fn f032_why_says_who_wrote_a_summary() {
+    let (host, lane) = (host(), lane("why"));
+    host.engine().want_models(true);
+    let words = "a few words of it ".repeat(30);
+    let mut n = 0_i64;
+    let mut say = || {
+        let (key, text) = (n.to_string(), format!("{n} {words}"));
+        host.begin_turn(&lane, PI, turn(&key, &[user(&text, n * 10)])).unwrap();
+        host.commit_turn(&lane, PI, turn(&key, &[user(&text, n * 10), answer(&text, n * 10 + 1)])).unwrap();
+        n += 1;
+        host.assemble(&lane, PI, &Ask::new(3_000, Dialect::Pi)).unwrap().broken.is_some()
+    };
+    (0..24).for_each(|_| _ = say());
+    let (id, engine) = (conversation(&host, &lane), host.engine());
+    // By seq: whether a summary stands for it that a model wrote, and who wrote what is stored of that.
+    let summaries = || -> Vec<(bool, &str)> {
+        let shown = (1..60).filter_map(|seq| engine.represented(id, Seq(seq)).ok());
+        let by = |one: Represented| match one.part?.how {
+            How::Summary { by_model, .. } => Some((by_model, one.writer?.name())),
+            _ => None,
+        };
+        shown.filter_map(by).collect()
+    };
+    assert!(!summaries().is_empty() && summaries().iter().all(|one| *one == (false, "fallback")));
+    let said = r#"{"title":"The same was said over and over"}"#;
+    let model: Arc<dyn Model> = Arc::new(Callback::new("test", "m", move |_| {
+        Ok(Answer { text: said.to_owned(), stop: Stop::End, usage: Usage::default(), model: None })
+    }));
+    let clock = Arc::new(SystemClock::new());
+    let models = Summarisers::new(engine, model.into(), vec![], Config::default(), clock).unwrap();
+    let shift = Shift { limit: 99, urgency: Urgency::Normal };
+    engine.work(id, &models, Timestamp(1_900_000_000_000), shift).unwrap();
+    assert!(summaries().contains(&(false, "model")), "stored, not shown: {:?}", summaries());
+    assert!((0..40).any(|_| say()), "a break");
+    assert!(summaries().contains(&(true, "model")), "the break shows it: {:?}", summaries());
 }

@@ -130,7 +130,9 @@ fn f018_a_refused_key_writes_nothing_and_is_told() {
     let ran = compacted["ran"].as_array().unwrap();
     assert_eq!((ran.len(), provider.heard().len()), (1, 1), "one call, and no other job");
     assert!(ran[0]["why"].as_str().unwrap().contains("the credential is refused"), "{compacted}");
-    assert_eq!(place.json(&["compact", KEY, "--window", "2k"], 0)["ran"], json!([]));
+    let again = place.json(&["compact", KEY, "--window", "2k"], 0);
+    assert_eq!((&again["ran"], &again["held"]), (&json!([]), &json!("every credential is refused")));
+    assert!(text(&place.run(&["compact", KEY, "--window", "2k"], 0).stdout).contains("summaries wait"));
     assert_eq!(provider.heard().len(), 1, "another process does not ask again");
     let said = text(&place.run(&["jobs", KEY], 0).stdout);
     assert!(said.contains("its credential was refused") && said.contains("file:key#"), "{said}");

@@ -37,7 +37,7 @@ pub use unforget_llm::{
     ASKED, Account, Answer, Breaker, CallPolicy, Callback, Cancel, Cause, Closed, Fault, KeySource, Model,
     Request, Stop, SystemClock, Urgency, Usage,
 };
-pub use worker::{Ended, Report, Shift};
+pub use worker::{Ended, Held, Report, Shift};
 pub(crate) use writer::BY_MODEL;
 pub use writer::Writer;
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use unforget_engine::prompt::Until;
 use unforget_engine::summarise::Urgency;
 
+use super::jobs::Worked;
 use super::prompt::{open, shape_of};
 use crate::app::App;
 use crate::args::CompactArgs;
@@ -24,11 +25,11 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let after = session.total().expected;
     let done = session.counters();
     let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
-    let reports = super::jobs::work(app, &engine, found.conversation.id, urgency)?;
+    let worked = super::jobs::work(app, &engine, found.conversation.id, urgency)?;
     let key = &found.conversation.key.0;
     if app.out.json {
         let window = shape.policy.window;
-        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, reports)))?;
+        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, worked)))?;
         return Ok(Exit::Done);
     }
     if changed {
@@ -48,6 +49,7 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
             text::count(after)
         )?;
     }
-    super::jobs::say_ran(app, &reports.unwrap_or_default())?;
+    let Worked { ran, held } = worked.unwrap_or_default();
+    super::jobs::say_ran(app, &ran, held.as_deref())?;
     Ok(Exit::Done)
 }

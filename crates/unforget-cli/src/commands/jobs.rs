@@ -5,7 +5,7 @@ use std::io::Write;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
 use unforget_engine::summarise::{Breaker, Shift, Urgency};
-use unforget_store::BreakerRow;
+use unforget_store::{BreakerRow, JobRow, JobState};
 
 use super::engine::now;
 use crate::app::App;
@@ -24,13 +24,13 @@ pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
     let engine = if writes { app.open_existing()? } else { app.read()? };
     let found = super::resolve(&engine, &args.conversation)?.conversation;
     let dropped = if args.clear { engine.store().drop_jobs(found.id, now())? } else { 0 };
-    let ran = if args.run {
+    let Worked { ran, held } = if args.run {
         work(app, &engine, found.id, Urgency::Manual)?.ok_or_else(|| {
             let hint = "name one in the settings file: docs/models.md";
             Failure::usage("no model is configured that can be called from here", hint)
         })?
     } else {
-        Vec::new()
+        Worked::default()
     };
     let store = engine.store();
     let breakers = store.breakers()?;
@@ -41,8 +41,10 @@ pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
         hour: store.spent(found.id, now().0.div_euclid(HOUR))?.into(),
         accounts: breakers.iter().cloned().map(Into::into).collect(),
         ran,
+        held,
     };
-    let exit = if done.ran.iter().all(RunJson::is_written) { Exit::Done } else { Exit::Problems };
+    let is_done = done.held.is_none() && done.ran.iter().all(RunJson::is_written);
+    let exit = if is_done { Exit::Done } else { Exit::Problems };
     if app.out.json {
         app.out.json(&done)?;
         return Ok(exit);
@@ -50,7 +52,7 @@ pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
     if args.clear {
         writeln!(app.out, "{} dropped", text::plural(dropped, "job"))?;
     }
-    say_ran(app, &done.ran)?;
+    say_ran(app, &done.ran, done.held.as_deref())?;
     say_jobs(app, &done)?;
     for row in &breakers {
         say_breaker(app, row)?;
@@ -58,8 +60,8 @@ pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
     Ok(exit)
 }
 
-/// What became of jobs, for people.
-pub(super) fn say_ran(app: &mut App, ran: &[RunJson]) -> Outcome<()> {
+/// What became of jobs, and why others wait, for people.
+pub(super) fn say_ran(app: &mut App, ran: &[RunJson], held: Option<&str>) -> Outcome<()> {
     let written = ran.iter().filter(|one| one.is_written()).count() as u64;
     if written > 0 {
         let summaries = text::plural(written, "summary");
@@ -67,6 +69,9 @@ pub(super) fn say_ran(app: &mut App, ran: &[RunJson]) -> Outcome<()> {
     }
     for one in ran.iter().filter(|one| !one.is_written()) {
         writeln!(app.out, "{} not written ({}): {}", one.name, one.ended, text::harmless(&one.why))?;
+    }
+    if let Some(held) = held {
+        writeln!(app.out, "summaries wait: {held}")?;
     }
     Ok(())
 }
@@ -104,16 +109,29 @@ fn say_breaker(app: &mut App, row: &BreakerRow) -> Outcome<()> {
     Ok(())
 }
 
+/// What became of jobs.
+#[derive(Debug, Default)]
+pub(crate) struct Worked {
+    /// Those that were worked on.
+    pub(crate) ran: Vec<RunJson>,
+    /// Why others wait that are due, if they do.
+    pub(crate) held: Option<String>,
+}
+
 /// Does the jobs of a conversation; `None` if no model is configured.
 pub(super) fn work(
     app: &App,
     engine: &Engine,
     id: ConversationId,
     urgency: Urgency,
-) -> Outcome<Option<Vec<RunJson>>> {
+) -> Outcome<Option<Worked>> {
     let Some(models) = app.settings.summariser.models(engine, &process_env, None)? else { return Ok(None) };
     let reports = engine.work(id, &models, now(), Shift { limit: usize::MAX, urgency })?;
-    Ok(Some(reports.iter().map(Into::into).collect()))
+    let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
+    let has_due = engine.store().jobs(id)?.iter().any(is_due);
+    let held =
+        if has_due { engine.held_back(id, &models, now())?.map(|held| held.to_string()) } else { None };
+    Ok(Some(Worked { ran: reports.iter().map(Into::into).collect(), held }))
 }
 
 /// Lists what was decided, newest last.

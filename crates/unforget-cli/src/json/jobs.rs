@@ -102,6 +102,8 @@ pub(crate) struct JobsJson {
     pub(crate) conversation: String,
     pub(crate) jobs: Vec<JobJson>,
     pub(crate) ran: Vec<RunJson>,
+    /// Why jobs wait that are due; null if none does.
+    pub(crate) held: Option<String>,
     pub(crate) dropped: u64,
     pub(crate) hour: SpentJson,
     pub(crate) accounts: Vec<AccountJson>,

@@ -7,6 +7,7 @@ use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt};
 
 use super::RunJson;
+use crate::commands::jobs::Worked;
 use crate::failure::Outcome;
 
 /// A request and what admission guarantees of it.
@@ -153,6 +154,8 @@ pub(crate) struct CompactJson {
     by_model: Option<u64>,
     /// What became of the jobs that were worked on; null if no model is configured.
     ran: Option<Vec<RunJson>>,
+    /// Why jobs wait that are due; null if none does.
+    held: Option<String>,
 }
 
 impl CompactJson {
@@ -161,8 +164,9 @@ impl CompactJson {
         named: (&str, u64),
         changed: bool,
         tokens: (u64, u64),
-        (done, ran): (Counters, Option<Vec<RunJson>>),
+        (done, worked): (Counters, Option<Worked>),
     ) -> Self {
+        let (ran, held) = worked.map_or((None, None), |worked| (Some(worked.ran), worked.held));
         Self {
             conversation: named.0.to_owned(),
             window: named.1,
@@ -175,6 +179,7 @@ impl CompactJson {
             summariser_us: done.summariser_us,
             by_model: ran.as_ref().map(|ran| ran.iter().filter(|one| one.is_written()).count() as u64),
             ran,
+            held,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The worker: takes a job, reads, asks, judges, stores.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use unforget_core::gate::{Flaw, size_max};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler as _;
-use unforget_llm::{Brief, Cancel, Made, Task, Urgency, Work};
+use unforget_llm::{Brief, Cancel, Closed, Made, Task, Urgency, Work};
 use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
 use unforget_text::{Source, Summary, render};
 use unforget_wire::{Format, decode};
@@ -55,6 +56,30 @@ impl Ended {
     }
 }
 
+/// Why jobs are held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// Nobody may be called.
+    Closed(Closed),
+    /// The conversation's hour is used up.
+    SpentUp,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SpentUp => f.write_str("the hour's spend is used up"),
+            Self::Closed(Closed { is_absent: true, .. }) => {
+                f.write_str("nobody is there who could be called")
+            }
+            Self::Closed(Closed { until: Some(until), .. }) => {
+                write!(f, "no model is called before {}", unforget_text::time_text(*until))
+            }
+            Self::Closed(Closed { until: None, .. }) => f.write_str("every credential is refused"),
+        }
+    }
+}
+
 /// One job that was worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
@@ -87,8 +112,7 @@ impl Engine {
     /// * `now` - the time of day; what passes meanwhile is taken from the models' clock.
     ///
     /// Calls are made outside of any transaction. It ends early when nothing is due, when another worker is at it,
-    /// when the hour's spend is used up, when a credential is refused, and when nobody may be called
-    /// ([`Summarisers::may_ask`]): then no job is touched.
+    /// when a credential is refused, and when jobs are held back ([`Engine::held_back`]): then none is touched.
     pub fn work(
         &self,
         conversation: ConversationId,
@@ -112,8 +136,10 @@ impl Engine {
         let mut reports: Vec<Report> = Vec::new();
         let mut seen = Vec::new();
         while reports.len() < limit && !cancel.is_cancelled() {
-            if urgency == Urgency::Normal && models.may_ask().is_err() {
-                break;
+            match self.held_back(conversation, models, clock())? {
+                Some(Held::Closed(_)) if urgency == Urgency::Manual => {}
+                Some(_) => break,
+                None => {}
             }
             let until = after(clock(), lease(models));
             let all = urgency == Urgency::Manual;
@@ -133,13 +159,32 @@ impl Engine {
             if !kept {
                 report.ended = Ended::Lost;
             }
-            self.note(conversation, &job, &report, ended_at)?;
+            let was_asked = report.spent.calls > 0 || !matches!(report.ended, Ended::Later(_));
+            if was_asked {
+                self.note(conversation, &job, &report, ended_at)?;
+            }
             reports.push(report);
             if stop {
                 break;
             }
         }
         Ok(reports)
+    }
+
+    /// Why no job of a conversation would be worked on now, whatever is due; `None` if one would be.
+    pub fn held_back(
+        &self,
+        conversation: ConversationId,
+        models: &Summarisers,
+        now: Timestamp,
+    ) -> Result<Option<Held>, EngineError> {
+        if let Err(closed) = models.may_ask() {
+            return Ok(Some(Held::Closed(closed)));
+        }
+        let hour = now.0.div_euclid(HOUR_MS);
+        // What the shortest question may cost: with less nothing is ever charged.
+        let sum = self.store().spent(conversation, hour)?.plus(models.dearest(Some(0)));
+        Ok((!sum.is_within(models.config.caps)).then_some(Held::SpentUp))
     }
 
     fn note(

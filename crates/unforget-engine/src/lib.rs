@@ -47,6 +47,8 @@ pub struct Engine {
     writer: bool,
     /// Whether sessions leave jobs for models.
     models: bool,
+    /// Whether sessions pin what is proposed.
+    pins: bool,
 }
 
 impl Engine {
@@ -66,6 +68,7 @@ impl Engine {
             store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?),
             writer: false,
             models: false,
+            pins: false,
         })
     }
 
@@ -76,13 +79,25 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true, models: false }
+        Self { store, writer: true, models: false, pins: false }
     }
 
     /// The same, whose sessions leave jobs for models: see [`summarise`].
     #[must_use]
     pub fn with_models(self) -> Self {
         Self { models: true, ..self }
+    }
+
+    /// The same, whose sessions pin by themselves what [`Engine::proposed_pins`] would propose of entries that they see.
+    /// What was pinned once and taken back, and what the pins have no room for, stays with people.
+    #[must_use]
+    pub fn with_automatic_pins(self) -> Self {
+        Self { pins: true, ..self }
+    }
+
+    /// Whether sessions pin what is proposed.
+    pub(crate) const fn pins_by_itself(&self) -> bool {
+        self.pins
     }
 
     /// Whether sessions leave jobs for models.

@@ -164,10 +164,15 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
     }
 }
 
-/// What each of so many summaries may take in the prompt.
-pub fn allotment(level: u8, roots: usize, policy: &Policy) -> u64 {
-    let share = policy.zone / (roots.max(1) as u64);
-    policy.summary_tokens(level).min(share)
+/// What each summary may take in the prompt, in the order of `roots`: as much as its level may, or less by the same
+/// number of eighths for all if they would exceed their zone. Eighths, so that one more leaf seldom changes them all.
+pub fn allotments(roots: &[Root], policy: &Policy) -> Vec<u64> {
+    let sizes = roots.iter().map(|root| policy.summary_tokens(root.level));
+    let all = sizes.clone().sum::<u64>().max(1);
+    // Below an eighth there is only the zone, in equal parts.
+    let eighths = (policy.zone * 8 / all).min(8);
+    let least = policy.zone / (roots.len().max(1) as u64);
+    sizes.map(|size| if eighths == 0 { least.min(size) } else { size * eighths / 8 }).collect()
 }
 
 /// Plans the next break: stubs first, then leaves from the oldest group on, until the target is met.
@@ -251,7 +256,7 @@ pub fn plan_refresh(context: &Context) -> Break {
 
 /// Size of a planned state: summaries at their allotment, since they are not written yet.
 fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
-    let roots = next.roots.iter().map(|root| allotment(root.level, next.roots.len(), policy)).sum();
+    let roots = allotments(&next.roots, policy).into_iter().sum();
     total(next, fixed, Tokens::exact(roots), groups)
 }
 

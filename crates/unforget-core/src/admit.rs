@@ -57,6 +57,8 @@ pub struct Sections {
     pub pins: Tokens,
     /// Summaries and stubs that stand for covered entries.
     pub summaries: Tokens,
+    /// What was done with tools, as far as the summaries go.
+    pub ledger: Tokens,
     /// The newest message of a person, carried out of a summary.
     pub carried: Tokens,
     /// Entries sent as they are or stubbed.
@@ -68,7 +70,7 @@ pub struct Sections {
 impl Sections {
     /// The whole request.
     pub fn total(&self) -> Tokens {
-        self.system + self.pins + self.summaries + self.carried + self.tail + self.frame
+        self.system + self.pins + self.summaries + self.ledger + self.carried + self.tail + self.frame
     }
 }
 

@@ -84,6 +84,17 @@ fn projected(message: &str, dialect: Dialect) -> String {
     value.to_string()
 }
 
+/// Whether a provider gets the same of two messages. Hosts send no times: what we say before the first message of a
+/// conversation gets that one's.
+pub fn is_as(a: &str, b: &str) -> bool {
+    let timeless = |text: &str| {
+        let mut value: Value = serde_json::from_str(text).unwrap_or_default();
+        value["timestamp"] = Value::Null;
+        value
+    };
+    a == b || (sent(a).is_ours && timeless(a) == timeless(b))
+}
+
 /// What must hold of a prompt.
 ///
 /// * `path` - what it has to stand for.

@@ -220,7 +220,7 @@ impl World {
         // Live input that is not kept stands behind what is.
         let is_live = |text: &&String| text.contains("[System Message]");
         let length = messages.len() - messages.iter().rev().take_while(is_live).count();
-        let same = messages.iter().zip(&now.messages).take_while(|(a, b)| a == b).count();
+        let same = messages.iter().zip(&now.messages).take_while(|(a, b)| check::is_as(a, b)).count();
         hold!(
             same + 1 >= length,
             "I14 prefix: {same} of {} messages are as before: {:#?} and {:#?}",

@@ -205,7 +205,7 @@ impl Admitted {
 )]
 pub struct Irreducible {
     /// Sizes on the last rung.
-    pub sections: Sections,
+    pub sections: Box<Sections>,
     /// What would have fitted.
     pub budget: u64,
     /// The active pins: they are never left out.
@@ -243,7 +243,7 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
             return Ok(Admitted { request: composed.request, certificate });
         }
     }
-    Err(Irreducible { sections: smallest, budget: policy.budget(), pins: pins.into() })
+    Err(Irreducible { sections: Box::new(smallest), budget: policy.budget(), pins: pins.into() })
 }
 
 fn authority(rung: Rung) -> Authority {

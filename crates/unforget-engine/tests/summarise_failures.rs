@@ -70,7 +70,7 @@ fn f014_compaction_runs_whatever_a_host_leaves_out() {
         let recipes = host.engine().recipes(id.unwrap().id).unwrap();
         assert_eq!(recipes.len(), prompts, "{name}: a record of every prompt");
         for ((number, recipe), (of, total, broken)) in recipes.iter().zip(&kept) {
-            let decided = (recipe.tokens, recipe.cause.map(|cause| cause.name()));
+            let decided = (recipe.tokens, recipe.cause.map(unforget_engine::prompt::Cause::name));
             assert_eq!((number, decided), (of, (*total, *broken)), "{name}");
         }
         let (_, last) = recipes.last().unwrap();

@@ -141,7 +141,9 @@ impl Stored for Seq {
 impl<T: Stored> Stored for Option<T> {
     fn put(&self, out: &mut Vec<u8>) {
         self.is_some().put(out);
-        self.iter().for_each(|value| value.put(out));
+        if let Some(value) = self {
+            value.put(out);
+        }
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         Some(if bool::take(from)? { Some(T::take(from)?) } else { None })
@@ -161,7 +163,9 @@ impl<T: Stored, U: Stored> Stored for (T, U) {
 impl<T: Stored> Stored for Vec<T> {
     fn put(&self, out: &mut Vec<u8>) {
         (self.len() as u64).put(out);
-        self.iter().for_each(|value| value.put(out));
+        for value in self {
+            value.put(out);
+        }
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         // No room is made for what a damaged length promises.

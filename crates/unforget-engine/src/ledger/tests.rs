@@ -7,12 +7,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_core::ledger::{
+    Called, Change, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileRow, Lines, Look, Outcome,
+    Place, Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow,
+};
 use unforget_wire::Format;
 
 use super::*;
 use crate::host::{Delivered, Event, Host, LaneKey, Turn};
 
-fn pi(role: &str, content: Value, time: i64) -> String {
+fn pi(role: &str, content: &Value, time: i64) -> String {
     let stop = if role == "assistant" { "toolUse" } else { "" };
     json!({ "role": role, "content": content, "stopReason": stop, "model": "m", "timestamp": time })
         .to_string()
@@ -41,8 +45,8 @@ fn exchange(kind: u64, aim: u64, time: i64) -> Vec<Delivered> {
     let delivered =
         |text: String, n: i64| Delivered { id: Some(format!("e{}", time + n)), ..Delivered::new(text) };
     vec![
-        delivered(pi("user", json!("go on"), time), 0),
-        delivered(pi("assistant", call, time + 1), 1),
+        delivered(pi("user", &json!("go on"), time), 0),
+        delivered(pi("assistant", &call, time + 1), 1),
         delivered(result.to_string(), 2),
     ]
 }
@@ -148,35 +152,21 @@ proptest! {
     }
 }
 
-/// Every kind of row and deed, with numbers at their ends.
-#[test]
-fn every_row_comes_back() {
-    use unforget_core::ledger::*;
-    let at = Place { call: Seq(0), answer: Seq(u64::MAX) };
-    let failure = Failure {
-        what: "x".into(),
-        told: "ü".into(),
-        times: u32::MAX,
-        first: at,
-        last: at,
-        cleared: Some(at),
-    };
+fn at() -> Place {
+    Place { call: Seq(0), answer: Seq(u64::MAX) }
+}
+
+fn failure() -> Failure {
+    let at = at();
+    Failure { what: "x".into(), told: "ü".into(), times: u32::MAX, first: at, last: at, cleared: Some(at) }
+}
+
+/// A call with a deed of every kind.
+fn called() -> Called {
     let digest = Digest::of(b"d");
-    let subjects = [
-        Subject::Read("r".into()),
-        Subject::Write("w".into()),
-        Subject::Work(digest),
-        Subject::Url("u".into()),
-        Subject::Call(digest),
-    ];
-    let command = Command {
-        text: "c".into(),
-        same: digest,
-        work: digest,
-        tests: true,
-        commits: false,
-        tells: Tells { asks: true, hides: false },
-    };
+    let tells = Tells { asks: true, hides: false };
+    let command =
+        Command { text: "c".into(), same: digest, work: digest, tests: true, commits: false, tells };
     let tasks = [
         TaskDeed::List(vec![("a".into(), TaskState::Dropped)]),
         TaskDeed::Open("b".into()),
@@ -189,41 +179,52 @@ fn every_row_comes_back() {
         Deed::Fetched("u".into()),
     ];
     let deeds = deeds.into_iter().chain(tasks.into_iter().map(Deed::Tasks)).collect();
-    let called = Called { id: "i".into(), what: "w".into(), print: digest, telling: Telling::Shows, deeds };
+    Called { id: "i".into(), what: "w".into(), print: digest, telling: Telling::Shows, deeds }
+}
+
+/// Commands with exit codes at the ends of their numbers, and without one.
+fn commands() -> BTreeMap<Digest, CommandRow> {
+    let row = |exit| CommandRow {
+        text: "c".into(),
+        runs: 1,
+        outcome: Outcome::NotRun,
+        exit,
+        tests: Some(TestCounts { passed: 1, failed: 2, skipped: 3 }),
+        is_test: true,
+        at: at(),
+    };
+    let exits = [i64::MIN, -1, 0, 1, i64::MAX].map(Some).into_iter().chain([None]);
+    exits.enumerate().map(|(n, exit)| (Digest::of(&[n as u8]), row(exit))).collect()
+}
+
+/// Every kind of row and deed, with numbers at their ends.
+#[test]
+fn every_row_comes_back() {
+    let (at, digest) = (at(), Digest::of(b"d"));
+    let subjects = [
+        Subject::Read("r".into()),
+        Subject::Write("w".into()),
+        Subject::Work(digest),
+        Subject::Url("u".into()),
+        Subject::Call(digest),
+    ];
     let file = FileRow {
         looks: vec![Look { lines: Lines { first: 1, last: Some(2) }, content: digest, at }],
         put: Some(Put { change: Change::Part, content: None, at }),
         reads: 1,
         writes: 2,
     };
-    let exits = [i64::MIN, -1, 0, 1, i64::MAX].map(Some).into_iter().chain([None]);
-    let commands = exits.enumerate().map(|(n, exit)| {
-        let row = CommandRow {
-            text: "c".into(),
-            runs: 1,
-            outcome: Outcome::NotRun,
-            exit,
-            tests: Some(TestCounts { passed: 1, failed: 2, skipped: 3 }),
-            is_test: true,
-            at,
-        };
-        (Digest::of(&[n as u8]), row)
-    });
+    let task =
+        TaskRow { id: Some("1".into()), text: "t".into(), state: TaskState::Done, opened: at, changed: at };
     let rows = Rows {
         files: BTreeMap::from([("p".into(), file)]),
-        commands: commands.collect(),
-        failing: subjects.into_iter().map(|subject| (subject, failure.clone())).collect(),
-        cleared: vec![failure.clone()],
+        commands: commands(),
+        failing: subjects.into_iter().map(|subject| (subject, failure())).collect(),
+        cleared: vec![failure()],
         urls: BTreeMap::from([("u".into(), UrlRow { times: 1, outcome: Outcome::Failed, at })]),
         commits: vec![CommitRow { commit: Commit { hash: "h".into(), subject: "s".into() }, at }],
-        tasks: vec![TaskRow {
-            id: Some("1".into()),
-            text: "t".into(),
-            state: TaskState::Done,
-            opened: at,
-            changed: at,
-        }],
-        pending: BTreeMap::from([("i".into(), (Seq(4), called))]),
+        tasks: vec![task],
+        pending: BTreeMap::from([("i".into(), (Seq(4), called()))]),
         dropped: 7,
     };
     let bytes = codec::encode(&rows, Seq(u64::MAX));

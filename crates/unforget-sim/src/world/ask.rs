@@ -33,7 +33,7 @@ impl World {
         let before = self.lanes[lane].before.as_ref().map(|(ask, _)| ask.budget);
         let budget = match before.filter(|_| random.chance(0.4)) {
             // Hosts count anew what they have beside the messages: it is never quite the same.
-            Some(before) => before * random.between(90, 110) as u64 / 100,
+            Some(before) => before * random.between(90, 110) / 100,
             None => Self::budget(random),
         };
         let ask = self.question(random, budget, true);
@@ -52,7 +52,7 @@ impl World {
         let budget = match is_first {
             true => budget,
             false if random.chance(0.5) => budget + budget / 4,
-            false => budget * random.between(90, 110) as u64 / 100,
+            false => budget * random.between(90, 110) / 100,
         };
         let mut ask = self.question(random, budget, is_first);
         if let Some((before, _)) = self.lanes[lane].before.as_ref().filter(|_| !is_first) {

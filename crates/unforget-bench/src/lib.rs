@@ -4,12 +4,15 @@
 //!
 //! * [`write_workload`] - a whole pi v3 transcript.
 //! * [`Session`] - the same, turn by turn.
+//! * [`probes`] - what a real text says that can be asked for later.
 //! * [`Random`] - the seeded generator behind both.
 
 mod line;
+mod probe;
 mod random;
 mod session;
 mod words;
 
+pub use probe::{Probe, ProbeKind, Voice, identifiers, probes};
 pub use random::Random;
 pub use session::{Needle, Session, Workload, write_workload};

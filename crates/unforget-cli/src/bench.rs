@@ -4,9 +4,12 @@ mod grep;
 mod growth;
 mod import;
 mod memory;
+mod needles;
+mod policies;
 mod raw;
 mod recall;
 mod rpc;
+mod sessions;
 mod turns;
 mod workload;
 
@@ -27,6 +30,8 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
         BenchCommand::Grep(args) => grep::run(app, args),
         BenchCommand::Rpc(args) => rpc::run(app, args),
         BenchCommand::Recall(args) => recall::run(app, args),
+        BenchCommand::Policies(args) => policies::run(app, args),
+        BenchCommand::Needles(args) => needles::run(app, args),
     }
 }
 

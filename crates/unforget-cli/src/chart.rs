@@ -37,7 +37,7 @@ impl Chart {
     /// The chart of a report.
     pub(crate) fn of(report: &Report) -> Self {
         let each = |of: fn(&Call) -> u64| report.calls.iter().map(of).collect();
-        let is_break = |call: &Call| call.broken.is_some_and(|cause| cause != Cause::First);
+        let is_break = |call: &Call| call.broken.is_some_and(|broken| broken.cause != Cause::First);
         Self {
             ours: each(|call| call.prompt.expected),
             everything: each(|call| call.everything),

@@ -69,7 +69,7 @@ fn points(calls: &[Call]) -> Vec<&Call> {
 }
 
 fn is_break(call: &Call) -> bool {
-    call.broken.is_some_and(|cause| cause != Cause::First)
+    call.broken.is_some_and(|broken| broken.cause != Cause::First)
 }
 
 fn facts(report: &Report) -> String {
@@ -140,7 +140,7 @@ fn data(report: &Report, points: &[&Call]) -> String {
                 call.sliding,
                 call.reused,
                 call.summaries.expected,
-                call.broken.map(Cause::name),
+                call.broken.map(|broken| broken.cause.name()),
                 call.commit_us + call.prompt_us,
                 call.rung.name(),
             ])

@@ -2,11 +2,14 @@
 //!
 //! Leaves are cut from the oldest groups on, one after another, each as soon as it holds
 //! [`Policy::grain`] tokens of source. Four neighbours of one level merge into one of the next, as in a
-//! counter to base four: a leaf is never summarised again, every entry is recompressed at most
-//! log₄ n times, and the summaries that stand for the first k leaves are a function of k alone. So the
-//! tree of summaries depends on the history and the grain and on nothing else (ADR-0006).
+//! counter to base four: a leaf is never summarised again, and every entry is recompressed at most
+//! log₄ n times. So the tree of summaries depends on the history and the grain and on nothing else
+//! (ADR-0006). Of the tree a prompt shows as much detail as [`Policy::zone`] holds: four summaries give way to
+//! their merge only when there is no room for them (ADR-0013).
 //!
 //! What the prompt shows changes only at a **break**. Between breaks it grows at its end.
+
+mod moment;
 
 use std::ops::Range;
 
@@ -14,6 +17,8 @@ use crate::digest::Digest;
 use crate::id::Seq;
 use crate::policy::Policy;
 use crate::tokens::Tokens;
+
+pub use moment::{Cache, Moment, Step};
 
 /// Fan-in of a merge.
 pub const FAN_IN: usize = 4;
@@ -160,10 +165,18 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
     }
 }
 
-/// What each of so many summaries may take in the prompt.
-pub fn allotment(level: u8, roots: usize, policy: &Policy) -> u64 {
-    let share = policy.zone / (roots.max(1) as u64);
-    policy.summary_tokens(level).min(share)
+/// What each of these summaries may take in the prompt, in their order: all together at most the zone.
+pub fn allotments(roots: &[Root], policy: &Policy) -> impl Iterator<Item = u64> {
+    let wanted = wanted(roots, policy);
+    roots.iter().map(move |root| {
+        let tokens = policy.summary_tokens(root.level);
+        if wanted <= policy.zone { tokens } else { tokens * policy.zone / wanted }
+    })
+}
+
+/// What these summaries would take if there were room for all of them.
+fn wanted(roots: &[Root], policy: &Policy) -> u64 {
+    roots.iter().map(|root| policy.summary_tokens(root.level)).sum()
 }
 
 /// Plans the next break: stubs first, then leaves from the oldest group on, until the target is met.
@@ -187,7 +200,7 @@ pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &P
     let mut taken = 0;
     while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).expected > target {
         let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) else { break };
-        taken = push_leaf(&mut next, groups, leaf, &mut jobs);
+        taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
     }
     next.carried = carried(context, groups, taken);
     let unchanged =
@@ -208,7 +221,7 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     next.settled_below = open_loop(groups).max(context.settled_below);
     let (mut jobs, mut taken) = (Vec::new(), 0);
     while let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) {
-        taken = push_leaf(&mut next, groups, leaf, &mut jobs);
+        taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
     }
     next.carried = carried(context, groups, taken);
     (taken > 0).then_some(Break { context: next, jobs, groups: taken })
@@ -239,9 +252,15 @@ pub fn plan_over(context: &Context, as_of: Seq, groups: &[Sizes]) -> Option<Brea
     Some(Break { context: next, jobs: Vec::new(), groups: 0 })
 }
 
+/// A break that covers no more than before: it shows what was prepared since, and nothing else changes.
+pub fn plan_refresh(context: &Context) -> Break {
+    let context = Context { epoch: context.epoch + 1, ..context.clone() };
+    Break { context, jobs: Vec::new(), groups: 0 }
+}
+
 /// Size of a planned state: summaries at their allotment, since they are not written yet.
 fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
-    let roots = next.roots.iter().map(|root| allotment(root.level, next.roots.len(), policy)).sum();
+    let roots = allotments(&next.roots, policy).sum();
     total(next, fixed, Tokens::exact(roots), groups)
 }
 
@@ -282,8 +301,14 @@ fn next_leaf(groups: &[Sizes], within: Range<usize>, grain: u64) -> Option<Range
     None
 }
 
-/// Adds a leaf and the merges that it completes. Returns the index of the first group behind it.
-fn push_leaf(context: &mut Context, groups: &[Sizes], leaf: Range<usize>, jobs: &mut Vec<Job>) -> usize {
+/// Adds a leaf and the merges that make room for it. Returns the index of the first group behind it.
+fn push_leaf(
+    context: &mut Context,
+    groups: &[Sizes],
+    leaf: Range<usize>,
+    policy: &Policy,
+    jobs: &mut Vec<Job>,
+) -> usize {
     let run = groups.get(leaf.clone()).unwrap_or_default();
     let first = run.iter().map(|group| group.span.0).min().unwrap_or_default();
     let last = run.iter().map(|group| group.span.1).max().unwrap_or_default();
@@ -294,27 +319,34 @@ fn push_leaf(context: &mut Context, groups: &[Sizes], leaf: Range<usize>, jobs: 
     context.roots.push(root);
     context.covered += count;
     context.end = end;
-    while let Some(merge) = merge_newest(&mut context.roots) {
+    while wanted(&context.roots, policy) > policy.zone
+        && let Some(merge) = merge_one(&mut context.roots)
+    {
         jobs.push(merge);
     }
     leaf.end
 }
 
-fn merge_newest(roots: &mut Vec<Root>) -> Option<Job> {
-    let at = roots.len().checked_sub(FAN_IN)?;
-    let sources: [Root; FAN_IN] = roots.get(at..)?.try_into().ok()?;
+/// Merges the oldest four of the level that has most summaries, of several the lowest: detail fades with age, evenly.
+/// `None` if no level has four.
+///
+/// Older summaries are of higher levels, so the oldest four of a level stand where the tree has their merge.
+fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
+    let runs = roots.chunk_by(|one, next| one.level == next.level).map(<[Root]>::len);
+    let starts = runs.scan(0, |from, length| {
+        *from += length;
+        Some((length, *from - length))
+    });
+    let (_, at) = starts.filter(|(length, _)| *length >= FAN_IN).max()?;
+    let sources: [Root; FAN_IN] = roots.get(at..at + FAN_IN)?.try_into().ok()?;
     let [first, .., last] = sources;
-    if sources.iter().any(|root| root.level != first.level) || first.level == u8::MAX {
-        return None;
-    }
     let root = Root {
-        level: first.level + 1,
+        level: first.level.checked_add(1)?,
         span: (first.span.0, last.span.1.max(sources.iter().map(|root| root.span.1).max()?)),
         count: sources.iter().map(|root| root.count).sum(),
         end: last.end,
     };
-    roots.truncate(at);
-    roots.push(root);
+    roots.splice(at..at + FAN_IN, [root]);
     Some(Job::Merge { sources, root })
 }
 

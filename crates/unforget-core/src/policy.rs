@@ -29,10 +29,15 @@ pub struct Policy {
     pub stub_over: u64,
     /// Tool results above this are shortened even in the fresh tail when the prompt does not fit.
     pub excerpt_over: u64,
+    /// How long the provider keeps what was sent, in milliseconds since the last call.
+    pub cache_ttl_ms: u64,
 }
 
 /// Below this a ledger says nothing worth its frame.
 const LEDGER_MIN: u64 = 120;
+
+/// How long a provider keeps what was sent, if nobody says otherwise: five minutes.
+pub const CACHE_TTL_MS: u64 = 300_000;
 
 /// Smallest window that a policy is made for.
 pub const WINDOW_MIN: u64 = 1_024;
@@ -69,6 +74,7 @@ impl Policy {
             ledger: Some((budget / 40).min(1_600)).filter(|tokens| *tokens >= LEDGER_MIN).unwrap_or(0),
             stub_over: 400.min(budget / 16).max(160),
             excerpt_over: (budget / 8).min(8_000),
+            cache_ttl_ms: CACHE_TTL_MS,
         }
     }
 
@@ -120,6 +126,8 @@ mod tests {
             assert!(
                 policy.target_permille < policy.soft_permille && policy.soft_permille < policy.hard_permille
             );
+            let hysteresis = policy.target_permille * 10 <= policy.hard_permille * 6;
+            assert!(hysteresis, "f012: a break aims at 0.6 of what triggers it: {why}");
             assert!(policy.fresh_tail + policy.zone < policy.share(policy.target_permille) + 1, "{why}");
         }
     }

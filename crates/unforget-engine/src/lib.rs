@@ -34,6 +34,7 @@ mod pins;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
@@ -47,7 +48,7 @@ pub struct Engine {
     store: Arc<dyn Store>,
     writer: bool,
     /// Whether sessions leave jobs for models.
-    models: bool,
+    models: Arc<AtomicBool>,
 }
 
 impl Engine {
@@ -66,7 +67,7 @@ impl Engine {
         Ok(Self {
             store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?),
             writer: false,
-            models: false,
+            models: Arc::default(),
         })
     }
 
@@ -77,18 +78,24 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true, models: false }
+        Self { store, writer: true, models: Arc::default() }
     }
 
     /// The same, whose sessions leave jobs for models: see [`summarise`].
     #[must_use]
     pub fn with_models(self) -> Self {
-        Self { models: true, ..self }
+        self.want_models(true);
+        self
+    }
+
+    /// Says from now on whether sessions of this engine and of its clones leave jobs for models.
+    pub fn want_models(&self, wanted: bool) {
+        self.models.store(wanted, Ordering::Relaxed);
     }
 
     /// Whether sessions leave jobs for models.
-    pub(crate) const fn has_models(&self) -> bool {
-        self.models
+    pub(crate) fn has_models(&self) -> bool {
+        self.models.load(Ordering::Relaxed)
     }
 
     /// Whether this engine may write.

@@ -81,11 +81,12 @@ fn a_prompt_that_is_another_one_is_found_out_and_what_is_gone_is_an_error() {
     let state = store.recipe_state(id, &row.context).unwrap().unwrap();
     let mut body = row.body.clone();
     body[0] ^= 1;
-    let odd = store.put_recipe(id, &Recipe { context: row.context, state: state.clone(), body }, 9).unwrap();
+    let odd =
+        store.put_recipe(id, &Recipe { context: row.context, state: state.clone(), body }, 9, None).unwrap();
     assert!(host.engine().rebuild(id, number).unwrap().is_same);
     assert!(!host.engine().rebuild(id, odd).unwrap().is_same, "another digest is said");
     let damaged = Recipe { context: [9; 16], state: b"{}".to_vec(), body: row.body };
-    let damaged = store.put_recipe(id, &damaged, 9).unwrap();
+    let damaged = store.put_recipe(id, &damaged, 9, None).unwrap();
     for number in [0, damaged, 99] {
         let outcome = host.engine().rebuild(id, number);
         assert!(matches!(outcome, Err(EngineError::Usage { .. })), "{number}: {outcome:?}");
@@ -173,4 +174,37 @@ fn a_recipe_is_small_and_contexts_are_shared() {
     assert!(contexts.len() <= epoch as usize + 1, "{} contexts in {epoch} breaks", contexts.len());
     let sizes: usize = contexts.iter().map(|name| store.recipe_state(id, name).unwrap().unwrap().len()).sum();
     assert!(sizes / contexts.len() < 8_192, "{sizes} bytes of {} contexts", contexts.len());
+}
+
+/// One row per turn, however many prompts it has; a break has its own.
+#[test]
+fn every_turn_leaves_one_decision() {
+    let (host, lane) = (host(), lane("calm"));
+    let words = "a few words of it ".repeat(30);
+    for n in 0..24_i64 {
+        host.begin_turn(&lane, PI, turn(&n.to_string(), &[user(&format!("{n} {words}"), n * 10)])).unwrap();
+        for step in 1..4 {
+            host.assemble(&lane, PI, &Ask { is_first: step == 1, ..Ask::new(3_000, Dialect::Pi) }).unwrap();
+            let done =
+                [call(&format!("c{n}.{step}"), n * 10 + step), result(&format!("c{n}.{step}"), "ok", 0)];
+            host.catch_up(
+                &lane,
+                PI,
+                unforget_engine::host::Page { messages: delivered(&done), cursor: None, is_reset: false },
+            )
+            .unwrap();
+        }
+    }
+    let rows = host.engine().store().decisions(conversation(&host, &lane)).unwrap();
+    let (breaks, turns): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.decided == "break");
+    assert!(breaks.len() > 1 && breaks.len() + turns.len() <= 24 + breaks.len(), "{rows:#?}");
+    assert!(turns.len() >= 24 - breaks.len(), "{rows:#?}");
+    let seqs: std::collections::BTreeSet<_> = turns.iter().map(|row| row.seq).collect();
+    assert_eq!(seqs.len(), turns.len(), "one per turn: {rows:#?}");
+    assert!(turns.iter().any(|row| row.decided == "as-it-is" && row.why.starts_with("pressure calm")));
+    assert!(
+        turns.iter().any(|row| row.decided == "prepare" && row.why.starts_with("pressure soft")),
+        "{rows:#?}"
+    );
+    assert!(rows.iter().all(|row| row.looked.contains(" tokens (at most ")));
 }

@@ -117,7 +117,7 @@ fn a_change_of_pins_is_a_break_with_its_cause_and_only_then() {
     let mut session = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| ()).unwrap();
     let mut broken = |why: &str| {
         let prompt = session.prompt().unwrap_or_else(|error| panic!("{error}: {why}"));
-        (prompt.broken, prompt.admitted.certificate().pins.clone())
+        (prompt.broken.map(|broken| broken.cause), prompt.admitted.certificate().pins.clone())
     };
     assert_eq!(broken("first"), (Some(Cause::First), vec![]));
     assert_eq!(broken("nothing happened"), (None, vec![]));

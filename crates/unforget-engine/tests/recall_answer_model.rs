@@ -9,7 +9,8 @@ use common::{Session, engine};
 use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 use unforget_engine::recall::{Answered, Ended, Grant, Reader};
-use unforget_llm::{Answer, CallPolicy, Caller, Cancel, Cause, Scripted, Stop, SystemClock};
+use unforget_engine::summarise::{Config, Priced, Summarisers};
+use unforget_llm::{Answer, CallPolicy, Cancel, Cause, Model, Scripted, Stop, SystemClock};
 
 /// Imports one pi session of these texts, in turn of user and assistant.
 fn import(engine: &Engine, id: &str, texts: &[&str]) {
@@ -32,9 +33,11 @@ fn asked(
     let clock = Arc::new(SystemClock::new());
     let model = Arc::new(Scripted::new("test", "reader", lines));
     let policy = CallPolicy { attempts_max: 1, ..CallPolicy::default() };
-    let caller = Caller::new(Arc::clone(&model) as Arc<_>, Vec::new(), policy, clock.clone());
+    let config = Config { calls: policy, ..Config::default() };
+    let first = Priced::from(Arc::clone(&model) as Arc<dyn Model>);
+    let models = Summarisers::new(engine, first, Vec::new(), config, clock).unwrap();
     let cancel = Cancel::default();
-    let reader = Reader { caller: &caller, clock: clock.as_ref(), cancel: &cancel };
+    let reader = Reader { models: &models, cancel: &cancel };
     let answered = engine.answer(question, grant, None, Some(reader)).unwrap();
     (answered, model.heard().into_iter().map(|heard| heard.user).collect())
 }

@@ -70,7 +70,7 @@ fn f014_compaction_runs_whatever_a_host_leaves_out() {
         let recipes = host.engine().recipes(id.unwrap().id).unwrap();
         assert_eq!(recipes.len(), prompts, "{name}: a record of every prompt");
         for ((number, recipe), (of, total, broken)) in recipes.iter().zip(&kept) {
-            let decided = (recipe.tokens, recipe.cause.map(unforget_engine::prompt::Cause::name));
+            let decided = (recipe.tokens, recipe.broken.map(|broken| broken.cause.name()));
             assert_eq!((number, decided), (of, (*total, *broken)), "{name}");
         }
         let (_, last) = recipes.last().unwrap();
@@ -178,7 +178,7 @@ fn f025_a_job_is_done_by_the_settings_of_now() {
     });
     let with = |config: Config| {
         let time = Arc::clone(&clock) as Arc<dyn Clock>;
-        Summarisers::new(&engine, Arc::clone(&refuses), vec![], config, time).unwrap()
+        Summarisers::new(&engine, Arc::clone(&refuses).into(), vec![], config, time).unwrap()
     };
     let then =
         with(Config { wishes: "Keep all ports.".into(), tries_max: 9, output_tokens_max: 700, ..config() });

@@ -147,6 +147,7 @@ fn converse(name: &str, act: Act, may_write: bool) -> Caused {
         base: format!("{}/v1", provider.address()),
         model: "test".into(),
         key: KeySource::Env("K".into()),
+        extra: serde_json::Map::new(),
     };
     let model = endpoint.model(&|_| Some("secret-letters".into())).unwrap();
     let engine = Engine::in_memory().with_models();

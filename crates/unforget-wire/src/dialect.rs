@@ -48,6 +48,18 @@ impl Dialect {
         }
     }
 
+    /// How long the provider keeps the beginning of a prompt after its last use, in milliseconds: where the documents
+    /// give a range, the longest, since what may still be there is not thrown away.
+    ///
+    /// Source: Anthropic and Bedrock 5 minutes by default; OpenAI 5 to 10 minutes, at most an hour; Gemini an hour. Of
+    /// pi the provider is not known; most of its sessions are Anthropic's.
+    pub const fn cache_ttl_ms(self) -> u64 {
+        match self {
+            Self::Anthropic | Self::Pi | Self::BedrockConverse => 300_000,
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Gemini => 3_600_000,
+        }
+    }
+
     /// The dialect with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)

@@ -35,6 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-bench",
             "unforget-core",
             "unforget-engine",
+            "unforget-llm",
             "unforget-recall",
             "unforget-server",
             "unforget-store",

@@ -26,6 +26,41 @@ pub(crate) enum BenchCommand {
     Rpc(RpcArgs),
     /// Recall of known evidence: questions of a LoCoMo file
     Recall(RecallArgs),
+    /// Cache hits and costs of recorded sessions, beside other ways to keep a prompt small
+    Policies(PoliciesArgs),
+    /// What of recorded sessions is still at hand after some breaks: in the prompt, by expand, by search
+    Needles(NeedlesArgs),
+}
+
+/// Sessions to play, and what for.
+#[derive(Debug, Args)]
+pub(crate) struct NeedlesArgs {
+    /// Transcripts, or folders of them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Window of the prompts
+    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "32k")]
+    pub(crate) window: u64,
+    /// Seed of what is drawn
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
+}
+
+/// Sessions to replay.
+#[derive(Debug, Args)]
+pub(crate) struct PoliciesArgs {
+    /// Transcripts, or folders of them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Windows of the prompts
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_parser = super::value::tokens,
+        value_delimiter = ',',
+        default_value = "32k,200k"
+    )]
+    pub(crate) window: Vec<u64>,
 }
 
 /// Sizes to measure.

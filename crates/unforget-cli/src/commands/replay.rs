@@ -89,11 +89,14 @@ fn format_of(path: &Path) -> Outcome<&'static str> {
 
 /// List prices of input in US dollars: of Claude Sonnet, GPT-5 and Gemini 3 Pro, with their cache factors.
 const fn prices_of(dialect: Dialect) -> Prices {
+    let cache_ttl_ms = dialect.cache_ttl_ms();
     match dialect {
         Dialect::Anthropic | Dialect::Pi | Dialect::BedrockConverse => {
-            Prices { input: 3.0, write: 1.25, read: 0.1 }
+            Prices { input: 3.0, write: 1.25, read: 0.1, cache_ttl_ms }
         }
-        Dialect::Gemini => Prices { input: 2.0, write: 1.0, read: 0.1 },
-        Dialect::OpenAiChat | Dialect::OpenAiResponses => Prices { input: 1.25, write: 1.0, read: 0.1 },
+        Dialect::Gemini => Prices { input: 2.0, write: 1.0, read: 0.1, cache_ttl_ms },
+        Dialect::OpenAiChat | Dialect::OpenAiResponses => {
+            Prices { input: 1.25, write: 1.0, read: 0.1, cache_ttl_ms }
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use unforget_core::id::Timestamp;
-use unforget_engine::prompt::{Cause, How, Part, Recipe};
+use unforget_engine::prompt::{Broken, How, Part, Recipe};
 
 use crate::app::App;
 use crate::args::{DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
@@ -30,11 +30,15 @@ pub(crate) fn prompts(app: &mut App, args: &PromptsArgs) -> Outcome {
             text::count(recipe.tokens.expected),
             recipe.rung.name().to_owned(),
             recipe.epoch.to_string(),
-            recipe.cause.map(Cause::name).unwrap_or_default().to_owned(),
+            recipe.broken.map(|broken| broken.cause.name()).unwrap_or_default().to_owned(),
+            recipe.broken.map(|broken| broken.region.name()).unwrap_or_default().to_owned(),
+            recipe.broken.map(|broken| text::count(broken.rebilled)).unwrap_or_default(),
+            recipe.broken.map(|broken| text::count(broken.hit)).unwrap_or_default(),
         ]
     });
-    let head = ["prompt", "time", "dialect", "tokens", "rung", "epoch", "break"];
-    write!(app.out, "{}", text::table(&head, rows.collect(), &[3, 5]))?;
+    let head =
+        ["prompt", "time", "dialect", "tokens", "rung", "epoch", "break", "at", "billed again", "cached"];
+    write!(app.out, "{}", text::table(&head, rows.collect(), &[3, 5, 8, 9]))?;
     Ok(Exit::Done)
 }
 
@@ -74,8 +78,9 @@ pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
     let tokens = |recipe: &Recipe| text::count(recipe.tokens.expected);
     writeln!(app.out, "r{from} to r{to}: {} to {} tokens", tokens(before), tokens(after))?;
     for (number, recipe) in &difference.breaks {
-        let cause = recipe.cause.map(Cause::name).unwrap_or_default();
-        writeln!(app.out, "  break at r{number}: {cause}")?;
+        let Some(Broken { cause, region, rebilled, .. }) = recipe.broken else { continue };
+        let (cause, at, again) = (cause.name(), region.name(), text::count(rebilled));
+        writeln!(app.out, "  break at r{number}: {cause}, in the {at}, {again} tokens billed again")?;
     }
     for changed in &difference.changed {
         let is = changed.is.as_ref().map_or_else(|| "not on the path".to_owned(), form);
@@ -107,8 +112,12 @@ pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
         |part| format!("{} as part of {}", form(part), span(part)),
     );
     let (since, recipe) = &why.since;
-    let cause = recipe.cause.map_or_else(String::new, |cause| format!(" ({})", cause.name()));
+    let cause = recipe.broken.map_or_else(String::new, |broken| format!(" ({})", broken.cause.name()));
     writeln!(app.out, "s:{seq} in r{}: {how}; since r{since}{cause}", why.number)?;
+    if let Some(writer) = &why.writer {
+        let by = super::describe::written(writer);
+        writeln!(app.out, "  what is stored of it now is by {}", text::harmless(&by))?;
+    }
     for pin in &why.pins {
         writeln!(app.out, "  its words are {pin}, in every prompt")?;
     }
@@ -117,7 +126,10 @@ pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
 
 fn form(part: &Part) -> String {
     match &part.how {
-        How::Summary(name) => format!("summary {name}, {} tokens", text::count(part.tokens)),
+        How::Summary { name, by_model } => {
+            let by = if *by_model { " by a model" } else { "" };
+            format!("summary {name}{by}, {} tokens", text::count(part.tokens))
+        }
         how => format!("{}, {} tokens", how.name(), text::count(part.tokens)),
     }
 }

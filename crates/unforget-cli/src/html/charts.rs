@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use unforget_engine::prompt::Cause;
 use unforget_engine::replay::{Call, Report, Spend};
 
 use super::is_break;
@@ -142,7 +141,7 @@ fn breaks(plot: &Plot, points: &[&Call]) -> String {
     let mut text = String::new();
     let base = plot.height - plot.bottom;
     for (at, call) in points.iter().enumerate().filter(|(_, call)| is_break(call)) {
-        let cause = call.broken.map_or("", Cause::name);
+        let cause = call.broken.map_or("", |broken| broken.cause.name());
         let x = plot.x(at);
         write!(
             text,

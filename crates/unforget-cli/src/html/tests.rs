@@ -3,12 +3,14 @@
 use unforget_core::admit::Rung;
 use unforget_core::id::Seq;
 use unforget_core::tokens::Tokens;
+use unforget_engine::prompt::{Broken, Region};
 use unforget_engine::replay::{Breaks, FactRecall, Prices, Spend};
 
 use super::*;
 
 /// A report of so many calls whose prompts grow and break now and then.
 pub(crate) fn report(calls: u64) -> Report {
+    let broken = |cause| Broken { cause, region: Region::Tail, rebilled: 9_000, hit: 400 };
     let call = |index: u64| {
         let phase = index % 60;
         let prompt = 9_000 + phase * 250 + index % 7 * 90;
@@ -20,9 +22,11 @@ pub(crate) fn report(calls: u64) -> Report {
             prompt: Tokens { expected: prompt, upper: prompt * 11 / 10 },
             summaries: Tokens::exact((index / 60 * 900).min(5_000)),
             reused: if phase == 0 { 400 } else { prompt - 300 },
+            cached: if phase == 0 { 400 } else { prompt - 300 },
+            idle_ms: Some(1_000),
             broken: match (index, phase) {
-                (0, _) => Some(Cause::First),
-                (_, 0) => Some(Cause::Compaction),
+                (0, _) => Some(broken(Cause::First)),
+                (_, 0) => Some(broken(Cause::Compaction)),
                 _ => None,
             },
             rung: Rung::Assembled,
@@ -63,9 +67,9 @@ pub(crate) fn report(calls: u64) -> Report {
         too_large: Vec::new(),
         without_request: Vec::new(),
         unproved: Vec::new(),
-        breaks: vec![Breaks { cause: Cause::Compaction, count: 5, rebilled: 61_000 }],
+        breaks: vec![Breaks { cause: Cause::Compaction, count: 5, cold: 2, rebilled: 61_000 }],
         summaries: (21, 5),
-        prices: Prices { input: 3.0, write: 1.25, read: 0.1 },
+        prices: Prices { input: 3.0, write: 1.25, read: 0.1, cache_ttl_ms: 300_000 },
         ours: spend(4_800_000, 0.93, 2.41, 0),
         everything: spend(26_000_000, 0.98, 9.02, 250),
         sliding: spend(7_900_000, 0.09, 26.4, 0),

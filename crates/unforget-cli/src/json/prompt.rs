@@ -6,6 +6,7 @@ use unforget_core::admit::{Certificate, Sections};
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt};
 
+use super::RunJson;
 use crate::failure::Outcome;
 
 /// A request and what admission guarantees of it.
@@ -150,11 +151,20 @@ pub(crate) struct CompactJson {
     pub(crate) merges: u64,
     pub(crate) reused: u64,
     pub(crate) summariser_us: u64,
+    /// Summaries that a model wrote; null if none is configured.
+    by_model: Option<u64>,
+    /// What became of the jobs that were worked on; null if no model is configured.
+    ran: Option<Vec<RunJson>>,
 }
 
 impl CompactJson {
     /// * `tokens` - expected tokens of the prompt before and after.
-    pub(crate) fn new(named: (&str, u64), changed: bool, tokens: (u64, u64), done: Counters) -> Self {
+    pub(crate) fn new(
+        named: (&str, u64),
+        changed: bool,
+        tokens: (u64, u64),
+        (done, ran): (Counters, Option<Vec<RunJson>>),
+    ) -> Self {
         Self {
             conversation: named.0.to_owned(),
             window: named.1,
@@ -165,6 +175,8 @@ impl CompactJson {
             merges: done.merges,
             reused: done.summaries_reused,
             summariser_us: done.summariser_us,
+            by_model: ran.as_ref().map(|ran| ran.iter().filter(|one| one.is_written()).count() as u64),
+            ran,
         }
     }
 }

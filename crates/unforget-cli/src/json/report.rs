@@ -36,7 +36,11 @@ struct CallJson {
     prompt_upper: u64,
     summaries: u64,
     reused: u64,
+    cached: u64,
+    idle_ms: Option<u64>,
     broken: Option<&'static str>,
+    broken_at: Option<&'static str>,
+    rebilled: Option<u64>,
     rung: &'static str,
     everything: u64,
     sliding: u64,
@@ -58,7 +62,11 @@ impl From<&Call> for CallJson {
             prompt_upper: call.prompt.upper,
             summaries: call.summaries.expected,
             reused: call.reused,
-            broken: call.broken.map(unforget_engine::prompt::Cause::name),
+            cached: call.cached,
+            idle_ms: call.idle_ms,
+            broken: call.broken.map(|broken| broken.cause.name()),
+            broken_at: call.broken.map(|broken| broken.region.name()),
+            rebilled: call.broken.map(|broken| broken.rebilled),
             rung: call.rung.name(),
             everything: call.everything,
             sliding: call.sliding,
@@ -116,12 +124,14 @@ struct PricesJson {
     input_per_million: f64,
     write_factor: f64,
     read_factor: f64,
+    cache_ttl_ms: u64,
 }
 
 #[derive(Debug, Serialize)]
 struct BreaksJson {
     cause: &'static str,
     count: u64,
+    cold: u64,
     rebilled: u64,
 }
 
@@ -219,9 +229,15 @@ impl From<&Report> for TotalsJson {
                 input_per_million: report.prices.input,
                 write_factor: report.prices.write,
                 read_factor: report.prices.read,
+                cache_ttl_ms: report.prices.cache_ttl_ms,
             },
             breaks: breaks
-                .map(|b| BreaksJson { cause: b.cause.name(), count: b.count, rebilled: b.rebilled })
+                .map(|b| BreaksJson {
+                    cause: b.cause.name(),
+                    count: b.count,
+                    cold: b.cold,
+                    rebilled: b.rebilled,
+                })
                 .collect(),
             summaries: SummariesJson { leaves: report.summaries.0, merges: report.summaries.1 },
             facts: FactsJson {

@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use unforget_core::id::Seq;
 use unforget_engine::host::{Difference, Rebuilt, Represented};
-use unforget_engine::prompt::{Cause, How, Part, Recipe};
+use unforget_engine::prompt::{How, Part, Recipe};
 
+use super::recall::WriterJson;
 use crate::failure::Outcome;
 use crate::text;
 
@@ -20,6 +21,9 @@ pub(crate) struct RecipeJson {
     epoch: u32,
     rung: &'static str,
     broken: Option<&'static str>,
+    broken_at: Option<&'static str>,
+    rebilled: Option<u64>,
+    cache_hit: Option<u64>,
     tokens: u64,
     tokens_upper: u64,
     pins: Vec<u64>,
@@ -36,7 +40,10 @@ impl RecipeJson {
             head: recipe.head.map(|seq| seq.0),
             epoch: recipe.epoch,
             rung: recipe.rung.name(),
-            broken: recipe.cause.map(Cause::name),
+            broken: recipe.broken.map(|broken| broken.cause.name()),
+            broken_at: recipe.broken.map(|broken| broken.region.name()),
+            rebilled: recipe.broken.map(|broken| broken.rebilled),
+            cache_hit: recipe.broken.map(|broken| broken.hit),
             tokens: recipe.tokens.expected,
             tokens_upper: recipe.tokens.upper,
             pins: recipe.pins.iter().map(|pin| pin.0).collect(),
@@ -82,14 +89,19 @@ struct PartJson {
     last: u64,
     how: &'static str,
     summary: Option<String>,
+    /// Whether the summary is shown as a model wrote it; null if it is none.
+    by_model: Option<bool>,
     tokens: u64,
 }
 
 impl From<&Part> for PartJson {
     fn from(part: &Part) -> Self {
-        let summary = if let How::Summary(name) = &part.how { Some(name.clone()) } else { None };
+        let (summary, by_model) = match &part.how {
+            How::Summary { name, by_model } => (Some(name.clone()), Some(*by_model)),
+            _ => (None, None),
+        };
         let (first, last) = part.span;
-        Self { first: first.0, last: last.0, how: part.how.name(), summary, tokens: part.tokens }
+        Self { first: first.0, last: last.0, how: part.how.name(), summary, by_model, tokens: part.tokens }
     }
 }
 
@@ -103,6 +115,8 @@ struct ChangedJson {
 struct BreakJson {
     prompt: u64,
     cause: Option<&'static str>,
+    at: Option<&'static str>,
+    rebilled: Option<u64>,
 }
 
 /// What `diff` prints.
@@ -127,7 +141,12 @@ impl DiffJson {
             from: RecipeJson::new(from, &difference.recipes.0),
             to: RecipeJson::new(to, &difference.recipes.1),
             breaks: breaks
-                .map(|(prompt, recipe)| BreakJson { prompt: *prompt, cause: recipe.cause.map(Cause::name) })
+                .map(|(prompt, recipe)| BreakJson {
+                    prompt: *prompt,
+                    cause: recipe.broken.map(|broken| broken.cause.name()),
+                    at: recipe.broken.map(|broken| broken.region.name()),
+                    rebilled: recipe.broken.map(|broken| broken.rebilled),
+                })
                 .collect(),
             changed: changed
                 .map(|one| ChangedJson { was: (&one.was).into(), is: one.is.as_ref().map(Into::into) })
@@ -141,23 +160,26 @@ impl DiffJson {
 
 /// What `why` prints.
 #[derive(Debug, Serialize)]
-pub(crate) struct WhyJson {
+pub(crate) struct WhyJson<'a> {
     conversation: String,
     seq: u64,
     prompt: u64,
     /// Null if no part of the prompt stands for the entry.
     part: Option<PartJson>,
+    /// Who wrote what is stored of its summary; null if none stands for the entry.
+    writer: Option<WriterJson<'a>>,
     pins: Vec<u64>,
     since: RecipeJson,
 }
 
-impl WhyJson {
-    pub(crate) fn new(key: &str, seq: Seq, why: &Represented) -> Self {
+impl<'a> WhyJson<'a> {
+    pub(crate) fn new(key: &str, seq: Seq, why: &'a Represented) -> Self {
         Self {
             conversation: key.to_owned(),
             seq: seq.0,
             prompt: why.number,
             part: why.part.as_ref().map(Into::into),
+            writer: why.writer.as_ref().map(Into::into),
             pins: why.pins.iter().map(|pin| pin.0).collect(),
             since: RecipeJson::new(why.since.0, &why.since.1),
         }

@@ -39,17 +39,30 @@ fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
 }
 
 #[test]
-fn leaves_merge_like_a_counter() {
+fn leaves_merge_when_there_is_no_room() {
+    let policy = Policy::for_window(32_768);
     let mut context = Context::default();
-    let groups: Vec<_> = (0..100).map(|seq| sizes(seq, 10, false)).collect();
-    for leaf in 0..100 {
-        push_leaf(&mut context, &groups, leaf..leaf + 1, &mut Vec::new());
-        let mut digits = [0_usize; 5];
-        context.roots.iter().for_each(|root| digits[usize::from(root.level)] += 1);
-        let value: usize = digits.iter().rev().fold(0, |value, digit| value * FAN_IN + digit);
-        assert_eq!(value, leaf + 1);
-        assert!(digits.iter().all(|digit| *digit < FAN_IN));
+    let groups: Vec<_> = (0..5_000).map(|seq| sizes(seq, 10, false)).collect();
+    let mut depth = 0;
+    for leaf in 0..5_000 {
+        let mut jobs = Vec::new();
+        let before = wanted(&context.roots, &policy);
+        push_leaf(&mut context, &groups, leaf..leaf + 1, &policy, &mut jobs);
+        let is_tight = before + policy.leaf_tokens > policy.zone;
+        assert_eq!(jobs.len() > 1, is_tight, "summaries merge if they have to, and not before");
+        assert!(wanted(&context.roots, &policy) <= policy.zone, "and then they fit");
+        assert!(context.roots.is_sorted_by(|older, newer| older.level >= newer.level));
+        let mut start = 0;
+        for root in &context.roots {
+            let leaves = (FAN_IN as u64).pow(u32::from(root.level));
+            assert_eq!((root.span.0.0, root.count), (start, leaves), "where the tree has it");
+            assert_eq!(start % leaves, 0, "where the tree has it");
+            start += leaves;
+        }
+        depth = depth.max(context.roots.first().map_or(0, |root| root.level));
     }
+    assert!(4_u32.pow(u32::from(depth)) <= 5_000, "no entry is recompressed more than log4 n times");
+    assert!(context.roots.len() > 15, "the zone is used: {}", context.roots.len());
 }
 
 #[test]
@@ -107,7 +120,7 @@ fn f054_over_table() {
 }
 
 proptest! {
-    /// The cover is exact after every step, and the summaries for k leaves depend on k alone.
+    /// The cover is exact after every step, and the summaries for k leaves depend on k and the policy alone.
     #[test]
     fn cover_is_exact_and_independent_of_when_breaks_happen(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
@@ -120,7 +133,7 @@ proptest! {
         let mut taken = 0;
         while direct.covered < context.covered {
             let leaf = next_leaf(&all, taken..all.len(), policy.grain).unwrap();
-            taken = push_leaf(&mut direct, &all, leaf, &mut Vec::new());
+            taken = push_leaf(&mut direct, &all, leaf, &policy, &mut Vec::new());
         }
         prop_assert_eq!(direct.roots, context.roots);
         prop_assert!(groups.last().is_some(), "the newest group is never summarised");
@@ -149,6 +162,33 @@ proptest! {
         let cut = taken.last().map(|group| group.span.1).or(last(&before.roots));
         prop_assert_eq!(last(&plan.context.roots), cut, "the summaries end at the cut");
         prop_assert!(kept.first().is_none_or(|group| cut.is_none_or(|cut| group.span.0 > cut)));
+    }
+
+    /// f012: after a break the prompt is at 0.6 of what triggers the next one, or nothing more is old enough. So
+    /// there is room for many turns between two breaks.
+    #[test]
+    fn f012_a_break_leaves_room_or_nothing_to_take(
+        history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..160),
+        window in 4_096_u64..400_000,
+    ) {
+        let policy = Policy::for_window(window);
+        let (mut context, mut groups) = (Context::default(), Vec::new());
+        for (seq, (tokens, human)) in history.iter().enumerate() {
+            groups.push(sizes(seq as u64, *tokens, *human));
+            let now = planned(&context, Tokens::default(), &groups, &policy);
+            if pressure(now, &policy) < Pressure::Soft {
+                continue;
+            }
+            let Some(plan) = plan_break(&context, Tokens::default(), &groups, &policy) else { continue };
+            groups.drain(..plan.groups);
+            context = plan.context;
+            let after = planned(&context, Tokens::default(), &groups, &policy);
+            let tail = fresh_tail(&groups, &policy);
+            prop_assert!(
+                after.expected * 10 <= policy.share(policy.hard_permille) * 6
+                    || next_leaf(&groups, 0..tail, policy.grain).is_none()
+            );
+        }
     }
 
     /// f012: breaks come at most once per so much growth, never on every call.

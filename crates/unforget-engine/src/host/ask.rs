@@ -13,6 +13,7 @@ use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_core::zoo::{self, Bug};
+use unforget_store::DecisionRow;
 use unforget_wire::Family;
 
 use super::deliver::Delivery;
@@ -23,9 +24,11 @@ use super::rebuild::with_live_input;
 use super::types::{Ask, Assembled, Compacted, Debt, Delivered, HostError, LiveArray, Receipt};
 use crate::Engine;
 use crate::prompt::{
-    Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Recipe, Session, Shape, Until, pick, sent_digest,
+    Broken, Cause, IMAGE_TOKENS, Lane as PromptLane, Prompt, Recipe, Region, Session, Shape, Until, pick,
+    sent_digest,
 };
 use crate::ruler::ModelRuler;
+use crate::summarise::DECISIONS_KEPT;
 
 /// Open prompts that are kept in memory.
 const SESSIONS: usize = 4;
@@ -111,19 +114,25 @@ impl Lane {
         let (shown_request, given) = (prompt.admitted.request(), &stored);
         let request = with_live_input(shown_request, &live, newest, (given, &limit));
         let is_between = newest.is_some() && !live.is_empty();
-        let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Cause::LiveInput);
+        let moved = std::mem::replace(&mut self.is_between, is_between).then_some(Broken {
+            cause: Cause::LiveInput,
+            region: Region::Tail,
+            rebilled: 0,
+            hit: prompt.reused,
+        });
         let emitted = emit(&request, target, self.form, &stored);
         let media = places(&request, &emitted);
         let messages = emitted.concat();
         let (mut recipe, state) = session.recipe(&prompt);
         (recipe.live, recipe.newest) = (live.clone(), newest);
-        recipe.cause = recipe.cause.or(moved);
+        recipe.broken = recipe.broken.or(moved);
         recipe.digest = sent_digest(system.iter().chain(&messages));
         bodies.check()?;
         self.required = required;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
-        let recipe = keep(&self.engine, self.conversation, &recipe, state);
+        let turn = session.note_turn(&prompt);
+        let recipe = keep(&self.engine, self.conversation, (&recipe, state), turn.as_ref());
         let certificate = prompt.admitted.certificate().clone();
         Ok(Assembled {
             messages,
@@ -133,7 +142,7 @@ impl Lane {
             media,
             certificate,
             remade: None,
-            broken: prompt.broken.or(moved).map(Cause::name),
+            broken: prompt.broken.or(moved).map(|broken| broken.cause.name()),
             receipt,
             recipe,
             debt: Debt { stored: self.engine.store().conversation(self.conversation)?.tokens, raw_tail },
@@ -199,12 +208,10 @@ impl Lane {
     /// The shape of the prompt for a question. Budgets of neighbouring calls differ a little, so a prompt keeps its
     /// thresholds while they fit; in another process, too.
     fn shape(&mut self, ask: &Ask, budget: u64) -> Result<Shape, HostError> {
-        let shape = |window| Shape {
-            dialect: ask.dialect,
-            family: ask.model.as_deref().map(Family::of),
-            ruler: ModelRuler::of(ask.model.as_deref(), ask.dialect),
-            policy: Policy::with_reserve(window, 0),
-        };
+        let family = ask.model.as_deref().map(Family::of);
+        let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
+        let shape =
+            |window| Shape::with_policy(Policy::with_reserve(window, 0), (ask.dialect, family, ruler));
         let fits = |own: u64| budget >= own - own / 10 && budget <= own + own / 2;
         let known = self.shapes()?.iter().filter(|(key, window)| *key == shape(*window).key());
         let fitting = known.map(|(_, window)| *window).filter(|window| fits(*window)).max();
@@ -315,13 +322,20 @@ fn with_live(
     Ok((prompt, live, extra))
 }
 
-/// Keeps a recipe, and gives its number. `None` if it could not be kept: the prompt is right all the same.
-fn keep(engine: &Engine, conversation: ConversationId, recipe: &Recipe, state: Vec<u8>) -> Option<u64> {
+/// Keeps a recipe and what was decided about its turn, in one write, and gives its number. `None` if it could not be
+/// kept: the prompt is right all the same.
+fn keep(
+    engine: &Engine,
+    conversation: ConversationId,
+    (recipe, state): (&Recipe, Vec<u8>),
+    turn: Option<&DecisionRow>,
+) -> Option<u64> {
     let body = recipe.encode()?;
     let mut context = [0; 16];
     context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
     let row = unforget_store::Recipe { context, state, body };
-    engine.store().put_recipe(conversation, &row, RECIPES).ok()
+    let turn = turn.map(|turn| (turn, DECISIONS_KEPT));
+    engine.store().put_recipe(conversation, &row, RECIPES, turn).ok()
 }
 
 /// Leaves images and documents out of a request that got live input, which may have some.

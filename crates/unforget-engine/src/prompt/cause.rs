@@ -1,4 +1,4 @@
-//! Why a prompt breaks.
+//! Why a prompt breaks, where, and what that costs.
 
 /// Why the beginning of a prompt is not that of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,4 +43,69 @@ impl Cause {
             Self::LiveInput => "live-input",
         }
     }
+}
+
+/// A place in a prompt, most stable first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Region {
+    /// Recorded instructions.
+    System,
+    /// Pinned rules.
+    Pins,
+    /// Summaries.
+    Summaries,
+    /// The newest message of a person, out of what is summarised.
+    Carried,
+    /// Messages, whole or shortened.
+    Tail,
+    /// What was done with tools, as far as the summaries go: stands behind them.
+    Ledger,
+}
+
+impl Region {
+    /// All, in the order of their stored numbers.
+    pub const ALL: [Self; 6] =
+        [Self::System, Self::Pins, Self::Summaries, Self::Carried, Self::Tail, Self::Ledger];
+
+    /// Name for reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Pins => "pins",
+            Self::Summaries => "summaries",
+            Self::Carried => "carried",
+            Self::Tail => "tail",
+            Self::Ledger => "ledger",
+        }
+    }
+}
+
+/// A break: the beginning of a prompt is not all of the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Why.
+    pub cause: Cause,
+    /// What of the prompt before is the first that is not there any more.
+    pub region: Region,
+    /// Expected tokens that the provider's cache should have held behind that place: they are billed again.
+    pub rebilled: u64,
+    /// Expected tokens of this prompt that it should still serve.
+    pub hit: u64,
+}
+
+/// A piece of a prompt that was composed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// Of its content.
+    pub(super) print: u64,
+    /// Expected.
+    pub(super) tokens: u64,
+    /// Where it stands.
+    pub(super) region: Region,
+}
+
+/// Expected tokens and number of pieces at the beginning that are equal.
+pub(super) fn common_prefix(before: &[Sent], now: &[Sent]) -> (u64, usize) {
+    let equal = before.iter().zip(now).take_while(|(a, b)| a.print == b.print);
+    equal.fold((0, 0), |(tokens, count), (piece, _)| (tokens + piece.tokens, count + 1))
 }

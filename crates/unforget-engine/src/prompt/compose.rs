@@ -13,6 +13,7 @@ use unforget_core::pair::Detail;
 use unforget_core::pin::{PinId, PinsMissing};
 use unforget_core::tokens::{Ruler, Tokens};
 
+use super::cause::{Region, Sent};
 use super::pieces::{Piece, handle, pick_piece, weigh};
 use super::shorten::{Caps, collapse, shorten};
 use super::{Cause, Session};
@@ -38,7 +39,7 @@ const NEWEST_MARGIN: u64 = 320;
 /// Composes a session's request. Pieces are shared with the session, nothing of it changes.
 pub(super) struct Composer<'a> {
     session: &'a Session,
-    outline: Vec<(u64, u64)>,
+    outline: Vec<Sent>,
     /// Groups of which an image or document is left out.
     picked: BTreeMap<usize, Piece>,
     carried: Option<Piece>,
@@ -79,8 +80,8 @@ impl<'a> Composer<'a> {
         self.carried = carried.or_else(|| self.carried.take());
     }
 
-    /// Prints and expected tokens of the pieces of the request composed last, the system first.
-    pub(super) fn outline(self) -> Vec<(u64, u64)> {
+    /// The pieces of the request composed last, the system first.
+    pub(super) fn outline(self) -> Vec<Sent> {
         self.outline
     }
 
@@ -318,6 +319,22 @@ impl Layout {
         if replaced { self.cover.stubbed += items } else { self.cover.verbatim += items }
     }
 
+    fn outline(&self, system: Tokens) -> Vec<Sent> {
+        let sent = |(region, piece): (Region, &Piece)| Sent {
+            print: piece.print,
+            tokens: piece.tokens.expected,
+            region,
+        };
+        let system = Sent { print: 0, tokens: system.expected, region: Region::System };
+        let pins = self.pins.iter().map(|piece| (Region::Pins, piece));
+        let summaries = self.summaries.iter().map(|piece| (Region::Summaries, piece));
+        let ledger = self.ledger.iter().map(|piece| (Region::Ledger, piece));
+        let carried = self.carried.iter().map(|piece| (Region::Carried, piece));
+        let tail = self.tail.iter().map(|piece| (Region::Tail, piece));
+        let pieces = pins.chain(summaries).chain(ledger).chain(carried).chain(tail);
+        std::iter::once(system).chain(pieces.map(sent)).collect()
+    }
+
     fn pieces(&self) -> impl Iterator<Item = &Piece> {
         let before = self.pins.iter().chain(&self.summaries).chain(&self.ledger);
         before.chain(&self.carried).chain(&self.tail)
@@ -365,9 +382,7 @@ impl Compose for Composer<'_> {
             tail: sum(&layout.tail),
             frame: FRAME,
         };
-        let system = std::iter::once((0, self.session.system.tokens.expected));
-        let prints = layout.pieces().map(|piece| (piece.print, piece.tokens.expected));
-        self.outline = system.chain(prints).collect();
+        self.outline = layout.outline(self.session.system.tokens);
         let messages = || layout.pieces().flat_map(|piece| piece.messages.iter());
         sections.frame += renamed(messages());
         let request = assemble(&self.session.system.texts, messages());

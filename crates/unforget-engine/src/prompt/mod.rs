@@ -8,12 +8,14 @@
 mod ahead;
 mod cause;
 mod compose;
+mod notes;
 mod open;
 mod parts;
 mod pieces;
 mod pins;
 mod recipe;
 mod rewrites;
+mod settle;
 mod shorten;
 mod state;
 mod summaries;
@@ -24,8 +26,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use unforget_core::admit::{Admitted, admit};
-use unforget_core::compact::{self, Context, Pressure, Root, Sizes};
-use unforget_core::entry::Entry;
+use unforget_core::compact::{self, Context, Root, Sizes};
+use unforget_core::entry::{Entry, Role};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::ledger::Fact;
@@ -46,12 +48,13 @@ use crate::view::{Shown, View};
 pub(crate) use ahead::decoded;
 
 use ahead::Weighed;
+use cause::{Sent, common_prefix};
 use pieces::{GroupPieces, Piece, dialect_number, family_number};
 use pins::Pinned;
 use system::System;
 use worked::Worked;
 
-pub use cause::Cause;
+pub use cause::{Broken, Cause, Region};
 pub use open::Until;
 pub use parts::{How, Part};
 pub(crate) use pieces::{IMAGE_TOKENS, pick};
@@ -78,7 +81,16 @@ impl Shape {
     /// The shape for a window, a model by name and a dialect.
     pub fn new(window: u64, model: Option<&str>, dialect: Dialect) -> Self {
         let (family, ruler) = (model.map(Family::of), ModelRuler::of(model, dialect));
-        Self { dialect, family, ruler, policy: Policy::for_window(window) }
+        Self::with_policy(Policy::for_window(window), (dialect, family, ruler))
+    }
+
+    /// The shape for a policy; how long a cache lives is a fact of the dialect.
+    pub(crate) const fn with_policy(
+        policy: Policy,
+        (dialect, family, ruler): (Dialect, Option<Family>, ModelRuler),
+    ) -> Self {
+        let policy = Policy { cache_ttl_ms: dialect.cache_ttl_ms(), ..policy };
+        Self { dialect, family, ruler, policy }
     }
 
     /// What requests of this shape are rendered for.
@@ -128,8 +140,10 @@ pub struct Prompt {
     pub admitted: Admitted,
     /// Expected tokens at its beginning that equal the one before: what a provider's cache can serve.
     pub reused: u64,
-    /// Why less than everything sent before is reused; `None` if the prompt only grew.
-    pub broken: Option<Cause>,
+    /// How less than everything sent before is reused; `None` if the prompt only grew.
+    pub broken: Option<Broken>,
+    /// Milliseconds since the call before, by the times of the history; `None` if one of them is not known.
+    pub idle_ms: Option<u64>,
     /// Breaks of the context since it was opened.
     pub epoch: u32,
 }
@@ -165,8 +179,8 @@ pub struct Session {
     worked: Worked,
     /// First group that changed since it was prepared.
     stale: usize,
-    /// Prints and expected tokens of what the last prompt was made of, in order.
-    sent: Vec<(u64, u64)>,
+    /// What the last prompt was made of, in order.
+    sent: Vec<Sent>,
     cause: Option<Cause>,
     /// Parents of recent entries, to follow a transcript that is a tree.
     parents: BTreeMap<Seq, Option<Seq>>,
@@ -181,7 +195,10 @@ pub struct Session {
     media: Limit,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
+    /// Host times of the newest answer and of the newest entry.
+    times: (Option<Timestamp>, Option<Timestamp>),
     persist: bool,
+    noted: notes::Noted,
     now: Timestamp,
 }
 
@@ -232,7 +249,9 @@ impl Session {
             weighed: Weighed::default(),
             media: Limit::default(),
             passed: Vec::new(),
+            times: (None, None),
             persist,
+            noted: notes::Noted::default(),
             now: Timestamp::default(),
         }
     }
@@ -301,6 +320,12 @@ impl Session {
     fn push_known(&mut self, seq: Seq, entry: &Arc<Entry>, source: u64, facts: Vec<Fact>) -> bool {
         self.worked.note(seq, facts);
         let shown = self.view.push(seq, entry);
+        if shown != Shown::Hidden && entry.time.is_some() {
+            self.times.1 = entry.time;
+            if entry.role == Role::Assistant {
+                self.times.0 = entry.time;
+            }
+        }
         match shown {
             Shown::Hidden => return false,
             Shown::System => self.system = System::of(&self.view.system, &self.shape),
@@ -344,57 +369,23 @@ impl Session {
         let pieces = composer.outline();
         let rung = admitted.certificate().rung;
         let (reused, same) = common_prefix(&self.sent, &pieces);
-        let broken = (same < self.sent.len()).then(|| {
+        let lost: u64 = self.sent.iter().skip(same).map(|sent| sent.tokens).sum();
+        let first = self.sent.is_empty().then_some((Cause::First, Region::System));
+        let changed = self.sent.get(same).map(|sent| {
             let ladder = rung != unforget_core::admit::Rung::Assembled || !self.media.is_all();
-            self.cause.unwrap_or(if ladder { Cause::Ladder } else { Cause::LateEntry })
+            let cause = self.cause.unwrap_or(if ladder { Cause::Ladder } else { Cause::LateEntry });
+            (cause, sent.region)
         });
-        let first = self.sent.is_empty().then_some(Cause::First);
+        let cache = self.cache();
+        let broken = first.or(changed).map(|(cause, region)| Broken {
+            cause,
+            region,
+            rebilled: cache.holds(lost),
+            hit: cache.holds(reused),
+        });
         self.sent = pieces;
         self.cause = None;
-        Ok(Prompt { admitted, reused, broken: first.or(broken), epoch: self.context.epoch })
-    }
-
-    /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
-    pub fn settle(&mut self) -> Result<(), EngineError> {
-        self.prepare();
-        if let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes) {
-            self.carry_out(plan)?;
-        }
-        if self.pressure() == Pressure::Soft {
-            return self.make_ahead();
-        }
-        // A plan estimates what it has not rendered, so the state after it may still be too full. Every round
-        // covers more or sends less, so this ends, and settling again changes nothing.
-        let mut sizes = None;
-        while self.pressure() == Pressure::Hard {
-            let planned = sizes.take().unwrap_or_else(|| self.planned_sizes());
-            let fixed = self.fixed() + compose::FRAME + Tokens::exact(self.shape.policy.ledger);
-            let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, fixed, sizes, &self.shape.policy);
-            // What lines would save is a guess: where it leads to nothing, what stands there counts.
-            match plan(&planned).or_else(|| plan(&self.sizes)) {
-                Some(plan) => self.carry_out(plan)?,
-                None => break,
-            }
-            sizes = Some(self.sizes.clone());
-        }
-        Ok(())
-    }
-
-    /// Compacts everything that is old enough, whatever the pressure, if the prompt gets smaller by it: summaries of
-    /// short messages may be longer than those.
-    ///
-    /// Returns whether anything changed.
-    pub fn compact(&mut self) -> Result<bool, EngineError> {
-        self.prepare();
-        match compact::plan_all(&self.context, &self.sizes, &self.shape.policy) {
-            Some(plan) => self.carry_out_if_smaller(plan),
-            None => Ok(false),
-        }
-    }
-
-    /// How full the prompt is.
-    pub fn pressure(&self) -> Pressure {
-        compact::pressure(self.total(), &self.shape.policy)
+        Ok(Prompt { admitted, reused, broken, idle_ms: self.idle_ms(), epoch: self.context.epoch })
     }
 
     /// Size of the prompt as the context wants it, with what was pushed since.
@@ -486,10 +477,4 @@ impl Session {
             .collect();
         (self.pieces, self.sizes) = (pieces, sizes);
     }
-}
-
-/// Expected tokens and number of pieces at the beginning that are equal.
-fn common_prefix(before: &[(u64, u64)], now: &[(u64, u64)]) -> (u64, usize) {
-    let equal = before.iter().zip(now).take_while(|(a, b)| a.0 == b.0);
-    equal.fold((0, 0), |(tokens, count), (piece, _)| (tokens + piece.1, count + 1))
 }

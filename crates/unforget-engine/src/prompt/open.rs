@@ -323,7 +323,7 @@ impl Session {
         );
         fresh.counters = self.counters;
         fresh.sent = std::mem::take(&mut self.sent);
-        fresh.now = self.now;
+        (fresh.now, fresh.noted) = (self.now, self.noted);
         fresh.pinned = self.pinned.clone();
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;

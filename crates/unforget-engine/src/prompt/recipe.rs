@@ -10,7 +10,7 @@ use unforget_wire::{Dialect, Family};
 
 use super::open::Upto;
 use super::pins::Pinned;
-use super::{Cause, Lane, Prompt, Session, Shape, compose, state};
+use super::{Broken, Cause, Lane, Prompt, Region, Session, Shape, compose, state};
 use crate::ruler::ModelRuler;
 use crate::{Engine, EngineError};
 
@@ -18,7 +18,10 @@ use crate::{Engine, EngineError};
 pub const RECIPE_BYTES_MAX: usize = 300;
 
 /// Format of the encoding; another number is not read.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
+
+/// The format before, without what a break cost. Read as if it had cost nothing.
+const VERSION_BEFORE: u64 = 1;
 
 /// Most live entries that a recipe names.
 const LIVE_MAX: usize = 16;
@@ -44,8 +47,8 @@ pub struct Recipe {
     pub epoch: u32,
     /// The rung that was admitted.
     pub rung: Rung,
-    /// Why the prompt before was not its beginning.
-    pub cause: Option<Cause>,
+    /// How the prompt before was not its beginning.
+    pub broken: Option<Broken>,
     /// What it weighed.
     pub tokens: Tokens,
     /// Live input that was put behind it.
@@ -87,7 +90,7 @@ impl Recipe {
             head,
             self.epoch.into(),
             self.rung as u64,
-            self.cause.map_or(0, |cause| cause as u64 + 1),
+            self.broken.map_or(0, |broken| broken.cause as u64 + 1),
             self.tokens.expected,
             self.tokens.upper,
             flags,
@@ -96,7 +99,9 @@ impl Recipe {
         ];
         let live = self.live.iter().map(|seq| head.saturating_sub(seq.0));
         let pins = std::iter::once(self.pins.len() as u64).chain(self.pins.iter().map(|pin| pin.0));
-        numbers.into_iter().chain(live).chain(pins).for_each(|number| put(&mut bytes, number));
+        let broken =
+            self.broken.iter().flat_map(|broken| [broken.region as u64, broken.rebilled, broken.hit]);
+        numbers.into_iter().chain(live).chain(pins).chain(broken).for_each(|number| put(&mut bytes, number));
         (bytes.len() <= RECIPE_BYTES_MAX && self.live.len() <= LIVE_MAX).then_some(bytes)
     }
 
@@ -104,7 +109,8 @@ impl Recipe {
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (digest, mut rest) = bytes.split_first_chunk::<16>()?;
         let mut next = || take(&mut rest);
-        if next()? != VERSION {
+        let version = next()?;
+        if version != VERSION && version != VERSION_BEFORE {
             return None;
         }
         let time = Timestamp(i64::try_from(next()?).ok()?);
@@ -134,6 +140,13 @@ impl Recipe {
         let pins = next()?.min(Pins::ACTIVE_MAX as u64);
         let pins: Vec<PinId> = (0..pins).map(|_| next().map(PinId)).collect::<Option<_>>()?;
         let head = head.checked_sub(1).map(Seq);
+        let broken = match cause {
+            Some(cause) if version == VERSION => {
+                let region = *Region::ALL.get(usize::try_from(next()?).ok()?)?;
+                Some(Broken { cause, region, rebilled: next()?, hit: next()? })
+            }
+            cause => cause.map(|cause| Broken { cause, region: Region::System, rebilled: 0, hit: 0 }),
+        };
         Some(Self {
             time,
             dialect,
@@ -144,7 +157,7 @@ impl Recipe {
             head,
             epoch,
             rung,
-            cause,
+            broken,
             tokens,
             live,
             newest,
@@ -159,7 +172,7 @@ impl Recipe {
     pub fn shape(&self) -> Shape {
         let policy = Policy::with_reserve(self.window.0, self.window.1);
         let policy = if self.has_no_ledger { policy.without_ledger() } else { policy };
-        Shape { dialect: self.dialect, family: self.family, ruler: self.ruler, policy }
+        Shape::with_policy(policy, (self.dialect, self.family, self.ruler))
     }
 }
 
@@ -220,7 +233,7 @@ impl Session {
             head: self.view.head,
             epoch: prompt.epoch,
             rung: certificate.rung,
-            cause: prompt.broken,
+            broken: prompt.broken,
             tokens: certificate.total,
             live: Vec::new(),
             newest: None,
@@ -295,7 +308,12 @@ mod tests {
             head: Some(Seq(20_000_000)),
             epoch: 70_000,
             rung: Rung::Newest,
-            cause: Some(Cause::LiveInput),
+            broken: Some(Broken {
+                cause: Cause::LiveInput,
+                region: Region::Tail,
+                rebilled: 999_999,
+                hit: 999_999,
+            }),
             tokens: Tokens { expected: 900_000, upper: 999_999 },
             live: (0..16).map(|n| Seq(20_000_000 - n)).collect(),
             newest: Some(Seq(20_000_000)),
@@ -318,7 +336,7 @@ mod tests {
             family: Some(Family::Glm),
             head: None,
             newest: None,
-            cause: None,
+            broken: None,
             live: vec![],
             ..recipe()
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{self, Break, Context, Job, Root, allotment};
+use unforget_core::compact::{self, Break, Context, Job, Root, allotments};
 use unforget_core::group::{Group, Item};
 use unforget_core::id::Seq;
 use unforget_core::pair::{self, Detail};
@@ -194,8 +194,7 @@ impl Session {
 
     fn rendered(&self, roots: &[Root], made: &[Made]) -> Result<Vec<ShownRoot>, EngineError> {
         let mut shown = Vec::with_capacity(roots.len());
-        for root in roots {
-            let room = allotment(root.level, roots.len(), &self.shape.policy);
+        for (root, room) in roots.iter().zip(allotments(roots, &self.shape.policy)) {
             let rewritten = self.is_rewritten(root);
             let is_same = |other: &&ShownRoot| {
                 other.root == *root && other.room == room && other.rewritten == rewritten

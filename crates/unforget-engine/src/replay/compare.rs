@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use unforget_core::compact::Cache;
+
 use super::policies::{Follower, Paid, Policy};
 use crate::prompt::Session;
 
@@ -51,7 +53,9 @@ impl Alternatives {
     }
 
     /// The alternatives at the call that the session just made a prompt for.
-    pub(super) fn next(&mut self, session: &mut Session) -> Compared {
+    ///
+    /// * `cache` - what a provider should have of the call before.
+    pub(super) fn next(&mut self, session: &mut Session, cache: Cache) -> Compared {
         for size in session.take_passed() {
             self.settled += size;
             self.summarise_all.push(size);
@@ -83,12 +87,12 @@ impl Alternatives {
         let sliding_reused = if stays { self.last.sliding.min(sliding) } else { system };
         let budget = session.shape().policy.budget();
         let now = Compared {
-            summarise_all: self.summarise_all.call(system, held_sum, budget),
-            peer: self.peer.call(system, held_sum, budget),
+            summarise_all: self.summarise_all.call(system, held_sum, budget).through(cache),
+            peer: self.peer.call(system, held_sum, budget).through(cache),
             everything,
-            everything_reused: self.last.everything.min(everything),
+            everything_reused: cache.holds(self.last.everything.min(everything)),
             sliding,
-            sliding_reused,
+            sliding_reused: cache.holds(sliding_reused),
         };
         self.last = now;
         now

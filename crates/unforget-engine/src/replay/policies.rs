@@ -9,6 +9,8 @@
 
 use std::collections::VecDeque;
 
+use unforget_core::compact::Cache;
+
 /// Where agents compact by themselves, in thousandths of the budget.
 const FULL_PERMILLE: u64 = 920;
 
@@ -48,6 +50,14 @@ pub(super) struct Paid {
     pub(super) summarised: u64,
     /// Of that, served by the cache.
     pub(super) summarised_reused: u64,
+}
+
+impl Paid {
+    /// The same with what the cache still has. What the summariser reads first is gone as well.
+    pub(super) const fn through(self, cache: Cache) -> Self {
+        let summarised_reused = cache.holds(self.summarised_reused);
+        Self { reused: cache.holds(self.reused), summarised_reused, ..self }
+    }
 }
 
 /// A prompt as a policy keeps it. Memory: one number per group that is sent whole.

@@ -5,7 +5,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::tokens::Tokens;
 use unforget_wire::Violation;
 
-use crate::prompt::Cause;
+use crate::prompt::{Broken, Cause};
 
 /// One model call of the recording, and the prompt that would have been sent for it.
 #[derive(Clone, Debug)]
@@ -24,8 +24,12 @@ pub struct Call {
     pub summaries: Tokens,
     /// Expected tokens at its beginning that equal the prompt before.
     pub reused: u64,
-    /// Why the beginning changed.
-    pub broken: Option<Cause>,
+    /// Of them, those that the provider's cache should still serve: none if it ran out since the call before.
+    pub cached: u64,
+    /// Milliseconds since the call before, if the recording has times.
+    pub idle_ms: Option<u64>,
+    /// How the beginning changed: one event.
+    pub broken: Option<Broken>,
     /// The rung of admission.
     pub rung: Rung,
     /// Expected tokens if everything were sent.
@@ -71,6 +75,8 @@ pub struct Breaks {
     pub cause: Cause,
     /// How often.
     pub count: u64,
+    /// Of these, when the cache had run out anyway.
+    pub cold: u64,
     /// Tokens that were in the cache and had to be paid again.
     pub rebilled: u64,
 }
@@ -84,6 +90,8 @@ pub struct Prices {
     pub write: f64,
     /// Factor for input that comes from the cache.
     pub read: f64,
+    /// How long the provider keeps input, in milliseconds since its last use.
+    pub cache_ttl_ms: u64,
 }
 
 /// What one way to send prompts costs over all calls.

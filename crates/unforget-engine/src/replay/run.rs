@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::time::Instant;
 
+use unforget_core::compact::Cache;
 use unforget_core::entry::Origin;
 use unforget_core::entry::Part;
 use unforget_core::id::{Seq, Thread, Timestamp};
@@ -16,7 +17,7 @@ use unforget_wire::{Reader, Record, validate};
 use crate::Engine;
 use crate::error::EngineError;
 use crate::import::{Live, Stored};
-use crate::prompt::{Lane as PromptLane, Prompt, Session, Shape};
+use crate::prompt::{Broken, Lane as PromptLane, Prompt, Session, Shape};
 use crate::recall::SearchQuery;
 use crate::view::Answers;
 
@@ -204,7 +205,8 @@ impl<'a> Run<'a> {
             Err(error) => return Err(error),
         };
         let prompt_us = begun.elapsed().as_micros() as u64;
-        let compared = lane.alternatives.next(&mut lane.session);
+        let cache = Cache::after(prompt.idle_ms, options.prices.cache_ttl_ms);
+        let compared = lane.alternatives.next(&mut lane.session, cache);
         let render_us = check(&prompt, lane.request, index, options, report);
         let certificate = prompt.admitted.certificate();
         report.calls.push(Call {
@@ -215,6 +217,8 @@ impl<'a> Run<'a> {
             prompt: certificate.total,
             summaries: certificate.sections.summaries,
             reused: prompt.reused,
+            cached: cache.holds(prompt.reused),
+            idle_ms: prompt.idle_ms,
             broken: prompt.broken,
             rung: certificate.rung,
             everything: compared.everything,
@@ -225,7 +229,7 @@ impl<'a> Run<'a> {
             summariser_us: lane.session.counters().summariser_us - before.summariser_us,
             render_us,
         });
-        count(report, &prompt, &compared, lane.last.as_ref(), options.prices);
+        count(report, &prompt, &compared, cache, options.prices);
         lane.last = Some(prompt);
         Ok(())
     }
@@ -336,11 +340,11 @@ fn count(
     report: &mut Report,
     prompt: &Prompt,
     compared: &super::compare::Compared,
-    last: Option<&Prompt>,
+    cache: Cache,
     prices: Prices,
 ) {
     let sent = prompt.admitted.certificate().total.expected;
-    add(&mut report.ours, sent, prompt.reused, prices, sent > report.budget);
+    add(&mut report.ours, sent, cache.holds(prompt.reused), prices, sent > report.budget);
     add(
         &mut report.everything,
         compared.everything,
@@ -360,15 +364,15 @@ fn count(
     if compared.everything > report.budget && report.overflow_at.is_none() {
         report.overflow_at = Some(report.calls.len() as u64 - 1);
     }
-    let Some(cause) = prompt.broken else { return };
-    let before = last.map_or(0, |last| last.admitted.certificate().total.expected);
-    let rebilled = before.saturating_sub(prompt.reused);
+    let Some(Broken { cause, rebilled, .. }) = prompt.broken else { return };
+    let cold = u64::from(cache == Cache::Cold);
     match report.breaks.iter_mut().find(|breaks| breaks.cause == cause) {
         Some(breaks) => {
             breaks.count += 1;
-            breaks.rebilled += rebilled;
+            breaks.cold += cold;
+            breaks.rebilled += cache.holds(rebilled);
         }
-        None => report.breaks.push(Breaks { cause, count: 1, rebilled }),
+        None => report.breaks.push(Breaks { cause, count: 1, cold, rebilled: cache.holds(rebilled) }),
     }
 }
 

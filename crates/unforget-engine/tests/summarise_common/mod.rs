@@ -18,7 +18,7 @@ use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
 use unforget_engine::prompt::{Lane, Prompt, Session, Shape};
-use unforget_engine::summarise::{Config, Summarisers};
+use unforget_engine::summarise::{Config, Priced, Summarisers};
 use unforget_engine::view::Answers;
 use unforget_llm::{CallPolicy, Cancel, Clock, Model};
 use unforget_store::{Spend, SummaryRow};
@@ -61,7 +61,6 @@ pub fn config() -> Config {
         output_tokens_max: 500,
         within: Duration::from_secs(2),
         caps: CAPS,
-        price: (100_000, 400_000),
         calls: CallPolicy {
             attempts_max: 2,
             attempt: Duration::from_millis(80),
@@ -73,7 +72,8 @@ pub fn config() -> Config {
 }
 
 pub fn models(engine: &Engine, model: Arc<dyn Model>, clock: &Arc<TestClock>) -> Summarisers {
-    Summarisers::new(engine, model, vec![], config(), Arc::clone(clock) as Arc<dyn Clock>).unwrap()
+    let priced = Priced { model, price: (100_000, 400_000) };
+    Summarisers::new(engine, priced, vec![], config(), Arc::clone(clock) as Arc<dyn Clock>).unwrap()
 }
 
 /// A session of so many turns, in pi's format.

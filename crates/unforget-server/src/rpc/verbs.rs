@@ -47,6 +47,7 @@ impl Server {
             "grep" => recall::grep(self, call),
             "describe" => recall::describe(self, call),
             "expand" => recall::expand(self, call),
+            "answer" => recall::answer_question(self, call),
             "pin" => pins::pin(self, call),
             "unpin" => pins::unpin(self, call),
             "pins" => pins::pins(self, call),
@@ -66,7 +67,12 @@ impl Server {
             let what = format!("version {other} of the protocol is not spoken here");
             return Err(Failure::new(Code::Protocol, what, format!("version {PROTOCOL} is")));
         }
+        let asks_model = self.own.offer(call.peer, params.model);
+        if asks_model {
+            self.host.engine().want_models(true);
+        }
         answer(&Initialized {
+            asks_model,
             protocol: PROTOCOL,
             server: concat!("unforget ", env!("CARGO_PKG_VERSION")).to_owned(),
             verbs: VERBS.iter().map(|(verb, _)| *verb).collect(),

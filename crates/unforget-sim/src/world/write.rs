@@ -9,8 +9,8 @@ use unforget_bench::Random;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::{HostError, Page};
-use unforget_engine::summarise::{Config, Shift, Summarisers, Urgency};
-use unforget_llm::{Answer, CallPolicy, Callback, Cancel, Cause, Clock, Request, Stop, Usage};
+use unforget_engine::summarise::{Config, Priced, Shift, Summarisers, Urgency};
+use unforget_llm::{Answer, CallPolicy, Callback, Cancel, Cause, Clock, Model, Request, Stop, Usage};
 use unforget_store::{JobState, Spend};
 
 use super::World;
@@ -93,7 +93,6 @@ fn config() -> Config {
         window: 8_192,
         output_tokens_max: 400,
         caps: CAPS,
-        price: (100_000, 400_000),
         calls: CallPolicy { attempts_max: 2, ..CallPolicy::default() },
         ..Config::default()
     }
@@ -137,7 +136,8 @@ impl World {
             answer(says, request)
         };
         let work = || {
-            let model = Arc::new(Callback::new("sim", "m", think));
+            let model: Arc<dyn Model> = Arc::new(Callback::new("sim", "m", think));
+            let model = Priced { model, price: (100_000, 400_000) };
             let models =
                 Summarisers::new(&engine, model, vec![], config(), Arc::new(WorldClock(Arc::clone(&clock))))?;
             let now = Timestamp(clock.load(Ordering::SeqCst));

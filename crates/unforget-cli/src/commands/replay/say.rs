@@ -90,7 +90,11 @@ fn details(report: &Report, palette: Palette) -> String {
         .breaks
         .iter()
         .filter(|breaks| breaks.cause != unforget_engine::prompt::Cause::First)
-        .map(|b| format!("{} × {} ({} tokens billed again)", b.count, b.cause.name(), short(b.rebilled)))
+        .map(|b| {
+            let cold =
+                if b.cold > 0 { format!(", {} of them with a cold cache", b.cold) } else { String::new() };
+            format!("{} × {} ({} tokens billed again{cold})", b.count, b.cause.name(), short(b.rebilled))
+        })
         .collect();
     line(
         "breaks",

@@ -25,6 +25,8 @@ pub struct Initialized {
     pub dialects: Vec<super::Target>,
     /// Bytes of a line at most.
     pub frame_bytes_max: u64,
+    /// Whether the host's model, which it offered, may be asked.
+    pub asks_model: bool,
     /// Calls that may wait at once.
     pub queued_max: u64,
     /// Bytes of calls that may wait at once.

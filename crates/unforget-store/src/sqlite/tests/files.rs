@@ -127,12 +127,8 @@ fn f086_a_newer_schema_is_refused_and_untouched() {
 fn f086_a_migration_happens_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.sqlite");
-    let broken = [
-        STEPS[0],
-        STEPS[1],
-        STEPS[2],
-        Step { sql: "CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);" },
-    ];
+    let with = |sql| [STEPS.as_slice(), &[Step { sql }]].concat();
+    let broken = with("CREATE TABLE half (x); INSERT INTO nowhere VALUES (1);");
     let state = |conn: &Connection| -> (i64, i64) {
         let version = conn.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap();
         (version, conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap())
@@ -146,10 +142,9 @@ fn f086_a_migration_happens_whole_or_not_at_all() {
     assert_eq!(state(&conn), whole, "an old file stays old");
     migrate(&mut conn, &path, &STEPS).unwrap();
     assert_eq!(state(&conn), whole, "doing it again changes nothing");
-    let good = [STEPS[0], STEPS[1], STEPS[2], Step { sql: "CREATE TABLE more (x ANY) STRICT;" }];
-    migrate(&mut conn, &path, &good).unwrap();
-    assert_eq!(state(&conn), (4, whole.1 + 1));
-    let edited = [STEPS[0], STEPS[1], STEPS[2], Step { sql: "CREATE TABLE other (x ANY) STRICT;" }];
+    migrate(&mut conn, &path, &with("CREATE TABLE more (x ANY) STRICT;")).unwrap();
+    assert_eq!(state(&conn), (whole.0 + 1, whole.1 + 1));
+    let edited = with("CREATE TABLE other (x ANY) STRICT;");
     let outcome = migrate(&mut conn, &path, &edited).map_err(|fault| fault.into_store(&path, "open"));
     assert!(matches!(outcome, Err(StoreError::NotAStore { .. })), "{outcome:?}");
 }

@@ -1,0 +1,277 @@
+//! Looks for needles: in a prompt, behind one expand, by a search.
+
+use std::collections::BTreeMap;
+
+use unforget_bench::{Probe, ProbeKind, Random, Voice, identifiers};
+use unforget_core::entry::Part;
+use unforget_core::id::Seq;
+use unforget_core::message::{Block, Request};
+use unforget_engine::recall::SearchQuery;
+
+use super::play::{CHECKPOINTS, Play};
+use crate::failure::Outcome;
+
+/// Needles of one kind that are drawn of a session at a checkpoint, at most.
+const DRAWN: usize = 12;
+
+/// Entries that are tried for a needle of a kind.
+const TRIES: usize = 200;
+
+/// Needles that are nowhere at hand and are named, at most.
+const MISSED: usize = 400;
+
+/// Tokens of a page of `expand`: its default.
+const PAGE: u64 = 2_000;
+
+/// Tokens of the results of a search.
+const BUDGET: u64 = 2_000;
+
+/// Tokens of all that a summary stands for, read at once to look for its identifiers.
+const SOURCES: u64 = 1 << 40;
+
+/// What was found of some needles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Found {
+    pub(super) drawn: u64,
+    /// Letter by letter in the prompt.
+    pub(super) verbatim: u64,
+    /// In the prompt, or on the first page of one expand of something that it names.
+    pub(super) reachable: u64,
+    /// Drawn with words around them: those that a search was asked for.
+    pub(super) asked: u64,
+    /// Letter by letter in 2,000 tokens of results.
+    pub(super) found: u64,
+    /// In the prompt, reachable, or found.
+    pub(super) any: u64,
+}
+
+impl Found {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.drawn += other.drawn;
+        self.verbatim += other.verbatim;
+        self.reachable += other.reachable;
+        self.asked += other.asked;
+        self.found += other.found;
+        self.any += other.any;
+    }
+}
+
+/// What one writer came to over all sessions.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// By checkpoint, kind, and whether a tool said it.
+    pub(super) found: BTreeMap<(usize, ProbeKind, bool), Found>,
+    /// Pins that prompts should have had, and those that they had.
+    pub(super) pins: (u64, u64),
+    /// Identifiers that summaries show, and those that none of their sources has.
+    pub(super) shown: (u64, u64),
+    /// The first few of these, with the summary that shows them.
+    pub(super) invented: Vec<String>,
+    /// The first few needles that are nowhere at hand: session, entry, kind, letters.
+    pub(super) missed: Vec<String>,
+    /// What became of jobs for models, and why.
+    pub(super) jobs: BTreeMap<(&'static str, String), u64>,
+    /// Entries by level of the summary that they stand in at the end.
+    pub(super) depth: BTreeMap<u8, u64>,
+    /// Entries in a summary of a higher level than log₄ of the leaves allows.
+    pub(super) too_deep: u64,
+    /// The largest prompt at an end, in expected tokens.
+    pub(super) largest: u64,
+}
+
+/// A prompt that is looked at.
+pub(super) struct Looked<'a> {
+    pub(super) play: &'a Play,
+    /// Its words: see [`words_of`].
+    pub(super) said: &'a str,
+    pub(super) seed: u64,
+}
+
+/// A summary in the prompt.
+struct Shown<'a> {
+    name: &'a str,
+    span: (u64, u64),
+    body: &'a str,
+}
+
+impl Looked<'_> {
+    /// Draws needles from what left the tail, and looks for each.
+    ///
+    /// * `checkpoint` - index among [`CHECKPOINTS`].
+    pub(super) fn at(&self, checkpoint: usize, tally: &mut Tally) -> Outcome<()> {
+        let shown = shown(self.said);
+        let mut pages = BTreeMap::new();
+        for kind in ProbeKind::ALL {
+            let seed = self.seed ^ CHECKPOINTS.get(checkpoint).unwrap_or(&0) << 8 ^ kind as u64;
+            let mut random = Random::new(seed);
+            for (seq, voice, probe) in self.draw(kind, &mut random) {
+                let found = self.look(seq, probe, (&shown, &mut pages), &mut random)?;
+                if found.any == 0 && tally.missed.len() < MISSED {
+                    let (key, kind) = (&self.play.key, kind.name());
+                    tally.missed.push(format!("{key} s:{seq} {kind} {voice:?}: {}", probe.text));
+                }
+                tally.found.entry((checkpoint, kind, voice == Voice::Tool)).or_default().add(&found);
+            }
+        }
+        self.invented(&shown, tally)
+    }
+
+    /// Needles of a kind from entries that summaries stand for: an entry is drawn, then one of its needles.
+    fn draw(&self, kind: ProbeKind, random: &mut Random) -> Vec<(Seq, Voice, &Probe)> {
+        let context = self.play.session.context();
+        let boundary = context.roots.iter().map(|root| root.span.1).max();
+        let is_covered = |seq: Seq| Some(seq) <= boundary && context.carried != Some(seq);
+        let of_kind = |probe: &&Probe| probe.kind == kind && !self.play.pins.contains(&probe.text);
+        let entries: Vec<_> = self
+            .play
+            .asked
+            .iter()
+            .filter(|asked| is_covered(asked.seq) && asked.probes.iter().any(|probe| of_kind(&probe)))
+            .collect();
+        let mut drawn: Vec<(Seq, Voice, &Probe)> = Vec::new();
+        for _ in 0..TRIES {
+            let Some(asked) = entries.get(random.below(entries.len())) else { break };
+            let probes: Vec<_> = asked.probes.iter().filter(of_kind).collect();
+            let Some(probe) = probes.get(random.below(probes.len())) else { continue };
+            if drawn.iter().all(|(_, _, other)| other.text != probe.text) {
+                drawn.push((asked.seq, asked.voice, probe));
+            }
+            if drawn.len() == DRAWN {
+                break;
+            }
+        }
+        drawn
+    }
+
+    fn look(
+        &self,
+        seq: Seq,
+        probe: &Probe,
+        (shown, pages): (&[Shown<'_>], &mut BTreeMap<String, String>),
+        random: &mut Random,
+    ) -> Outcome<Found> {
+        let is_verbatim = says(self.said, &probe.text);
+        let mut is_reachable = is_verbatim;
+        if let Some(summary) = shown.iter().find(|shown| (shown.span.0..=shown.span.1).contains(&seq.0)) {
+            let entry = names(summary.body, seq).then(|| format!("s:{seq}"));
+            for name in [Some(summary.name.to_owned()), entry].into_iter().flatten() {
+                is_reachable = is_reachable || says(self.page(name, pages)?, &probe.text);
+            }
+        }
+        let question = probe.question(random);
+        let asked = u64::from(question.is_some());
+        let is_found = question.map_or(Ok(false), |text| self.search(text, &probe.text))?;
+        Ok(Found {
+            drawn: 1,
+            verbatim: u64::from(is_verbatim),
+            reachable: u64::from(is_reachable),
+            asked,
+            found: u64::from(is_found),
+            any: u64::from(is_reachable || is_found),
+        })
+    }
+
+    /// The first page of what a name stands for.
+    fn page<'p>(&self, name: String, pages: &'p mut BTreeMap<String, String>) -> Outcome<&'p str> {
+        if !pages.contains_key(&name) {
+            let page = self.play.engine.expand(Some(self.play.lane.conversation), &name, PAGE, None)?;
+            let texts: Vec<&str> = page.items.iter().map(|item| item.text.as_str()).collect();
+            pages.insert(name.clone(), blanks(&texts.join("\n")));
+        }
+        Ok(pages.get(&name).map_or("", String::as_str))
+    }
+
+    fn search(&self, text: String, needle: &str) -> Outcome<bool> {
+        let conversation = Some(self.play.lane.conversation);
+        let query = SearchQuery { text, conversation, budget_tokens: Some(BUDGET), ..SearchQuery::default() };
+        let answer = self.play.engine.search(&query)?;
+        Ok(answer.results.iter().any(|hit| says(&blanks(&hit.text), needle)))
+    }
+
+    /// Counts identifiers of summaries, and those that none of their sources has.
+    fn invented(&self, shown: &[Shown<'_>], tally: &mut Tally) -> Outcome<()> {
+        let conversation = Some(self.play.lane.conversation);
+        for summary in shown {
+            let all = self.play.engine.expand(conversation, summary.name, SOURCES, None)?;
+            let source: String = all.items.iter().map(|item| format!("{}\n", item.text)).collect();
+            for (kind, text) in identifiers(summary.body) {
+                // Plain numbers are also seqs, times and counts of ours.
+                if kind == ProbeKind::Number && text.bytes().all(|byte| byte.is_ascii_digit()) {
+                    continue;
+                }
+                tally.shown.0 += 1;
+                if !source.contains(&text) {
+                    tally.shown.1 += 1;
+                    if tally.invented.len() < 20 {
+                        tally.invented.push(format!("{text} in {}", summary.name));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// All words of a request, with single blanks inside lines and between them.
+pub(super) fn words_of(request: &Request) -> String {
+    let mut text = String::new();
+    for block in request.messages.iter().flat_map(|message| &message.blocks) {
+        match block {
+            Block::Part(Part::Text(part)) | Block::Ours(part) => text.push_str(part),
+            Block::Call(call) => text.push_str(&call.arguments),
+            Block::Result(result) => {
+                for part in &result.content {
+                    if let Part::Text(part) = part {
+                        text.push_str(part);
+                    }
+                }
+            }
+            Block::Part(_) => {}
+        }
+        text.push('\n');
+    }
+    blanks(&text)
+}
+
+fn blanks(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a text with single blanks has some words, and not as a part of a longer identifier.
+pub(super) fn says(text: &str, words: &str) -> bool {
+    let is_inside = |c: char| c.is_alphanumeric() || c == '_';
+    let words = blanks(words);
+    text.match_indices(&words).any(|(at, _)| {
+        let before = text.get(..at).and_then(|before| before.chars().next_back());
+        let after = text.get(at + words.len()..).and_then(|after| after.chars().next());
+        let begins = !words.starts_with(is_inside) || !before.is_some_and(is_inside);
+        begins && (!words.ends_with(is_inside) || !after.is_some_and(is_inside))
+    })
+}
+
+/// The summaries in the words of a prompt, without the line that says what they stand for.
+fn shown(said: &str) -> Vec<Shown<'_>> {
+    let mut found = Vec::new();
+    for piece in said.split("<history-summary id=\"").skip(1) {
+        let Some((name, rest)) = piece.split_once("\" entries=\"") else { continue };
+        let Some((span, rest)) = rest.split_once("\" trust=") else { continue };
+        let Some((first, last)) = span.split_once('-') else { continue };
+        let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else { continue };
+        let Some((body, _)) = rest.split_once("</history-summary>") else { continue };
+        found.push(Shown {
+            name,
+            span: (first, last),
+            body: body.split_once("UTC").map_or(body, |cut| cut.1),
+        });
+    }
+    found
+}
+
+/// Whether a summary names an entry: `(12,15, answered)`.
+fn names(body: &str, seq: Seq) -> bool {
+    let seq = seq.to_string();
+    body.split('(')
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .any(|inside| inside.split([',', ' ']).any(|word| word == seq))
+}

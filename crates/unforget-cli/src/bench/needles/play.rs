@@ -1,0 +1,177 @@
+//! A recorded session, played with one writer of summaries, and looked at after some breaks.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use unforget_bench::{Probe, ProbeKind, Voice, probes};
+use unforget_core::compact::FAN_IN;
+use unforget_core::entry::{Entry, Origin, Part};
+use unforget_core::id::{Seq, Thread};
+use unforget_core::tokens::Tokens;
+use unforget_engine::import::{Live, Stored};
+use unforget_engine::prompt::{Lane, Session, Shape};
+use unforget_engine::summarise::{Config, Shift, Summarisers, SystemClock, Urgency};
+use unforget_engine::view::Answers;
+use unforget_engine::{Engine, EngineError};
+use unforget_store::Spend;
+use unforget_wire::{Dialect, Reader};
+
+use super::look::{Looked, Tally, says, words_of};
+use super::model::Writer;
+use crate::commands::engine::now;
+use crate::failure::{Failure, Outcome};
+
+/// Breaks after which needles are looked for.
+pub(super) const CHECKPOINTS: [u64; 3] = [1, 3, 6];
+
+/// Rules that are pinned in a session at most, and the entries that they are taken from.
+const PINS: (usize, u64) = (3, 60);
+
+/// An entry that can be asked about.
+pub(super) struct Asked {
+    pub(super) seq: Seq,
+    pub(super) voice: Voice,
+    pub(super) probes: Vec<Probe>,
+}
+
+/// A session under way.
+pub(super) struct Play {
+    pub(super) engine: Engine,
+    pub(super) session: Session,
+    pub(super) lane: Lane,
+    pub(super) asked: Vec<Asked>,
+    pub(super) pins: Vec<String>,
+    /// Key of the conversation.
+    pub(super) key: String,
+    models: Option<Summarisers>,
+}
+
+/// Plays a file and adds what was found to `tally`; false if it is no session with a break.
+pub(super) fn play(path: &Path, options: (u64, u64), writer: Writer, tally: &mut Tally) -> Outcome<bool> {
+    let (window, seed) = options;
+    let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+    let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(false) };
+    let (engine, key) = (Engine::in_memory(), reader.source().key.to_string());
+    let engine = if writer == Writer::Deterministic { engine } else { engine.with_models() };
+    let mut live = Live::begin(&engine, reader.source())?;
+    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let session = Session::new(&engine, lane, Shape::new(window, None, Dialect::Anthropic), true);
+    let models = models(&engine, writer)?;
+    let mut play = Play { engine, session, lane, asked: Vec::new(), pins: Vec::new(), key, models };
+    let (mut answers, mut breaks, mut looked) = (Answers::default(), 0, 0);
+    let failed = |source| EngineError::Read { path: path.into(), source };
+    while let Some(record) = reader.next_record().map_err(failed)? {
+        let is_main = record.entry.thread.is_none();
+        if is_main && answers.is_call(&record.entry) {
+            let before = play.session.context().epoch;
+            let looked_at = play.call(tally)?;
+            breaks += u64::from(play.session.context().epoch > before);
+            while let Some(said) = &looked_at
+                && CHECKPOINTS.get(looked).is_some_and(|at| breaks >= *at)
+            {
+                play.engine.maintain_index(play.lane.conversation)?;
+                Looked { play: &play, said, seed }.at(looked, tally)?;
+                looked += 1;
+            }
+        }
+        for stored in live.append(vec![record], None)?.into_iter().filter(|_| is_main) {
+            play.push(&stored)?;
+        }
+    }
+    play.depth(tally);
+    Ok(looked > 0)
+}
+
+fn models(engine: &Engine, writer: Writer) -> Outcome<Option<Summarisers>> {
+    let Some(model) = writer.model() else { return Ok(None) };
+    let most = u64::MAX;
+    let caps = Spend { calls: most, input: most, output: most, micros: most };
+    let config = Config { caps, ..Config::default() };
+    Ok(Some(Summarisers::new(engine, model.into(), Vec::new(), config, Arc::new(SystemClock::default()))?))
+}
+
+impl Play {
+    /// The words of the next prompt; `None` if it does not fit. Models write behind it.
+    fn call(&mut self, tally: &mut Tally) -> Outcome<Option<String>> {
+        let prompt = match self.session.prompt() {
+            Ok(prompt) => prompt,
+            Err(EngineError::Irreducible(_)) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let said = words_of(prompt.admitted.request());
+        tally.pins.0 += self.pins.len() as u64;
+        tally.pins.1 += self.pins.iter().filter(|pin| says(&said, pin)).count() as u64;
+        if let Some(models) = &self.models {
+            let shift = Shift { limit: usize::MAX, urgency: Urgency::Normal };
+            for report in self.engine.work(self.lane.conversation, models, now(), shift)? {
+                let refused = report.refused.first().map_or(report.why, |flaw| flaw.name().to_owned());
+                *tally.jobs.entry((report.ended.name(), refused)).or_default() += 1;
+            }
+        }
+        Ok(Some(said))
+    }
+
+    fn push(&mut self, stored: &Stored) -> Outcome<()> {
+        let Stored { seq, parent, entry, tokens, .. } = stored;
+        if !self.session.push(*seq, *parent, entry, *tokens)? {
+            return Ok(());
+        }
+        let Some(voice) = voice(entry) else { return Ok(()) };
+        let probes = probes(&text_of(entry), voice);
+        let rules = probes.iter().filter(|probe| probe.kind == ProbeKind::Rule);
+        for rule in rules.filter(|_| seq.0 < PINS.1) {
+            if self.pins.len() < PINS.0
+                && self.engine.pin(self.lane.conversation, &rule.text, Some(*seq), now()).is_ok()
+            {
+                self.pins.push(rule.text.clone());
+            }
+        }
+        self.asked.push(Asked { seq: *seq, voice, probes });
+        Ok(())
+    }
+
+    /// How often entries were compressed: once into a leaf, and once for every level above it.
+    fn depth(&self, tally: &mut Tally) {
+        let roots = &self.session.context().roots;
+        let leaves: u64 = roots.iter().map(|root| (FAN_IN as u64).pow(u32::from(root.level))).sum();
+        let most = leaves.max(1).ilog(FAN_IN as u64);
+        for root in roots {
+            *tally.depth.entry(root.level).or_default() += root.count;
+            tally.too_deep += if u32::from(root.level) > most { root.count } else { 0 };
+        }
+        let shown: Tokens = self.session.total();
+        tally.largest = tally.largest.max(shown.expected);
+    }
+}
+
+fn voice(entry: &Entry) -> Option<Voice> {
+    match entry.origin {
+        Origin::Human => Some(Voice::Person),
+        Origin::Model => Some(Voice::Model),
+        Origin::Tool => Some(Voice::Tool),
+        _ => None,
+    }
+}
+
+/// What an entry says, calls and results included, without reasoning.
+fn text_of(entry: &Entry) -> String {
+    let mut text = String::new();
+    for part in &entry.parts {
+        match part {
+            Part::Text(words) => text += words,
+            Part::ToolCall(call) => text += &call.arguments.replace("\\n", "\n"),
+            Part::ToolResult(result) => {
+                for part in &result.content {
+                    if let Part::Text(words) = part {
+                        text += words;
+                    }
+                }
+            }
+            Part::Thinking { .. } | Part::Media(_) | Part::Opaque { .. } => {}
+        }
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,221 @@
+//! `unforget bench policies`: what ways to keep a prompt small cost, on recorded sessions.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use unforget_core::compact::Cache;
+use unforget_core::policy::Policy;
+use unforget_engine::Engine;
+use unforget_engine::prompt::{Cause, Shape};
+use unforget_engine::replay::{Prices, ReplayOptions, Report, Spend, replay};
+use unforget_wire::Dialect;
+
+use super::sessions;
+use crate::app::App;
+use crate::args::PoliciesArgs;
+use crate::failure::{Exit, Failure, Outcome};
+use crate::text;
+
+/// What a provider asks for input: list prices in US dollars per million tokens, and how long it keeps it.
+struct PriceTable {
+    name: &'static str,
+    prices: Prices,
+}
+
+const MINUTES: u64 = 60_000;
+
+/// List prices of input of Claude Sonnet, with both lives of its cache, GPT-5 and Gemini 3 Pro.
+const TABLES: [PriceTable; 4] = [
+    PriceTable {
+        name: "anthropic",
+        prices: Prices { input: 3.0, write: 1.25, read: 0.1, cache_ttl_ms: 5 * MINUTES },
+    },
+    PriceTable {
+        name: "anthropic-1h",
+        prices: Prices { input: 3.0, write: 2.0, read: 0.1, cache_ttl_ms: 60 * MINUTES },
+    },
+    PriceTable {
+        name: "openai",
+        prices: Prices { input: 1.25, write: 1.0, read: 0.1, cache_ttl_ms: 60 * MINUTES },
+    },
+    PriceTable {
+        name: "gemini",
+        prices: Prices { input: 2.0, write: 1.0, read: 0.1, cache_ttl_ms: 60 * MINUTES },
+    },
+];
+
+/// Calls that a file needs to count as a session.
+const CALLS_MIN: usize = 2;
+
+#[derive(Debug, Serialize)]
+struct PoliciesJson {
+    sessions: u64,
+    /// Files that hold no session of two calls.
+    skipped: u64,
+    rows: Vec<RowJson>,
+}
+
+#[derive(Debug, Serialize)]
+struct RowJson {
+    window: u64,
+    prices: &'static str,
+    cache_ttl_ms: u64,
+    policy: &'static str,
+    calls: u64,
+    sent: u64,
+    cached: u64,
+    hit_rate: f64,
+    cost: f64,
+    refused: u64,
+    breaks: Option<u64>,
+    cold_breaks: Option<u64>,
+}
+
+/// Sums over sessions: what one way did in one window, under one life of the cache.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    spend: Spend,
+    calls: u64,
+    breaks: Option<(u64, u64)>,
+}
+
+const WAYS: [&str; 6] =
+    ["unforget", "unforget-blind", "sliding-window", "summarise-everything", "peer", "everything"];
+
+/// Replays sessions and says what each way to send prompts costs.
+pub(crate) fn run(app: &mut App, args: &PoliciesArgs) -> Outcome {
+    let files = sessions::files(&args.files)?;
+    let (mut played, mut skipped) = (0, 0);
+    let mut sums = vec![[[Sum::default(); WAYS.len()]; 2]; args.window.len()];
+    let bar = app.progress(files.len() as u64, "{msg} {bar:24.cyan} {pos} of {len}  {eta} left");
+    for path in &files {
+        bar.inc(1);
+        bar.set_message(sessions::short(path));
+        let mut is_session = false;
+        for (&window, sums) in args.window.iter().zip(&mut sums) {
+            is_session |= add(path, window, sums)?;
+        }
+        if is_session { played += 1 } else { skipped += 1 }
+    }
+    bar.finish_and_clear();
+    if played == 0 {
+        let what = format!("none of {} is a session", text::plural(files.len() as u64, "file"));
+        return Err(Failure::input("no-session", what, "name transcripts, or folders of them"));
+    }
+    let rows = args.window.iter().zip(&sums).flat_map(|(window, sums)| rows(*window, sums)).collect();
+    let json = PoliciesJson { sessions: played, skipped, rows };
+    if app.out.json {
+        app.out.json(&json)?;
+    } else {
+        say(app, &json)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Adds a session to the sums of a window; false if it is none.
+fn add(path: &Path, window: u64, sums: &mut [[Sum; WAYS.len()]; 2]) -> Outcome<bool> {
+    // Without looking at the cache, every break waits until the prompt is full.
+    let Some(blind) = played(path, window, u64::MAX)? else { return Ok(false) };
+    for (ttl, sums) in [5 * MINUTES, 60 * MINUTES].into_iter().zip(sums) {
+        let Some(report) = played(path, window, ttl)? else { return Ok(false) };
+        let [ours, other, sliding, all, peer, everything] = sums;
+        ours.add_ours(&report, ttl);
+        other.add_ours(&blind, ttl);
+        sliding.add(&report.sliding, &report);
+        all.add(&report.summarise_all, &report);
+        peer.add(&report.peer, &report);
+        everything.add(&report.everything, &report);
+    }
+    Ok(true)
+}
+
+/// A session in a window, with this life of the cache; `None` if it is no session.
+fn played(path: &Path, window: u64, ttl: u64) -> Outcome<Option<Report>> {
+    let mut shape = Shape::new(window, None, Dialect::Anthropic);
+    shape.policy = Policy { cache_ttl_ms: ttl, ..shape.policy };
+    // Costs follow from the tokens: every price table with this life of the cache has the same.
+    let prices = Prices { input: 1.0, write: 1.0, read: 1.0, cache_ttl_ms: ttl };
+    let options = ReplayOptions { shape, model: None, prices, validate: false, facts: 0 };
+    match replay(&Engine::in_memory(), path, &options, &mut |_, _, _| ()) {
+        Ok(report) if report.calls.len() >= CALLS_MIN => Ok(Some(report)),
+        Ok(_) | Err(unforget_engine::EngineError::Read { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Sum {
+    fn add(&mut self, spend: &Spend, report: &Report) {
+        self.spend.sent += spend.sent;
+        self.spend.cached += spend.cached;
+        self.spend.refused += spend.refused;
+        self.calls += report.calls.len() as u64;
+    }
+
+    fn add_ours(&mut self, report: &Report, ttl: u64) {
+        let (mut breaks, mut cold) = self.breaks.unwrap_or_default();
+        for call in &report.calls {
+            let cache = Cache::after(call.idle_ms, ttl);
+            self.spend.sent += call.prompt.expected;
+            self.spend.cached += cache.holds(call.reused);
+            let is_break = call.broken.is_some_and(|broken| broken.cause == Cause::Compaction);
+            breaks += u64::from(is_break);
+            cold += u64::from(is_break && cache == Cache::Cold);
+        }
+        self.spend.refused += report.too_large.len() as u64;
+        self.calls += report.calls.len() as u64;
+        self.breaks = Some((breaks, cold));
+    }
+}
+
+fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
+    let mut rows = Vec::new();
+    for PriceTable { name, prices } in &TABLES {
+        let [five, hour] = sums;
+        let sums = if prices.cache_ttl_ms == 5 * MINUTES { five } else { hour };
+        for (policy, Sum { spend, calls, breaks }) in WAYS.into_iter().zip(sums) {
+            let fresh = spend.sent.saturating_sub(spend.cached) as f64;
+            rows.push(RowJson {
+                window,
+                prices: name,
+                cache_ttl_ms: prices.cache_ttl_ms,
+                policy,
+                calls: *calls,
+                sent: spend.sent,
+                cached: spend.cached,
+                hit_rate: spend.hit_rate(),
+                cost: (fresh * prices.write + spend.cached as f64 * prices.read) * prices.input / 1e6,
+                refused: spend.refused,
+                breaks: breaks.map(|(breaks, _)| breaks),
+                cold_breaks: breaks.map(|(_, cold)| cold),
+            });
+        }
+    }
+    rows
+}
+
+fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
+    let sessions = text::plural(json.sessions, "session");
+    writeln!(app.out, "{sessions}; {} skipped that are none", text::plural(json.skipped, "file"))?;
+    let row = |row: &RowJson| {
+        vec![
+            text::short(row.window),
+            row.prices.to_owned(),
+            row.policy.to_owned(),
+            text::short(row.sent),
+            text::percent(row.hit_rate),
+            format!("${:.2}", row.cost),
+            row.refused.to_string(),
+            row.breaks.map(|n| n.to_string()).unwrap_or_default(),
+            row.cold_breaks.map(|n| n.to_string()).unwrap_or_default(),
+        ]
+    };
+    let head = ["window", "prices", "policy", "sent", "from cache", "cost", "refused", "breaks", "cold"];
+    let rows = json.rows.iter().map(row).collect();
+    write!(app.out, "{}", text::table(&head, rows, &[0, 3, 4, 5, 6, 7, 8]))?;
+    writeln!(
+        app.out,
+        "unforget-blind: the same without looking at the cache; cold: breaks when it had run out"
+    )?;
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! When a break happens: now, or later.
+//!
+//! A break costs what the provider's cache held behind the place where the prompt changes. When that cache has run out,
+//! all of the prompt is billed anew anyway, so a break that will be due soon costs nothing now. While the cache is warm, a
+//! break waits until the prompt is full.
+
+use super::Pressure;
+
+/// Whether a provider still has the beginning of the last prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cache {
+    /// The last call is recent enough.
+    Warm,
+    /// The last call is too long ago.
+    Cold,
+    /// Nobody said when the last call was.
+    Unknown,
+}
+
+impl Cache {
+    /// What is to be expected so long after the last call.
+    ///
+    /// * `idle_ms` - since the last call; `None` if a time is not known, or there was no call.
+    /// * `ttl_ms` - how long the provider keeps what was sent.
+    pub const fn after(idle_ms: Option<u64>, ttl_ms: u64) -> Self {
+        match idle_ms {
+            Some(idle) if idle > ttl_ms => Self::Cold,
+            Some(_) => Self::Warm,
+            None => Self::Unknown,
+        }
+    }
+
+    /// Of tokens that stood at the beginning of the last prompt, those that it should still have.
+    pub const fn holds(self, reused: u64) -> u64 {
+        if matches!(self, Self::Cold) { 0 } else { reused }
+    }
+}
+
+/// What is known before a model call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// How full the prompt is.
+    pub pressure: Pressure,
+    /// What a break would cost.
+    pub cache: Cache,
+    /// Whether better summaries than some of those that are shown are prepared.
+    pub is_better_prepared: bool,
+}
+
+/// What to do about the context before a model call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing.
+    Keep,
+    /// Make a summary that the next break will want.
+    Prepare,
+    /// Show what is prepared in the place of what is shown; cover no more than now.
+    Refresh,
+    /// Break the context.
+    Break,
+}
+
+impl Moment {
+    /// Decides. A full prompt breaks in any case; one that is filling up breaks when that costs nothing; better summaries
+    /// are shown when that costs nothing.
+    ///
+    /// Source: ADR-0007; field.md A8, §5.2.
+    pub const fn step(&self) -> Step {
+        match (self.pressure, self.cache) {
+            (Pressure::Hard, _) | (Pressure::Soft, Cache::Cold) => Step::Break,
+            (Pressure::Calm, Cache::Cold) if self.is_better_prepared => Step::Refresh,
+            (Pressure::Soft, Cache::Warm | Cache::Unknown) => Step::Prepare,
+            (Pressure::Calm, _) => Step::Keep,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cache_table() {
+        let table = [
+            (Some(0), Cache::Warm, "a tool that answers at once"),
+            (Some(300_000), Cache::Warm, "at its last moment"),
+            (Some(300_001), Cache::Cold, "a person who was away"),
+            (None, Cache::Unknown, "a host without times"),
+        ];
+        for (idle, want, why) in table {
+            assert_eq!(Cache::after(idle, 300_000), want, "{why}");
+        }
+        assert_eq!([Cache::Warm, Cache::Unknown, Cache::Cold].map(|cache| cache.holds(9)), [9, 9, 0]);
+    }
+
+    #[test]
+    fn step_table() {
+        use {Cache::*, Pressure::*, Step::*};
+        let table = [
+            // pressure, cache, better, step, why
+            (Hard, Warm, false, Break, "it would not fit soon"),
+            (Hard, Cold, true, Break, "what is prepared is shown by the break"),
+            (Soft, Cold, false, Break, "all is billed again anyway"),
+            (Soft, Warm, true, Prepare, "a warm cache is worth waiting"),
+            (Soft, Unknown, false, Prepare, "a fact that nobody told is not guessed"),
+            (Calm, Cold, true, Refresh, "better words for the same price"),
+            (Calm, Cold, false, Keep, "nothing to gain"),
+            (Calm, Warm, true, Keep, "better words are not worth a break"),
+            (Calm, Unknown, true, Keep, "nor on a guess"),
+        ];
+        for (pressure, cache, is_better_prepared, want, why) in table {
+            assert_eq!(Moment { pressure, cache, is_better_prepared }.step(), want, "{why}");
+        }
+    }
+}

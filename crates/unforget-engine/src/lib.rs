@@ -29,6 +29,7 @@ pub mod view;
 mod error;
 mod ledger;
 mod measure;
+mod path;
 mod pins;
 
 use std::path::Path;

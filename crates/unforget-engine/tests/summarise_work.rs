@@ -223,7 +223,7 @@ fn f015_entries_that_arrive_during_a_call_stay() {
 }
 
 #[test]
-fn a_prompt_does_not_wait_for_a_call() {
+fn f023_a_prompt_does_not_wait_for_a_call() {
     let (mut play, clock) = played(60);
     let (entered, wait) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
     let (started, gate) = (Mutex::new(entered.0), Mutex::new(wait.1));

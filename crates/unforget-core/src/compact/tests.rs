@@ -184,6 +184,31 @@ proptest! {
         prop_assert!(groups.last().is_some(), "the newest group is never summarised");
     }
 
+    /// What stands after a break is what stood before it, with summaries in place of its beginning up to the cut.
+    #[test]
+    fn f021_a_break_takes_the_beginning_and_nothing_else(
+        history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
+        window in 4_096_u64..40_000,
+        is_all in any::<bool>(),
+    ) {
+        let policy = Policy::for_window(window);
+        let (before, groups) = play(&history, &policy);
+        let none = Tokens::default();
+        let plan = if is_all { plan_all(&before, &groups, &policy) } else { plan_break(&before, none, &groups, &policy) };
+        let Some(plan) = plan else { return Ok(()) };
+        let (taken, kept) = groups.split_at(plan.groups);
+        prop_assert!(!kept.is_empty(), "the newest group stays");
+        let tail: u64 = kept.iter().map(|group| group.settled.expected).sum();
+        let next = taken.last().map_or(0, |group| group.settled.expected);
+        prop_assert!(taken.is_empty() || tail + next > policy.fresh_tail, "no more than up to the tail");
+        let counted = |roots: &[Root]| roots.iter().map(|root| root.count).sum::<u64>();
+        prop_assert_eq!(counted(&plan.context.roots), counted(&before.roots) + taken.len() as u64);
+        let last = |roots: &[Root]| roots.last().map(|root| root.span.1);
+        let cut = taken.last().map(|group| group.span.1).or(last(&before.roots));
+        prop_assert_eq!(last(&plan.context.roots), cut, "the summaries end at the cut");
+        prop_assert!(kept.first().is_none_or(|group| cut.is_none_or(|cut| group.span.0 > cut)));
+    }
+
     /// f012: after a break the prompt is at 0.6 of what triggers the next one, or nothing more is old enough. So
     /// there is room for many turns between two breaks.
     #[test]

@@ -99,6 +99,15 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     if firm(path.get(at..), loose) { branch(path, first_new, at, items.len()) } else { path.clone() }
 }
 
+/// After a turn, when the host hands over what it holds: all of the history if it goes on from what is there, else a
+/// window of it.
+pub fn after(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
+    let whole = whole(path, items, loose);
+    let is_same = |(a, b): (&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
+    let goes_on = whole.len() >= path.len() && path.iter().zip(&whole).all(is_same);
+    if goes_on { whole } else { windowed(path, items) }
+}
+
 /// The same without names: the array, with the host's own input, which it leaves out, where it was.
 pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let mut out = path.to_vec();

@@ -3,16 +3,19 @@
 mod anchor_set;
 mod target;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
 use unforget_core::id::Seq;
+use unforget_core::ledger::Deed;
 
+use crate::anchors::CUT;
 use crate::clip::{clip, head, one_line, tail};
 use crate::lines::{ending_lines, error_lines};
 use crate::secret::redact;
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
-use crate::sentences::{is_decision, is_rule, sentences};
+use crate::sentences::{is_decision, is_negation, is_rule, sentences};
 use anchor_set::AnchorSet;
 pub(crate) use target::{target, without_blobs, words};
 
@@ -71,6 +74,8 @@ struct Pending {
     action: usize,
     name: String,
     target: String,
+    /// What it does, as the ledger has it.
+    deeds: Vec<Deed>,
 }
 
 impl Builder {
@@ -111,7 +116,7 @@ impl Builder {
     fn host_summary(&mut self, seq: Seq, entry: &Entry) {
         for part in &entry.parts {
             let Part::Text(text) = part else { continue };
-            let text = clean(head(text, READ_BYTES));
+            let text = clean(&start_of(text));
             let words = one_line(&text);
             if !words.is_empty() {
                 let words = format!("the host's summary of what came before: {}", clip(&words, ASK_CHARS));
@@ -122,7 +127,7 @@ impl Builder {
     }
 
     fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
-        let text = clean(head(text, READ_BYTES));
+        let text = clean(&start_of(text));
         let words = one_line(&text);
         if words.starts_with("[Request interrupted") {
             return self.settle(State::Cancelled, seq);
@@ -142,13 +147,13 @@ impl Builder {
     }
 
     fn model(&mut self, seq: Seq, text: &str) {
-        let text = clean(without_reasoning(head(text, READ_BYTES)).as_ref());
+        let text = clean(without_reasoning(&start_of(text)).as_ref());
         if text.trim().is_empty() {
             return;
         }
         self.answered = Some(seq);
         let found = sentences(&text);
-        for sentence in found.iter().filter(|sentence| is_decision(sentence)) {
+        for sentence in found.iter().filter(|sentence| is_decision(sentence) || is_negation(sentence)) {
             self.push(SectionKind::Decisions, Item::new(clip(&one_line(sentence), SENTENCE_CHARS), seq));
         }
         self.question = found.last().filter(|last| last.ends_with(['?', '？'])).map(|last| {
@@ -166,15 +171,26 @@ impl Builder {
         self.question = None;
         let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
         self.anchors.read(&target, seq, 3);
-        for (kind, path) in aim.files {
-            let path = clip(&one_line(&clean(&path)), 160).into_owned();
-            if !path.is_empty() {
-                self.anchors.read(&path, seq, 1);
-                self.push(kind, Item::new(path, seq));
-            }
+        for (_, path) in aim.files {
+            self.anchors.read(&one_line(&clean(&path)), seq, 1);
         }
         if live {
-            self.calls.insert(call.id.clone(), Pending { action, name, target });
+            let deeds = crate::work::deeds(call);
+            self.calls.insert(call.id.clone(), Pending { action, name, target, deeds });
+        }
+    }
+
+    /// The files of a call that was done: the same rows as in the ledger.
+    fn files(&mut self, seq: Seq, deeds: &[Deed]) {
+        for deed in deeds {
+            let (kind, path) = match deed {
+                Deed::Read { path, .. } => (SectionKind::FilesRead, path),
+                Deed::Wrote { path, .. } => (SectionKind::FilesWritten, path),
+                Deed::Ran(_) | Deed::Fetched(_) | Deed::Tasks(_) => continue,
+            };
+            let path = clip(&one_line(&clean(path)), 160).into_owned();
+            self.anchors.read(&path, seq, 1);
+            self.push(kind, Item::new(path, seq));
         }
     }
 
@@ -210,6 +226,9 @@ impl Builder {
             if let Some(item) = item {
                 item.text = format!("{name} {target}: {outcome}");
                 item.absorb(&Item::new("", seq));
+            }
+            if crate::work::is_done(result) {
+                self.files(seq, &call.deeds);
             }
         }
         self.anchors.read(&ends, seq, 1);
@@ -321,12 +340,20 @@ pub fn clean(text: &str) -> String {
     without_blobs(&redact(text))
 }
 
-/// The first and the last bytes of a long text.
+/// The first and the last bytes of a long text. Words that are cut there are marked: they are no identifiers.
 pub(crate) fn ends_of(text: &str) -> String {
     if text.len() <= 2 * RESULT_BYTES {
         return text.to_owned();
     }
-    format!("{}\n{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
+    format!("{}{CUT}\n{CUT}{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
+}
+
+/// The first bytes of a text. A word that is cut there is marked.
+fn start_of(text: &str) -> Cow<'_, str> {
+    if text.len() <= READ_BYTES {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}{CUT}", head(text, READ_BYTES)))
 }
 
 /// Text of a model without `<think>…</think>`, which some providers leave in it (an open one runs to the end).

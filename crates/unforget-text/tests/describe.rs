@@ -310,7 +310,9 @@ fn stub_keeps_ending_errors_and_handle() {
     let failed = result("a", "compiling\nerror: no such crate `x`\n", Some(101));
     let asked = call("a", "bash", r#"{"command":"cargo build"}"#);
     let text = stub(&failed, Some(&asked), "s:123", StubReason::Superseded { by: "s:130".into() });
-    assert!(text.starts_with("[result superseded by s:130 of bash cargo build: exit 101]"), "{text}");
+    assert_eq!(text, "[result superseded by s:130 of bash cargo build: exit 101; expand s:123]");
+    let text = stub(&failed, Some(&asked), "s:123", StubReason::Old);
+    assert!(text.starts_with("[older result of bash cargo build: exit 101]"), "{text}");
     assert!(
         text.contains("error: no such crate `x`") && text.ends_with("[stored whole: expand s:123]"),
         "{text}"
@@ -410,5 +412,21 @@ proptest! {
     #[test]
     fn parse_is_total(text in "unforget-summary 1\n(title|span|-|goal|\t|\n|\\\\|[0-9,]|=|open){0,30}") {
         drop(Summary::parse(&text));
+    }
+}
+
+/// Of a long output only the ends are read. What is cut there is no identifier: nobody spoke of `ata.json`.
+#[test]
+fn f026_a_word_that_is_cut_where_reading_ends_is_no_identifier() {
+    for pad in 0..24 {
+        let output = format!("{}{}", "x ".repeat(pad), "src/metadata.json ".repeat(2_000));
+        let entries = [
+            entry(Origin::Model, vec![Part::ToolCall(call("c", "bash", r#"{"command":"ls"}"#))]),
+            entry(Origin::Tool, vec![Part::ToolResult(result("c", &output, Some(0)))]),
+        ];
+        let summary = summary(&entries);
+        let anchors: Vec<&str> =
+            summary.items(SectionKind::Anchors).iter().map(|item| item.text.as_str()).collect();
+        assert_eq!(anchors, ["src/metadata.json"], "{pad}");
     }
 }

@@ -5,6 +5,7 @@
     missing_docs,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::option_option,
     reason = "tests"
 )]
@@ -121,7 +122,8 @@ pub struct Play {
     answers: Answers,
     pub pushed: u64,
     pub prompts: u64,
-    pub slowest: Duration,
+    /// How long each prompt took.
+    pub took: Vec<Duration>,
 }
 
 impl Play {
@@ -146,7 +148,7 @@ impl Play {
             answers: Answers::default(),
             pushed: 0,
             prompts: 0,
-            slowest: Duration::ZERO,
+            took: Vec::new(),
         }
     }
 
@@ -157,7 +159,7 @@ impl Play {
         let prompt = self.answers.is_call(&record.entry).then(|| {
             let start = std::time::Instant::now();
             let prompt = self.session.prompt().unwrap();
-            self.slowest = self.slowest.max(start.elapsed());
+            self.took.push(start.elapsed());
             self.prompts += 1;
             let certificate = prompt.admitted.certificate();
             assert!(certificate.total.upper <= self.shape.policy.budget(), "I10");
@@ -169,6 +171,13 @@ impl Play {
             self.pushed += 1;
         }
         Some(prompt)
+    }
+
+    /// The time of a prompt that half of them took no longer than, and the longest.
+    pub fn latency(&self) -> (Duration, Duration) {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        (took[took.len() / 2], took[took.len() - 1])
     }
 
     /// What models wrote, by the jobs that say so.

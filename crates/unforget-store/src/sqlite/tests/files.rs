@@ -89,6 +89,27 @@ fn files_of_others_are_left_alone() {
     }
 }
 
+/// What an older program wrote is not read half: whoever may only read is told what to do, and nothing is changed.
+#[test]
+fn an_older_schema_is_read_after_it_was_opened_for_writing() {
+    for done in 1..STEPS.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let steps = STEPS.get(..done).unwrap();
+        migrate(&mut Connection::open(&path).unwrap(), &path, steps).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let outcome = SqliteStore::open_reader(&path, &options());
+        let Err(StoreError::OlderSchema { found, known, .. }) = outcome else {
+            panic!("{done}: {outcome:?}")
+        };
+        assert_eq!((found as usize, known as usize), (done, STEPS.len()));
+        assert!(std::fs::read(&path).unwrap() == before, "{done}: untouched");
+        drop(SqliteStore::open(&path, &options()).unwrap());
+        let reader = SqliteStore::open_reader(&path, &options()).unwrap();
+        assert_eq!(reader.conversations().unwrap(), []);
+    }
+}
+
 #[test]
 fn f086_a_newer_schema_is_refused_and_untouched() {
     let folder = tempfile::tempdir().unwrap();

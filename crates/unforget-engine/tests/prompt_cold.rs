@@ -92,11 +92,13 @@ fn a_warm_cache_waits_until_the_prompt_is_full_and_then_says_what_it_costs() {
     let mut talk = Talk::new(Dialect::Anthropic);
     talk.until_soft();
     let broken = loop {
-        let before = talk.session.measure().expected;
+        let before = talk.session.measure();
         let prompt = talk.turn(MINUTE);
         if let Some(broken) = prompt.broken {
             let policy = talk.session.shape().policy;
-            assert!(before + 400 > policy.share(policy.hard_permille), "not before it is full");
+            let is_full = before.expected + 400 > policy.share(policy.hard_permille)
+                || before.upper + 400 > policy.budget();
+            assert!(is_full, "not before it is full: {before:?}");
             break broken;
         }
     };

@@ -165,13 +165,15 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
     }
 }
 
-/// What each of these summaries may take in the prompt, in their order: all together at most the zone.
-pub fn allotments(roots: &[Root], policy: &Policy) -> impl Iterator<Item = u64> {
-    let wanted = wanted(roots, policy);
-    roots.iter().map(move |root| {
-        let tokens = policy.summary_tokens(root.level);
-        if wanted <= policy.zone { tokens } else { tokens * policy.zone / wanted }
-    })
+/// What each summary may take in the prompt, in the order of `roots`: as much as its level may, or less by the same
+/// number of eighths for all if they would exceed their zone. Eighths, so that one more leaf seldom changes them all.
+pub fn allotments(roots: &[Root], policy: &Policy) -> Vec<u64> {
+    let sizes = roots.iter().map(|root| policy.summary_tokens(root.level));
+    let all = wanted(roots, policy).max(1);
+    // Below an eighth there is only the zone, in equal parts.
+    let eighths = (policy.zone * 8 / all).min(8);
+    let least = policy.zone / (roots.len().max(1) as u64);
+    sizes.map(|size| if eighths == 0 { least.min(size) } else { size * eighths / 8 }).collect()
 }
 
 /// What these summaries would take if there were room for all of them.
@@ -260,7 +262,7 @@ pub fn plan_refresh(context: &Context) -> Break {
 
 /// Size of a planned state: summaries at their allotment, since they are not written yet.
 fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
-    let roots = allotments(&next.roots, policy).sum();
+    let roots = allotments(&next.roots, policy).into_iter().sum();
     total(next, fixed, Tokens::exact(roots), groups)
 }
 

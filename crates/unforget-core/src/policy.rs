@@ -19,7 +19,7 @@ pub struct Policy {
     pub grain: u64,
     /// Largest leaf summary.
     pub leaf_tokens: u64,
-    /// Largest condensed summary.
+    /// Largest condensed summary. Each level has twice the room of the one below, up to this.
     pub condensed_tokens: u64,
     /// What all summaries together may take.
     pub zone: u64,
@@ -59,7 +59,7 @@ impl Policy {
         let budget = window - reserve;
         // A power of two: windows of similar size share their summaries.
         let grain = previous_power_of_two(budget / 16).clamp(128, 8_192);
-        let leaf_tokens = (grain * 15 / 100).clamp(48, 1_200);
+        let leaf_tokens = (grain * 20 / 100).clamp(64, 1_200);
         Self {
             window,
             reserve,
@@ -69,7 +69,7 @@ impl Policy {
             fresh_tail: (budget / 4).min(20_000),
             grain,
             leaf_tokens,
-            condensed_tokens: (leaf_tokens * 2).min(2_000),
+            condensed_tokens: (leaf_tokens * 8).min(2_000),
             zone: budget / 5,
             ledger: Some((budget / 40).min(1_600)).filter(|tokens| *tokens >= LEDGER_MIN).unwrap_or(0),
             stub_over: 400.min(budget / 16).max(160),
@@ -94,9 +94,10 @@ impl Policy {
         self.budget() * permille / 1_000
     }
 
-    /// Largest summary of a level.
+    /// Largest summary of a level: it stands for four times what one of the level below does, in twice the room.
     pub const fn summary_tokens(&self, level: u8) -> u64 {
-        if level == 0 { self.leaf_tokens } else { self.condensed_tokens }
+        let doubled = self.leaf_tokens << if level < 16 { level } else { 16 };
+        if doubled < self.condensed_tokens { doubled } else { self.condensed_tokens }
     }
 }
 

@@ -49,6 +49,8 @@ pub struct Engine {
     writer: bool,
     /// Whether sessions leave jobs for models.
     models: Arc<AtomicBool>,
+    /// Whether sessions pin what is proposed.
+    pins: bool,
 }
 
 impl Engine {
@@ -68,6 +70,7 @@ impl Engine {
             store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?),
             writer: false,
             models: Arc::default(),
+            pins: false,
         })
     }
 
@@ -78,7 +81,7 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true, models: Arc::default() }
+        Self { store, writer: true, models: Arc::default(), pins: false }
     }
 
     /// The same, whose sessions leave jobs for models: see [`summarise`].
@@ -91,6 +94,18 @@ impl Engine {
     /// Says from now on whether sessions of this engine and of its clones leave jobs for models.
     pub fn want_models(&self, wanted: bool) {
         self.models.store(wanted, Ordering::Relaxed);
+    }
+
+    /// The same, whose sessions pin by themselves what [`Engine::proposed_pins`] would propose of entries that they see.
+    /// What was pinned once and taken back, and what the pins have no room for, stays with people.
+    #[must_use]
+    pub fn with_automatic_pins(self) -> Self {
+        Self { pins: true, ..self }
+    }
+
+    /// Whether sessions pin what is proposed.
+    pub(crate) const fn pins_by_itself(&self) -> bool {
+        self.pins
     }
 
     /// Whether sessions leave jobs for models.

@@ -7,11 +7,13 @@ mod common;
 use common::host::{PI, answer, call, host, lane, result, turn, user};
 use proptest::prelude::*;
 use serde_json::Value;
-use unforget_core::id::{ConversationId, ConversationKey, Thread, Timestamp};
-use unforget_core::pin::{PinId, PinState};
+use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
+use unforget_core::message::Block;
+use unforget_core::pin::{Pin, PinId, PinState};
 use unforget_engine::host::Ask;
 use unforget_engine::import::Live;
-use unforget_engine::prompt::{Cause, Lane, Session, Shape, Until};
+use unforget_engine::prompt::{Cause, Lane, Prompt, Session, Shape, Until};
+use unforget_engine::view::Answers;
 use unforget_engine::{Engine, EngineError};
 use unforget_store::PinRow;
 use unforget_testkit::hostile::{Size, history};
@@ -193,4 +195,91 @@ fn proposals_are_each_offered_once_and_damage_is_an_error() {
     damaged[0].pin.order = 99;
     engine.store().put_pins(id, &rows, &damaged).unwrap();
     assert!(matches!(engine.pins(id), Err(EngineError::Pin(_))));
+}
+
+/// Plays a transcript as a live host would, and gives every prompt to `check`, with the pins that are active then.
+fn played(engine: &Engine, bytes: &[u8], window: u64, check: &mut dyn FnMut(&Prompt, &[&Pin])) {
+    let Ok(mut reader) = Reader::open(bytes) else { return };
+    let mut live = Live::begin(engine, reader.source()).unwrap();
+    let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+    let shape = Shape::new(window, None, Dialect::Anthropic);
+    let mut session = Session::new(engine, lane, shape, true);
+    session.at(NOW);
+    let mut answers = Answers::default();
+    while let Some(record) = reader.next_record().unwrap() {
+        let is_main = record.entry.thread.is_none();
+        if is_main && answers.is_call(&record.entry) {
+            match session.prompt() {
+                Ok(prompt) => check(&prompt, &engine.pins(lane.conversation).unwrap().active()),
+                Err(EngineError::Irreducible(_)) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        for stored in live.append(vec![record], None).unwrap().into_iter().filter(|_| is_main) {
+            session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
+        }
+    }
+}
+
+#[test]
+fn proposals_are_pinned_by_option_only_and_what_was_taken_back_stays_so() {
+    let rule = "Never push to the main branch.";
+    let line = |n: u32, role: &str, text: &str| {
+        let parent = if n == 1 { "null".to_owned() } else { format!("\"{:08x}\"", n - 1) };
+        format!(
+            r#"{{"type":"message","id":"{n:08x}","parentId":{parent},"timestamp":"2026-01-01T00:00:00.000Z","message":{{"role":"{role}","content":[{{"type":"text","text":"{text}"}}],"stopReason":"stop"}}}}"#
+        )
+    };
+    let header =
+        r#"{"type":"session","version":3,"id":"auto","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#;
+    let turns = [("user", rule), ("assistant", "Understood."), ("user", "Go on."), ("assistant", "I did.")];
+    let lines = (1..).zip(turns).map(|(n, (role, text))| line(n, role, text));
+    let text = std::iter::once(header.to_owned()).chain(lines).collect::<Vec<_>>().join("\n");
+    let pinned = |engine: &Engine| {
+        let mut pinned = Vec::new();
+        played(engine, text.as_bytes(), 32_768, &mut |_, pins| pinned.push(pins.len()));
+        pinned
+    };
+    let plain = Engine::in_memory();
+    assert_eq!(pinned(&plain), [0, 0], "nobody asked for it");
+    let conversation = plain.store().find(&ConversationKey("pi:auto".to_owned())).unwrap().unwrap().id;
+    let proposed: Vec<_> =
+        plain.proposed_pins(conversation).unwrap().into_iter().map(|one| one.text).collect();
+    assert_eq!(proposed, [rule], "but it is proposed");
+    let automatic = Engine::in_memory().with_automatic_pins();
+    assert_eq!(pinned(&automatic), [1, 1]);
+    let pins = automatic.pins(conversation).unwrap();
+    assert_eq!((pins.active()[0].text.as_str(), pins.active()[0].source), (rule, Some(Seq(1))));
+    automatic.unpin(conversation, pins.active()[0].id, NOW).unwrap();
+    assert_eq!(pinned(&automatic), [0, 0], "a person took it back");
+}
+
+/// I: in every prompt of recorded sessions, in a small window and a usual one, with every break and rung on the way.
+#[test]
+fn active_pins_are_in_every_prompt_of_recorded_sessions() {
+    let Some(folder) = common::data() else { return };
+    let mut files = common::files_below(&folder.join("claude-code-entire-cli"));
+    files.extend(common::files_below(&folder.join("codex-agentv")));
+    let (mut prompts, mut wanted) = (0_u64, 0_u64);
+    for (path, window) in files.iter().flat_map(|path| [(path, 8_192), (path, 32_768)]) {
+        let engine = Engine::in_memory().with_automatic_pins();
+        played(&engine, &std::fs::read(path).unwrap(), window, &mut |prompt, pins| {
+            let ids: Vec<PinId> = pins.iter().map(|pin| pin.id).collect();
+            assert_eq!(
+                prompt.admitted.certificate().pins,
+                ids,
+                "the certificate names them: {}",
+                path.display()
+            );
+            let request = prompt.admitted.request();
+            let blocks = || request.messages.iter().flat_map(|message| &message.blocks);
+            let has = |words: &str| {
+                blocks().any(|block| matches!(block, Block::Ours(text) if text.contains(words)))
+            };
+            assert!(pins.iter().all(|pin| has(&pin.text)), "verbatim, in our own block: {}", path.display());
+            prompts += 1;
+            wanted += pins.len() as u64;
+        });
+    }
+    assert!(prompts > 500 && wanted > 500, "{prompts} prompts, {wanted} pins");
 }

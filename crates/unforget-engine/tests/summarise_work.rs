@@ -14,9 +14,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use summarise_common::{Play, TestClock, models, transcript};
+use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::gate::Flaw;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
+use unforget_engine::prompt::{Cause as BreakCause, Region};
 use unforget_engine::recall::summary_name;
 use unforget_engine::summarise::{Background, Ended, Shift, Urgency, Writer};
 use unforget_llm::{Account, Answer, Callback, Cause, Fault, Model, Request, Stop, Usage};
@@ -69,6 +71,29 @@ fn i14_what_is_shown_changes_at_breaks_only() {
     }
     assert!(shown, "the break shows it");
     assert!(engine.store().decisions(play.id).unwrap().iter().any(|row| row.decided == "break"));
+}
+
+#[test]
+fn what_models_wrote_is_shown_when_the_cache_has_run_out() {
+    let (mut play, clock) = played(60);
+    let models = models(&play.engine, model(|_| good()), &clock);
+    let shift = Shift { limit: 99, urgency: Urgency::Normal };
+    play.engine.work(play.id, &models, clock.now(), shift).unwrap();
+    let before = play.session.prompt().unwrap();
+    assert!(!before.render(play.shape.target()).contains(GOOD), "not before a break");
+    let later = |minutes: i64| {
+        let time = Timestamp(1_767_225_600_000 + 3_600_000 + minutes * 60_000);
+        let parts = vec![Part::Text("And now?".to_owned())];
+        Arc::new(Entry { role: Role::User, parts, time: Some(time), ..Entry::bare(Origin::Human) })
+    };
+    let head = Seq(play.pushed - 1);
+    play.session.push(Seq(play.pushed), Some(head), &later(0), 4).unwrap();
+    let prompt = play.session.prompt().unwrap();
+    let broken = prompt.broken.map(|broken| (broken.cause, broken.region, broken.rebilled));
+    assert_eq!(broken, Some((BreakCause::Compaction, Region::Summaries, 0)), "for nothing, after an hour");
+    assert!(prompt.render(play.shape.target()).contains(GOOD));
+    assert_eq!(prompt.epoch, before.epoch + 1);
+    assert_eq!(play.session.prompt().unwrap().broken, None, "once");
 }
 
 #[test]
@@ -272,7 +297,7 @@ impl Model for Nobody {
         &self.0
     }
     fn name(&self) -> &str {
-        "nobody"
+        &self.0.provider
     }
     fn is_there(&self) -> bool {
         false
@@ -334,6 +359,8 @@ fn f032_a_fallback_says_so_until_a_model_is_back() {
     assert_eq!(plain.engine.writer(plain.id, &job.key).unwrap(), Writer::Deterministic);
 }
 
+type Change = fn(&mut SummaryRow);
+
 #[test]
 fn verify_looks_at_what_models_wrote_and_at_jobs() {
     let (play, clock) = played(60);
@@ -353,7 +380,6 @@ fn verify_looks_at_what_models_wrote_and_at_jobs() {
         let done = JobEnd::Done(Box::new(row));
         assert!(store.end_job(play.id, (&job.key, job.attempts), &done, now).unwrap());
     };
-    type Change = fn(&mut SummaryRow);
     let table: [(Change, &str, &str); 4] = [
         (|_| {}, "", "a sound one"),
         (|row| row.body = "no sections".to_owned(), "is no summary", "its text"),

@@ -170,7 +170,8 @@ fn an_answer_never_asks_for_another_and_blocks_nobody() {
     let nested = json!({ "lane": "a", "question": "where is the boat" });
     assert_eq!(client.call(11, "answer", &nested)["error"]["data"]["kind"], "refused");
     commit(&mut client, 2, "the lane goes on");
-    assert_eq!(client.call(12, "search", &json!({ "query": "boat" }))["result"]["matched"], 1);
+    let found = client.call(12, "search", &json!({ "query": "boat" }));
+    assert_eq!(found["result"]["results"][0]["seq"], 1, "{found}");
     says(&mut client, &question["id"], "In the shed [1].");
     let given = client.answer();
     let grants = engine.store().grants().unwrap();
@@ -212,6 +213,8 @@ fn a_model_that_is_not_wanted_is_not_asked() {
     assert_eq!(client.call(1, "initialize", &offer)["result"]["asksModel"], false);
     assert!(!models.is_there());
     server.may_ask_host(true);
+    let small = client.call(3, "initialize", &json!({ "model": { "window": 100 } }));
+    assert_eq!(small["error"]["data"]["kind"], "params", "{small}");
     assert!(models.is_there(), "settings may change");
     assert_eq!(client.call(2, "initialize", &json!({}))["result"]["asksModel"], false);
     assert!(!models.is_there(), "the offer was taken back");

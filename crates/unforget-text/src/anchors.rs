@@ -145,9 +145,14 @@ fn is_path(word: &str, letters: usize) -> bool {
             && extension.bytes().any(|byte| byte.is_ascii_lowercase())
     });
     let slashes = word.bytes().filter(|&byte| byte == b'/').count();
-    let rooted = word.starts_with(['/', '~', '.']) && slashes > 0 && word.len() > 3;
+    // `/compact` is a command of a host, `/name` the end of a tag.
+    let rooted = word.starts_with(['/', '~', '.'])
+        && word.len() > 3
+        && (slashes > 1 || (slashes > 0 && (has_extension || !word.starts_with('/'))));
     let plain_extension = slashes == 0
-        && extension.is_some_and(|(stem, extension)| known_extension(extension) && stem.len() < 80);
+        && extension.is_some_and(|(stem, extension)| {
+            known_extension(extension) && stem.len() < 80 && (!stem.is_empty() || extension == "env")
+        });
     rooted || (slashes > 0 && has_extension) || slashes > 1 || plain_extension
 }
 

@@ -2,9 +2,11 @@
 
 use unforget_core::tokens::Ruler;
 
+use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::fence::time_text;
 use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
+use crate::sentences::is_decision;
 
 /// How a section is shown.
 struct Style {
@@ -51,24 +53,23 @@ pub fn render(summary: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
     }
     // (kind, share of the room that may be used up to and with this step, in percent)
     let steps = [
-        (SectionKind::Anchors, 12),
-        (SectionKind::Constraints, 45),
-        (SectionKind::OpenAsks, 55),
-        (SectionKind::Goal, 65),
-        (SectionKind::FilesWritten, 70),
-        (SectionKind::Errors, 78),
-        (SectionKind::Decisions, 86),
-        (SectionKind::Actions, 94),
-        (SectionKind::Anchors, 97),
+        (SectionKind::Constraints, 35),
+        (SectionKind::OpenAsks, 40),
+        (SectionKind::Goal, 48),
+        (SectionKind::FilesWritten, 54),
+        (SectionKind::Errors, 60),
+        (SectionKind::Decisions, 64),
+        (SectionKind::Anchors, 78),
+        (SectionKind::Actions, 96),
         (SectionKind::FilesRead, 100),
         (SectionKind::Constraints, 100),
+        (SectionKind::Anchors, 100),
         (SectionKind::Goal, 100),
         (SectionKind::Decisions, 100),
         (SectionKind::Actions, 100),
-        (SectionKind::Anchors, 100),
     ];
     for (kind, percent) in steps {
-        page.fill(kind, summary.items(kind), percent);
+        page.fill(kind, summary, percent);
     }
     page.finish(summary)
 }
@@ -108,8 +109,8 @@ impl Page<'_> {
                 (false, false) => format!("{prefix}: {title}"),
             };
             let cost = self.cost(&head);
-            // Leave half of a small room to identifiers.
-            if cost * 2 <= self.max.max(80) && cost <= self.max {
+            // A third of a small room is enough.
+            if cost * 3 <= self.max.max(120) && cost <= self.max {
                 (self.head, self.used) = (head, cost);
                 return true;
             }
@@ -118,7 +119,8 @@ impl Page<'_> {
     }
 
     /// Places items of one kind, newest first, while they fit in `percent` of the room.
-    fn fill(&mut self, kind: SectionKind, items: &[Item], percent: u64) {
+    fn fill(&mut self, kind: SectionKind, summary: &Summary, percent: u64) {
+        let items = summary.items(kind);
         let Some((at, style)) = STYLES.iter().enumerate().find(|(_, style)| style.kind == kind) else {
             return;
         };
@@ -126,8 +128,10 @@ impl Page<'_> {
         let Some(mut shown) = self.lines.get_mut(at).map(std::mem::take) else { return };
         let mut heading = if shown.is_empty() { self.cost(style.heading) + 2 } else { 0 };
         let mut misses = 0;
+        let said = if kind == SectionKind::Anchors { self.said(summary) } else { String::new() };
         for (index, item) in order(kind, items) {
-            if shown.contains(&index) {
+            // An identifier that another line has need not be named again.
+            if shown.contains(&index) || (!said.is_empty() && said.contains(&item.text)) {
                 continue;
             }
             let cost = self.cost(&line(kind, item)) + u64::from(!style.joined);
@@ -146,6 +150,20 @@ impl Page<'_> {
         if let Some(lines) = self.lines.get_mut(at) {
             *lines = shown;
         }
+    }
+
+    /// The words that are placed so far, identifiers apart.
+    fn said(&self, summary: &Summary) -> String {
+        let mut said = self.head.clone();
+        for (style, shown) in STYLES.iter().zip(&self.lines) {
+            let items = summary.items(style.kind);
+            for item in shown.iter().filter_map(|&index| items.get(index)) {
+                if style.kind != SectionKind::Anchors {
+                    said.extend([" ", line(style.kind, item).as_str()]);
+                }
+            }
+        }
+        said
     }
 
     /// The text; drops what was placed last until the whole fits by the ruler.
@@ -212,6 +230,9 @@ fn order(kind: SectionKind, items: &[Item]) -> impl Iterator<Item = (usize, &Ite
     if kind == SectionKind::Errors {
         order.sort_by_key(|(_, item)| item.state == State::Done);
     }
+    if kind == SectionKind::Decisions {
+        order.sort_by_cached_key(|(_, item)| !is_decision(&item.text));
+    }
     order.into_iter()
 }
 
@@ -230,10 +251,54 @@ fn line(kind: SectionKind, item: &Item) -> String {
     match kind {
         SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
         SectionKind::Anchors => item.text.clone(),
-        SectionKind::FilesRead | SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
+        SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
+        // What they name stands whole in their entries.
+        SectionKind::FilesRead => format!("{} ({seqs})", short_paths(&item.text)),
+        SectionKind::Actions => format!("- {} ({seqs}{state})", short_action(&item.text)),
         SectionKind::Goal | SectionKind::Constraints | SectionKind::OpenAsks => {
             format!("- \"{}\" ({by}{seqs}{state})", item.text)
         }
         _ => format!("- {} ({seqs}{state})", item.text),
+    }
+}
+
+/// Characters of what a tool was run on, and of what came of it.
+const ACTION_CHARS: (usize, usize) = (64, 48);
+
+/// A tool, what it was run on and what came of it, in short: its entries have the rest.
+fn short_action(text: &str) -> String {
+    let text = short_paths(text);
+    match text.rsplit_once(": ") {
+        Some((run, came)) => format!("{}: {}", clip(run, ACTION_CHARS.0), clip(came, ACTION_CHARS.1)),
+        None => clip(&text, ACTION_CHARS.0).into_owned(),
+    }
+}
+
+/// A text whose rooted paths of four parts and more are cut to the last two, behind a mark that says so.
+fn short_paths(text: &str) -> String {
+    let short = |word: &str| {
+        let is_long = word.starts_with(['/', '~']) && word.matches('/').count() >= 4;
+        let last = word.trim_end().rmatch_indices('/').nth(1).filter(|_| is_long);
+        last.map_or_else(|| word.to_owned(), |(at, _)| format!("{CUT}{}", word.get(at..).unwrap_or_default()))
+    };
+    text.split_inclusive(' ').map(short).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_path_table() {
+        let table = [
+            ("Read /srv/app/core/src/lib.rs: ok", "Read …/src/lib.rs: ok", "the last two parts"),
+            ("cd /srv/app/core && ls", "cd /srv/app/core && ls", "three parts stay"),
+            ("see https://a.example/b/c/d/e", "see https://a.example/b/c/d/e", "no path"),
+            ("/a/b/c/d", "…/c/d", "alone"),
+            ("/a/b/c/d/", "…/d/", "a folder"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(short_paths(text), want, "{why}");
+        }
     }
 }

@@ -27,6 +27,23 @@ static DECISION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
+/// Words by which somebody says that something is not so, or does not work.
+static NEGATION: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:(?:do|does|did|is|are|was|were|has|have|had|ca|could|wo|would|should)n['’]t",
+        r"|(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would|should) not|cannot|never|no longer|not (?:yet|needed|supported|possible|found)",
+        r"|without|neither|kein|nicht|nunca|jamais)\b|不能|没有|できない|않",
+    ))
+});
+
+/// Whether a sentence says that something is not so. What a model says of itself (`I don't see …`) does not count: it is
+/// about the moment, and has the shape of a refusal.
+pub(crate) fn is_negation(sentence: &str) -> bool {
+    let is_of_itself =
+        ["I ", "I'", "I’", "Sorry", "Unfortunately"].iter().any(|start| sentence.starts_with(start));
+    !is_of_itself && NEGATION.as_ref().is_some_and(|negation| negation.is_match(sentence))
+}
+
 /// Whether a person's sentence gives a rule.
 pub(crate) fn is_rule(sentence: &str) -> bool {
     RULE.as_ref().is_some_and(|rule| rule.is_match(sentence))
@@ -109,6 +126,20 @@ mod tests {
         ];
         for (text, want, why) in table {
             assert_eq!(sentences(text), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn negation_table() {
+        let table = [
+            ("The reader does not keep the lock.", true),
+            ("It can't be opened twice.", true),
+            ("This works without a network.", true),
+            ("Nothing to see, a knot in a note.", false),
+            ("I don't see it yet.", false),
+        ];
+        for (sentence, want) in table {
+            assert_eq!(is_negation(sentence), want, "{sentence}");
         }
     }
 

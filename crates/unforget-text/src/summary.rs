@@ -3,17 +3,19 @@
 mod anchor_set;
 mod target;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
 use unforget_core::id::Seq;
 use unforget_core::ledger::Deed;
 
+use crate::anchors::CUT;
 use crate::clip::{clip, head, one_line, tail};
 use crate::lines::{ending_lines, error_lines};
 use crate::secret::redact;
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
-use crate::sentences::{is_decision, is_rule, sentences};
+use crate::sentences::{is_decision, is_negation, is_rule, sentences};
 use anchor_set::AnchorSet;
 pub(crate) use target::{target, without_blobs, words};
 
@@ -114,7 +116,7 @@ impl Builder {
     fn host_summary(&mut self, seq: Seq, entry: &Entry) {
         for part in &entry.parts {
             let Part::Text(text) = part else { continue };
-            let text = clean(head(text, READ_BYTES));
+            let text = clean(&start_of(text));
             let words = one_line(&text);
             if !words.is_empty() {
                 let words = format!("the host's summary of what came before: {}", clip(&words, ASK_CHARS));
@@ -125,7 +127,7 @@ impl Builder {
     }
 
     fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
-        let text = clean(head(text, READ_BYTES));
+        let text = clean(&start_of(text));
         let words = one_line(&text);
         if words.starts_with("[Request interrupted") {
             return self.settle(State::Cancelled, seq);
@@ -145,13 +147,13 @@ impl Builder {
     }
 
     fn model(&mut self, seq: Seq, text: &str) {
-        let text = clean(without_reasoning(head(text, READ_BYTES)).as_ref());
+        let text = clean(without_reasoning(&start_of(text)).as_ref());
         if text.trim().is_empty() {
             return;
         }
         self.answered = Some(seq);
         let found = sentences(&text);
-        for sentence in found.iter().filter(|sentence| is_decision(sentence)) {
+        for sentence in found.iter().filter(|sentence| is_decision(sentence) || is_negation(sentence)) {
             self.push(SectionKind::Decisions, Item::new(clip(&one_line(sentence), SENTENCE_CHARS), seq));
         }
         self.question = found.last().filter(|last| last.ends_with(['?', '？'])).map(|last| {
@@ -338,12 +340,20 @@ pub fn clean(text: &str) -> String {
     without_blobs(&redact(text))
 }
 
-/// The first and the last bytes of a long text.
+/// The first and the last bytes of a long text. Words that are cut there are marked: they are no identifiers.
 pub(crate) fn ends_of(text: &str) -> String {
     if text.len() <= 2 * RESULT_BYTES {
         return text.to_owned();
     }
-    format!("{}\n{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
+    format!("{}{CUT}\n{CUT}{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
+}
+
+/// The first bytes of a text. A word that is cut there is marked.
+fn start_of(text: &str) -> Cow<'_, str> {
+    if text.len() <= READ_BYTES {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{}{CUT}", head(text, READ_BYTES)))
 }
 
 /// Text of a model without `<think>…</think>`, which some providers leave in it (an open one runs to the end).

@@ -414,3 +414,19 @@ proptest! {
         drop(Summary::parse(&text));
     }
 }
+
+/// Of a long output only the ends are read. What is cut there is no identifier: nobody spoke of `ata.json`.
+#[test]
+fn f026_a_word_that_is_cut_where_reading_ends_is_no_identifier() {
+    for pad in 0..24 {
+        let output = format!("{}{}", "x ".repeat(pad), "src/metadata.json ".repeat(2_000));
+        let entries = [
+            entry(Origin::Model, vec![Part::ToolCall(call("c", "bash", r#"{"command":"ls"}"#))]),
+            entry(Origin::Tool, vec![Part::ToolResult(result("c", &output, Some(0)))]),
+        ];
+        let summary = summary(&entries);
+        let anchors: Vec<&str> =
+            summary.items(SectionKind::Anchors).iter().map(|item| item.text.as_str()).collect();
+        assert_eq!(anchors, ["src/metadata.json"], "{pad}");
+    }
+}

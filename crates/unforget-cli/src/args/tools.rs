@@ -120,6 +120,9 @@ pub(crate) struct EngineArgs {
     /// Keep everything in memory and forget it at the end
     #[arg(long)]
     pub(crate) in_memory: bool,
+    /// Pin what `pins --proposals` would list, without asking
+    #[arg(long)]
+    pub(crate) auto_pins: bool,
 }
 
 /// Turns to measure.

@@ -22,6 +22,7 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
         return Ok(Exit::Done);
     }
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
+    let engine = if args.auto_pins { engine.with_automatic_pins() } else { engine };
     let host = Host::new(engine.clone(), now);
     let server = Server::new(host, Limits { frame_bytes: args.frame_max, ..Limits::default() });
     let _background = models_behind(app, &engine, &server)?;

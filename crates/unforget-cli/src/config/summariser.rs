@@ -11,6 +11,7 @@ use unforget_engine::summarise::{
     Config, Endpoint, KeySource, Kind, Model, Priced, Summarisers, SystemClock,
 };
 use unforget_store::Spend;
+use unforget_text::redact;
 use unforget_wire::Dialect;
 
 use super::Env;
@@ -178,7 +179,9 @@ impl ModelSetting {
         }
         let key = match (&self.key_env, &self.key_file) {
             (Some(_), Some(_)) => return Err(wrong("key_env and key_file are both named")),
-            (Some(name), None) => KeySource::Env(name.clone()),
+            (Some(name), None) if is_variable(name) => KeySource::Env(name.clone()),
+            // It may be the key itself: it is not said again.
+            (Some(_), None) => return Err(wrong("key_env is not the name of an environment variable")),
             (None, Some(path)) => KeySource::File(path.clone()),
             (None, None) => KeySource::None,
         };
@@ -195,6 +198,12 @@ impl ModelSetting {
         let dialect = if self.kind == "openai" { Dialect::OpenAiChat } else { Dialect::Anthropic };
         ModelRuler::of(Some(self.name()), dialect)
     }
+}
+
+/// Whether this can be the name of a variable. Keys have other letters, mostly.
+fn is_variable(name: &str) -> bool {
+    let rest = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    name.bytes().all(rest) && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
 /// A cap below what one question may take would mean that nothing is ever asked.
@@ -226,7 +235,8 @@ fn micros(name: &str, amount: f64) -> Outcome<u64> {
 }
 
 fn wrong(what: impl std::fmt::Display) -> Failure {
-    Failure::input("config", format!("summariser in the settings file: {what}"), "see docs/models.md")
+    let what = redact(&format!("summariser in the settings file: {what}")).into_owned();
+    Failure::input("config", what, "see docs/models.md")
 }
 
 #[cfg(test)]
@@ -253,6 +263,7 @@ mod tests {
             (openai.replace("model = \"m\"\n", ""), None, "no model"),
             (openai.replace("openai", "magic"), None, "no such kind"),
             (with("key_file = \"/k\""), None, "two keys"),
+            (openai.replace("\"K\"", "\"sk-letters\""), None, "f108: a key where its place should be"),
             ("[[models]]\nkind = \"command\"".into(), None, "no command"),
             ("[[models]]\nkind = \"command\"\ncommand = [\"cat\"]".into(), Some(true), "needs no key"),
             (with("base = \"http://example.org/v1\""), None, "f108: no TLS"),

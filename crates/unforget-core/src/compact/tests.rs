@@ -119,7 +119,52 @@ fn f054_over_table() {
     }
 }
 
+#[test]
+fn allotment_table() {
+    let policy =
+        Policy { leaf_tokens: 100, condensed_tokens: 800, zone: 4_000, ..Policy::for_window(32_768) };
+    let root = |level| Root { level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
+    let table: [(&[u8], &[u64], &str); 5] = [
+        (&[], &[], "none"),
+        (&[2, 1, 0, 0], &[400, 200, 100, 100], "twice the room for four times the entries"),
+        (&[9, 3], &[800, 800], "up to the largest"),
+        (&[3, 3, 3, 3, 3, 0], &[700, 700, 700, 700, 700, 87], "less by the same share: seven eighths"),
+        (&[0; 50], &[75; 50], "many leaves share the zone"),
+    ];
+    for (levels, want, why) in table {
+        let roots: Vec<Root> = levels.iter().map(|level| root(*level)).collect();
+        let found = allotments(&roots, &policy);
+        assert_eq!(found, want, "{why}");
+        assert!(found.iter().sum::<u64>() <= policy.zone, "{why}");
+    }
+}
+
 proptest! {
+    /// No entry is compressed again more often than log₄ of the leaves allows, however the history came: once into its
+    /// leaf, then once for every level.
+    #[test]
+    fn no_entry_is_recompressed_more_than_log4_n_times(
+        history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..400),
+        window in 1_024_u64..16_000,
+    ) {
+        let policy = Policy::for_window(window);
+        let (context, _) = play(&history, &policy);
+        let leaves: u64 = context.roots.iter().map(|root| 4_u64.pow(u32::from(root.level))).sum();
+        for root in &context.roots {
+            prop_assert!(4_u64.pow(u32::from(root.level)) <= leaves && leaves <= context.covered);
+            prop_assert!(u32::from(root.level) <= (history.len() as u64).ilog(4));
+        }
+    }
+
+    /// Allotments never exceed the zone.
+    #[test]
+    fn allotments_stay_in_their_zone(levels in prop::collection::vec(0_u8..12, 0..60), window in 1_024_u64..2_000_000) {
+        let policy = Policy::for_window(window);
+        let root = |level: &u8| Root { level: *level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
+        let roots: Vec<Root> = levels.iter().map(root).collect();
+        prop_assert!(allotments(&roots, &policy).iter().sum::<u64>() <= policy.zone);
+    }
+
     /// The cover is exact after every step, and the summaries for k leaves depend on k and the policy alone.
     #[test]
     fn cover_is_exact_and_independent_of_when_breaks_happen(

@@ -195,6 +195,8 @@ pub struct Session {
     media: Limit,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
+    /// Entries whose proposals of pins are not read yet; only where they are accepted.
+    unread: Vec<(Seq, Arc<Entry>)>,
     /// Host times of the newest answer and of the newest entry.
     times: (Option<Timestamp>, Option<Timestamp>),
     persist: bool,
@@ -249,6 +251,7 @@ impl Session {
             weighed: Weighed::default(),
             media: Limit::default(),
             passed: Vec::new(),
+            unread: Vec::new(),
             times: (None, None),
             persist,
             noted: notes::Noted::default(),
@@ -320,6 +323,9 @@ impl Session {
     fn push_known(&mut self, seq: Seq, entry: &Arc<Entry>, source: u64, facts: Vec<Fact>) -> bool {
         self.worked.note(seq, facts);
         let shown = self.view.push(seq, entry);
+        if shown != Shown::Hidden {
+            self.note_proposals(seq, entry);
+        }
         if shown != Shown::Hidden && entry.time.is_some() {
             self.times.1 = entry.time;
             if entry.role == Role::Assistant {

@@ -88,6 +88,8 @@ impl Session {
         let mut session = Self::new(engine, lane, shape, persist);
         session.load_pins()?;
         if until == Until::Now && session.resume(&stored)? {
+            // Models may be wanted that were not when it broke last.
+            session.leave_jobs(&session.context.roots)?;
             return Ok(session);
         }
         session = Self::new(engine, lane, shape, persist);

@@ -1,7 +1,13 @@
 //! The pins of a session: a block right behind the system instructions.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use unforget_core::entry::Entry;
+use unforget_core::id::Seq;
 use unforget_core::message::Request;
 use unforget_core::pin::{PinId, Pins, PinsMissing};
+use unforget_text::proposals;
 
 use super::pieces::{Piece, weigh};
 use super::{Cause, Session, Shape};
@@ -33,6 +39,7 @@ impl Session {
     ///
     /// Cost: one read of a small table.
     pub(super) fn load_pins(&mut self) -> Result<(), EngineError> {
+        self.accept_pins()?;
         let pins = self.engine.pins(self.conversation)?;
         if pins == self.pinned.pins {
             return Ok(());
@@ -44,5 +51,35 @@ impl Session {
         }
         self.pinned = pinned;
         Ok(())
+    }
+
+    /// Pins what the entries propose that came since, if the engine is to do that by itself.
+    fn accept_pins(&mut self) -> Result<(), EngineError> {
+        let unread = std::mem::take(&mut self.unread);
+        if unread.is_empty() {
+            return Ok(());
+        }
+        let pins = self.engine.pins(self.conversation)?;
+        let mut known: BTreeSet<String> = pins.all().iter().map(|pin| pin.text.clone()).collect();
+        for (seq, entry) in unread {
+            for found in proposals(&entry) {
+                if !known.insert(found.text.to_owned()) {
+                    continue;
+                }
+                match self.engine.pin(self.conversation, found.text, Some(seq), self.now) {
+                    // What there is no room for stays a proposal.
+                    Ok(_) | Err(EngineError::Pin(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps an entry until its proposals are read.
+    pub(super) fn note_proposals(&mut self, seq: Seq, entry: &Arc<Entry>) {
+        if self.persist && self.engine.pins_by_itself() {
+            self.unread.push((seq, Arc::clone(entry)));
+        }
     }
 }

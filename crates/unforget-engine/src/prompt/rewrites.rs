@@ -60,6 +60,9 @@ impl Session {
         }
         let wanted = roots.iter().filter(|root| !self.is_rewritten(root));
         let jobs: Vec<_> = wanted.map(|root| (self.key(root), root.span)).collect();
+        if jobs.is_empty() {
+            return Ok(());
+        }
         self.engine.store().put_jobs(self.conversation, &jobs, self.now)?;
         Ok(())
     }

@@ -20,7 +20,7 @@ use super::worked::Superseded;
 use super::{Cause, Session, ShownRoot};
 
 /// Who wrote a deterministic summary, and in which version.
-pub(super) const WRITER: &str = "deterministic/1";
+pub(super) const WRITER: &str = "deterministic/2";
 
 /// Tokens that the fence around a summary takes at most.
 const FENCE_TOKENS: u64 = 48;

@@ -224,7 +224,8 @@ impl Worker<'_> {
         let (brief, tokens) = self.brief((&read, &sources), &base, &previous);
         let mut work = match Work::new(brief, &self.models.config.ruler) {
             Ok(work) => work,
-            Err(error) => return Ok(Self::given_up(report, &error.to_string())),
+            // The window may be another one tomorrow.
+            Err(error) => return Ok(self.later(report, clock(), &error.to_string(), Then::Look)),
         };
         let asking = Asking {
             engine: self.engine,

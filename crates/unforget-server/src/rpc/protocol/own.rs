@@ -14,7 +14,7 @@ use super::Role;
 pub struct Offer {
     /// Its name, for reports.
     pub name: Option<String>,
-    /// Its window, in tokens. No question with its answer is above it.
+    /// Its window, in tokens, 4,096 at least. No question with its answer is above it.
     pub window: Option<u64>,
 }
 

@@ -263,7 +263,7 @@ fn context<'a>(sentence: &str, beside: impl Iterator<Item = &'a str>, text: &str
     };
     take(sentence, &mut kept);
     for line in beside {
-        if kept.len() >= QUESTION_MIN + 1 {
+        if kept.len() > QUESTION_MIN {
             break;
         }
         take(line, &mut kept);

@@ -20,8 +20,8 @@ pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
 };
 pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
-pub(crate) use prompt::{CompactArgs, PromptArgs, ReplayArgs, ShapeArgs};
-pub(crate) use recall::{DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
+pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
+pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, NeedlesArgs,
     PoliciesArgs, RecallArgs, RpcArgs,
@@ -132,6 +132,12 @@ pub(crate) enum Command {
     Diff(DiffArgs),
     /// Say how an entry is represented in the newest prompt, and since when
     Why(WhyArgs),
+    /// Answer a question from what is stored
+    Answer(AnswerArgs),
+    /// List the summaries that models should write, or have them written
+    Jobs(JobsArgs),
+    /// List what was decided about prompts and summaries, and why
+    Decisions(DecisionsArgs),
     /// Write a transcript as it was imported, byte for byte
     Export(ExportArgs),
     /// Read everything back and check it

@@ -1,5 +1,6 @@
 //! One module per command: opens what it needs, asks the engine, shows what it said.
 
+pub(crate) mod answer;
 pub(crate) mod backup;
 pub(crate) mod compact;
 pub(crate) mod completions;
@@ -12,6 +13,7 @@ pub(crate) mod export;
 pub(crate) mod grep;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod man;

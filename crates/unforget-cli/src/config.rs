@@ -1,11 +1,17 @@
 //! Settings: what every option is when it is not on the command line, and who said so.
 
+mod summariser;
+mod watched;
+
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 use crate::args::{Color, Dialect, Global, ShapeArgs};
 use crate::failure::{Failure, Outcome};
+
+pub(crate) use summariser::Summariser;
+pub(crate) use watched::Watched;
 
 /// Window of prompts where none is named, in tokens.
 const WINDOW: u64 = 200_000;
@@ -59,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) dialect: Setting<Option<Dialect>>,
     /// When to use colours.
     pub(crate) color: Setting<Color>,
+    /// Which models write summaries: the settings file alone says so.
+    pub(crate) summariser: Summariser,
 }
 
 /// The settings file. A word that it does not know is an error: it would be a typing mistake.
@@ -70,6 +78,7 @@ struct File {
     model: Option<String>,
     dialect: Option<String>,
     color: Option<String>,
+    summariser: Summariser,
 }
 
 #[derive(Debug, Deserialize)]
@@ -110,6 +119,7 @@ impl Settings {
             model: optional(model),
             dialect: optional(dialect),
             color: color.unwrap_or(Setting { value: Color::Auto, from: From::Default }),
+            summariser: file.summariser,
         })
     }
 
@@ -188,9 +198,21 @@ fn read(path: &Path) -> Outcome<File> {
         Err(error) => return Err(Failure::file(path, &error)),
     };
     toml::from_str(&text).map_err(|error| {
-        let message = format!("{}: {}", path.display(), error.to_string().trim_end());
-        Failure::input("config", message, "it may hold db, window, model, dialect and color")
+        // Without the line itself: somebody may have put a key there.
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let message = format!("{}: line {line}: {}", path.display(), error.message());
+        Failure::input(
+            "config",
+            message,
+            "it may hold db, window, model, dialect, color and the table summariser",
+        )
     })
+}
+
+/// The table `summariser` of a settings file, as it is now.
+pub(crate) fn read_summariser(path: &Path) -> Outcome<Summariser> {
+    Ok(read(path)?.summariser)
 }
 
 fn default_db(env: Env<'_>) -> Outcome<PathBuf> {

@@ -155,6 +155,9 @@ fn of_store(error: &StoreError) -> (&'static str, Exit, String) {
             ("busy", hint)
         }
         StoreError::NewerSchema { .. } => ("newer-schema", "update unforget".to_owned()),
+        StoreError::OlderSchema { .. } => {
+            ("older-schema", "open it for writing once, for instance with: unforget import".to_owned())
+        }
         StoreError::NotAStore { .. } => ("not-a-store", "name another file with --db".to_owned()),
         StoreError::UnsafeSqlite { .. } => {
             ("unsafe-sqlite", "build unforget with the SQLite that it brings along".to_owned())

@@ -1,7 +1,9 @@
 //! What `--json` prints. Fields are added, never renamed.
 
+mod answer;
 mod guard;
 mod imported;
+mod jobs;
 mod ledger;
 mod pins;
 mod prompt;
@@ -14,8 +16,10 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 
+pub(crate) use answer::AnswerJson;
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
 pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
+pub(crate) use jobs::{DecisionsJson, JobsJson, RunJson};
 pub(crate) use ledger::{LedgerJson, LedgerRow, ledger_rows};
 pub(crate) use pins::{PinJson, PinnedJson, PinsJson};
 pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};

@@ -57,6 +57,8 @@ pub struct Sections {
     pub pins: Tokens,
     /// Summaries and stubs that stand for covered entries.
     pub summaries: Tokens,
+    /// What was done with tools, as far as the summaries go.
+    pub ledger: Tokens,
     /// The newest message of a person, carried out of a summary.
     pub carried: Tokens,
     /// Entries sent as they are or stubbed.
@@ -68,7 +70,7 @@ pub struct Sections {
 impl Sections {
     /// The whole request.
     pub fn total(&self) -> Tokens {
-        self.system + self.pins + self.summaries + self.carried + self.tail + self.frame
+        self.system + self.pins + self.summaries + self.ledger + self.carried + self.tail + self.frame
     }
 }
 
@@ -203,7 +205,7 @@ impl Admitted {
 )]
 pub struct Irreducible {
     /// Sizes on the last rung.
-    pub sections: Sections,
+    pub sections: Box<Sections>,
     /// What would have fitted.
     pub budget: u64,
     /// The active pins: they are never left out.
@@ -241,7 +243,7 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
             return Ok(Admitted { request: composed.request, certificate });
         }
     }
-    Err(Irreducible { sections: smallest, budget: policy.budget(), pins: pins.into() })
+    Err(Irreducible { sections: Box::new(smallest), budget: policy.budget(), pins: pins.into() })
 }
 
 fn authority(rung: Rung) -> Authority {

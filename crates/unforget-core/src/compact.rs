@@ -2,9 +2,10 @@
 //!
 //! Leaves are cut from the oldest groups on, one after another, each as soon as it holds
 //! [`Policy::grain`] tokens of source. Four neighbours of one level merge into one of the next, as in a
-//! counter to base four: a leaf is never summarised again, every entry is recompressed at most
-//! log₄ n times, and the summaries that stand for the first k leaves are a function of k alone. So the
-//! tree of summaries depends on the history and the grain and on nothing else (ADR-0006).
+//! counter to base four: a leaf is never summarised again, and every entry is recompressed at most
+//! log₄ n times. So the tree of summaries depends on the history and the grain and on nothing else
+//! (ADR-0006). Of the tree a prompt shows as much detail as [`Policy::zone`] holds: four summaries give way to
+//! their merge only when there is no room for them (ADR-0013).
 //!
 //! What the prompt shows changes only at a **break**. Between breaks it grows at its end.
 
@@ -168,11 +169,16 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
 /// number of eighths for all if they would exceed their zone. Eighths, so that one more leaf seldom changes them all.
 pub fn allotments(roots: &[Root], policy: &Policy) -> Vec<u64> {
     let sizes = roots.iter().map(|root| policy.summary_tokens(root.level));
-    let all = sizes.clone().sum::<u64>().max(1);
+    let all = wanted(roots, policy).max(1);
     // Below an eighth there is only the zone, in equal parts.
     let eighths = (policy.zone * 8 / all).min(8);
     let least = policy.zone / (roots.len().max(1) as u64);
     sizes.map(|size| if eighths == 0 { least.min(size) } else { size * eighths / 8 }).collect()
+}
+
+/// What these summaries would take if there were room for all of them.
+fn wanted(roots: &[Root], policy: &Policy) -> u64 {
+    roots.iter().map(|root| policy.summary_tokens(root.level)).sum()
 }
 
 /// Plans the next break: stubs first, then leaves from the oldest group on, until the target is met.
@@ -196,7 +202,7 @@ pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &P
     let mut taken = 0;
     while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).expected > target {
         let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) else { break };
-        taken = push_leaf(&mut next, groups, leaf, &mut jobs);
+        taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
     }
     next.carried = carried(context, groups, taken);
     let unchanged =
@@ -217,7 +223,7 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     next.settled_below = open_loop(groups).max(context.settled_below);
     let (mut jobs, mut taken) = (Vec::new(), 0);
     while let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) {
-        taken = push_leaf(&mut next, groups, leaf, &mut jobs);
+        taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
     }
     next.carried = carried(context, groups, taken);
     (taken > 0).then_some(Break { context: next, jobs, groups: taken })
@@ -297,8 +303,14 @@ fn next_leaf(groups: &[Sizes], within: Range<usize>, grain: u64) -> Option<Range
     None
 }
 
-/// Adds a leaf and the merges that it completes. Returns the index of the first group behind it.
-fn push_leaf(context: &mut Context, groups: &[Sizes], leaf: Range<usize>, jobs: &mut Vec<Job>) -> usize {
+/// Adds a leaf and the merges that make room for it. Returns the index of the first group behind it.
+fn push_leaf(
+    context: &mut Context,
+    groups: &[Sizes],
+    leaf: Range<usize>,
+    policy: &Policy,
+    jobs: &mut Vec<Job>,
+) -> usize {
     let run = groups.get(leaf.clone()).unwrap_or_default();
     let first = run.iter().map(|group| group.span.0).min().unwrap_or_default();
     let last = run.iter().map(|group| group.span.1).max().unwrap_or_default();
@@ -309,27 +321,34 @@ fn push_leaf(context: &mut Context, groups: &[Sizes], leaf: Range<usize>, jobs: 
     context.roots.push(root);
     context.covered += count;
     context.end = end;
-    while let Some(merge) = merge_newest(&mut context.roots) {
+    while wanted(&context.roots, policy) > policy.zone
+        && let Some(merge) = merge_one(&mut context.roots)
+    {
         jobs.push(merge);
     }
     leaf.end
 }
 
-fn merge_newest(roots: &mut Vec<Root>) -> Option<Job> {
-    let at = roots.len().checked_sub(FAN_IN)?;
-    let sources: [Root; FAN_IN] = roots.get(at..)?.try_into().ok()?;
+/// Merges the oldest four of the level that has most summaries, of several the lowest: detail fades with age, evenly.
+/// `None` if no level has four.
+///
+/// Older summaries are of higher levels, so the oldest four of a level stand where the tree has their merge.
+fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
+    let runs = roots.chunk_by(|one, next| one.level == next.level).map(<[Root]>::len);
+    let starts = runs.scan(0, |from, length| {
+        *from += length;
+        Some((length, *from - length))
+    });
+    let (_, at) = starts.filter(|(length, _)| *length >= FAN_IN).max()?;
+    let sources: [Root; FAN_IN] = roots.get(at..at + FAN_IN)?.try_into().ok()?;
     let [first, .., last] = sources;
-    if sources.iter().any(|root| root.level != first.level) || first.level == u8::MAX {
-        return None;
-    }
     let root = Root {
-        level: first.level + 1,
+        level: first.level.checked_add(1)?,
         span: (first.span.0, last.span.1.max(sources.iter().map(|root| root.span.1).max()?)),
         count: sources.iter().map(|root| root.count).sum(),
         end: last.end,
     };
-    roots.truncate(at);
-    roots.push(root);
+    roots.splice(at..at + FAN_IN, [root]);
     Some(Job::Merge { sources, root })
 }
 

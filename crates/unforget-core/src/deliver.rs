@@ -6,8 +6,11 @@
 //! stored is stored: nothing is refused, nothing is dropped, and no equal text is taken for a proof.
 
 mod path;
+#[cfg(test)]
+mod tests;
+mod whole;
+mod window;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::id::Seq;
@@ -204,64 +207,6 @@ impl Walk<'_> {
         self.items.iter().zip(found).map(anchor).collect()
     }
 
-    fn whole(&self) -> Plan {
-        let found = self.matches(None);
-        let anchors = self.anchors(&found);
-        let Some(last) = anchors.iter().rposition(Option::is_some) else { return self.unknown(&found) };
-        let next_match = next_matches(&anchors);
-        let mut fates = Vec::with_capacity(self.items.len());
-        let mut at = None;
-        for (index, item) in self.items.iter().enumerate() {
-            let seq = found.get(index).copied().flatten();
-            if item.aside {
-                fates.push(Fate::Aside);
-            } else if let Some(seq) = seq {
-                if self.is_edit(item, seq) {
-                    return self.branch(fates, at, &found);
-                }
-                fates.push(self.known(item, seq));
-                at = anchors.get(index).copied().flatten().or(at);
-            } else if self.named(item).is_some() {
-                return self.branch(fates, at, &found);
-            } else if index > last {
-                return self.grow(fates, at, &found);
-            } else if item.is_volatile {
-                fates.push(lost(at));
-            } else {
-                match self.gap(item, at, next_match.get(index).copied().flatten()) {
-                    Some(fate) => fates.push(fate),
-                    None => return self.branch(fates, at, &found),
-                }
-            }
-        }
-        match self.path.firm_after(at) {
-            Some(_) if fates.contains(&Fate::Insert) => self.branch(fates, at, &found),
-            Some(_) if at.is_some() && !zoo::is(Bug::CutIgnored) => {
-                let is_there = |seq: &Seq| found.contains(&Some(*seq));
-                self.cut(Why::Rewind, fates, at, &is_there)
-            }
-            _ => added(fates),
-        }
-    }
-
-    /// An item without a match between two that have one. `None` if the history was edited here: certain of an
-    /// item without a name, since only its place could make it known.
-    fn gap(&self, item: &Item, at: Option<Seq>, anchor: Option<Seq>) -> Option<Fate> {
-        if !item.has_name {
-            return None;
-        }
-        let next = self.path.firm_after(at).filter(|next| anchor.is_none_or(|anchor| *next < anchor));
-        match next {
-            None => Some(lost(at)),
-            Some(next) => (!item.is_dated && self.says(item, next)).then_some(Fate::Face(next)),
-        }
-    }
-
-    /// Whether the host changed what an entry says, more than hosts do when they rewrite.
-    fn is_edit(&self, item: &Item, seq: Seq) -> bool {
-        item.has_name && !zoo::is(Bug::EditIgnored) && !is_exact(item, seq) && !self.says(item, seq)
-    }
-
     /// Whether an item says what an entry says, or what it and those after it say: hosts merge neighbours.
     fn says(&self, item: &Item, seq: Seq) -> bool {
         let Some(said) = &item.parts else { return true };
@@ -292,150 +237,6 @@ impl Walk<'_> {
     /// An item that is on the path, if at all, before the entry behind which it was looked for.
     fn known_elsewhere(&self, item: &Item) -> Fate {
         self.named(item).map_or(Fate::Append, |seq| self.known(item, seq))
-    }
-
-    /// Nothing of it is on the path, but input of the host's own.
-    fn unknown(&self, found: &[Option<Seq>]) -> Plan {
-        let firm = self.path.firm_after(None).is_some();
-        let mut fates = Vec::new();
-        self.rest(&mut fates, if firm { &[] } else { found });
-        let is_empty = fates.iter().all(|fate| *fate == Fate::Aside);
-        match (firm, is_empty) {
-            (true, true) => Plan { why: Why::Rewind, base: Base::Root, fates },
-            (true, false) => Plan { why: Why::Unreconciled, base: Base::Root, fates },
-            (false, _) => added(fates),
-        }
-    }
-
-    /// From the first item without a fate on, all go on the path behind `at`; from the first that was to be put
-    /// between others, if there is one; or from the first that the array has in another order than the path: it is right.
-    fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
-        let anchors = self.anchors(found);
-        if let Some(first) = fates.iter().position(|fate| *fate == Fate::Insert) {
-            fates.truncate(first);
-            at = anchors.iter().take(first).flatten().next_back().copied();
-        }
-        while let Some(seq) = self.first_named(fates.len()).filter(|seq| at.is_some_and(|at| *seq <= at)) {
-            let before = anchors.iter().take_while(|found| found.is_none_or(|found| found < seq)).count();
-            fates.truncate(before);
-            at = anchors.iter().take(before).flatten().next_back().copied();
-        }
-        self.rest(&mut fates, found);
-        let is_left_out =
-            |seq: &Seq| self.items.iter().all(|item| item.is_volatile || !item.named.contains(seq));
-        self.cut(Why::Branch, fates, at, &|seq| is_left_out(seq) && !anchors.contains(&Some(*seq)))
-    }
-
-    /// The path is cut behind `at`; of the host's own input right behind it, what `stays` stays.
-    fn cut(&self, why: Why, fates: Vec<Fate>, at: Option<Seq>, stays: &dyn Fn(&Seq) -> bool) -> Plan {
-        let is_kept = |seq: &Seq| self.path.volatile.contains(seq) && stays(seq);
-        let from = at;
-        let at = self.path.next_few(from).take_while(is_kept).last().or(from);
-        let after = |fate: Fate| match fate {
-            Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) if at.is_none_or(|at| seq > at) => {
-                Fate::Append
-            }
-            // Where nothing of the transcript stays, nothing comes too late.
-            Fate::Misplaced if from.is_none() => Fate::Append,
-            fate => fate,
-        };
-        Plan { why, base: at.map_or(Base::Root, Base::After), fates: fates.into_iter().map(after).collect() }
-    }
-
-    /// The rest goes on the path, but for input of the host's own that is on it.
-    fn rest(&self, fates: &mut Vec<Fate>, found: &[Option<Seq>]) {
-        for (index, item) in self.items.iter().enumerate().skip(fates.len()) {
-            let seq = found.get(index).copied().flatten().filter(|seq| self.is_live(item, *seq));
-            fates.push(seq.map_or_else(|| appended(item), |seq| self.known(item, seq)));
-        }
-    }
-
-    /// The first entry of the path that an item from `from` on is.
-    fn first_named(&self, from: usize) -> Option<Seq> {
-        let firm = self.items.iter().skip(from).filter(|item| !item.aside && !item.is_volatile);
-        firm.filter_map(|item| self.named(item)).min()
-    }
-
-    fn grow(&self, mut fates: Vec<Fate>, at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
-        if self.path.firm_after(at).is_some() || self.first_named(fates.len()).is_some() {
-            return self.branch(fates, at, found);
-        }
-        self.rest(&mut fates, found);
-        Plan { why: Why::Append, base: Base::Head, fates }
-    }
-
-    fn window(&self) -> Plan {
-        let mut found = self.matches(None);
-        let named = self.items.iter().any(|item| item.has_name && !item.aside);
-        let overlap = if named { 0 } else { self.overlap(&mut found) };
-        let anchors = self.anchors(&found);
-        let anchor = anchors.iter().rposition(Option::is_some);
-        let next_match = next_matches(&anchors);
-        let mut at = None;
-        let mut fates = Vec::with_capacity(self.items.len());
-        for (index, item) in self.items.iter().enumerate() {
-            let seq = found.get(index).copied().flatten();
-            fates.push(match seq {
-                _ if item.aside => Fate::Aside,
-                Some(seq) if index < overlap => Fate::Replay(seq),
-                Some(seq) => self.known(item, seq),
-                // Out of order, or twice in one array.
-                None if self.named(item).is_some() => self.known_elsewhere(item),
-                None if anchor.is_some_and(|anchor| index < anchor) => {
-                    let later = next_match.get(index).copied().flatten();
-                    let next =
-                        self.path.firm_after(at).filter(|next| later.is_none_or(|later| *next < later));
-                    let may_be = !item.is_dated && item.parts.is_some();
-                    let says = |next: &Seq| may_be && self.says(item, *next);
-                    next.filter(says).map_or_else(|| lost(at), Fate::Face)
-                }
-                None => Fate::Append,
-            });
-            at = anchors.get(index).copied().flatten().or(at);
-        }
-        let plan = added(fates);
-        let base = at.filter(|_| zoo::is(Bug::WindowRewinds)).map_or(plan.base, Base::After);
-        Plan { base, ..plan }
-    }
-
-    /// The most items at the start that may be the newest entries of the path, all of it without names.
-    /// Not a proof: the same words may have been said again. Returns how many, and matches them.
-    fn overlap(&self, found: &mut Vec<Option<Seq>>) -> usize {
-        let open: Vec<usize> = (0..self.items.len()).filter(|at| !self.aside(*at)).collect();
-        let mut tail = self.path.tail(open.len());
-        let classes = self.classes(&tail);
-        tail.retain(|seq| classes.contains_key(seq) || !self.path.is_loose(*seq));
-        let word = |at: &usize| self.items.get(*at).and_then(|item| item.alike.last()).copied();
-        // Items of one class have the same list of entries; its last entry stands for the list.
-        let items: Vec<Option<Seq>> = open.iter().map(word).collect();
-        let stored: Vec<Option<Seq>> = tail.iter().map(|seq| classes.get(seq).copied()).collect();
-        let length = suffix_prefix(&stored, &items);
-        *found = vec![None; self.items.len()];
-        for (at, seq) in open.iter().zip(tail.iter().skip(tail.len() - length)).take(length) {
-            if let Some(slot) = found.get_mut(*at) {
-                *slot = Some(*seq);
-            }
-        }
-        open.get(length.wrapping_sub(1)).map_or(0, |last| last + 1)
-    }
-
-    fn aside(&self, at: usize) -> bool {
-        self.items.get(at).is_none_or(|item| item.aside)
-    }
-
-    /// The class of each entry of the tail that some item may be.
-    fn classes(&self, tail: &[Seq]) -> BTreeMap<Seq, Seq> {
-        let mut classes = BTreeMap::new();
-        let Some(first) = tail.first() else { return classes };
-        let mut done = BTreeSet::new();
-        for item in self.items.iter().filter(|item| !item.aside) {
-            let Some(class) = item.alike.last() else { continue };
-            if done.insert(*class) {
-                let from = item.alike.partition_point(|seq| seq < first);
-                classes.extend(item.alike.iter().skip(from).map(|seq| (*seq, *class)));
-            }
-        }
-        classes
     }
 
     fn turn(&self) -> Plan {
@@ -487,32 +288,3 @@ fn added(fates: Vec<Fate>) -> Plan {
     let is_new = fates.iter().any(|fate| matches!(fate, Fate::Append | Fate::Insert));
     Plan { why: if is_new { Why::Append } else { Why::UpToDate }, base: Base::Head, fates }
 }
-
-/// Length of the longest end of `text` that `pattern` begins with. `None` equals nothing.
-///
-/// Source: Knuth, Morris, Pratt 1977. O(text + pattern).
-fn suffix_prefix(text: &[Option<Seq>], pattern: &[Option<Seq>]) -> usize {
-    let is_same = |a: Option<&Option<Seq>>, b: Option<&Option<Seq>>| matches!((a, b), (Some(Some(a)), Some(Some(b))) if a == b);
-    let mut fail = vec![0; pattern.len()];
-    let mut length = 0;
-    for at in 1..pattern.len() {
-        while length > 0 && !is_same(pattern.get(at), pattern.get(length)) {
-            length = fail.get(length - 1).copied().unwrap_or_default();
-        }
-        length += usize::from(is_same(pattern.get(at), pattern.get(length)));
-        if let Some(slot) = fail.get_mut(at) {
-            *slot = length;
-        }
-    }
-    length = 0;
-    for word in text {
-        while length > 0 && (length == pattern.len() || !is_same(Some(word), pattern.get(length))) {
-            length = fail.get(length - 1).copied().unwrap_or_default();
-        }
-        length += usize::from(is_same(Some(word), pattern.get(length)));
-    }
-    length
-}
-
-#[cfg(test)]
-mod tests;

@@ -88,7 +88,8 @@ pub fn content_digest(entry: &Entry) -> Digest {
     Digest(*hasher.finalize().as_bytes())
 }
 
-fn role_tag(role: Role) -> u8 {
+/// A role as digests and names have it. Stored names depend on it: it never changes.
+pub const fn role_tag(role: Role) -> u8 {
     match role {
         Role::System => 1,
         Role::User => 2,

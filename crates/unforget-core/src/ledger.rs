@@ -16,37 +16,16 @@ pub use fact::{
     Answered, Called, Change, Command, Commit, Deed, Fact, Lines, Outcome, TaskDeed, TaskState, Telling,
     Tells, TestCounts,
 };
-pub use row::{CommandRow, CommitRow, Failure, FileRow, Look, Place, Put, TaskRow, UrlRow};
+pub use row::{CommandRow, CommitRow, Failure, FileRow, Look, Place, Put, Rows, Subject, TaskRow, UrlRow};
 pub use superseded::{Superseded, Why, superseded};
 
 use std::collections::BTreeMap;
 
-use crate::digest::Digest;
 use crate::id::Seq;
-
-/// What a failure is of: a success of the same clears it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    Read(String),
-    Write(String),
-    Work(Digest),
-    Url(String),
-    Call(Digest),
-}
 
 /// All rows. Rows of one kind are bounded; the oldest go first and are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ledger {
-    files: BTreeMap<String, FileRow>,
-    commands: BTreeMap<Digest, CommandRow>,
-    failing: BTreeMap<Subject, Failure>,
-    cleared: Vec<Failure>,
-    urls: BTreeMap<String, UrlRow>,
-    commits: Vec<CommitRow>,
-    tasks: Vec<TaskRow>,
-    pending: BTreeMap<String, (Seq, Called)>,
-    dropped: u64,
-}
+pub struct Ledger(Rows);
 
 /// Most rows of a kind, and most calls that wait for an answer.
 const ROWS_MAX: usize = 4_096;
@@ -63,10 +42,10 @@ impl Ledger {
         for fact in facts {
             match fact {
                 Fact::Called(called) => {
-                    self.pending.insert(called.id.clone(), (seq, called.clone()));
+                    self.0.pending.insert(called.id.clone(), (seq, called.clone()));
                 }
                 Fact::Answered(answered) => {
-                    if let Some((call, called)) = self.pending.remove(&answered.call_id)
+                    if let Some((call, called)) = self.0.pending.remove(&answered.call_id)
                         && answered.outcome != Outcome::NotRun
                     {
                         self.settle(&called, answered, Place { call, answer: seq });
@@ -77,44 +56,54 @@ impl Ledger {
         self.trim();
     }
 
+    /// Everything that it holds, to be stored.
+    pub const fn rows(&self) -> &Rows {
+        &self.0
+    }
+
+    /// A ledger that was stored. Folding goes on as if it had never been.
+    pub const fn restore(rows: Rows) -> Self {
+        Self(rows)
+    }
+
     /// Files by path.
     pub fn files(&self) -> impl Iterator<Item = (&str, &FileRow)> {
-        self.files.iter().map(|(path, row)| (path.as_str(), row))
+        self.0.files.iter().map(|(path, row)| (path.as_str(), row))
     }
 
     /// Command lines, in no particular order.
     pub fn commands(&self) -> impl Iterator<Item = &CommandRow> {
-        self.commands.values()
+        self.0.commands.values()
     }
 
     /// Failures that nothing cleared, in no particular order.
     pub fn failing(&self) -> impl Iterator<Item = &Failure> {
-        self.failing.values()
+        self.0.failing.values()
     }
 
     /// Failures that a later success cleared, in the order of being cleared.
     pub fn cleared(&self) -> &[Failure] {
-        &self.cleared
+        &self.0.cleared
     }
 
     /// Addresses that were fetched, by address.
     pub fn urls(&self) -> impl Iterator<Item = (&str, &UrlRow)> {
-        self.urls.iter().map(|(url, row)| (url.as_str(), row))
+        self.0.urls.iter().map(|(url, row)| (url.as_str(), row))
     }
 
     /// Commits, oldest first.
     pub fn commits(&self) -> &[CommitRow] {
-        &self.commits
+        &self.0.commits
     }
 
     /// Tasks, in the order of being opened.
     pub fn tasks(&self) -> &[TaskRow] {
-        &self.tasks
+        &self.0.tasks
     }
 
     /// How many rows were dropped because there were too many of a kind.
     pub const fn dropped(&self) -> u64 {
-        self.dropped
+        self.0.dropped
     }
 
     fn settle(&mut self, called: &Called, answered: &Answered, at: Place) {
@@ -140,7 +129,7 @@ impl Ledger {
 
     fn fail(&mut self, subject: Subject, called: &Called, answered: &Answered, at: Place) {
         let told = answered.error.clone().unwrap_or_default();
-        let failure = self.failing.entry(subject).or_insert_with(|| Failure {
+        let failure = self.0.failing.entry(subject).or_insert_with(|| Failure {
             what: called.what.clone(),
             told: String::new(),
             times: 0,
@@ -159,8 +148,8 @@ impl Ledger {
             _ => None,
         };
         for subject in reading.into_iter().chain([subject]) {
-            if let Some(failure) = self.failing.remove(&subject) {
-                self.cleared.push(Failure { cleared: Some(at), ..failure });
+            if let Some(failure) = self.0.failing.remove(&subject) {
+                self.0.cleared.push(Failure { cleared: Some(at), ..failure });
             }
         }
     }
@@ -170,7 +159,7 @@ impl Ledger {
         match deed {
             Deed::Ran(command) => self.ran(command, answered, at),
             Deed::Fetched(url) => {
-                let row = self.urls.entry(url.clone()).or_insert(UrlRow {
+                let row = self.0.urls.entry(url.clone()).or_insert(UrlRow {
                     times: 0,
                     outcome: answered.outcome,
                     at,
@@ -180,10 +169,10 @@ impl Ledger {
             }
             Deed::Read { path, lines } if done => {
                 let look = Look { lines: shown(called, *lines, answered), content: answered.content, at };
-                self.files.entry(path.clone()).or_default().look(look);
+                self.0.files.entry(path.clone()).or_default().look(look);
             }
             Deed::Wrote { path, change, content } if done => {
-                let row = self.files.entry(path.clone()).or_default();
+                let row = self.0.files.entry(path.clone()).or_default();
                 row.writes = row.writes.saturating_add(1);
                 row.put = Some(Put { change: *change, content: *content, at });
             }
@@ -193,7 +182,7 @@ impl Ledger {
     }
 
     fn ran(&mut self, command: &Command, answered: &Answered, at: Place) {
-        let row = self.commands.entry(command.same).or_insert_with(|| CommandRow {
+        let row = self.0.commands.entry(command.same).or_insert_with(|| CommandRow {
             text: command.text.clone(),
             runs: 0,
             outcome: answered.outcome,
@@ -207,8 +196,8 @@ impl Ledger {
         row.tests = answered.tests.filter(|_| command.tests);
         if command.commits {
             for commit in &answered.commits {
-                if !self.commits.iter().any(|row| row.commit.hash == commit.hash) {
-                    self.commits.push(CommitRow { commit: commit.clone(), at });
+                if !self.0.commits.iter().any(|row| row.commit.hash == commit.hash) {
+                    self.0.commits.push(CommitRow { commit: commit.clone(), at });
                 }
             }
         }
@@ -223,9 +212,9 @@ impl Ledger {
             changed: at,
         };
         match deed {
-            TaskDeed::Open(text) => self.tasks.push(new(answered.task.clone(), text, TaskState::Open)),
+            TaskDeed::Open(text) => self.0.tasks.push(new(answered.task.clone(), text, TaskState::Open)),
             TaskDeed::Mark { id, text, state } => {
-                if let Some(row) = self.tasks.iter_mut().rev().find(|row| row.id.as_ref() == Some(id)) {
+                if let Some(row) = self.0.tasks.iter_mut().rev().find(|row| row.id.as_ref() == Some(id)) {
                     if let Some(text) = text {
                         row.text.clone_from(text);
                     }
@@ -236,15 +225,16 @@ impl Ledger {
             }
             TaskDeed::List(list) => {
                 for (text, state) in list {
-                    let held = self.tasks.iter_mut().rev().find(|row| row.id.is_none() && row.text == *text);
+                    let held =
+                        self.0.tasks.iter_mut().rev().find(|row| row.id.is_none() && row.text == *text);
                     match held {
                         Some(row) if row.state == *state => {}
                         Some(row) => (row.state, row.changed) = (*state, at),
-                        None => self.tasks.push(new(None, text, *state)),
+                        None => self.0.tasks.push(new(None, text, *state)),
                     }
                 }
                 let unfinished = |row: &&mut TaskRow| row.id.is_none() && row.state < TaskState::Done;
-                for row in self.tasks.iter_mut().filter(unfinished) {
+                for row in self.0.tasks.iter_mut().filter(unfinished) {
                     if !list.iter().any(|(text, _)| *text == row.text) {
                         (row.state, row.changed) = (TaskState::Dropped, at);
                     }
@@ -255,14 +245,14 @@ impl Ledger {
 
     /// Drops the oldest rows of a kind that has too many: a quarter at once, so that it is rare.
     fn trim(&mut self) {
-        let mut dropped = trim_map(&mut self.files, FileRow::newest);
-        dropped += trim_map(&mut self.commands, |row| row.at.answer);
-        dropped += trim_map(&mut self.failing, |row| row.last.answer);
-        dropped += trim_map(&mut self.urls, |row| row.at.answer);
-        dropped += trim_map(&mut self.pending, |(seq, _)| *seq);
-        dropped += trim_list(&mut self.cleared) + trim_list(&mut self.commits);
-        dropped += trim_list(&mut self.tasks);
-        self.dropped += dropped as u64;
+        let mut dropped = trim_map(&mut self.0.files, FileRow::newest);
+        dropped += trim_map(&mut self.0.commands, |row| row.at.answer);
+        dropped += trim_map(&mut self.0.failing, |row| row.last.answer);
+        dropped += trim_map(&mut self.0.urls, |row| row.at.answer);
+        dropped += trim_map(&mut self.0.pending, |(seq, _)| *seq);
+        dropped += trim_list(&mut self.0.cleared) + trim_list(&mut self.0.commits);
+        dropped += trim_list(&mut self.0.tasks);
+        self.0.dropped += dropped as u64;
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Policy {
     pub condensed_tokens: u64,
     /// What all summaries together may take.
     pub zone: u64,
+    /// What the ledger behind the summaries may take; 0 for none.
+    pub ledger: u64,
     /// Tool results above this are replaced by stubs when they are old.
     pub stub_over: u64,
     /// Tool results above this are shortened even in the fresh tail when the prompt does not fit.
@@ -30,6 +32,9 @@ pub struct Policy {
     /// How long the provider keeps what was sent, in milliseconds since the last call.
     pub cache_ttl_ms: u64,
 }
+
+/// Below this a ledger says nothing worth its frame.
+const LEDGER_MIN: u64 = 120;
 
 /// How long a provider keeps what was sent, if nobody says otherwise: five minutes.
 pub const CACHE_TTL_MS: u64 = 300_000;
@@ -66,10 +71,17 @@ impl Policy {
             leaf_tokens,
             condensed_tokens: (leaf_tokens * 8).min(2_000),
             zone: budget / 5,
+            ledger: Some((budget / 40).min(1_600)).filter(|tokens| *tokens >= LEDGER_MIN).unwrap_or(0),
             stub_over: 400.min(budget / 16).max(160),
             excerpt_over: (budget / 8).min(8_000),
             cache_ttl_ms: CACHE_TTL_MS,
         }
+    }
+
+    /// The same without a ledger in its prompts.
+    #[must_use]
+    pub const fn without_ledger(self) -> Self {
+        Self { ledger: 0, ..self }
     }
 
     /// What assembly may use: window less reserve.
@@ -100,17 +112,18 @@ mod tests {
     #[test]
     fn windows_table() {
         let table = [
-            // window  budget   grain  why
-            (8_192, 7_168, 256, "a small local model"),
-            (32_768, 28_672, 1_024, "32k"),
-            (131_072, 114_688, 4_096, "128k"),
-            (200_000, 183_616, 8_192, "200k"),
-            (1_000_000, 983_616, 8_192, "a million: the grain stays"),
-            (1, 768, 128, "nonsense counts as the smallest window"),
+            // window  budget   grain  ledger  why
+            (8_192, 7_168, 256, 179, "a small local model"),
+            (32_768, 28_672, 1_024, 716, "32k"),
+            (131_072, 114_688, 4_096, 1_600, "128k"),
+            (200_000, 183_616, 8_192, 1_600, "200k"),
+            (1_000_000, 983_616, 8_192, 1_600, "a million: the grain stays"),
+            (1, 768, 128, 0, "nonsense counts as the smallest window"),
         ];
-        for (window, budget, grain, why) in table {
+        for (window, budget, grain, ledger, why) in table {
             let policy = Policy::for_window(window);
-            assert_eq!((policy.budget(), policy.grain), (budget, grain), "{why}");
+            assert_eq!((policy.budget(), policy.grain, policy.ledger), (budget, grain, ledger), "{why}");
+            assert_eq!(policy.without_ledger(), Policy { ledger: 0, ..policy });
             assert!(
                 policy.target_permille < policy.soft_permille && policy.soft_permille < policy.hard_permille
             );

@@ -29,10 +29,12 @@ pub mod view;
 mod error;
 mod ledger;
 mod measure;
+mod path;
 mod pins;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
 
@@ -46,7 +48,7 @@ pub struct Engine {
     store: Arc<dyn Store>,
     writer: bool,
     /// Whether sessions leave jobs for models.
-    models: bool,
+    models: Arc<AtomicBool>,
     /// Whether sessions pin what is proposed.
     pins: bool,
 }
@@ -67,7 +69,7 @@ impl Engine {
         Ok(Self {
             store: Arc::new(SqliteStore::open_reader(path, &OpenOptions::default())?),
             writer: false,
-            models: false,
+            models: Arc::default(),
             pins: false,
         })
     }
@@ -79,13 +81,19 @@ impl Engine {
 
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
-        Self { store, writer: true, models: false, pins: false }
+        Self { store, writer: true, models: Arc::default(), pins: false }
     }
 
     /// The same, whose sessions leave jobs for models: see [`summarise`].
     #[must_use]
     pub fn with_models(self) -> Self {
-        Self { models: true, ..self }
+        self.want_models(true);
+        self
+    }
+
+    /// Says from now on whether sessions of this engine and of its clones leave jobs for models.
+    pub fn want_models(&self, wanted: bool) {
+        self.models.store(wanted, Ordering::Relaxed);
     }
 
     /// The same, whose sessions pin by themselves what [`Engine::proposed_pins`] would propose of entries that they see.
@@ -101,8 +109,8 @@ impl Engine {
     }
 
     /// Whether sessions leave jobs for models.
-    pub(crate) const fn has_models(&self) -> bool {
-        self.models
+    pub(crate) fn has_models(&self) -> bool {
+        self.models.load(Ordering::Relaxed)
     }
 
     /// Whether this engine may write.

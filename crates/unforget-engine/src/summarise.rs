@@ -18,11 +18,13 @@ mod background;
 mod chain;
 mod prose;
 mod worker;
+mod writer;
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use unforget_llm::{Account, Breaker, Breakers, CallPolicy, Caller, Clock, Model};
+use unforget_core::tokens::Ruler as _;
+use unforget_llm::{Breakers, Call, Caller, Clock, Outcome};
 use unforget_store::{BreakerRow, Spend, StoreError};
 
 use crate::Engine;
@@ -31,8 +33,13 @@ use crate::ruler::ModelRuler;
 
 pub use background::Background;
 pub use chain::{ChainError, Endpoint, Kind, classify};
-pub use unforget_llm::{KeySource, SystemClock, Urgency};
+pub use unforget_llm::{
+    ASKED, Account, Answer, Breaker, CallPolicy, Callback, Cancel, Cause, Closed, Fault, KeySource, Model,
+    Request, Stop, SystemClock, Urgency, Usage,
+};
 pub use worker::{Ended, Report, Shift};
+pub(crate) use writer::BY_MODEL;
+pub use writer::Writer;
 
 /// Decisions that are kept of a conversation.
 pub const DECISIONS_KEPT: u64 = 500;
@@ -52,8 +59,6 @@ pub struct Config {
     pub within: Duration,
     /// The most that a conversation may cost in an hour.
     pub caps: Spend,
-    /// What a million tokens cost, in and out, in millionths of the operator's currency.
-    pub price: (u64, u64),
     /// Times that a job is tried whose drafts are refused.
     pub tries_max: u32,
     /// How tokens are counted.
@@ -71,11 +76,26 @@ impl Default for Config {
             wishes: String::new(),
             within: Duration::from_mins(3),
             caps: Spend { calls: 120, input: 2_000_000, output: 200_000, micros: u64::MAX },
-            price: (0, 0),
             tries_max: 3,
             ruler: ModelRuler::Estimate,
             calls: CallPolicy::default(),
         }
+    }
+}
+
+/// A model of a chain.
+#[derive(Clone)]
+pub struct Priced {
+    /// The model.
+    pub model: Arc<dyn Model>,
+    /// What a million tokens cost, in and out, in millionths of the operator's currency.
+    pub price: (u64, u64),
+}
+
+impl From<Arc<dyn Model>> for Priced {
+    /// One that costs nothing.
+    fn from(model: Arc<dyn Model>) -> Self {
+        Self { model, price: (0, 0) }
     }
 }
 
@@ -84,8 +104,8 @@ pub struct Summarisers {
     caller: Caller,
     clock: Arc<dyn Clock>,
     config: Config,
-    /// Names of the models, in the order of the chain.
-    names: Vec<String>,
+    /// The models, in the order of the chain.
+    chain: Vec<Priced>,
 }
 
 impl Summarisers {
@@ -95,15 +115,16 @@ impl Summarisers {
     /// Store errors, and a stored breaker that is not understood.
     pub fn new(
         engine: &Engine,
-        first: Arc<dyn Model>,
-        rest: Vec<Arc<dyn Model>>,
+        first: Priced,
+        rest: Vec<Priced>,
         config: Config,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, EngineError> {
-        let names = std::iter::once(&first).chain(&rest).map(|model| model.name().to_owned()).collect();
-        let caller = Caller::new(first, rest, config.calls, Arc::clone(&clock));
+        let others = rest.iter().map(|priced| Arc::clone(&priced.model)).collect();
+        let caller = Caller::new(Arc::clone(&first.model), others, config.calls, Arc::clone(&clock));
         let caller = caller.with_breakers(stored_breakers(engine)?);
-        Ok(Self { caller, clock, config, names })
+        let chain = std::iter::once(first).chain(rest).collect();
+        Ok(Self { caller, clock, config, chain })
     }
 
     /// How they are asked.
@@ -116,14 +137,62 @@ impl Summarisers {
         self.caller.breakers()
     }
 
-    /// Calls that one ask may lead to at most.
-    fn calls_max(&self) -> u64 {
-        u64::from(self.config.calls.attempts_max.max(1)).saturating_mul(self.names.len() as u64)
+    /// Whether anybody may be called now, by the breakers and by who is there.
+    ///
+    /// # Errors
+    /// [`Closed`] if not.
+    pub fn may_ask(&self) -> Result<(), Closed> {
+        self.caller.may_call()
     }
 
-    /// What so many calls of so many tokens cost.
-    const fn cost(&self, calls: u64, input: u64, output: u64) -> Spend {
-        let (price_in, price_out) = self.config.price;
+    /// Whether anybody is there who could be called, whatever breakers say.
+    pub fn is_there(&self) -> bool {
+        self.chain.iter().any(|priced| priced.model.is_there())
+    }
+
+    /// Calls the models, and keeps what breakers learn from it.
+    pub(crate) fn call(&self, engine: &Engine, call: &Call<'_>) -> Result<Outcome, EngineError> {
+        let before = self.caller.breakers();
+        let outcome = self.caller.call(call);
+        self.keep_breakers(engine, &before)?;
+        Ok(outcome)
+    }
+
+    /// Whether texts and an answer fit the models' window, by the bound of what they weigh.
+    pub(crate) fn fits(&self, texts: &[&str], output: u64) -> bool {
+        let input: u64 = texts.iter().map(|text| self.count(text)).sum();
+        input.saturating_add(output) <= self.window()
+    }
+
+    /// Tokens of a text at most.
+    pub(crate) fn count(&self, text: &str) -> u64 {
+        self.config.ruler.count(text).upper
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// The smallest window, in tokens: that of the settings, or of a model that knows better.
+    pub(crate) fn window(&self) -> u64 {
+        let told = self.chain.iter().filter_map(|priced| priced.model.window());
+        told.fold(self.config.window, u64::min)
+    }
+
+    /// What one question may cost at most, with every retry at every model.
+    ///
+    /// * `input` - its tokens; `None` for one that fills the window.
+    pub fn dearest(&self, input: Option<u64>) -> Spend {
+        let calls = u64::from(self.config.calls.attempts_max.max(1));
+        let input = input.unwrap_or(self.config.window).saturating_mul(calls);
+        let output = self.config.output_tokens_max.saturating_mul(calls);
+        let of = |at: usize| self.cost(at, calls, (input, output));
+        (0..self.chain.len()).map(of).fold(Spend::default(), Spend::plus)
+    }
+
+    /// What so many calls of a model cost that read and write so many tokens.
+    fn cost(&self, model: usize, calls: u64, (input, output): (u64, u64)) -> Spend {
+        let (price_in, price_out) = self.chain.get(model).map(|priced| priced.price).unwrap_or_default();
         let micros = input
             .saturating_mul(price_in)
             .saturating_add(output.saturating_mul(price_out))
@@ -142,6 +211,22 @@ impl Summarisers {
             })
             .collect();
         if rows.is_empty() { Ok(()) } else { Ok(engine.store().put_breakers(&rows)?) }
+    }
+}
+
+/// The models as they are now, for all who ask them: settings may change while an engine runs.
+#[derive(Clone, Default)]
+pub struct Current(Arc<RwLock<Option<Arc<Summarisers>>>>);
+
+impl Current {
+    /// The models; `None` if there are none.
+    pub fn get(&self) -> Option<Arc<Summarisers>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Other models from now on.
+    pub fn set(&self, models: Option<Arc<Summarisers>>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = models;
     }
 }
 

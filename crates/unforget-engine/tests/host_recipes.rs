@@ -8,7 +8,7 @@ use common::host::{PI, answer, call, delivered, host, lane, result, turn, user};
 use unforget_core::id::ConversationId;
 use unforget_core::pin::PinId;
 use unforget_engine::EngineError;
-use unforget_engine::host::{Ask, Delivered, Host, LaneKey, LiveArray};
+use unforget_engine::host::{Ask, Delivered, Event, Host, LaneKey, LiveArray};
 use unforget_store::Recipe;
 use unforget_wire::Dialect;
 use unforget_wire::journal::Provenance;
@@ -81,13 +81,130 @@ fn a_prompt_that_is_another_one_is_found_out_and_what_is_gone_is_an_error() {
     let state = store.recipe_state(id, &row.context).unwrap().unwrap();
     let mut body = row.body.clone();
     body[0] ^= 1;
-    let odd = store.put_recipe(id, &Recipe { context: row.context, state: state.clone(), body }, 9).unwrap();
+    let odd =
+        store.put_recipe(id, &Recipe { context: row.context, state: state.clone(), body }, 9, None).unwrap();
     assert!(host.engine().rebuild(id, number).unwrap().is_same);
     assert!(!host.engine().rebuild(id, odd).unwrap().is_same, "another digest is said");
     let damaged = Recipe { context: [9; 16], state: b"{}".to_vec(), body: row.body };
-    let damaged = store.put_recipe(id, &damaged, 9).unwrap();
+    let damaged = store.put_recipe(id, &damaged, 9, None).unwrap();
     for number in [0, damaged, 99] {
         let outcome = host.engine().rebuild(id, number);
         assert!(matches!(outcome, Err(EngineError::Usage { .. })), "{number}: {outcome:?}");
     }
+}
+
+/// Turns of a lane with results that make it break, and what each prompt was.
+fn talk(host: &Host, lane: &LaneKey, turns: std::ops::Range<i64>) -> Vec<(u64, Vec<String>)> {
+    let text = "a line of output that says something\n".repeat(60);
+    let made = turns.map(|n| {
+        let id = format!("c{n}");
+        let messages =
+            [user(&format!("question {n}"), n * 9 + 1), call(&id, n * 9 + 2), result(&id, &text, n * 9 + 3)];
+        let named = |messages: &[String]| -> Vec<Delivered> {
+            let ids = (0..).map(|at| Some(format!("e{n}-{at}")));
+            delivered(messages).into_iter().zip(ids).map(|(one, id)| Delivered { id, ..one }).collect()
+        };
+        let turn = |messages: &[String]| unforget_engine::host::Turn {
+            key: n.to_string(),
+            messages: named(messages),
+        };
+        host.begin_turn(lane, PI, turn(&messages)).unwrap();
+        let made = host.assemble(lane, PI, &Ask::new(8_000, Dialect::Pi)).unwrap();
+        let done: Vec<_> =
+            messages.iter().cloned().chain([answer(&format!("answer {n}"), n * 9 + 4)]).collect();
+        host.commit_turn(lane, PI, turn(&done)).unwrap();
+        (made.recipe.unwrap(), made.messages)
+    });
+    made.collect()
+}
+
+fn all_same(host: &Host, lane: &LaneKey, sent: &[(u64, Vec<String>)]) {
+    let id = conversation(host, lane);
+    for (number, messages) in sent {
+        let rebuilt = host.engine().rebuild(id, *number).unwrap();
+        assert_eq!(rebuilt.messages, *messages, "r{number}");
+        assert!(rebuilt.is_same, "r{number}");
+    }
+}
+
+/// A prompt of a path that was left is composed again, or an error says that it cannot be: never another one.
+#[test]
+fn prompts_of_a_rewound_path_and_of_a_fork() {
+    let (host, parent, child) = (host(), lane("parent"), lane("child"));
+    let before = talk(&host, &parent, 0..30);
+    all_same(&host, &parent, &before);
+    // Back to where a summary stands for it, and on from there.
+    host.event(&parent, PI, &Event::Rewind { to: "e20-3".into() }).unwrap();
+    let after = talk(&host, &parent, 40..60);
+    all_same(&host, &parent, &after);
+    let id = conversation(&host, &parent);
+    let (mut same, mut gone) = (0, 0);
+    for (number, messages) in &before {
+        match host.engine().rebuild(id, *number) {
+            Ok(rebuilt) => {
+                assert!(rebuilt.is_same && rebuilt.messages == *messages, "r{number}");
+                same += 1;
+            }
+            Err(EngineError::Usage { .. }) => gone += 1,
+            Err(other) => panic!("r{number}: {other}"),
+        }
+    }
+    assert!(same >= 20, "{same} are the same, {gone} cannot be composed");
+    let fork = Event::Fork { from: parent.clone(), until: Some("e45-3".into()) };
+    host.event(&child, PI, &fork).unwrap();
+    let forked = talk(&host, &child, 70..90);
+    all_same(&host, &child, &forked);
+    all_same(&host, &parent, &after);
+    let epochs = host.engine().recipes(conversation(&host, &child)).unwrap();
+    assert!(epochs.last().unwrap().1.epoch > 1, "the fork broke");
+}
+
+/// What a prompt leaves behind is small: its own bytes, and a context once per break.
+#[test]
+fn a_recipe_is_small_and_contexts_are_shared() {
+    let (host, lane) = (host(), lane("small"));
+    let sent = talk(&host, &lane, 0..60);
+    let (id, store) = (conversation(&host, &lane), host.engine().store());
+    let rows = store.recipes(id).unwrap();
+    assert_eq!(rows.len(), sent.len());
+    let most = rows.iter().map(|row| row.body.len()).max().unwrap();
+    assert!(most < 80, "{most} bytes, of {} that are asked", unforget_engine::prompt::RECIPE_BYTES_MAX);
+    let contexts: std::collections::BTreeSet<_> = rows.iter().map(|row| row.context).collect();
+    let epoch = host.engine().recipes(id).unwrap().last().unwrap().1.epoch;
+    assert!(contexts.len() <= epoch as usize + 1, "{} contexts in {epoch} breaks", contexts.len());
+    let sizes: usize = contexts.iter().map(|name| store.recipe_state(id, name).unwrap().unwrap().len()).sum();
+    assert!(sizes / contexts.len() < 8_192, "{sizes} bytes of {} contexts", contexts.len());
+}
+
+/// One row per turn, however many prompts it has; a break has its own.
+#[test]
+fn every_turn_leaves_one_decision() {
+    let (host, lane) = (host(), lane("calm"));
+    let words = "a few words of it ".repeat(30);
+    for n in 0..24_i64 {
+        host.begin_turn(&lane, PI, turn(&n.to_string(), &[user(&format!("{n} {words}"), n * 10)])).unwrap();
+        for step in 1..4 {
+            host.assemble(&lane, PI, &Ask { is_first: step == 1, ..Ask::new(3_000, Dialect::Pi) }).unwrap();
+            let done =
+                [call(&format!("c{n}.{step}"), n * 10 + step), result(&format!("c{n}.{step}"), "ok", 0)];
+            host.catch_up(
+                &lane,
+                PI,
+                unforget_engine::host::Page { messages: delivered(&done), cursor: None, is_reset: false },
+            )
+            .unwrap();
+        }
+    }
+    let rows = host.engine().store().decisions(conversation(&host, &lane)).unwrap();
+    let (breaks, turns): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.decided == "break");
+    assert!(breaks.len() > 1 && breaks.len() + turns.len() <= 24 + breaks.len(), "{rows:#?}");
+    assert!(turns.len() >= 24 - breaks.len(), "{rows:#?}");
+    let seqs: std::collections::BTreeSet<_> = turns.iter().map(|row| row.seq).collect();
+    assert_eq!(seqs.len(), turns.len(), "one per turn: {rows:#?}");
+    assert!(turns.iter().any(|row| row.decided == "as-it-is" && row.why.starts_with("pressure calm")));
+    assert!(
+        turns.iter().any(|row| row.decided == "prepare" && row.why.starts_with("pressure soft")),
+        "{rows:#?}"
+    );
+    assert!(rows.iter().all(|row| row.looked.contains(" tokens (at most ")));
 }

@@ -6,10 +6,16 @@ mod common;
 use std::sync::Arc;
 
 use common::{Session, engine};
-use unforget_core::id::ConversationKey;
+use unforget_core::estimate::ClassEstimate;
+use unforget_core::id::{ConversationKey, Timestamp};
+use unforget_core::tokens::Ruler as _;
 use unforget_engine::Engine;
 use unforget_engine::recall::{Answered, Ended, Grant, Reader};
-use unforget_llm::{Answer, CallPolicy, Caller, Cancel, Cause, Scripted, Stop, SystemClock};
+use unforget_engine::summarise::{Config, Priced, Summarisers};
+use unforget_llm::{
+    Answer, CallPolicy, Callback, Cancel, Cause, Model, Request, Scripted, Stop, SystemClock,
+};
+use unforget_store::Reading;
 
 /// Imports one pi session of these texts, in turn of user and assistant.
 fn import(engine: &Engine, id: &str, texts: &[&str]) {
@@ -32,9 +38,11 @@ fn asked(
     let clock = Arc::new(SystemClock::new());
     let model = Arc::new(Scripted::new("test", "reader", lines));
     let policy = CallPolicy { attempts_max: 1, ..CallPolicy::default() };
-    let caller = Caller::new(Arc::clone(&model) as Arc<_>, Vec::new(), policy, clock.clone());
+    let config = Config { calls: policy, ..Config::default() };
+    let first = Priced::from(Arc::clone(&model) as Arc<dyn Model>);
+    let models = Summarisers::new(engine, first, Vec::new(), config, clock).unwrap();
     let cancel = Cancel::default();
-    let reader = Reader { caller: &caller, clock: clock.as_ref(), cancel: &cancel };
+    let reader = Reader { models: &models, cancel: &cancel };
     let answered = engine.answer(question, grant, None, Some(reader)).unwrap();
     (answered, model.heard().into_iter().map(|heard| heard.user).collect())
 }
@@ -71,20 +79,22 @@ fn an_answer_cites_what_was_read() {
     }
 }
 
+/// Two facts that no search for one finds both of.
+const APART: [&str; 8] = [
+    "on what does it listen",
+    "it listens on 8443",
+    "lunch",
+    "noodles",
+    "rain",
+    "umbrella",
+    "its key",
+    "/etc/gw/key.pem",
+];
+
 #[test]
 fn a_model_may_read_on_within_its_grant() {
     let (engine, _folder) = engine();
-    let texts = [
-        "on what does it listen",
-        "it listens on 8443",
-        "lunch",
-        "noodles",
-        "rain",
-        "umbrella",
-        "its key",
-        "/etc/gw/key.pem",
-    ];
-    import(&engine, "one", &texts);
+    import(&engine, "one", &APART);
     let grant = |depth| Grant { depth, tokens: 4_000, ..Grant::default() };
     let script = || vec![Scripted::text("SEARCH: key.pem\nAROUND: 1"), Scripted::text("/etc/gw/key.pem [3]")];
     let (answered, heard) = asked(&engine, "listens", &grant(1), script());
@@ -169,5 +179,94 @@ fn tokens_of_a_grant_bound_what_is_read() {
         let (answered, _) = asked(&engine, "gateway words", &grant, script);
         let read: u64 = answered.evidence.iter().map(|one| one.tokens).sum();
         assert!(read <= tokens, "{read} of {tokens}");
+    }
+}
+
+/// An answer by a model that is a function, under the grant that it is given.
+fn answered_by(
+    engine: &Engine,
+    grant: &Grant,
+    act: impl Fn(&Request<'_>) -> Result<Answer, Cause> + Send + Sync + 'static,
+) -> Answered {
+    let model: Arc<dyn Model> = Arc::new(Callback::new("test", "reader", act));
+    let config =
+        Config { calls: CallPolicy { attempts_max: 1, ..CallPolicy::default() }, ..Config::default() };
+    let clock = Arc::new(SystemClock::new());
+    let models = Summarisers::new(engine, Priced::from(model), Vec::new(), config, clock).unwrap();
+    let cancel = Cancel::default();
+    engine.answer("gateway listens", grant, None, Some(Reader { models: &models, cancel: &cancel })).unwrap()
+}
+
+#[test]
+fn a_grant_is_a_row_that_ends_with_its_answer() {
+    let (engine, _folder) = stored();
+    let grant = Grant { tokens: 500, depth: 1, ..Grant::default() };
+    let answered = answered_by(&engine, &grant, |_| Scripted::text("8443 [1]"));
+    let row = engine.store().grants().unwrap().remove(0);
+    assert_eq!((Some(row.number), row.scope, row.most.tokens), (answered.grant, None, 500));
+    let read: u64 = answered.evidence.iter().map(|one| one.tokens).sum();
+    assert_eq!((row.used.tokens, row.used.calls, row.most.calls), (read, 1, 2));
+    assert_eq!(row.until.0 - row.made.0, 120_000);
+    assert_eq!(row.ended.unwrap().1, "answered");
+    let failed = answered_by(&engine, &grant, |_| Err(Cause::Connect));
+    assert_eq!((failed.ended.name(), failed.grant), ("partial", Some(2)));
+    assert_eq!(engine.store().grants().unwrap()[1].ended.as_ref().unwrap().1, "partial");
+}
+
+#[test]
+fn a_revoked_grant_is_read_under_no_more() {
+    let (engine, _folder) = engine();
+    import(&engine, "one", &APART);
+    let revokes = engine.clone();
+    let answered = answered_by(&engine, &Grant { depth: 3, ..Grant::default() }, move |_| {
+        // Somebody else revokes it while the model thinks.
+        revokes.store().end_grant(1, "revoked", Timestamp(1)).unwrap();
+        Scripted::text("SEARCH: key.pem")
+    });
+    assert_eq!(answered.ended, Ended::Partial("the grant is over, or was revoked".to_owned()));
+    assert_eq!(answered.calls, 1, "the model saw nothing of what was found behind it");
+    assert!(!answered.evidence.is_empty());
+    assert_eq!(engine.store().grants().unwrap()[0].ended, Some((Timestamp(1), "revoked".to_owned())));
+}
+
+#[test]
+fn a_crash_leaves_a_grant_that_is_over_by_itself() {
+    let (engine, _folder) = stored();
+    let crashes = || answered_by(&engine, &Grant::default(), |_| panic!("the process dies"));
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(crashes)).is_err());
+    let row = engine.store().grants().unwrap().remove(0);
+    assert!(row.ended.is_none() && row.used.calls == 1, "{row:?}");
+    let may = |now| engine.store().use_grant(row.number, Reading::default(), Timestamp(now)).unwrap();
+    assert!(may(row.until.0 - 1) && !may(row.until.0), "nobody reads under it any more");
+}
+
+#[test]
+fn passages_fit_the_smallest_window() {
+    let (engine, _folder) = engine();
+    let long: Vec<String> =
+        (0..20).map(|n| format!("gateway {n} {}", "and more words of it ".repeat(30))).collect();
+    import(&engine, "one", &long.iter().map(String::as_str).collect::<Vec<_>>());
+    for window in [600, 1_600, 2_400, 4_000] {
+        let heard = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let hears = Arc::clone(&heard);
+        let model: Arc<dyn Model> =
+            Arc::new(Callback::new("test", "reader", move |request: &Request<'_>| {
+                let tokens = |text: &str| ClassEstimate.count(text).upper;
+                hears
+                    .lock()
+                    .unwrap()
+                    .push(tokens(request.system) + tokens(request.user) + request.output_tokens_max);
+                Scripted::text("so [1]")
+            }));
+        let config = Config { window, ..Config::default() };
+        let clock = Arc::new(SystemClock::new());
+        let models = Summarisers::new(&engine, Priced::from(model), Vec::new(), config, clock).unwrap();
+        let cancel = Cancel::default();
+        let grant = Grant { output_tokens_max: 200, ..Grant::default() };
+        let reader = Reader { models: &models, cancel: &cancel };
+        let answered = engine.answer("gateway words", &grant, None, Some(reader)).unwrap();
+        let heard = heard.lock().unwrap();
+        assert!(heard.iter().all(|tokens| *tokens <= window), "{heard:?} in {window}");
+        assert!(window < 2_000 || answered.ended == Ended::Answered, "{window}: {answered:?}");
     }
 }

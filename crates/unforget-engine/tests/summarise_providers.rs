@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use summarise_common::{CAPS, Play, TestClock, models};
+use summarise_common::{CAPS, Play, TestClock, models, transcript};
 use unforget_core::id::Thread;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Lane, Session, Until};
@@ -102,75 +102,129 @@ fn check_rewrite(row: &SummaryRow, name: &str) {
     assert!(row.tokens.1 <= row.tokens.0.max(1_000), "{name}: {:?}", row.tokens);
 }
 
+/// What one provider caused.
+struct Caused {
+    heard: u64,
+    seen: Seen,
+    spent: Spend,
+    latency: (Duration, Duration),
+}
+
+/// The same turns and no model: what a prompt takes by itself.
+fn alone() -> Duration {
+    let clock = TestClock::default();
+    let mut play = Play::new(Engine::in_memory(), turns(), 2_048);
+    while play.step(clock.now()).is_some() {
+        clock.pass(STEP);
+    }
+    play.latency().0
+}
+
 #[test]
 fn f012_f017_f019_f024_no_provider_breaks_a_conversation() {
-    println!("{:24} turns calls written refused later given-up spent(in/out) slowest prompt", "provider");
+    let mut caused = Vec::new();
+    let mut plain = alone();
     for (name, act, may_write) in providers() {
-        let provider = Provider::always(act);
-        let endpoint = Endpoint {
-            kind: Kind::OpenAi,
-            base: format!("{}/v1", provider.address()),
-            model: "test".into(),
-            key: KeySource::Env("K".into()),
-        };
-        let model = endpoint.model(&|_| Some("secret-letters".into())).unwrap();
-        let engine = Engine::in_memory().with_models();
-        let clock = Arc::new(TestClock::default());
-        let models = models(&engine, model, &clock);
-        let mut play = Play::new(engine.clone(), turns(), 2_048);
-        let (mut seen, mut hours, mut shown) = (Seen::default(), Vec::new(), 0);
-        while let Some(prompt) = play.step(clock.now()) {
-            let body = prompt.map(|prompt| prompt.render(play.shape.target())).unwrap_or_default();
-            shown += u64::from(body.contains(GOOD));
-            assert!(POISON.iter().all(|poison| !body.contains(poison)), "{name}: it reached a prompt");
-            seen.take(
-                engine
-                    .work(play.id, &models, clock.now(), Shift { limit: 2, urgency: Urgency::Normal })
-                    .unwrap(),
-            );
-            hours.push(clock.now().0.div_euclid(3_600_000));
-            clock.pass(STEP);
-        }
-        hours.dedup();
-        let store = engine.store();
-        let mut sum = Spend::default();
-        for hour in &hours {
-            let spent = store.spent(play.id, *hour).unwrap();
-            assert!(spent.is_within(CAPS), "{name}: I17: {spent:?}");
-            sum = sum.plus(spent);
-        }
-        assert_eq!(sum, seen.spent, "{name}: what is reported is what is stored");
-        let heard = provider.heard().len() as u64;
-        assert!(heard <= sum.calls, "{name}: {heard} arrived, {} counted", sum.calls);
-        let rewrites = play.rewrites();
-        for row in &rewrites {
-            check_rewrite(row, name);
-        }
-        if may_write {
-            assert!(!rewrites.is_empty() && shown > 0, "{name}: {shown} prompts showed it");
-            assert_eq!(seen.flaws, BTreeMap::new(), "{name}");
-        } else {
-            assert_eq!((rewrites.len(), shown), (0, 0), "{name}: nothing of it is good");
-        }
-        assert_eq!(store.conversation(play.id).unwrap().entries, play.pushed, "{name}: nothing is lost");
-        assert_eq!(play.prompts, turns(), "{name}: every turn had its prompt");
-        assert_eq!(store.verify(&mut |_, _| {}).unwrap(), [], "{name}");
-        assert!(store.decisions(play.id).unwrap().len() <= 500, "{name}: decisions are bounded");
-        let count = |what: &str| seen.ended.get(what).copied().unwrap_or_default();
+        caused.push((name, converse(name, act, may_write)));
+    }
+    // The machine may have got slower meanwhile.
+    plain = plain.max(alone());
+    print_table(&caused, plain);
+    for (name, caused) in &caused {
+        let (median, _) = caused.latency;
+        assert!(
+            median <= plain * 2 + Duration::from_micros(200),
+            "{name}: a prompt took {median:?}, not {plain:?}"
+        );
+    }
+}
+
+/// A whole conversation with one provider behind it.
+fn converse(name: &str, act: Act, may_write: bool) -> Caused {
+    let provider = Provider::always(act);
+    let endpoint = Endpoint {
+        kind: Kind::OpenAi,
+        base: format!("{}/v1", provider.address()),
+        model: "test".into(),
+        key: KeySource::Env("K".into()),
+        extra: serde_json::Map::new(),
+    };
+    let model = endpoint.model(&|_| Some("secret-letters".into())).unwrap();
+    let engine = Engine::in_memory().with_models();
+    let clock = Arc::new(TestClock::default());
+    let models = models(&engine, model, &clock);
+    let mut play = Play::new(engine.clone(), turns(), 2_048);
+    let (mut seen, mut hours, mut shown) = (Seen::default(), Vec::new(), 0);
+    while let Some(prompt) = play.step(clock.now()) {
+        let body = prompt.map(|prompt| prompt.render(play.shape.target())).unwrap_or_default();
+        shown += u64::from(body.contains(GOOD));
+        assert!(POISON.iter().all(|poison| !body.contains(poison)), "{name}: it reached a prompt");
+        let shift = Shift { limit: 2, urgency: Urgency::Normal };
+        seen.take(engine.work(play.id, &models, clock.now(), shift).unwrap());
+        hours.push(clock.now().0.div_euclid(3_600_000));
+        clock.pass(STEP);
+    }
+    hours.dedup();
+    let mut sum = Spend::default();
+    for hour in &hours {
+        let spent = engine.store().spent(play.id, *hour).unwrap();
+        assert!(spent.is_within(CAPS), "{name}: I17: {spent:?}");
+        sum = sum.plus(spent);
+    }
+    assert_eq!(sum, seen.spent, "{name}: what is reported is what is stored");
+    let heard = provider.heard().len() as u64;
+    assert!(heard <= sum.calls, "{name}: {heard} arrived, {} counted", sum.calls);
+    let rewrites = play.rewrites();
+    for row in &rewrites {
+        check_rewrite(row, name);
+    }
+    if may_write {
+        assert!(!rewrites.is_empty() && shown > 0, "{name}: {shown} prompts showed it");
+        assert_eq!(seen.flaws, BTreeMap::new(), "{name}");
+    } else {
+        assert_eq!((rewrites.len(), shown), (0, 0), "{name}: nothing of it is good");
+    }
+    let latency = play.latency();
+    is_whole(&engine, &play, name);
+    goes_on(&engine, &mut play, name);
+    Caused { heard, seen, spent: sum, latency }
+}
+
+/// Nothing is lost, changed or invented, and every turn had its prompt.
+fn is_whole(engine: &Engine, play: &Play, name: &str) {
+    let store = engine.store();
+    assert_eq!(store.conversation(play.id).unwrap().entries, play.pushed, "{name}: nothing is lost");
+    let mut export = Vec::new();
+    engine.export(play.id, None, &mut export).unwrap();
+    // The line end behind the last entry comes with the next one.
+    assert!(export == transcript(turns()).trim_end().as_bytes(), "{name}: I1");
+    assert_eq!(play.prompts, turns(), "{name}: every turn had its prompt");
+    assert_eq!(store.verify(&mut |_, _| {}).unwrap(), [], "{name}");
+    assert!(store.decisions(play.id).unwrap().len() <= 500, "{name}: decisions are bounded");
+}
+
+fn print_table(caused: &[(&str, Caused)], plain: Duration) {
+    println!("{} turns each; a prompt without a model: {plain:?} (median)", turns());
+    println!(
+        "{:24} {:>6} {:>8} {:>8} {:>8} {:>6} {:>9} {:>9}  {:>9} {:>9}  refused for, not tried for",
+        "provider", "calls", "written", "refused", "later", "given", "in", "out", "median", "slowest"
+    );
+    for (name, caused) in caused {
+        let count = |what: &str| caused.seen.ended.get(what).copied().unwrap_or_default();
         println!(
-            "{name:24} {:5} {heard:5} {:7} {:7} {:5} {:8} {:7}/{:<7} {:?} {:?} {:?}",
-            turns(),
+            "{name:24} {:6} {:8} {:8} {:8} {:6} {:9} {:9}  {:>7}us {:>7}us  {:?} {:?}",
+            caused.heard,
             count("written"),
-            seen.flaws.values().sum::<u64>(),
+            caused.seen.flaws.values().sum::<u64>(),
             count("later"),
             count("given-up"),
-            sum.input,
-            sum.output,
-            play.slowest,
-            seen.flaws,
-            seen.why
+            caused.spent.input,
+            caused.spent.output,
+            caused.latency.0.as_micros(),
+            caused.latency.1.as_micros(),
+            caused.seen.flaws,
+            caused.seen.why
         );
-        goes_on(&engine, &mut play, name);
     }
 }
 

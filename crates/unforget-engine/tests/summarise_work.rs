@@ -15,12 +15,14 @@ use std::time::Duration;
 
 use summarise_common::{Play, TestClock, models, transcript};
 use unforget_core::entry::{Entry, Origin, Part, Role};
+use unforget_core::gate::Flaw;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Cause as BreakCause, Region};
-use unforget_engine::summarise::{Background, Ended, Shift, Urgency};
-use unforget_llm::{Answer, Callback, Cause, Model, Request, Stop, Usage};
-use unforget_store::JobState;
+use unforget_engine::recall::summary_name;
+use unforget_engine::summarise::{Background, Ended, Shift, Urgency, Writer};
+use unforget_llm::{Account, Answer, Callback, Cause, Fault, Model, Request, Stop, Usage};
+use unforget_store::{JobEnd, JobState, Spend, SummaryKey, SummaryRow};
 use unforget_wire::Reader;
 
 const GOOD: &str = "The parser kept the last line again";
@@ -221,7 +223,7 @@ fn f015_entries_that_arrive_during_a_call_stay() {
 }
 
 #[test]
-fn a_prompt_does_not_wait_for_a_call() {
+fn f023_a_prompt_does_not_wait_for_a_call() {
     let (mut play, clock) = played(60);
     let (entered, wait) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
     let (started, gate) = (Mutex::new(entered.0), Mutex::new(wait.1));
@@ -233,9 +235,14 @@ fn a_prompt_does_not_wait_for_a_call() {
     let models = Arc::new(models(&play.engine, held, &clock));
     let time = Arc::clone(&clock);
     let every = Duration::from_hours(1);
-    let background =
-        Background::start(play.engine.clone(), models, move || time.now(), every, |error| panic!("{error}"))
-            .unwrap();
+    let background = Background::start(
+        play.engine.clone(),
+        move || Some(Arc::clone(&models)),
+        move || time.now(),
+        every,
+        |error| panic!("{error}"),
+    )
+    .unwrap();
     entered.1.recv().unwrap();
     // The call is under way and stays so.
     let mut prompts = 0;
@@ -246,4 +253,152 @@ fn a_prompt_does_not_wait_for_a_call() {
     assert!(play.rewrites().is_empty(), "it is still under way");
     drop(wait.0);
     drop(background);
+}
+
+#[test]
+fn where_nobody_may_be_called_no_attempt_counts() {
+    let (play, clock) = played(60);
+    let broken = models(&play.engine, model(|_| Err(Cause::Server { retry_after: None })), &clock);
+    let shift = Shift { limit: 99, urgency: Urgency::Normal };
+    let reports = play.engine.work(play.id, &broken, clock.now(), shift).unwrap();
+    let tries = || play.engine.store().jobs(play.id).unwrap().iter().map(|job| job.attempts).sum::<u32>();
+    let (asked, before) = (reports.iter().filter(|report| report.spent.calls > 0).count(), tries());
+    assert_eq!((asked, before), (3, 3), "three failures open the breaker, and the round ends: {reports:?}");
+    assert!(broken.may_ask().unwrap_err().until.is_some());
+    assert_eq!(play.engine.work(play.id, &broken, clock.now(), shift).unwrap(), []);
+    clock.pass(Duration::from_hours(3));
+    let full = models(&play.engine, model(|_| Err(Cause::Busy)), &clock);
+    let reports = play.engine.work(play.id, &full, clock.now(), shift).unwrap();
+    assert_eq!(
+        (reports.len(), tries()),
+        (1, before),
+        "full places end the round, and cost nothing: {reports:?}"
+    );
+    assert_eq!(reports[0].spent, Spend::default());
+    let absent = models(&play.engine, Arc::new(Nobody::new()), &clock);
+    clock.pass(Duration::from_hours(3));
+    assert_eq!(play.engine.work(play.id, &absent, clock.now(), shift).unwrap(), []);
+    assert!(absent.may_ask().unwrap_err().is_absent);
+    play.engine.work(play.id, &absent, clock.now(), Shift { urgency: Urgency::Manual, ..shift }).unwrap();
+    assert_eq!(tries(), before, "a person finds nobody, either");
+}
+
+/// A model that is not there.
+struct Nobody(Account);
+
+impl Nobody {
+    fn new() -> Self {
+        Self(Account { provider: "nobody".to_owned(), credential: "none".to_owned() })
+    }
+}
+
+impl Model for Nobody {
+    fn account(&self) -> &Account {
+        &self.0
+    }
+    fn name(&self) -> &str {
+        &self.0.provider
+    }
+    fn is_there(&self) -> bool {
+        false
+    }
+    fn call(&self, _: &Request<'_>) -> Result<Answer, Fault> {
+        panic!("nobody is called")
+    }
+}
+
+#[test]
+fn a_model_reads_what_came_before_and_may_not_repeat_it() {
+    let (play, clock) = played(60);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let hears = Arc::clone(&heard);
+    let repeats = model(move |request| {
+        hears.lock().unwrap().push(request.user.to_owned());
+        let earlier = request.user.split("</earlier").next().filter(|text| text.contains("<earlier"));
+        // A path of what came before is no path of what is to be summarised.
+        let path =
+            earlier.and_then(|text| text.split_whitespace().find(|word| word.starts_with("src/part_")));
+        path.map_or_else(good, |path| answer(&format!(r#"{{"title":"It was {path} again"}}"#)))
+    });
+    let models = models(&play.engine, repeats, &clock);
+    let reports = play
+        .engine
+        .work(play.id, &models, clock.now(), Shift { limit: 6, urgency: Urgency::Normal })
+        .unwrap();
+    let heard = heard.lock().unwrap();
+    let with: Vec<_> = heard.iter().filter(|text| text.contains("<earlier")).collect();
+    assert!(with.len() >= 2 && !heard[0].contains("<earlier"), "{heard:?}");
+    assert!(with.iter().all(|text| text.contains("src/part_")), "{with:?}");
+    let invented = reports.iter().filter(|report| report.refused.contains(&Flaw::Invented)).count();
+    assert!(invented >= 1, "{reports:?}");
+    assert_eq!(play.rewrites().len(), reports.len() - invented, "{reports:?}");
+}
+
+#[test]
+fn f032_a_fallback_says_so_until_a_model_is_back() {
+    let (play, clock) = played(60);
+    let store = play.engine.store();
+    let job = store.jobs(play.id).unwrap().remove(0);
+    let writer = || play.engine.writer(play.id, &job.key).unwrap();
+    let Writer::Fallback { state, why } = writer() else { panic!("{:?}", writer()) };
+    assert_eq!((state.name(), why.as_str()), ("waiting", ""));
+    let shift = Shift { limit: 1, urgency: Urgency::Normal };
+    let down = models(&play.engine, model(|_| Err(Cause::Connect)), &clock);
+    play.engine.work(play.id, &down, clock.now(), shift).unwrap();
+    let Writer::Fallback { why, .. } = writer() else { panic!("{:?}", writer()) };
+    assert!(why.contains("no connection"), "{why}");
+    let name = summary_name(&job.key);
+    let described = || play.engine.describe(Some(play.id), &name).unwrap();
+    assert_eq!(described().writer.map(|writer| writer.name()), Some("fallback"));
+    clock.pass(Duration::from_hours(3));
+    let up = models(&play.engine, model(|_| good()), &clock);
+    play.engine.work(play.id, &up, clock.now(), shift).unwrap();
+    assert_eq!(writer(), Writer::Model("m".to_owned()));
+    assert!(described().preview.contains(GOOD));
+    let plain = Play::new(Engine::in_memory(), 4, 2_048);
+    assert_eq!(plain.engine.writer(plain.id, &job.key).unwrap(), Writer::Deterministic);
+}
+
+type Change = fn(&mut SummaryRow);
+
+#[test]
+fn verify_looks_at_what_models_wrote_and_at_jobs() {
+    let (play, clock) = played(60);
+    let up = models(&play.engine, model(|_| good()), &clock);
+    let shift = Shift { limit: 3, urgency: Urgency::Normal };
+    play.engine.work(play.id, &up, clock.now(), shift).unwrap();
+    let (engine, store) = (&play.engine, play.engine.store());
+    let sound = engine.verify(&mut |_, _| {}).unwrap();
+    assert_eq!(sound.problems, []);
+    assert!(sound.rewrites > 6, "{sound:?}");
+    let bad = |change: &dyn Fn(&mut SummaryRow)| {
+        let now = clock.now();
+        let job = store.take_job(play.id, now, Timestamp(now.0 + 9), true).unwrap().unwrap();
+        let mut row = store.summary(play.id, &job.key).unwrap().unwrap();
+        row.writer = "model/1 m".to_owned();
+        change(&mut row);
+        let done = JobEnd::Done(Box::new(row));
+        assert!(store.end_job(play.id, (&job.key, job.attempts), &done, now).unwrap());
+    };
+    let table: [(Change, &str, &str); 4] = [
+        (|_| {}, "", "a sound one"),
+        (|row| row.body = "no sections".to_owned(), "is no summary", "its text"),
+        (|row| row.span.1 = Seq(9_999), "stands for other entries", "its entries"),
+        (|row| row.writer = "somebody".to_owned(), "was written by", "its writer"),
+    ];
+    let mut known = 0;
+    for (change, want, why) in table {
+        bad(&change);
+        let problems = engine.verify(&mut |_, _| {}).unwrap().problems;
+        known += usize::from(!want.is_empty());
+        assert_eq!(problems.len(), known, "{why}: {problems:?}");
+        assert!(
+            want.is_empty() || problems.iter().any(|one| one.detail.contains(want)),
+            "{why}: {problems:?}"
+        );
+    }
+    let nobody = SummaryKey { level: 9, ..store.jobs(play.id).unwrap()[0].key };
+    store.put_jobs(play.id, &[(nobody, (Seq(0), Seq(1)))], clock.now()).unwrap();
+    let last = engine.verify(&mut |_, _| {}).unwrap().problems.pop().unwrap();
+    assert_eq!((last.kind, last.detail.contains("not there")), ("job", true), "{last:?}");
 }

@@ -112,7 +112,7 @@ impl Breaker {
             | Cause::NotFound
             | Cause::Policy
             | Cause::Invalid => Self::default(),
-            Cause::Cancelled | Cause::BreakerOpen { .. } | Cause::Busy => match self {
+            Cause::Cancelled | Cause::BreakerOpen { .. } | Cause::Busy | Cause::Absent => match self {
                 Self::Probing { times, .. } => Self::Open { until: now, times },
                 other => other,
             },

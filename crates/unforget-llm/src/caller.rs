@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use unforget_core::id::Timestamp;
+
 use crate::breaker::{Breaker, BreakerPolicy, Breakers};
 use crate::clock::{Cancel, Clock};
 use crate::fault::{Account, Cause, Fault};
@@ -86,10 +88,22 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether something was sent: breakers and full places end an attempt before that.
+    /// See [`Cause::was_made`].
     pub const fn was_made(&self) -> bool {
-        !matches!(self.end, Err(Cause::BreakerOpen { .. } | Cause::Busy))
+        match &self.end {
+            Ok(_) => true,
+            Err(cause) => cause.was_made(),
+        }
     }
+}
+
+/// Why no model of a chain may be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// When the first breaker may be tried; `None` if none opens by itself.
+    pub until: Option<Timestamp>,
+    /// Nobody is there who could answer.
+    pub is_absent: bool,
 }
 
 /// Calls a chain of models.
@@ -127,6 +141,26 @@ impl Caller {
         self.lock().clone()
     }
 
+    /// Whether any model of the chain may be called now.
+    ///
+    /// # Errors
+    /// [`Closed`] if a call would end before anything is sent.
+    pub fn may_call(&self) -> Result<(), Closed> {
+        let (now, breakers) = (self.clock.time(), self.lock());
+        let mut closed = Closed { until: None, is_absent: true };
+        for model in self.chain.iter().filter(|model| model.is_there()) {
+            closed.is_absent = false;
+            let breaker = breakers.get(model.account()).copied().unwrap_or_default();
+            if breaker.admit(now, &self.policy.breaker).is_some() {
+                return Ok(());
+            }
+            if let Breaker::Open { until, .. } | Breaker::Probing { until, .. } = breaker {
+                closed.until = Some(closed.until.map_or(until, |other| other.min(until)));
+            }
+        }
+        Err(closed)
+    }
+
     /// Closes the breaker of an account, whatever opened it.
     pub fn reset(&self, account: &Account) {
         self.lock().remove(account);
@@ -146,8 +180,7 @@ impl Caller {
                 Ok(answer) => return Outcome { result: Ok((answer, index)), attempts },
                 Err(new) => {
                     let is_end = matches!(new.cause, Cause::Cancelled) || self.clock.elapsed() >= deadline;
-                    let was_made = !matches!(new.cause, Cause::BreakerOpen { .. } | Cause::Busy);
-                    if was_made || fault.is_none() {
+                    if new.cause.was_made() || fault.is_none() {
                         fault = Some(new);
                     }
                     if is_end {
@@ -171,7 +204,9 @@ impl Caller {
         let mut note = |end, took| {
             attempts.push(Attempt { model: index, account: model.account().clone(), end, took });
         };
-        let tries_max = match self.admit(model.account(), call.urgency) {
+        let admitted =
+            if model.is_there() { self.admit(model.account(), call.urgency) } else { Err(Cause::Absent) };
+        let tries_max = match admitted {
             Ok(tries_max) => tries_max,
             Err(cause) => {
                 note(Err(cause.clone()), Duration::ZERO);

@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde_json::{Value, json};
 
+use crate::ASKED;
 use crate::fault::{Account, Cause, Fault, detail};
 use crate::port::{Answer, Model, Request, Stop, Usage, answer};
 
@@ -180,19 +181,7 @@ fn gather(seen: &Receiver<Seen>, deadline: Instant, pid: Pid, limit: u64) -> Gat
 
 fn told_cause(error: &Value) -> Cause {
     let wait = error.get("retry_after_ms").and_then(Value::as_u64).map(Duration::from_millis);
-    let cause = match error.get("cause").and_then(Value::as_str).unwrap_or_default() {
-        "auth" => Cause::Auth,
-        "payment" => Cause::Payment,
-        "rate-limited" => Cause::RateLimited { retry_after: None },
-        "overloaded" => Cause::Overloaded { retry_after: None },
-        "server" => Cause::Server { retry_after: None },
-        "too-long" => Cause::TooLong { limit: None, sent: None },
-        "not-found" => Cause::NotFound,
-        "policy" => Cause::Policy,
-        "invalid" => Cause::Invalid,
-        _ => Cause::Unknown { status: None },
-    };
-    cause.with_retry_after(wait)
+    Cause::told(error.get("cause").and_then(Value::as_str).unwrap_or_default(), wait)
 }
 
 impl Model for Command {
@@ -209,6 +198,7 @@ impl Model for Command {
         let input = serde_json::to_vec(&Self::input(request)).map_err(|_| self.fault(Cause::Invalid, b""))?;
         let started = std::process::Command::new(&self.program)
             .args(&self.arguments)
+            .env(ASKED, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -40,6 +40,14 @@ pub struct Fault {
     pub detail: String,
 }
 
+impl Fault {
+    /// A fault with what was said about it: on one line, clipped, without credentials.
+    pub fn told(cause: Cause, account: &Account, model: &str, said: &str) -> Self {
+        let detail = detail(said.as_bytes(), None);
+        Self { cause, account: Box::new(account.clone()), model: model.to_owned(), detail }
+    }
+}
+
 struct Detail<'a>(&'a str);
 
 impl fmt::Display for Detail<'_> {
@@ -150,6 +158,9 @@ pub enum Cause {
     /// The call was not made: no place among the concurrent calls became free in time.
     #[error("not called, too many calls are under way")]
     Busy,
+    /// The call was not made: nobody is there who could answer.
+    #[error("not called, nobody is there")]
+    Absent,
     /// An error of no known form.
     #[error("an unknown error{}", status.map_or_else(String::new, |status| format!(", status {status}")))]
     Unknown {
@@ -159,6 +170,22 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// The cause of a name that commands and hosts may give; [`Cause::Unknown`] for every other one.
+    pub fn told(name: &str, retry_after: Option<Duration>) -> Self {
+        match name {
+            "auth" => Self::Auth,
+            "payment" => Self::Payment,
+            "rate-limited" => Self::RateLimited { retry_after },
+            "overloaded" => Self::Overloaded { retry_after },
+            "server" => Self::Server { retry_after },
+            "too-long" => Self::TooLong { limit: None, sent: None },
+            "not-found" => Self::NotFound,
+            "policy" => Self::Policy,
+            "invalid" => Self::Invalid,
+            _ => Self::Unknown { status: None },
+        }
+    }
+
     /// Whether the same call may succeed a moment later.
     pub const fn is_retryable(&self) -> bool {
         matches!(
@@ -173,6 +200,11 @@ impl Cause {
                 | Self::BadAnswer { .. }
                 | Self::Command { .. }
         )
+    }
+
+    /// Whether something was sent: breakers, full places and absence end a call before that.
+    pub const fn was_made(&self) -> bool {
+        !matches!(self, Self::BreakerOpen { .. } | Self::Busy | Self::Absent)
     }
 
     /// How long the provider asks to wait.
@@ -222,6 +254,7 @@ impl Cause {
             Self::Cancelled => "cancelled",
             Self::BreakerOpen { .. } => "breaker-open",
             Self::Busy => "busy",
+            Self::Absent => "absent",
             Self::Unknown { .. } => "unknown",
         }
     }

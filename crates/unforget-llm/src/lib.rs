@@ -44,7 +44,7 @@ mod work;
 pub use anthropic::Anthropic;
 pub use breaker::{Breaker, BreakerPolicy, BreakerTextError, Breakers};
 pub use callback::{Callback, Heard, Scripted};
-pub use caller::{Attempt, Call, CallPolicy, Caller, Outcome, Urgency};
+pub use caller::{Attempt, Call, CallPolicy, Caller, Closed, Outcome, Urgency};
 pub use clock::{Cancel, Clock, SystemClock};
 #[cfg(unix)]
 pub use command::Command;
@@ -57,3 +57,6 @@ pub use port::{Answer, Model, Request, Stop, Usage};
 pub use portion::{NoRoom, Portion, portions};
 pub use secret::{Key, KeyError, KeySource, Secret};
 pub use work::{Ask, Brief, Made, Task, Work};
+
+/// Set in the environment of external commands: what they start knows that a model is being asked, and asks none itself.
+pub const ASKED: &str = "UNFORGET_ASKED";

@@ -32,6 +32,15 @@ pub struct Answer {
     pub model: Option<String>,
 }
 
+impl Answer {
+    /// The answer of a text. Reasoning that it starts with, in `<think>` tags, is taken off (F024).
+    ///
+    /// * `stop` - a name of [`Stop`]; `None` for an answer that is whole.
+    pub fn of(text: &str, stop: Option<&str>, usage: Usage, model: Option<String>) -> Self {
+        answer(text, false, stop.map_or(Stop::End, Stop::of), usage, model)
+    }
+}
+
 /// Why an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -89,6 +98,16 @@ pub trait Model: Send + Sync {
 
     /// The model's name, as the provider knows it.
     fn name(&self) -> &str;
+
+    /// Whether there is anybody to call now. Cheap.
+    fn is_there(&self) -> bool {
+        true
+    }
+
+    /// The window of whoever would be called now, in tokens, where the model knows it by itself.
+    fn window(&self) -> Option<u64> {
+        None
+    }
 
     /// Makes one call and waits for its end. No retries: those are [`crate::Caller`]'s.
     ///

@@ -52,6 +52,15 @@ pub struct Ask {
     pub system: String,
     /// What they are about.
     pub user: String,
+    /// Where in `user` that begins of which the summary is; what stands before is there to be understood only.
+    about: usize,
+}
+
+impl Ask {
+    /// The part of `user` of which the summary is.
+    pub fn source(&self) -> &str {
+        self.user.get(self.about..).unwrap_or(&self.user)
+    }
 }
 
 /// What became of all calls.
@@ -163,7 +172,8 @@ impl<'a> Work<'a> {
         };
         let previous = self.previous();
         let user = if previous.is_empty() { body.clone() } else { format!("{previous}\n{body}") };
-        Some(Ask { system: self.system(prompt), user })
+        let about = user.len() - body.len();
+        Some(Ask { system: self.system(prompt), user, about })
     }
 
     /// How many calls are left, as far as is known: a leaf of several portions has a merge behind them.

@@ -7,12 +7,14 @@
 //! | `queue` | calls of one lane in order, lanes beside each other, deadlines, cancellation |
 //! | `array` | message arrays as deltas |
 //! | `verbs`, `recall`, `file` | carries calls out |
+//! | `own` | the host's own model, asked over its connection |
 //! | `connection`, `socket` | stdio and Unix sockets |
 
 mod array;
 mod connection;
 mod file;
 mod frame;
+mod own;
 mod pins;
 pub mod protocol;
 mod queue;

@@ -7,9 +7,9 @@ mod support;
 use std::path::Path;
 
 use serde_json::Value;
-use support::Client;
+use support::{Client, server_with_models};
 use unforget_server::rpc::Limits;
-use unforget_server::rpc::protocol::{Code, VERBS, schema};
+use unforget_server::rpc::protocol::{Code, HOST_VERBS, VERBS, schema};
 
 fn doc(name: &str) -> String {
     std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name))
@@ -33,7 +33,7 @@ fn has(wanted: &Value, found: &Value) -> bool {
 #[test]
 fn the_examples_are_what_happens() {
     let text = doc("protocol.md");
-    let mut client = Client::new(Limits::default());
+    let mut client = Client::of(&server_with_models(Limits::default()));
     let mut done = 0;
     for line in text.lines() {
         if let Some(call) = line.strip_prefix("→ ") {
@@ -47,7 +47,7 @@ fn the_examples_are_what_happens() {
     }
     assert!(done > 40, "{done} examples");
     assert!(client.is_at_end(), "everything that was answered stands on the page");
-    for (verb, _) in VERBS {
+    for (verb, _) in VERBS.into_iter().chain(HOST_VERBS) {
         assert!(text.contains(&format!(r#""method":"{verb}""#)), "no example of {verb}");
     }
 }

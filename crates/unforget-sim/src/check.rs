@@ -12,6 +12,7 @@ use unforget_engine::host::{Ask, Assembled};
 use unforget_wire::{Dialect, TAIL, journal, render_head, render_message, validate};
 
 use crate::words::{Kind, Msg, markers};
+use crate::world::POISON;
 
 /// Fails the check with a message if the condition does not hold.
 #[macro_export]
@@ -42,13 +43,19 @@ fn sent(message: &str) -> Sent {
 
 /// Where our texts are joined with messages, they may quote those.
 fn without_summaries(message: &str) -> String {
-    let mut text = String::new();
-    let mut rest = message;
-    while let Some((before, from)) = rest.split_once("<history-summary") {
-        text += before;
-        rest = from.split_once("</history-summary>").map_or("", |(_, after)| after);
+    let mut text = message.to_owned();
+    for (opens, closes) in
+        [("<history-summary", "</history-summary>"), ("<history-ledger", "</history-ledger>")]
+    {
+        let all = std::mem::take(&mut text);
+        let mut rest = all.as_str();
+        while let Some((before, from)) = rest.split_once(opens) {
+            text += before;
+            rest = from.split_once(closes).map_or("", |(_, after)| after);
+        }
+        text += rest;
     }
-    text + rest
+    text
 }
 
 /// The request that a host makes of a prompt: pi turns our own messages into a user's, and words are put behind.
@@ -77,6 +84,17 @@ fn projected(message: &str, dialect: Dialect) -> String {
     value.to_string()
 }
 
+/// Whether a provider gets the same of two messages. Hosts send no times: what we say before the first message of a
+/// conversation gets that one's.
+pub fn is_as(a: &str, b: &str) -> bool {
+    let timeless = |text: &str| {
+        let mut value: Value = serde_json::from_str(text).unwrap_or_default();
+        value["timestamp"] = Value::Null;
+        value
+    };
+    a == b || (sent(a).is_ours && timeless(a) == timeless(b))
+}
+
 /// What must hold of a prompt.
 ///
 /// * `path` - what it has to stand for.
@@ -102,6 +120,8 @@ pub fn prompt(ask: &Ask, assembled: &Assembled, path: &[Msg], live: &[Msg]) -> R
     let is_cut_off = |message: &&String| !sent(message).is_ours && message.contains("_x\"");
     let cut_off = assembled.messages.iter().find(is_cut_off);
     hold!(cut_off.is_none(), "f046 cut off: {cut_off:?}");
+    let bad = POISON.iter().find(|poison| body.contains(**poison));
+    hold!(bad.is_none(), "f026 shown: {bad:?} in {body}");
     let all: Vec<Sent> = assembled.messages.iter().map(|message| sent(message)).collect();
     only_the_path(&all, path).map_err(|what| format!("{what}; {}", story()))?;
     newest(&all, path, ask.dialect).map_err(|what| format!("{what}; {}", story()))?;

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 use unforget_store::{
-    Append, ChunkBytes, ContextRow, Conversation, Dictionary, EntryRow, Filter, GenerationRow, Name,
-    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned, Scratch,
+    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Dictionary, EntryRow, Filter, GenerationRow,
+    Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned, Scratch,
     Segment, SegmentHead, Snapshot, Store, StoreError, SummaryKey, SummaryRow,
 };
 
@@ -185,6 +185,9 @@ impl Store for FaultStore {
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.inner.summary(id, key)
     }
+    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
+        self.inner.summary_before(id, key, seq)
+    }
     fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
         self.inner.summaries(id)
     }
@@ -197,8 +200,14 @@ impl Store for FaultStore {
     fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
         self.write("put_pins", || self.inner.put_pins(id, before, after))
     }
-    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64> {
-        self.inner.put_recipe(id, recipe, keep)
+    fn put_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<(&DecisionRow, u64)>,
+    ) -> Result<u64> {
+        self.inner.put_recipe(id, recipe, keep, turn)
     }
     fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
         self.inner.recipes(id)

@@ -48,6 +48,8 @@ pub fn turned(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
 }
 
 /// After an array that is all of the history, of messages that have names.
+///
+/// Where it cuts the path or edits it, and has something new before that, it is right from the first new message on.
 pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let place = |item: &Msg| path.iter().position(|one| one.uid == item.uid);
     let Some(last) = items.iter().rposition(|item| place(item).is_some()) else {
@@ -56,42 +58,54 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     };
     let mut path = path.to_vec();
     let path = &mut path;
-    let mut at = 0;
+    let (mut at, mut first_new) = (0, None);
+    let branch = |path: &[Msg], new: Option<(usize, usize)>, at: usize, index: usize| {
+        let (at, index) = new.unwrap_or((at, if at == 0 { 0 } else { index }));
+        path.iter().take(at).chain(items.iter().skip(index)).cloned().collect()
+    };
     for (index, item) in items.iter().enumerate() {
         let place = |item: &Msg| path.iter().position(|one| one.uid == item.uid);
         let is_later = |one: &Msg| items.iter().skip(index + 1).any(|other| other.uid == one.uid);
         let skips = |found: usize| path.iter().take(found).skip(at).any(is_later);
         if place(item).is_some_and(|found| found < at || skips(found)) {
             // The array has another order: it is right.
-            let index = if at == 0 { 0 } else { index };
-            return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
+            return branch(path, first_new, at, index);
         }
         let Some(found) = place(item) else {
             if index < last {
                 let next = items.iter().skip(index + 1).filter_map(place).find(|next| *next >= at);
                 if firm(path.get(at..next.unwrap_or(at)), loose) {
                     // Something else stands where the path has others: an edit.
-                    let index = if at == 0 { 0 } else { index };
-                    return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
+                    return branch(path, first_new, at, index);
                 }
                 if at > 0 {
+                    first_new = first_new.or(Some((at, index)));
                     path.insert(at, item.clone());
                     at += 1;
                 }
                 continue;
             }
-            let keep = if firm(path.get(at..), loose) { at } else { path.len() };
-            return path.iter().take(keep).chain(items.iter().skip(index)).cloned().collect();
+            if firm(path.get(at..), loose) {
+                return branch(path, first_new, at, index);
+            }
+            return path.iter().chain(items.iter().skip(index)).cloned().collect();
         };
         if path.get(found).is_some_and(|one| one.marker != item.marker) {
             // The same message with other words: an edit.
-            let index = if at == 0 { 0 } else { index };
-            return path.iter().take(at).chain(items.iter().skip(index)).cloned().collect();
+            return branch(path, first_new, at, index);
         }
         at = found + 1;
     }
-    let keep = if firm(path.get(at..), loose) { at } else { path.len() };
-    path.iter().take(keep).cloned().collect()
+    if firm(path.get(at..), loose) { branch(path, first_new, at, items.len()) } else { path.clone() }
+}
+
+/// After a turn, when the host hands over what it holds: all of the history if it goes on from what is there, else a
+/// window of it.
+pub fn after(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
+    let whole = whole(path, items, loose);
+    let is_same = |(a, b): (&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
+    let goes_on = whole.len() >= path.len() && path.iter().zip(&whole).all(is_same);
+    if goes_on { whole } else { windowed(path, items) }
 }
 
 /// The same without names: the array, with the host's own input, which it leaves out, where it was.

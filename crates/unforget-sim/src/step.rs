@@ -37,9 +37,13 @@ pub enum Op {
     Reissue,
     /// A committed turn is delivered once more.
     Again,
+    /// Models write summaries, while the host goes on.
+    Write,
+    /// A rule is pinned, or taken back.
+    Pin,
 }
 
-const OPS: [(Op, u32); 15] = [
+const OPS: [(Op, u32); 17] = [
     (Op::Turn, 40),
     (Op::CatchUp, 14),
     (Op::Sync, 8),
@@ -55,6 +59,8 @@ const OPS: [(Op, u32); 15] = [
     (Op::Fault, 12),
     (Op::Reissue, 2),
     (Op::Again, 5),
+    (Op::Write, 10),
+    (Op::Pin, 5),
 ];
 
 /// One step. What exactly it does follows from `r` and from how the host stands.

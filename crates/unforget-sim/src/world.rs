@@ -3,6 +3,8 @@
 mod ask;
 mod call;
 mod history;
+mod pin;
+mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use unforget_bench::Random;
 use unforget_core::id::Timestamp;
+use unforget_core::pin::PinId;
 use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Host, LaneKey};
 use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
@@ -18,6 +21,8 @@ use crate::check;
 use crate::fault::FaultStore;
 use crate::step::{Op, Plan, Profile, Step};
 use crate::words::{Msg, Writer};
+
+pub(crate) use write::POISON;
 
 /// When all of it begins, in ms since 1970.
 const START: i64 = 1_795_292_714_534;
@@ -54,6 +59,8 @@ pub(crate) struct Lane {
     pub(crate) before: Option<(Ask, Vec<String>)>,
     /// What the first call of the open turn had room for.
     pub(crate) first: Option<u64>,
+    /// Rules that every prompt has to have; `None` if a fault left it open which.
+    pub(crate) pins: Option<Vec<(PinId, String)>>,
     /// Time of the newest message.
     pub(crate) time: i64,
 }
@@ -69,7 +76,7 @@ pub struct World {
     profile: Profile,
     disk: Disk,
     store: Option<Arc<FaultStore>>,
-    host: Option<Host>,
+    host: Option<Arc<Host>>,
     clock: Arc<AtomicI64>,
     lanes: Vec<Lane>,
     steps: usize,
@@ -119,17 +126,22 @@ impl World {
         };
         let store = Arc::new(FaultStore::new(inner));
         self.store = Some(Arc::clone(&store));
-        self.host = Some(self.another(store));
+        self.host = Some(Arc::new(self.another(store)));
     }
 
     /// A further host on the store.
     fn another(&self, store: Arc<FaultStore>) -> Host {
         let clock = Arc::clone(&self.clock);
-        Host::new(Engine::on(store), move || Timestamp(clock.fetch_add(1, Ordering::SeqCst)))
+        Host::new(Engine::on(store).with_models(), move || Timestamp(clock.fetch_add(1, Ordering::SeqCst)))
     }
 
     fn store(&self) -> Arc<FaultStore> {
         Arc::clone(self.store.as_ref().expect("a store"))
+    }
+
+    /// The host, for what happens while something else does.
+    pub(crate) fn host_handle(&self) -> Arc<Host> {
+        Arc::clone(self.host.as_ref().expect("a host"))
     }
 
     fn host(&self) -> &Host {
@@ -169,6 +181,8 @@ impl World {
             }
             Op::Reissue => self.reissue(lane),
             Op::Again => self.again(lane, &mut random)?,
+            Op::Write => self.write(lane, &mut random)?,
+            Op::Pin => self.pin(lane, &mut random)?,
         }
         self.check()
     }
@@ -215,8 +229,15 @@ impl Lane {
             sent: BTreeSet::new(),
             before: None,
             first: None,
+            pins: Some(Vec::new()),
             time: START,
         }
+    }
+
+    /// A time that the message before has too, or one that none has. Only for messages that are told apart by who
+    /// speaks, or by the call that they answer.
+    pub(crate) fn tick_or_same(&mut self, random: &mut Random) -> i64 {
+        if random.chance(0.3) { self.time } else { self.tick(random) }
     }
 
     /// A time that no message of the lane has.

@@ -29,6 +29,16 @@ pub enum StoreError {
         /// Ours.
         known: u32,
     },
+    /// The file was written by an older version, and is only read: it has to be opened for writing once.
+    #[error("{} has schema {found}, this program reads {known}", path.display())]
+    OlderSchema {
+        /// The database.
+        path: PathBuf,
+        /// Its `user_version`.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
     /// The file is not a database of ours.
     #[error("{} is not an unforget store: {detail}", path.display())]
     NotAStore {

@@ -147,6 +147,10 @@ pub trait Store: Jobs + Send + Sync {
     /// One summary.
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
 
+    /// The summary beside this one that ends last before an entry: of the same thread, grain and level. It may be of
+    /// another path.
+    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>>;
+
     /// All summaries of a conversation, by span, then level, then the rest of the key.
     fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>>;
 
@@ -167,7 +171,16 @@ pub trait Store: Jobs + Send + Sync {
 
     /// Keeps how a prompt was composed, and drops all but the newest `keep` recipes with the contexts that only they
     /// used. Returns its number. It is derived: unlike other writes it may be lost when power fails.
-    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64>;
+    ///
+    /// * `turn` - what was decided about the turn that begins with it, and how many decisions to keep: see
+    ///   [`Jobs::decide`].
+    fn put_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<(&DecisionRow, u64)>,
+    ) -> Result<u64>;
 
     /// All recipes of a conversation, by number.
     fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>>;

@@ -13,13 +13,26 @@ use unforget_core::id::{Seq, Timestamp};
 pub fn fence(id: &str, span: (Seq, Seq), body: &str) -> String {
     let id: String =
         id.chars().map(|c| if c.is_ascii_alphanumeric() || "-_:./".contains(c) { c } else { '_' }).collect();
-    let mut text =
-        format!("<history-summary id=\"{id}\" entries=\"{}-{}\" trust=\"untrusted\">\n", span.0, span.1);
+    let facts = format!(" id=\"{id}\" entries=\"{}-{}\"", span.0, span.1);
+    wrap("history-summary", &facts, body)
+}
+
+/// Wraps what was done with tools, in the same way.
+///
+/// * `until` - the last entry that it is of.
+pub fn fence_ledger(until: Seq, body: &str) -> String {
+    wrap("history-ledger", &format!(" until=\"s:{until}\""), body)
+}
+
+fn wrap(name: &str, facts: &str, body: &str) -> String {
+    let mut text = format!("<{name}{facts} trust=\"untrusted\">\n");
     escape_into(&mut text, body, &["history"]);
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str("</history-summary>");
+    text.push_str("</");
+    text.push_str(name);
+    text.push('>');
     text
 }
 

@@ -14,6 +14,8 @@ use crate::summary::{target, without_blobs};
 pub const STUB_TOKENS: u64 = 160;
 /// Most characters of a stub.
 pub const STUB_CHARS: usize = 480;
+/// Most characters of an aim in one line.
+const AIM_CHARS: usize = 80;
 /// Most characters of a handle.
 const HANDLE_CHARS: usize = 48;
 
@@ -36,11 +38,10 @@ pub enum StubReason {
 /// * `call` - the call that it answers, if known: its name and aim are shown.
 /// * `handle` - how the whole is expanded, such as `s:123`; it ends the stub.
 ///
-/// Keeps the exit code, whether it failed, the first error lines, and a preview by type. Never more than
-/// [`STUB_TOKENS`] and [`STUB_CHARS`]; credentials are redacted, blobs left out. Cost: linear in the text, of which at most the
-/// first and last megabyte are read closely.
+/// Keeps the exit code, whether it failed, the first error lines, and a preview by type; of a superseded result only
+/// the exit code, in one line. Never more than [`STUB_TOKENS`] and [`STUB_CHARS`]; credentials are redacted, blobs left
+/// out. Cost: linear in the text, of which at most the first and last megabyte are read closely.
 pub fn stub(result: &ToolResult, call: Option<&ToolCall>, handle: &str, reason: StubReason) -> String {
-    let text = result_text(result);
     let name = call.map_or(result.name.as_str(), |call| call.name.as_str());
     let aim = call.map(|call| target(call).text).unwrap_or_default();
     let (name, aim) = (one_line(name), one_line(&without_blobs(&redact(&aim))));
@@ -51,18 +52,27 @@ pub fn stub(result: &ToolResult, call: Option<&ToolCall>, handle: &str, reason: 
         None if result.is_error => "error".to_owned(),
         None => "ok".to_owned(),
     };
+    let handle = clip(&one_line(handle), HANDLE_CHARS).into_owned();
     let why = match reason {
-        StubReason::Old => "older result".to_owned(),
+        StubReason::Old => "older result",
         StubReason::Superseded { by } => {
-            format!("result superseded by {}", clip(&one_line(&by), HANDLE_CHARS))
+            let by = clip(&one_line(&by), HANDLE_CHARS).into_owned();
+            let line = |room: usize| {
+                let (name, aim) = (clip(&name, room / 2), clip(&aim, room));
+                let gap = if name.is_empty() || aim.is_empty() { "" } else { " " };
+                format!("[result superseded by {by} of {name}{gap}{aim}: {ending}; expand {handle}]")
+            };
+            let long = line(AIM_CHARS);
+            return if ClassEstimate.count(&long).upper <= STUB_TOKENS { long } else { line(8) };
         }
-        StubReason::TooLarge => "large result".to_owned(),
+        StubReason::TooLarge => "large result",
     };
+    let text = result_text(result);
     let errors = if failed { error_lines(&text, 2) } else { Vec::new() };
     let errors: Vec<String> =
         errors.into_iter().map(|line| without_blobs(&redact(&one_line(head(line, 4096))))).collect();
     let described = preview(&text).text;
-    let closing = format!("[stored whole: expand {}]", clip(&one_line(handle), HANDLE_CHARS));
+    let closing = format!("[stored whole: expand {handle}]");
     let mut room = STUB_CHARS;
     loop {
         let (name, aim) = (clip(&name, 40), clip(&aim, room / 4));

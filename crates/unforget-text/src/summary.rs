@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
 use unforget_core::id::Seq;
+use unforget_core::ledger::Deed;
 
 use crate::anchors::CUT;
 use crate::clip::{clip, head, one_line, tail};
@@ -73,6 +74,8 @@ struct Pending {
     action: usize,
     name: String,
     target: String,
+    /// What it does, as the ledger has it.
+    deeds: Vec<Deed>,
 }
 
 impl Builder {
@@ -168,15 +171,26 @@ impl Builder {
         self.question = None;
         let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
         self.anchors.read(&target, seq, 3);
-        for (kind, path) in aim.files {
-            let path = clip(&one_line(&clean(&path)), 160).into_owned();
-            if !path.is_empty() {
-                self.anchors.read(&path, seq, 1);
-                self.push(kind, Item::new(path, seq));
-            }
+        for (_, path) in aim.files {
+            self.anchors.read(&one_line(&clean(&path)), seq, 1);
         }
         if live {
-            self.calls.insert(call.id.clone(), Pending { action, name, target });
+            let deeds = crate::work::deeds(call);
+            self.calls.insert(call.id.clone(), Pending { action, name, target, deeds });
+        }
+    }
+
+    /// The files of a call that was done: the same rows as in the ledger.
+    fn files(&mut self, seq: Seq, deeds: &[Deed]) {
+        for deed in deeds {
+            let (kind, path) = match deed {
+                Deed::Read { path, .. } => (SectionKind::FilesRead, path),
+                Deed::Wrote { path, .. } => (SectionKind::FilesWritten, path),
+                Deed::Ran(_) | Deed::Fetched(_) | Deed::Tasks(_) => continue,
+            };
+            let path = clip(&one_line(&clean(path)), 160).into_owned();
+            self.anchors.read(&path, seq, 1);
+            self.push(kind, Item::new(path, seq));
         }
     }
 
@@ -212,6 +226,9 @@ impl Builder {
             if let Some(item) = item {
                 item.text = format!("{name} {target}: {outcome}");
                 item.absorb(&Item::new("", seq));
+            }
+            if crate::work::is_done(result) {
+                self.files(seq, &call.deeds);
             }
         }
         self.anchors.read(&ends, seq, 1);

@@ -22,11 +22,21 @@ mod shell;
 mod tests;
 mod words;
 
-use unforget_core::entry::{Entry, Part, Status};
-use unforget_core::ledger::Fact;
+use unforget_core::entry::{Entry, Part, Status, ToolCall, ToolResult};
+use unforget_core::ledger::{Deed, Fact, Outcome};
 
 pub(crate) use calls::patch_files;
 pub use render::render_ledger;
+
+/// What a call does.
+pub(crate) fn deeds(call: &ToolCall) -> Vec<Deed> {
+    calls::read(call).deeds
+}
+
+/// Whether a result says that its call was run and did not fail.
+pub(crate) fn is_done(result: &ToolResult) -> bool {
+    results::read(result).outcome == Outcome::Done
+}
 
 /// What the calls and results of an entry tell, in order.
 ///

@@ -310,7 +310,9 @@ fn stub_keeps_ending_errors_and_handle() {
     let failed = result("a", "compiling\nerror: no such crate `x`\n", Some(101));
     let asked = call("a", "bash", r#"{"command":"cargo build"}"#);
     let text = stub(&failed, Some(&asked), "s:123", StubReason::Superseded { by: "s:130".into() });
-    assert!(text.starts_with("[result superseded by s:130 of bash cargo build: exit 101]"), "{text}");
+    assert_eq!(text, "[result superseded by s:130 of bash cargo build: exit 101; expand s:123]");
+    let text = stub(&failed, Some(&asked), "s:123", StubReason::Old);
+    assert!(text.starts_with("[older result of bash cargo build: exit 101]"), "{text}");
     assert!(
         text.contains("error: no such crate `x`") && text.ends_with("[stored whole: expand s:123]"),
         "{text}"

@@ -47,7 +47,14 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("unforget-testkit", &["unforget-bench", "unforget-core"]),
     (
         "unforget-sim",
-        &["unforget-bench", "unforget-core", "unforget-engine", "unforget-store", "unforget-wire"],
+        &[
+            "unforget-bench",
+            "unforget-core",
+            "unforget-engine",
+            "unforget-llm",
+            "unforget-store",
+            "unforget-wire",
+        ],
     ),
     ("xtask", &["unforget-bench"]),
 ];

@@ -46,6 +46,32 @@ pub(crate) struct CompactArgs {
     /// What prompts are made for.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
+    /// Have models write now what waits or was given up, whatever breakers say
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+/// Jobs of models.
+#[derive(Debug, Args)]
+pub(crate) struct JobsArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// Have all of them written now, also those that wait or were given up
+    #[arg(long, conflicts_with = "clear")]
+    pub(crate) run: bool,
+    /// Drop them
+    #[arg(long)]
+    pub(crate) clear: bool,
+}
+
+/// Lists what was decided: one row per turn of a live host, one per break, one per job.
+#[derive(Debug, Args)]
+pub(crate) struct DecisionsArgs {
+    /// The conversation's key, or enough of it
+    pub(crate) conversation: String,
+    /// So many of the newest
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(crate) limit: usize,
 }
 
 /// Drives a recorded session through the whole engine, call by call, and reports.

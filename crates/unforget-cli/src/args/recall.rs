@@ -50,6 +50,33 @@ pub(crate) enum Role {
     Tool,
 }
 
+/// Answers a question from what is stored, with passages as receipts.
+///
+/// A model of the settings reads what is found, within a grant: so many tokens, so many times more, so much time. Without one,
+/// what is found is the answer.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// The question
+    pub(crate) question: String,
+    /// Only this conversation
+    pub(crate) conversation: Option<String>,
+    /// Tokens of passages that may be read in all
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "6000")]
+    pub(crate) tokens: u64,
+    /// Times that the model may ask for more passages
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub(crate) depth: u32,
+    /// The longest answer, in tokens
+    #[arg(long, value_name = "N", value_parser = tokens, default_value = "1000")]
+    pub(crate) output: u64,
+    /// Seconds for all of it
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    pub(crate) within: u64,
+    /// Ask no model: give what is found
+    #[arg(long)]
+    pub(crate) no_model: bool,
+}
+
 /// Finds a regular expression in every stored byte.
 #[derive(Debug, Args)]
 pub(crate) struct GrepArgs {

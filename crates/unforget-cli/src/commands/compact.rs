@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use unforget_engine::prompt::Until;
+use unforget_engine::summarise::Urgency;
 
 use super::prompt::{open, shape_of};
 use crate::app::App;
@@ -14,6 +15,7 @@ use crate::text;
 /// Summarises everything that is old enough and keeps the summaries.
 pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let engine = app.open_existing()?;
+    let engine = if app.settings.summariser.is_model() { engine.with_models() } else { engine };
     let found = super::resolve(&engine, &args.conversation)?;
     let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
     let mut session = open(app, &engine, &found, shape, Until::Now)?;
@@ -21,11 +23,15 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let changed = session.compact()?;
     let after = session.total().expected;
     let done = session.counters();
+    let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
+    let reports = super::jobs::work(app, &engine, found.conversation.id, urgency)?;
     let key = &found.conversation.key.0;
     if app.out.json {
         let window = shape.policy.window;
-        app.out.json(&CompactJson::new((key, window), changed, (before, after), done))?;
-    } else if changed {
+        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, reports)))?;
+        return Ok(Exit::Done);
+    }
+    if changed {
         writeln!(
             app.out,
             "{key}: {} → {} tokens; {} and {} made, {} found ready",
@@ -42,5 +48,6 @@ pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
             text::count(after)
         )?;
     }
+    super::jobs::say_ran(app, &reports.unwrap_or_default())?;
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use crate::app::App;
-use crate::config::{Setting, Settings};
+use crate::config::{From, Setting, Settings};
 use crate::failure::{Exit, Outcome};
 use crate::output::paint;
 use crate::text;
@@ -25,7 +25,7 @@ struct ConfigJson {
 
 /// Every setting and who said it.
 pub(crate) fn run(app: &mut App) -> Outcome {
-    let Settings { file, db, window, model, dialect, color } = &app.settings;
+    let Settings { file, db, window, model, dialect, color, summariser } = &app.settings;
     let color_name = format!("{:?}", color.value).to_lowercase();
     let settings = vec![
         row("db", db, Some(db.value.display().to_string())),
@@ -33,6 +33,11 @@ pub(crate) fn run(app: &mut App) -> Outcome {
         row("model", model, model.value.clone()),
         row("dialect", dialect, dialect.value.map(|dialect| dialect.0.name().to_owned())),
         row("color", color, Some(color_name)),
+        SettingJson {
+            name: "summariser",
+            value: Some(summariser.names().unwrap_or_else(|| "deterministic".to_owned())),
+            from: if summariser.is_model() { From::File } else { From::Default }.name(),
+        },
     ];
     let config = ConfigJson { file: file.as_ref().map(|path| path.display().to_string()), settings };
     if app.out.json {

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use unforget_engine::summarise::Writer;
+
 use crate::app::App;
 use crate::args::DescribeArgs;
 use crate::failure::{Exit, Outcome};
@@ -27,6 +29,9 @@ pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     if let Some((from, to)) = what.time {
         writeln!(app.out, "  time     {} to {} UTC", text::minute(from), text::minute(to))?;
     }
+    if let Some(writer) = &what.writer {
+        writeln!(app.out, "  by       {}", text::harmless(&written(writer)))?;
+    }
     if !what.sources.is_empty() {
         writeln!(app.out, "  made of  {}", what.sources.join(", "))?;
     }
@@ -36,4 +41,18 @@ pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     }
     writeln!(app.out, "\n{}", text::harmless(&what.preview))?;
     Ok(Exit::Done)
+}
+
+/// Who wrote a summary, for people.
+pub(super) fn written(writer: &Writer) -> String {
+    match writer {
+        Writer::Model(name) => format!("the model {name}; prompts show it from their next break on"),
+        Writer::Deterministic => "no model; none was asked for".to_owned(),
+        Writer::Fallback { state, why } if why.is_empty() => {
+            format!("no model yet: a fallback, its job is {}", state.name())
+        }
+        Writer::Fallback { state, why } => {
+            format!("no model yet: a fallback, its job is {}: {why}", state.name())
+        }
+    }
 }

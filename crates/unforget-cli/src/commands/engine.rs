@@ -2,15 +2,17 @@
 
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::Timestamp;
-use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::summarise::Background;
+use unforget_engine::{Engine, EngineError};
 use unforget_server::rpc::{Limits, Server, protocol};
 
 use crate::app::App;
 use crate::args::EngineArgs;
+use crate::config::Watched;
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Serves until the input ends or a host says so.
@@ -21,8 +23,9 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     }
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
     let engine = if args.auto_pins { engine.with_automatic_pins() } else { engine };
-    let host = Host::new(engine, now);
+    let host = Host::new(engine.clone(), now);
     let server = Server::new(host, Limits { frame_bytes: args.frame_max, ..Limits::default() });
+    let _background = models_behind(app, &engine, &server)?;
     if let Some(path) = &args.socket {
         return socket(app, &server, path);
     }
@@ -31,6 +34,33 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     server.end();
     Ok(Exit::Done)
 }
+
+/// Models at work behind a server, as the settings name them: read again when they change.
+fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Background> {
+    let settings = (app.settings.file.clone(), app.settings.summariser.clone());
+    let (watched, current) = (Watched::new(settings, engine, server.own_model())?, server.models());
+    server.may_ask_host(watched.asks_host());
+    current.set(watched.models());
+    let (mut watched, server) = (watched, Arc::downgrade(server));
+    let look = move || {
+        if let Some(looked) = watched.look() {
+            match looked {
+                Ok(()) => eprintln!("unforget: the settings of models changed"),
+                Err(failure) => eprintln!("unforget: the models of before stay: {}", failure.message),
+            }
+            if let Some(server) = server.upgrade() {
+                server.may_ask_host(watched.asks_host());
+            }
+            current.set(watched.models());
+        }
+        watched.models()
+    };
+    let failed = |error: &EngineError| eprintln!("unforget: summaries: {error}");
+    Ok(Background::start(engine.clone(), look, now, LOOK, failed)?)
+}
+
+/// How often models look for summaries to write.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Now, for what the engine writes down. No rule depends on it.
 pub(crate) fn now() -> Timestamp {

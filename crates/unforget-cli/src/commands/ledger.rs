@@ -16,7 +16,7 @@ const WIDTH: usize = 90;
 
 /// Lists what was done with tools.
 pub(crate) fn run(app: &mut App, args: &LedgerArgs) -> Outcome {
-    let engine = app.read()?;
+    let engine = app.open_or_read()?;
     let found = super::resolve(&engine, &args.conversation)?;
     let mut folded = Folded::default();
     engine.fold_ledger(found.conversation.id, found.thread, &mut folded)?;

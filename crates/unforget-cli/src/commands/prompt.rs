@@ -130,10 +130,11 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         text::percent(share)
     ));
     said(format!(
-        "  sections   system {}, pins {}, summaries {}, carried {}, tail {}, frame {}",
+        "  sections   system {}, pins {}, summaries {}, ledger {}, carried {}, tail {}, frame {}",
         n(sections.system.expected),
         n(sections.pins.expected),
         n(sections.summaries.expected),
+        n(sections.ledger.expected),
         n(sections.carried.expected),
         n(sections.tail.expected),
         n(sections.frame.expected)

@@ -114,6 +114,10 @@ pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
     let (since, recipe) = &why.since;
     let cause = recipe.broken.map_or_else(String::new, |broken| format!(" ({})", broken.cause.name()));
     writeln!(app.out, "s:{seq} in r{}: {how}; since r{since}{cause}", why.number)?;
+    if let Some(writer) = &why.writer {
+        let by = super::describe::written(writer);
+        writeln!(app.out, "  what is stored of it now is by {}", text::harmless(&by))?;
+    }
     for pin in &why.pins {
         writeln!(app.out, "  its words are {pin}, in every prompt")?;
     }
@@ -122,7 +126,10 @@ pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
 
 fn form(part: &Part) -> String {
     match &part.how {
-        How::Summary(name) => format!("summary {name}, {} tokens", text::count(part.tokens)),
+        How::Summary { name, by_model } => {
+            let by = if *by_model { " by a model" } else { "" };
+            format!("summary {name}{by}, {} tokens", text::count(part.tokens))
+        }
         how => format!("{}, {} tokens", how.name(), text::count(part.tokens)),
     }
 }

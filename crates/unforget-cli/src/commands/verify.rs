@@ -20,6 +20,7 @@ struct VerifyJson {
     entries: u64,
     segments: u64,
     summaries: u64,
+    rewrites: u64,
     snapshots: u64,
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn run(app: &mut App, _: &VerifyArgs) -> Outcome {
             entries: verified.entries,
             segments: verified.segments,
             summaries: verified.summaries,
+            rewrites: verified.rewrites,
             snapshots: verified.snapshots,
         })?;
     } else {

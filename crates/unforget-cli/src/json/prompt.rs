@@ -6,6 +6,7 @@ use unforget_core::admit::{Certificate, Sections};
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt};
 
+use super::RunJson;
 use crate::failure::Outcome;
 
 /// A request and what admission guarantees of it.
@@ -40,6 +41,7 @@ struct SectionsJson {
     system: TokensJson,
     pins: TokensJson,
     summaries: TokensJson,
+    ledger: TokensJson,
     carried: TokensJson,
     tail: TokensJson,
     frame: TokensJson,
@@ -51,6 +53,7 @@ impl From<Sections> for SectionsJson {
             system: sections.system.into(),
             pins: sections.pins.into(),
             summaries: sections.summaries.into(),
+            ledger: sections.ledger.into(),
             carried: sections.carried.into(),
             tail: sections.tail.into(),
             frame: sections.frame.into(),
@@ -148,11 +151,20 @@ pub(crate) struct CompactJson {
     pub(crate) merges: u64,
     pub(crate) reused: u64,
     pub(crate) summariser_us: u64,
+    /// Summaries that a model wrote; null if none is configured.
+    by_model: Option<u64>,
+    /// What became of the jobs that were worked on; null if no model is configured.
+    ran: Option<Vec<RunJson>>,
 }
 
 impl CompactJson {
     /// * `tokens` - expected tokens of the prompt before and after.
-    pub(crate) fn new(named: (&str, u64), changed: bool, tokens: (u64, u64), done: Counters) -> Self {
+    pub(crate) fn new(
+        named: (&str, u64),
+        changed: bool,
+        tokens: (u64, u64),
+        (done, ran): (Counters, Option<Vec<RunJson>>),
+    ) -> Self {
         Self {
             conversation: named.0.to_owned(),
             window: named.1,
@@ -163,6 +175,8 @@ impl CompactJson {
             merges: done.merges,
             reused: done.summaries_reused,
             summariser_us: done.summariser_us,
+            by_model: ran.as_ref().map(|ran| ran.iter().filter(|one| one.is_written()).count() as u64),
+            ran,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use serde::Serialize;
 use unforget_engine::recall::{Description, Face, GrepAnswer, GrepMatch, Hit, Item, Page, SearchAnswer};
+use unforget_engine::summarise::Writer;
 
 use super::stored::role;
 use crate::text::iso;
@@ -157,9 +158,33 @@ pub(crate) struct DescriptionJson<'a> {
     from: Option<String>,
     to: Option<String>,
     roles: serde_json::Map<String, serde_json::Value>,
+    /// Who wrote a summary; null for entries.
+    writer: Option<WriterJson<'a>>,
     sources: &'a [String],
     preview: &'a str,
     faces: Vec<FaceJson<'a>>,
+}
+
+/// Who wrote a summary.
+#[derive(Debug, Serialize)]
+pub(crate) struct WriterJson<'a> {
+    kind: &'static str,
+    model: Option<&'a str>,
+    /// Of a fallback: where its job stands, and how the last attempt ended.
+    job: Option<&'static str>,
+    why: Option<&'a str>,
+}
+
+impl<'a> From<&'a Writer> for WriterJson<'a> {
+    fn from(writer: &'a Writer) -> Self {
+        let (mut model, mut job, mut reason) = (None, None, None);
+        match writer {
+            Writer::Model(name) => model = Some(name.as_str()),
+            Writer::Deterministic => {}
+            Writer::Fallback { state, why } => (job, reason) = (Some(state.name()), Some(why.as_str())),
+        }
+        Self { kind: writer.name(), model, job, why: reason }
+    }
 }
 
 /// Another face of an entry.
@@ -198,6 +223,7 @@ impl<'a> From<&'a Description> for DescriptionJson<'a> {
             from: what.time.and_then(|(from, _)| iso(from)),
             to: what.time.and_then(|(_, to)| iso(to)),
             roles: roles.collect(),
+            writer: what.writer.as_ref().map(Into::into),
             sources: &what.sources,
             preview: &what.preview,
             faces: what.faces.iter().map(FaceJson::from).collect(),

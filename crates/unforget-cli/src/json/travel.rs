@@ -6,6 +6,7 @@ use unforget_core::id::Seq;
 use unforget_engine::host::{Difference, Rebuilt, Represented};
 use unforget_engine::prompt::{How, Part, Recipe};
 
+use super::recall::WriterJson;
 use crate::failure::Outcome;
 use crate::text;
 
@@ -88,14 +89,19 @@ struct PartJson {
     last: u64,
     how: &'static str,
     summary: Option<String>,
+    /// Whether the summary is shown as a model wrote it; null if it is none.
+    by_model: Option<bool>,
     tokens: u64,
 }
 
 impl From<&Part> for PartJson {
     fn from(part: &Part) -> Self {
-        let summary = if let How::Summary(name) = &part.how { Some(name.clone()) } else { None };
+        let (summary, by_model) = match &part.how {
+            How::Summary { name, by_model } => (Some(name.clone()), Some(*by_model)),
+            _ => (None, None),
+        };
         let (first, last) = part.span;
-        Self { first: first.0, last: last.0, how: part.how.name(), summary, tokens: part.tokens }
+        Self { first: first.0, last: last.0, how: part.how.name(), summary, by_model, tokens: part.tokens }
     }
 }
 
@@ -154,23 +160,26 @@ impl DiffJson {
 
 /// What `why` prints.
 #[derive(Debug, Serialize)]
-pub(crate) struct WhyJson {
+pub(crate) struct WhyJson<'a> {
     conversation: String,
     seq: u64,
     prompt: u64,
     /// Null if no part of the prompt stands for the entry.
     part: Option<PartJson>,
+    /// Who wrote what is stored of its summary; null if none stands for the entry.
+    writer: Option<WriterJson<'a>>,
     pins: Vec<u64>,
     since: RecipeJson,
 }
 
-impl WhyJson {
-    pub(crate) fn new(key: &str, seq: Seq, why: &Represented) -> Self {
+impl<'a> WhyJson<'a> {
+    pub(crate) fn new(key: &str, seq: Seq, why: &'a Represented) -> Self {
         Self {
             conversation: key.to_owned(),
             seq: seq.0,
             prompt: why.number,
             part: why.part.as_ref().map(Into::into),
+            writer: why.writer.as_ref().map(Into::into),
             pins: why.pins.iter().map(|pin| pin.0).collect(),
             since: RecipeJson::new(why.since.0, &why.since.1),
         }

@@ -39,17 +39,30 @@ fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
 }
 
 #[test]
-fn leaves_merge_like_a_counter() {
+fn leaves_merge_when_there_is_no_room() {
+    let policy = Policy::for_window(32_768);
     let mut context = Context::default();
-    let groups: Vec<_> = (0..100).map(|seq| sizes(seq, 10, false)).collect();
-    for leaf in 0..100 {
-        push_leaf(&mut context, &groups, leaf..leaf + 1, &mut Vec::new());
-        let mut digits = [0_usize; 5];
-        context.roots.iter().for_each(|root| digits[usize::from(root.level)] += 1);
-        let value: usize = digits.iter().rev().fold(0, |value, digit| value * FAN_IN + digit);
-        assert_eq!(value, leaf + 1);
-        assert!(digits.iter().all(|digit| *digit < FAN_IN));
+    let groups: Vec<_> = (0..5_000).map(|seq| sizes(seq, 10, false)).collect();
+    let mut depth = 0;
+    for leaf in 0..5_000 {
+        let mut jobs = Vec::new();
+        let before = wanted(&context.roots, &policy);
+        push_leaf(&mut context, &groups, leaf..leaf + 1, &policy, &mut jobs);
+        let is_tight = before + policy.leaf_tokens > policy.zone;
+        assert_eq!(jobs.len() > 1, is_tight, "summaries merge if they have to, and not before");
+        assert!(wanted(&context.roots, &policy) <= policy.zone, "and then they fit");
+        assert!(context.roots.is_sorted_by(|older, newer| older.level >= newer.level));
+        let mut start = 0;
+        for root in &context.roots {
+            let leaves = (FAN_IN as u64).pow(u32::from(root.level));
+            assert_eq!((root.span.0.0, root.count), (start, leaves), "where the tree has it");
+            assert_eq!(start % leaves, 0, "where the tree has it");
+            start += leaves;
+        }
+        depth = depth.max(context.roots.first().map_or(0, |root| root.level));
     }
+    assert!(4_u32.pow(u32::from(depth)) <= 5_000, "no entry is recompressed more than log4 n times");
+    assert!(context.roots.len() > 15, "the zone is used: {}", context.roots.len());
 }
 
 #[test]
@@ -152,7 +165,7 @@ proptest! {
         prop_assert!(allotments(&roots, &policy).iter().sum::<u64>() <= policy.zone);
     }
 
-    /// The cover is exact after every step, and the summaries for k leaves depend on k alone.
+    /// The cover is exact after every step, and the summaries for k leaves depend on k and the policy alone.
     #[test]
     fn cover_is_exact_and_independent_of_when_breaks_happen(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
@@ -165,10 +178,35 @@ proptest! {
         let mut taken = 0;
         while direct.covered < context.covered {
             let leaf = next_leaf(&all, taken..all.len(), policy.grain).unwrap();
-            taken = push_leaf(&mut direct, &all, leaf, &mut Vec::new());
+            taken = push_leaf(&mut direct, &all, leaf, &policy, &mut Vec::new());
         }
         prop_assert_eq!(direct.roots, context.roots);
         prop_assert!(groups.last().is_some(), "the newest group is never summarised");
+    }
+
+    /// What stands after a break is what stood before it, with summaries in place of its beginning up to the cut.
+    #[test]
+    fn f021_a_break_takes_the_beginning_and_nothing_else(
+        history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
+        window in 4_096_u64..40_000,
+        is_all in any::<bool>(),
+    ) {
+        let policy = Policy::for_window(window);
+        let (before, groups) = play(&history, &policy);
+        let none = Tokens::default();
+        let plan = if is_all { plan_all(&before, &groups, &policy) } else { plan_break(&before, none, &groups, &policy) };
+        let Some(plan) = plan else { return Ok(()) };
+        let (taken, kept) = groups.split_at(plan.groups);
+        prop_assert!(!kept.is_empty(), "the newest group stays");
+        let tail: u64 = kept.iter().map(|group| group.settled.expected).sum();
+        let next = taken.last().map_or(0, |group| group.settled.expected);
+        prop_assert!(taken.is_empty() || tail + next > policy.fresh_tail, "no more than up to the tail");
+        let counted = |roots: &[Root]| roots.iter().map(|root| root.count).sum::<u64>();
+        prop_assert_eq!(counted(&plan.context.roots), counted(&before.roots) + taken.len() as u64);
+        let last = |roots: &[Root]| roots.last().map(|root| root.span.1);
+        let cut = taken.last().map(|group| group.span.1).or(last(&before.roots));
+        prop_assert_eq!(last(&plan.context.roots), cut, "the summaries end at the cut");
+        prop_assert!(kept.first().is_none_or(|group| cut.is_none_or(|cut| group.span.0 > cut)));
     }
 
     /// f012: after a break the prompt is at 0.6 of what triggers the next one, or nothing more is old enough. So

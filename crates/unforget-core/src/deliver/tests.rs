@@ -8,6 +8,8 @@
 
 use proptest::prelude::*;
 
+use std::collections::BTreeSet;
+
 use super::*;
 
 /// A store over one-letter words; a delivered message is a word, with a name if it has a digit behind it.

@@ -1,8 +1,61 @@
 //! The rows of a ledger.
 
-use super::{Change, Commit, Lines, Outcome, TaskState, TestCounts};
+use std::collections::BTreeMap;
+
+use super::{Called, Change, Commit, Lines, Outcome, TaskState, TestCounts};
 use crate::digest::Digest;
 use crate::id::Seq;
+
+/// What a failure is of: a success of the same clears it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// Reading a file.
+    Read(String),
+    /// Changing a file.
+    Write(String),
+    /// Work that a command does.
+    Work(Digest),
+    /// Fetching an address.
+    Url(String),
+    /// A call that is about nothing known, by tool and arguments.
+    Call(Digest),
+}
+
+/// All that a ledger holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    /// Files by path.
+    pub files: BTreeMap<String, FileRow>,
+    /// Command lines by [`super::Command::same`].
+    pub commands: BTreeMap<Digest, CommandRow>,
+    /// Failures that nothing cleared.
+    pub failing: BTreeMap<Subject, Failure>,
+    /// Failures that were cleared, in the order of that.
+    pub cleared: Vec<Failure>,
+    /// Addresses.
+    pub urls: BTreeMap<String, UrlRow>,
+    /// Commits, oldest first.
+    pub commits: Vec<CommitRow>,
+    /// Tasks, in the order of being opened.
+    pub tasks: Vec<TaskRow>,
+    /// Calls that are not answered, by their ids, with the entry of each.
+    pub pending: BTreeMap<String, (Seq, Called)>,
+    /// Rows that were dropped because there were too many of a kind.
+    pub dropped: u64,
+}
+
+impl Rows {
+    /// How many there are, of all kinds.
+    pub fn len(&self) -> usize {
+        let maps = self.files.len() + self.commands.len() + self.failing.len() + self.urls.len();
+        maps + self.pending.len() + self.cleared.len() + self.commits.len() + self.tasks.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
 
 /// The entries in which something was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,6 +5,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::digest::Digest;
 
 /// An entry is a list of words; `;` ends an entry.
 ///

@@ -13,6 +13,7 @@ use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_core::zoo::{self, Bug};
+use unforget_store::DecisionRow;
 use unforget_wire::Family;
 
 use super::deliver::Delivery;
@@ -27,6 +28,7 @@ use crate::prompt::{
     sent_digest,
 };
 use crate::ruler::ModelRuler;
+use crate::summarise::DECISIONS_KEPT;
 
 /// Open prompts that are kept in memory.
 const SESSIONS: usize = 4;
@@ -129,7 +131,8 @@ impl Lane {
         self.required = required;
         bodies.keep(&shown(prompt.admitted.request()).chain(live.iter().copied()).collect());
         let raw_tail = session.group_sizes().sum();
-        let recipe = keep(&self.engine, self.conversation, &recipe, state);
+        let turn = session.note_turn(&prompt);
+        let recipe = keep(&self.engine, self.conversation, (&recipe, state), turn.as_ref());
         let certificate = prompt.admitted.certificate().clone();
         Ok(Assembled {
             messages,
@@ -319,13 +322,20 @@ fn with_live(
     Ok((prompt, live, extra))
 }
 
-/// Keeps a recipe, and gives its number. `None` if it could not be kept: the prompt is right all the same.
-fn keep(engine: &Engine, conversation: ConversationId, recipe: &Recipe, state: Vec<u8>) -> Option<u64> {
+/// Keeps a recipe and what was decided about its turn, in one write, and gives its number. `None` if it could not be
+/// kept: the prompt is right all the same.
+fn keep(
+    engine: &Engine,
+    conversation: ConversationId,
+    (recipe, state): (&Recipe, Vec<u8>),
+    turn: Option<&DecisionRow>,
+) -> Option<u64> {
     let body = recipe.encode()?;
     let mut context = [0; 16];
     context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
     let row = unforget_store::Recipe { context, state, body };
-    engine.store().put_recipe(conversation, &row, RECIPES).ok()
+    let turn = turn.map(|turn| (turn, DECISIONS_KEPT));
+    engine.store().put_recipe(conversation, &row, RECIPES, turn).ok()
 }
 
 /// Leaves images and documents out of a request that got live input, which may have some.

@@ -4,6 +4,8 @@ use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
 
 use crate::prompt::{How, Part, Recipe};
+use crate::recall::Address;
+use crate::summarise::Writer;
 use crate::{Engine, EngineError};
 
 /// Entries that two prompts represent in different ways.
@@ -37,6 +39,8 @@ pub struct Represented {
     pub number: u64,
     /// The part; `None` if no part stands for the entry: it is hidden, or not on the path.
     pub part: Option<Part>,
+    /// Who wrote what is stored of the summary that stands for it, if one does.
+    pub writer: Option<Writer>,
     /// Active pins whose words come from it.
     pub pins: Vec<PinId>,
     /// The first of the kept prompts from which on it was so.
@@ -105,7 +109,14 @@ impl Engine {
         }
         let pins = self.pins(conversation)?;
         let pins = pins.active().iter().filter(|pin| pin.source == Some(seq)).map(|pin| pin.id).collect();
-        Ok(Represented { number, part, pins, since })
+        let writer = match part.as_ref().map(|part| &part.how) {
+            Some(How::Summary { name, .. }) => match self.address(Some(conversation), name)? {
+                Address::Summary { row, .. } => Some(self.writer(conversation, &row.key)?),
+                Address::Entries { .. } => None,
+            },
+            _ => None,
+        };
+        Ok(Represented { number, part, writer, pins, since })
     }
 
     fn parts_of(
@@ -122,6 +133,6 @@ impl Engine {
 /// The part that stands for an entry: a message that is carried stands for itself.
 fn part_of(parts: &[Part], seq: Seq) -> Option<&Part> {
     let holds = |part: &&Part| (part.span.0..=part.span.1).contains(&seq);
-    let is_summary = |part: &Part| matches!(part.how, How::Summary(_));
+    let is_summary = |part: &Part| matches!(part.how, How::Summary { .. });
     parts.iter().filter(holds).min_by_key(|part| is_summary(part))
 }

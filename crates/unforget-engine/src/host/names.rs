@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 use unforget_core::deliver::{Item, Path};
-use unforget_core::digest::Digest;
+use unforget_core::digest::{Digest, role_tag};
 use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
 use unforget_store::Name;
@@ -271,29 +271,19 @@ fn name(kind: &str, parts: &[&[u8]]) -> Name {
 
 /// A key names one message per speaker: a response id is that of the answer, not of its results.
 fn keyed(entry: &Entry, key: &str) -> Name {
-    name("key", &[&[role(entry.role)], key.as_bytes()])
+    name("key", &[&[role_tag(entry.role)], key.as_bytes()])
 }
 
 /// Speaker and time, and of a result its call. Hosts that rewrite messages keep these.
 fn when(entry: &Entry) -> Option<Name> {
     let time = entry.time.filter(|time| time.0 > 0)?;
     let call = entry.results().next().map(|result| plain_id(&result.call_id)).unwrap_or_default();
-    Some(name("when", &[&[role(entry.role)], &time.0.to_le_bytes(), call.as_bytes()]))
+    Some(name("when", &[&[role_tag(entry.role)], &time.0.to_le_bytes(), call.as_bytes()]))
 }
 
 fn words(entry: &Entry) -> Name {
     let parts: Vec<u8> = parts(entry).iter().flat_map(|part| part.to_le_bytes()).collect();
-    name("words", &[&[role(entry.role)], &parts])
-}
-
-const fn role(role: Role) -> u8 {
-    match role {
-        Role::System => 1,
-        Role::User => 2,
-        Role::Assistant => 3,
-        Role::Tool => 4,
-        Role::None => 5,
-    }
+    name("words", &[&[role_tag(entry.role)], &parts])
 }
 
 /// What a message says, one digest per part, without what hosts rewrite: ids lose their punctuation,

@@ -11,12 +11,15 @@ use std::sync::Arc;
 use unforget_core::entry::Entry;
 use unforget_core::group::{Group, Item, Kind, Placed};
 use unforget_core::id::{Seq, Thread};
+use unforget_core::ledger::Fact;
 use unforget_store::{Conversation, EntryRow, Store};
+use unforget_text::facts;
 use unforget_wire::{Format, decode};
 
 use super::Shape;
 use super::pieces::GroupPieces;
 use crate::error::EngineError;
+use crate::ledger;
 use crate::view::{Answers, Shown, View};
 
 /// Entries decoded at once while a history is read; bounds memory.
@@ -29,8 +32,8 @@ const GROUPS_MAX: usize = 64;
 pub(super) struct Ahead {
     /// How many seqs were read.
     pub(super) count: u64,
-    /// Those of the lane, in order.
-    pub(super) entries: Vec<(EntryRow, Arc<Entry>)>,
+    /// Those of the lane, in order, with what their calls and results tell.
+    pub(super) entries: Vec<(EntryRow, Arc<Entry>, Vec<Fact>)>,
     /// Groups that ended among them or changed.
     pub(super) groups: Vec<(Members, GroupPieces)>,
 }
@@ -115,7 +118,11 @@ impl Scout {
                 self.stale = self.stale.min(at);
             }
         }
-        Ok(Ahead { count, entries, groups })
+        let told = |(row, entry): (EntryRow, Arc<Entry>)| {
+            let facts = if ledger::counts(&entry) { facts(&entry) } else { Vec::new() };
+            (row, entry, facts)
+        };
+        Ok(Ahead { count, entries: entries.into_iter().map(told).collect(), groups })
     }
 
     fn weigh(&mut self, groups: &mut Vec<(Members, GroupPieces)>) {
@@ -129,7 +136,7 @@ impl Scout {
 }
 
 /// Rows and entries of a range of seqs.
-pub(super) fn decoded(
+pub(crate) fn decoded(
     store: &dyn Store,
     stored: &Conversation,
     seqs: Range<u64>,

@@ -58,11 +58,14 @@ pub enum Region {
     Carried,
     /// Messages, whole or shortened.
     Tail,
+    /// What was done with tools, as far as the summaries go: stands behind them.
+    Ledger,
 }
 
 impl Region {
     /// All, in the order of their stored numbers.
-    pub const ALL: [Self; 5] = [Self::System, Self::Pins, Self::Summaries, Self::Carried, Self::Tail];
+    pub const ALL: [Self; 6] =
+        [Self::System, Self::Pins, Self::Summaries, Self::Carried, Self::Tail, Self::Ledger];
 
     /// Name for reports.
     pub const fn name(self) -> &'static str {
@@ -72,6 +75,7 @@ impl Region {
             Self::Summaries => "summaries",
             Self::Carried => "carried",
             Self::Tail => "tail",
+            Self::Ledger => "ledger",
         }
     }
 }

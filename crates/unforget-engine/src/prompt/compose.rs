@@ -19,7 +19,7 @@ use super::shorten::{Caps, collapse, shorten};
 use super::{Cause, Session};
 
 /// Tokens of brackets and names around the pieces of any request.
-const FRAME: Tokens = Tokens::exact(32);
+pub(super) const FRAME: Tokens = Tokens::exact(32);
 
 /// Tokens of one placeholder as a message of its own, in the longest dialect.
 const PLACEHOLDER_TOKENS: u64 = 48;
@@ -50,6 +50,7 @@ pub(super) struct Composer<'a> {
 struct Layout {
     pins: Option<Piece>,
     summaries: Vec<Piece>,
+    ledger: Option<Piece>,
     carried: Option<Piece>,
     tail: Vec<Piece>,
     cover: Cover,
@@ -93,9 +94,9 @@ impl<'a> Composer<'a> {
         match rung {
             Rung::Assembled => self.assembled(),
             Rung::ShortResults => self.short_results(),
-            Rung::ActiveTurn => self.fitted(self.caps(8, false), self.session.summary_pieces()),
-            Rung::ShortTurn => self.fitted(self.caps(24, true), self.session.summary_pieces()),
-            Rung::Titles => self.fitted(self.caps(24, true), self.titles()),
+            Rung::ActiveTurn => self.fitted(self.caps(8, false), Some(self.session.summary_pieces())),
+            Rung::ShortTurn => self.fitted(self.caps(24, true), Some(self.session.summary_pieces())),
+            Rung::Titles => self.fitted(self.caps(24, true), None),
             Rung::Newest => self.newest(),
         }
     }
@@ -129,8 +130,12 @@ impl<'a> Composer<'a> {
     }
 
     /// As many of the newest groups as fit, shortened; one stub for those before them.
-    fn fitted(&self, caps: Caps, summaries: Vec<Piece>) -> Layout {
-        let mut layout = self.start(summaries);
+    ///
+    /// * `summaries` - `None` for one line in their place, and no ledger.
+    fn fitted(&self, caps: Caps, summaries: Option<Vec<Piece>>) -> Layout {
+        let is_short = summaries.is_none();
+        let mut layout = self.start(summaries.unwrap_or_else(|| self.titles()));
+        layout.ledger = layout.ledger.filter(|_| !is_short);
         let groups = &self.session.view.groups;
         let human = self.session.newest_human();
         let mut room = self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper);
@@ -183,7 +188,7 @@ impl<'a> Composer<'a> {
     /// The newest human message and the last group, each in a share of the budget whatever its size.
     fn newest(&self) -> Layout {
         let mut layout = self.start(self.titles());
-        layout.carried = None;
+        (layout.carried, layout.ledger) = (None, None);
         let groups = &self.session.view.groups;
         let room =
             self.session.shape.policy.budget().saturating_sub(self.fixed(&layout).upper + NEWEST_MARGIN);
@@ -247,11 +252,13 @@ impl<'a> Composer<'a> {
             ..Cover::default()
         };
         let pins = self.session.pinned.piece.clone();
-        Layout { pins, summaries, carried, tail: Vec::new(), cover }
+        let ledger = self.session.worked.piece().cloned();
+        Layout { pins, summaries, ledger, carried, tail: Vec::new(), cover }
     }
 
     fn fixed(&self, layout: &Layout) -> Tokens {
-        let carried = layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default();
+        let weight = |piece: &Option<Piece>| piece.as_ref().map(|piece| piece.tokens).unwrap_or_default();
+        let carried = weight(&layout.carried) + weight(&layout.ledger);
         let summaries: Tokens = layout.summaries.iter().map(|piece| piece.tokens).sum();
         // A stub for what is left out may still be added.
         self.session.fixed() + FRAME + summaries + carried + Tokens::exact(64)
@@ -321,14 +328,16 @@ impl Layout {
         let system = Sent { print: 0, tokens: system.expected, region: Region::System };
         let pins = self.pins.iter().map(|piece| (Region::Pins, piece));
         let summaries = self.summaries.iter().map(|piece| (Region::Summaries, piece));
+        let ledger = self.ledger.iter().map(|piece| (Region::Ledger, piece));
         let carried = self.carried.iter().map(|piece| (Region::Carried, piece));
         let tail = self.tail.iter().map(|piece| (Region::Tail, piece));
-        let pieces = pins.chain(summaries).chain(carried).chain(tail);
+        let pieces = pins.chain(summaries).chain(ledger).chain(carried).chain(tail);
         std::iter::once(system).chain(pieces.map(sent)).collect()
     }
 
     fn pieces(&self) -> impl Iterator<Item = &Piece> {
-        self.pins.iter().chain(&self.summaries).chain(&self.carried).chain(&self.tail)
+        let before = self.pins.iter().chain(&self.summaries).chain(&self.ledger);
+        before.chain(&self.carried).chain(&self.tail)
     }
 }
 
@@ -368,6 +377,7 @@ impl Compose for Composer<'_> {
             system: self.session.system.tokens,
             pins: layout.pins.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
             summaries: sum(&layout.summaries),
+            ledger: layout.ledger.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
             carried: layout.carried.as_ref().map(|piece| piece.tokens).unwrap_or_default(),
             tail: sum(&layout.tail),
             frame: FRAME,

@@ -8,6 +8,7 @@
 mod ahead;
 mod cause;
 mod compose;
+mod notes;
 mod open;
 mod parts;
 mod pieces;
@@ -19,33 +20,39 @@ mod shorten;
 mod state;
 mod summaries;
 mod system;
+mod worked;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use unforget_core::admit::{Admitted, admit};
 use unforget_core::compact::{self, Context, Root, Sizes};
-use unforget_core::entry::{Entry, Role, ToolCall};
+use unforget_core::entry::{Entry, Role};
 use unforget_core::group::{Group, Item, Placed};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
+use unforget_core::ledger::Fact;
 use unforget_core::media::Limit;
 use unforget_core::pair::Detail;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
 use unforget_store::{SummaryKey, SummaryRow};
-use unforget_text::Summary;
+use unforget_text::{Summary, facts};
 use unforget_wire::{Dialect, Family, Target, render};
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::ledger;
 use crate::ruler::ModelRuler;
 use crate::view::{Shown, View};
+
+pub(crate) use ahead::decoded;
 
 use ahead::Weighed;
 use cause::{Sent, common_prefix};
 use pieces::{GroupPieces, Piece, dialect_number, family_number};
 use pins::Pinned;
 use system::System;
+use worked::Worked;
 
 pub use cause::{Broken, Cause, Region};
 pub use open::Until;
@@ -99,7 +106,9 @@ impl Shape {
             ModelRuler::Estimate => 2,
         };
         let form = dialect_number(self.dialect) << 2 | family_number(self.family) << 50;
-        (self.policy.window << 20 | self.policy.reserve) << 4 | form | ruler
+        let usual = Policy::with_reserve(self.policy.window, self.policy.reserve).ledger;
+        let bare = u64::from(self.policy.ledger != usual) << 58;
+        (self.policy.window << 20 | self.policy.reserve) << 4 | form | bare | ruler
     }
 }
 
@@ -167,6 +176,7 @@ pub struct Session {
     carried: Option<(Item, Piece)>,
     system: System,
     pinned: Pinned,
+    worked: Worked,
     /// First group that changed since it was prepared.
     stale: usize,
     /// What the last prompt was made of, in order.
@@ -190,6 +200,7 @@ pub struct Session {
     /// Host times of the newest answer and of the newest entry.
     times: (Option<Timestamp>, Option<Timestamp>),
     persist: bool,
+    noted: notes::Noted,
     now: Timestamp,
 }
 
@@ -229,6 +240,7 @@ impl Session {
             carried: None,
             system: System::default(),
             pinned: Pinned::default(),
+            worked: Worked::new(),
             stale: 0,
             sent: Vec::new(),
             cause: Some(Cause::First),
@@ -242,6 +254,7 @@ impl Session {
             unread: Vec::new(),
             times: (None, None),
             persist,
+            noted: notes::Noted::default(),
             now: Timestamp::default(),
         }
     }
@@ -302,6 +315,13 @@ impl Session {
     }
 
     fn push_here(&mut self, seq: Seq, entry: &Arc<Entry>, source: u64) -> bool {
+        let facts = if ledger::counts(entry) { facts(entry) } else { Vec::new() };
+        self.push_known(seq, entry, source, facts)
+    }
+
+    /// The same, with what its calls and results tell.
+    fn push_known(&mut self, seq: Seq, entry: &Arc<Entry>, source: u64, facts: Vec<Fact>) -> bool {
+        self.worked.note(seq, facts);
         let shown = self.view.push(seq, entry);
         if shown != Shown::Hidden {
             self.note_proposals(seq, entry);
@@ -349,6 +369,7 @@ impl Session {
     }
 
     fn sendable(&mut self) -> Result<Prompt, EngineError> {
+        self.show_ledger()?;
         let mut composer = compose::Composer::new(self);
         let admitted = admit(&mut composer, &self.shape.policy)?;
         let pieces = composer.outline();
@@ -383,7 +404,7 @@ impl Session {
     pub fn total(&self) -> Tokens {
         let roots: Tokens = self.roots.iter().map(|root| root.piece.tokens).sum();
         let carried = self.carried.as_ref().map(|(_, piece)| piece.tokens).unwrap_or_default();
-        compact::total(&self.context, self.fixed(), roots + carried, &self.sizes)
+        compact::total(&self.context, self.standing(&self.context), roots + carried, &self.sizes)
     }
 
     /// What stands before the summaries.
@@ -398,11 +419,10 @@ impl Session {
         self.pieces.truncate(from);
         self.sizes.truncate(from);
         let mut weighed = std::mem::take(&mut self.weighed);
-        let superseded = self.superseded(from);
         let groups = self.view.groups.iter().zip(&self.view.ends).skip(from);
         let fresh = groups.map(|(group, end)| {
             let mut pieces = weighed.take(group).unwrap_or_else(|| GroupPieces::new(group, &self.shape));
-            self.make(group, &mut pieces, &superseded);
+            self.make(group, &mut pieces);
             let sizes = pieces::sizes(group, &pieces, self.source(group), *end, &self.shape);
             (pieces, sizes)
         });
@@ -416,33 +436,13 @@ impl Session {
     }
 
     /// Makes the form of a group in which the context sends it.
-    fn make(&self, group: &Group, pieces: &mut GroupPieces, superseded: &BTreeMap<(&str, &str), Seq>) {
-        let last = group.last_seq();
-        let newer = |call: &ToolCall| {
-            let by = superseded.get(&(call.name.as_str(), call.arguments.as_str()));
-            by.copied().filter(|by| *by > last)
-        };
-        pieces.make(group, self.detail(group), &newer, &self.shape);
+    fn make(&self, group: &Group, pieces: &mut GroupPieces) {
+        let by = |answer: Seq, call: &str| self.worked.superseded(answer, call);
+        pieces.make(group, self.detail(group), &by, &self.shape);
     }
 
     fn source(&self, group: &Group) -> u64 {
         group.items.iter().filter_map(|item| self.sources.get(&item.seq)).sum()
-    }
-
-    /// The newest entry, not after the last break, that made each call: older results of it are superseded.
-    /// Empty if no group from `from` on stood at the last break.
-    fn superseded(&self, from: usize) -> BTreeMap<(&str, &str), Seq> {
-        let mut newest = BTreeMap::new();
-        if self.view.groups.get(from).is_none_or(|group| group.first_seq() > self.as_of) {
-            return newest;
-        }
-        let items = self.view.groups.iter().flat_map(|group| &group.items);
-        for item in items.filter(|item| item.seq <= self.as_of) {
-            for call in item.entry.live_calls() {
-                newest.insert((call.name.as_str(), call.arguments.as_str()), item.seq);
-            }
-        }
-        newest
     }
 
     /// In how much detail the context sends a group.
@@ -460,13 +460,12 @@ impl Session {
     /// Makes the forms in which the break that just happened sends the groups behind it.
     fn refresh(&mut self) {
         let mut pieces = std::mem::take(&mut self.pieces);
-        let superseded = self.superseded(0);
         let groups = self.view.groups.iter().zip(&mut pieces);
         // Neighbours are alike, so that every other group is half of the work.
         let (even, odd): (Vec<_>, Vec<_>) = groups.enumerate().partition(|(index, _)| index % 2 == 0);
         let make = |half: Vec<(usize, (&Group, &mut GroupPieces))>| {
             for (_, (group, pieces)) in half {
-                self.make(group, pieces, &superseded);
+                self.make(group, pieces);
             }
         };
         if odd.len() < FORMS_ALONE {

@@ -3,7 +3,6 @@
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use unforget_core::compact::{Context, Root};
 use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::group::Item;
 use unforget_core::id::{ConversationId, Seq, Thread};
@@ -11,10 +10,12 @@ use unforget_store::Conversation;
 
 use crate::Engine;
 use crate::error::EngineError;
+use crate::path::{follow, parts, runs_of};
 use crate::view::{Answers, View};
 
 use super::ahead::{Ahead, RUN, Scout, Weighed, decoded};
-use super::{Cause, Lane, Session, Shape, state};
+use super::state::{self, Kept};
+use super::{Cause, Lane, Session, Shape};
 
 /// How much of a conversation a prompt is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +88,8 @@ impl Session {
         let mut session = Self::new(engine, lane, shape, persist);
         session.load_pins()?;
         if until == Until::Now && session.resume(&stored)? {
+            // Models may be wanted that were not when it broke last.
+            session.leave_jobs(&session.context.roots)?;
             return Ok(session);
         }
         session = Self::new(engine, lane, shape, persist);
@@ -101,20 +104,20 @@ impl Session {
         let Some(row) = store.context(self.conversation, self.thread, self.shape.key())? else {
             return Ok(false);
         };
-        let Some(context) = state::decode(&row.state) else { return Ok(false) };
-        self.restore(stored, context, Upto::Now)
+        let Some(kept) = state::decode(&row.state) else { return Ok(false) };
+        self.restore(stored, kept, Upto::Now)
     }
 
     /// Takes a context and loads what is behind it. Returns false if that cannot be what it was made for.
     ///
-    /// * `as_of` - see [`state::decode`].
     /// * `upto` - where the path ended.
     pub(super) fn restore(
         &mut self,
         stored: &Conversation,
-        (context, as_of, rewritten): (Context, Seq, Vec<Root>),
+        kept: Kept,
         upto: Upto,
     ) -> Result<bool, EngineError> {
+        let Kept { context, as_of, rewritten, superseded, ledger } = kept;
         let store = self.engine.store();
         let boundary = context.roots.iter().map(|root| root.span.1).max();
         let runs = store.path(self.conversation, stored.current, stored.length)?;
@@ -146,7 +149,7 @@ impl Session {
             let entry = self.entry(stored, seq)?;
             self.carried = entry.map(|entry| self.carry(Item { seq, entry }));
         }
-        for seqs in runs_of(&path).into_iter().flat_map(parts) {
+        for seqs in runs_of(&path).into_iter().flat_map(|run| parts(run, RUN)) {
             for (row, entry) in decoded(self.engine.store(), stored, seqs)? {
                 let head = self.view.head;
                 self.parents.insert(row.seq, head);
@@ -154,6 +157,8 @@ impl Session {
             }
         }
         self.rewritten = rewritten.iter().map(|root| self.key(root)).collect();
+        self.take_back(superseded, &path);
+        self.restore_ledger(ledger);
         self.show_roots(&[])?;
         Ok(true)
     }
@@ -192,7 +197,7 @@ impl Session {
             // One run is played while the next one is read; none waits between them.
             let (sender, ahead) = mpsc::sync_channel(0);
             scope.spawn(move || {
-                for seqs in path.into_iter().flat_map(parts) {
+                for seqs in path.into_iter().flat_map(|run| parts(run, RUN)) {
                     let read = scout.run(engine.store(), stored, seqs);
                     let failed = read.is_err();
                     if sender.send(read).is_err() || failed {
@@ -203,13 +208,13 @@ impl Session {
             for read in ahead {
                 let Ahead { count, entries, groups } = read?;
                 self.weighed.refill(groups);
-                for (row, entry) in entries {
+                for (row, entry, facts) in entries {
                     if answers.is_call(&entry) {
                         self.settle()?;
                     }
                     let head = self.view.head;
                     self.parents.insert(row.seq, head);
-                    self.push_here(row.seq, &entry, row.tokens.expected);
+                    self.push_known(row.seq, &entry, row.tokens.expected, facts);
                 }
                 done += count;
                 progress(done, total);
@@ -297,6 +302,7 @@ impl Session {
         let groups = std::mem::take(&mut self.view.groups);
         let system = std::mem::take(&mut self.view.system);
         self.view = View { system, ..View::behind(&self.context) };
+        self.worked.cut_after(seq);
         self.pieces.clear();
         self.sizes.clear();
         self.stale = 0;
@@ -319,7 +325,7 @@ impl Session {
         );
         fresh.counters = self.counters;
         fresh.sent = std::mem::take(&mut self.sent);
-        fresh.now = self.now;
+        (fresh.now, fresh.noted) = (self.now, self.noted);
         fresh.pinned = self.pinned.clone();
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;
@@ -329,62 +335,5 @@ impl Session {
         fresh.cause = Some(Cause::Rewind);
         *self = fresh;
         Ok(())
-    }
-}
-
-/// A run of seqs in parts that are read at once.
-fn parts(run: std::ops::Range<u64>) -> impl Iterator<Item = std::ops::Range<u64>> {
-    run.clone().step_by(RUN as usize).map(move |from| from..run.end.min(from + RUN))
-}
-
-/// From the newest of some rows, each with its parent, back as far as they go: ascending seqs, and what the first of
-/// them follows.
-fn follow(rows: Vec<(Seq, Option<Seq>)>) -> (Vec<u64>, Option<Seq>) {
-    let mut path = Vec::new();
-    let mut want = rows.last().map(|(seq, _)| *seq);
-    for (seq, parent) in rows.into_iter().rev() {
-        if Some(seq) == want {
-            path.push(seq.0);
-            want = parent;
-        }
-    }
-    path.reverse();
-    (path, want)
-}
-
-/// Ascending numbers as runs.
-fn runs_of(numbers: &[u64]) -> Vec<std::ops::Range<u64>> {
-    let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
-    for &n in numbers {
-        match runs.last_mut() {
-            Some(run) if run.end == n => run.end += 1,
-            _ => runs.push(n..n + 1),
-        }
-    }
-    runs
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::type_complexity, reason = "tables")]
-
-    use super::*;
-
-    #[test]
-    fn paths_table() {
-        let table: &[(&[(u64, Option<u64>)], &[u64], Option<u64>, &str)] = &[
-            (&[], &[], None, "nothing"),
-            (&[(0, None), (1, Some(0))], &[0, 1], None, "from the root"),
-            (&[(5, Some(4)), (6, Some(5))], &[5, 6], Some(4), "behind an entry"),
-            (&[(5, Some(4)), (6, Some(5)), (7, Some(4))], &[7], Some(4), "a branch that was left"),
-            (&[(5, Some(4)), (6, Some(2))], &[6], Some(2), "back beyond where it began"),
-            (&[(5, Some(4)), (6, Some(5)), (7, None)], &[7], None, "a new beginning"),
-            (&[(5, Some(4)), (7, Some(5)), (8, Some(5))], &[5, 8], Some(4), "a leaf beside the path"),
-        ];
-        for (rows, path, before, why) in table {
-            let rows = rows.iter().map(|(seq, parent)| (Seq(*seq), parent.map(Seq))).collect();
-            assert_eq!(follow(rows), (path.to_vec(), before.map(Seq)), "{why}");
-        }
-        assert_eq!(runs_of(&[1, 2, 3, 7, 9, 10]), [1..4, 7..8, 9..11]);
     }
 }

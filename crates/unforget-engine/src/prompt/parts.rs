@@ -14,7 +14,12 @@ pub enum How {
     /// With results or texts replaced by stubs or excerpts.
     Stub,
     /// By this summary.
-    Summary(String),
+    Summary {
+        /// Its name.
+        name: String,
+        /// Whether it is shown as a model wrote it.
+        by_model: bool,
+    },
     /// Behind the summaries, but left out for room: one line stands for a run of them.
     LeftOut,
 }
@@ -25,7 +30,7 @@ impl How {
         match self {
             Self::Whole => "whole",
             Self::Stub => "stub",
-            Self::Summary(_) => "summary",
+            Self::Summary { .. } => "summary",
             Self::LeftOut => "left-out",
         }
     }
@@ -51,7 +56,7 @@ impl Session {
         self.shape.policy = policy;
         let summaries = self.roots.iter().map(|shown| Part {
             span: shown.root.span,
-            how: How::Summary(name(&self.key(&shown.root))),
+            how: How::Summary { name: name(&self.key(&shown.root)), by_model: shown.rewritten },
             tokens: shown.piece.tokens.expected,
         });
         let carried = self.carried.iter().map(|(item, piece)| Part {

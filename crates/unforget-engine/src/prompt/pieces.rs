@@ -21,6 +21,9 @@ use super::Shape;
 /// Source: Anthropic's formula, width × height / 750 with 1,568 pixels at most on the long edge.
 pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 
+/// What a line in place of a result takes, about.
+const LINE_BYTES: usize = 120;
+
 /// Tokens that joining two messages may add to their sum.
 const SEAM: u64 = 3;
 
@@ -132,35 +135,41 @@ impl GroupPieces {
 
     /// Makes the form of a detail if it differs from what is made.
     ///
-    /// * `superseded` - for a call, the later entry that repeats it, if one is known.
-    pub(super) fn make(
-        &mut self,
-        group: &Group,
-        detail: Detail,
-        superseded: &dyn Fn(&ToolCall) -> Option<Seq>,
-        shape: &Shape,
-    ) {
-        if detail == Detail::Stubbed && is_stubbable(group, &self.full, shape) {
+    /// * `superseded` - for the result of a call, the later one that makes it worthless.
+    pub(super) fn make(&mut self, group: &Group, detail: Detail, superseded: &Later<'_>, shape: &Shape) {
+        let results =
+            group.items.iter().flat_map(|item| item.entry.results().map(|result| (item.seq, result)));
+        let is_worthless =
+            results.into_iter().any(|(seq, result)| superseded(seq, &result.call_id).is_some());
+        if detail == Detail::Stubbed && (is_worthless || is_stubbable(group, &self.full, shape)) {
             // A stub that is made may have to say something else now.
-            let mut calls = group.items.iter().flat_map(|item| item.entry.live_calls());
-            if self.stubbed.is_none() || calls.any(|call| superseded(call).is_some()) {
+            if self.stubbed.is_none() || is_worthless {
                 self.stubbed = Some(stubbed(group, superseded, shape));
             }
-        } else if detail >= Detail::Settled && self.settled.is_none() && has_thinking(group) {
-            let paired = pair::messages(group, Detail::Settled, &|_, _, _| None);
-            self.settled = Some(weigh(paired.messages, paired.omitted, false, shape));
+        } else if detail >= Detail::Settled
+            && (is_worthless || (self.settled.is_none() && has_thinking(group)))
+        {
+            let line = |seq, result: &_, call: Option<&_>| line(seq, result, call, superseded);
+            let paired = pair::messages(group, Detail::Settled, &line);
+            self.settled = Some(weigh(paired.messages, paired.omitted, is_worthless, shape));
         }
     }
 }
 
-fn stubbed(group: &Group, superseded: &dyn Fn(&ToolCall) -> Option<Seq>, shape: &Shape) -> Piece {
+/// The later result that makes the one of this entry and call worthless.
+pub(super) type Later<'a> = dyn Fn(Seq, &str) -> Option<Seq> + 'a;
+
+/// One line for a result that a later one makes worthless, unless it is as short.
+fn line(seq: Seq, result: &ToolResult, call: Option<&ToolCall>, superseded: &Later<'_>) -> Option<String> {
+    let by = superseded(seq, &result.call_id)?;
+    let line = stub(result, call, &handle(seq, seq), StubReason::Superseded { by: handle(by, by) });
+    (text_bytes(&result.content) > line.len()).then_some(line)
+}
+
+fn stubbed(group: &Group, superseded: &Later<'_>, shape: &Shape) -> Piece {
     let paired = pair::messages(group, Detail::Stubbed, &|seq, result, call| {
-        if !is_large(result, shape) {
-            return None;
-        }
-        let by = call.and_then(superseded);
-        let reason = by.map_or(StubReason::Old, |by| StubReason::Superseded { by: handle(by, by) });
-        Some(stub(result, call, &handle(seq, seq), reason))
+        let old = || is_large(result, shape).then(|| stub(result, call, &handle(seq, seq), StubReason::Old));
+        line(seq, result, call, superseded).or_else(old)
     });
     let messages = paired.messages.iter().map(without_media).collect();
     weigh(messages, paired.omitted, true, shape)
@@ -197,6 +206,25 @@ pub(super) fn sizes(group: &Group, pieces: &GroupPieces, source: u64, end: Diges
         open: group.kind == Kind::Exchange && group.unanswered > 0,
         end,
     }
+}
+
+/// Sizes of a group when results become lines, because later ones make them worthless.
+pub(super) fn without(
+    group: &Group,
+    sizes: Sizes,
+    is_worthless: &dyn Fn(Seq, &str) -> bool,
+    shape: &Shape,
+) -> Sizes {
+    let (mut all, mut small) = (0, 0);
+    for (seq, result) in group.items.iter().flat_map(|item| item.entry.results().map(|one| (item.seq, one))) {
+        let gone = text_bytes(&result.content).saturating_sub(LINE_BYTES);
+        if gone > 0 && is_worthless(seq, &result.call_id) {
+            all += gone;
+            // Large ones are gone from stubs already.
+            small += if is_large(result, shape) { 0 } else { gone };
+        }
+    }
+    Sizes { settled: less(sizes.settled, all), stubbed: less(sizes.stubbed, small), ..sizes }
 }
 
 /// What is left of a size without so many bytes of text: at four bytes a token, never below a stub.

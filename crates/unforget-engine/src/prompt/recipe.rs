@@ -57,6 +57,8 @@ pub struct Recipe {
     pub newest: Option<Seq>,
     /// Pins that were active.
     pub pins: Vec<PinId>,
+    /// Whether the prompt has no ledger although its window is large enough.
+    pub has_no_ledger: bool,
     /// Whether images or documents were left out because a provider refused them: then it cannot be composed again.
     pub is_limited: bool,
     /// Of the bytes that were sent.
@@ -74,7 +76,7 @@ impl Recipe {
         };
         let ruler = RULERS.iter().position(|ruler| *ruler == self.ruler)? as u64;
         let head = self.head.map_or(0, |seq| seq.0 + 1);
-        let flags = u64::from(self.is_limited);
+        let flags = u64::from(self.is_limited) | u64::from(self.has_no_ledger) << 1;
         let numbers = [
             VERSION,
             u64::try_from(self.time.0).unwrap_or(0),
@@ -128,7 +130,8 @@ impl Recipe {
             number => Some(*Cause::ALL.get(usize::try_from(number - 1).ok()?)?),
         };
         let tokens = Tokens { expected: next()?, upper: next()? };
-        let is_limited = next()? == 1;
+        let flags = next()?;
+        let (is_limited, has_no_ledger) = (flags & 1 == 1, flags & 2 == 2);
         let newest = next()?.checked_sub(1).map(Seq);
         let live = next()?;
         let live: Vec<Seq> = (0..live.min(LIVE_MAX as u64))
@@ -159,6 +162,7 @@ impl Recipe {
             live,
             newest,
             pins,
+            has_no_ledger,
             is_limited,
             digest: *digest,
         })
@@ -167,6 +171,7 @@ impl Recipe {
     /// The shape that it was composed in.
     pub fn shape(&self) -> Shape {
         let policy = Policy::with_reserve(self.window.0, self.window.1);
+        let policy = if self.has_no_ledger { policy.without_ledger() } else { policy };
         Shape::with_policy(policy, (self.dialect, self.family, self.ruler))
     }
 }
@@ -233,10 +238,12 @@ impl Session {
             live: Vec::new(),
             newest: None,
             pins: certificate.pins.clone(),
+            has_no_ledger: shape.policy.ledger == 0
+                && Policy::with_reserve(shape.policy.window, shape.policy.reserve).ledger > 0,
             is_limited: !self.media.is_all(),
             digest: [0; 16],
         };
-        (recipe, state::encode(&self.context, self.as_of, &|root| self.is_rewritten(root)))
+        (recipe, self.state())
     }
 
     /// A session as it was when a prompt was composed, from what was stored of it. Writes nothing.
@@ -311,6 +318,7 @@ mod tests {
             live: (0..16).map(|n| Seq(20_000_000 - n)).collect(),
             newest: Some(Seq(20_000_000)),
             pins: (100..164).map(PinId).collect(),
+            has_no_ledger: true,
             is_limited: true,
             digest: [7; 16],
         }

@@ -5,14 +5,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use unforget_core::compact::{Break, Root};
-use unforget_store::{DecisionRow, SummaryKey};
+use unforget_core::compact::Root;
+use unforget_store::SummaryKey;
 use unforget_text::Summary;
 
 use super::Session;
 use super::summaries::name;
 use crate::error::EngineError;
-use crate::summarise::DECISIONS_KEPT;
 
 impl Session {
     /// Whether a root is shown as a model wrote it.
@@ -61,36 +60,10 @@ impl Session {
         }
         let wanted = roots.iter().filter(|root| !self.is_rewritten(root));
         let jobs: Vec<_> = wanted.map(|root| (self.key(root), root.span)).collect();
-        self.engine.store().put_jobs(self.conversation, &jobs, self.now)?;
-        Ok(())
-    }
-
-    /// Records a break: what was looked at, what it shows now, and how much of it no model has written yet.
-    pub(super) fn note_break(&self, plan: &Break) -> Result<(), EngineError> {
-        if !self.engine.has_models() {
+        if jobs.is_empty() {
             return Ok(());
         }
-        let (total, policy) = (self.total(), &self.shape.policy);
-        let roots = plan.context.roots.len();
-        let row = DecisionRow {
-            number: 0,
-            seq: self.view.head.unwrap_or_default(),
-            time: self.now,
-            looked: format!(
-                "{} of {} tokens (at most {}), hard from {}",
-                total.expected,
-                policy.budget(),
-                total.upper,
-                policy.share(policy.hard_permille)
-            ),
-            decided: "break".to_owned(),
-            why: format!(
-                "{} groups covered, {roots} summaries shown, {} of them by a model",
-                plan.groups,
-                self.rewritten.len()
-            ),
-        };
-        self.engine.store().decide(self.conversation, &row, DECISIONS_KEPT)?;
+        self.engine.store().put_jobs(self.conversation, &jobs, self.now)?;
         Ok(())
     }
 }

@@ -1,8 +1,10 @@
 //! Whether the context breaks before the next prompt, and carrying that out.
 
-use unforget_core::compact::{self, Cache, Moment, Pressure, Step};
+use unforget_core::compact::{self, Break, Cache, Moment, Pressure, Sizes, Step};
+use unforget_core::tokens::Tokens;
 
 use super::Session;
+use super::compose::FRAME;
 use crate::error::EngineError;
 
 impl Session {
@@ -12,6 +14,7 @@ impl Session {
         if let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes) {
             self.carry_out(plan)?;
         }
+        let mut is_first = true;
         // A plan estimates what it has not rendered, so the state after it may still be too full. Every round
         // covers more or sends less, so this ends, and settling again changes nothing.
         loop {
@@ -19,15 +22,22 @@ impl Session {
                 Step::Keep => return Ok(()),
                 Step::Prepare => return self.make_ahead(),
                 Step::Refresh => Some(compact::plan_refresh(&self.context)),
-                Step::Break => {
-                    compact::plan_break(&self.context, self.fixed(), &self.sizes, &self.shape.policy)
-                }
+                Step::Break => self.plan_break(std::mem::take(&mut is_first)),
             };
             match plan {
                 Some(plan) => self.carry_out(plan)?,
                 None => return Ok(()),
             }
         }
+    }
+
+    /// The next break. What lines in place of worthless results will save is a guess that is made once: where it leads
+    /// to nothing, what stands there counts.
+    fn plan_break(&self, is_first: bool) -> Option<Break> {
+        let fixed = self.fixed() + FRAME + Tokens::exact(self.shape.policy.ledger);
+        let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, fixed, sizes, &self.shape.policy);
+        let guessed = is_first.then(|| plan(&self.planned_sizes())).flatten();
+        guessed.or_else(|| plan(&self.sizes))
     }
 
     fn moment(&self) -> Result<Moment, EngineError> {

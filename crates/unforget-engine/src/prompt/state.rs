@@ -5,6 +5,8 @@ use unforget_core::compact::{Context, Root};
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 
+use super::worked::Superseded;
+
 /// Format of the encoding; another number is not read and the context is rebuilt from the log.
 const VERSION: u32 = 1;
 
@@ -23,10 +25,31 @@ struct Dto {
     /// Indexes of the roots that are shown as a model wrote them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     rewritten: Vec<usize>,
+    /// Entry with a result, its call's id, entry with the later result.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    superseded: Vec<(u64, String, u64)>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    ledger: String,
 }
 
-/// Encodes a context, the newest entry at its break, and which roots it shows as a model wrote them.
-pub(super) fn encode(context: &Context, as_of: Seq, rewritten: &dyn Fn(&Root) -> bool) -> Vec<u8> {
+/// What a break decided, and what a prompt after it is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// What stands for what.
+    pub(super) context: Context,
+    /// The newest entry at the break.
+    pub(super) as_of: Seq,
+    /// Roots that are shown as a model wrote them.
+    pub(super) rewritten: Vec<Root>,
+    /// Results that later ones make worthless.
+    pub(super) superseded: Superseded,
+    /// The ledger of what the roots stand for, as it is shown; empty if it is not.
+    pub(super) ledger: String,
+}
+
+/// Encodes what a break decided.
+pub(super) fn encode(kept: &Kept) -> Vec<u8> {
+    let Kept { context, as_of, rewritten, superseded, ledger } = kept;
     let root = |root: &Root| (root.level, root.span.0.0, root.span.1.0, root.count, root.end.hex());
     let dto = Dto {
         version: VERSION,
@@ -38,14 +61,20 @@ pub(super) fn encode(context: &Context, as_of: Seq, rewritten: &dyn Fn(&Root) ->
         settled_below: context.settled_below.0,
         as_of: as_of.0,
         end: context.end.hex(),
-        rewritten: (0..).zip(&context.roots).filter(|(_, root)| rewritten(root)).map(|(at, _)| at).collect(),
+        rewritten: (0..)
+            .zip(&context.roots)
+            .filter(|(_, root)| rewritten.contains(root))
+            .map(|(at, _)| at)
+            .collect(),
+        superseded: superseded.iter().map(|((answer, call), by)| (answer.0, call.clone(), by.0)).collect(),
+        ledger: ledger.clone(),
     };
     // A struct of numbers and strings always serialises.
     serde_json::to_vec(&dto).unwrap_or_default()
 }
 
 /// Decodes what [`encode`] wrote; `None` for anything else, which means: rebuild.
-pub(super) fn decode(bytes: &[u8]) -> Option<(Context, Seq, Vec<Root>)> {
+pub(super) fn decode(bytes: &[u8]) -> Option<Kept> {
     let dto: Dto = serde_json::from_slice(bytes).ok().filter(|dto: &Dto| dto.version == VERSION)?;
     let root = |(level, first, last, count, end): (u8, u64, u64, u64, String)| {
         Some(Root { level, span: (Seq(first), Seq(last)), count, end: digest(&end)? })
@@ -60,7 +89,14 @@ pub(super) fn decode(bytes: &[u8]) -> Option<(Context, Seq, Vec<Root>)> {
         end: digest(&dto.end)?,
     };
     let rewritten = dto.rewritten.iter().map(|at| context.roots.get(*at).copied()).collect::<Option<_>>()?;
-    Some((context, Seq(dto.as_of), rewritten))
+    let superseded = dto.superseded.into_iter().map(|(answer, call, by)| ((Seq(answer), call), Seq(by)));
+    Some(Kept {
+        context,
+        as_of: Seq(dto.as_of),
+        rewritten,
+        superseded: superseded.collect(),
+        ledger: dto.ledger,
+    })
 }
 
 fn digest(hex: &str) -> Option<Digest> {
@@ -83,10 +119,22 @@ mod tests {
         let root = Root { level: 2, span: (Seq(3), Seq(9)), count: 7, end: Digest::of(b"x") };
         let context =
             Context { epoch: 4, roots: vec![root], covered: 7, carried: Some(Seq(5)), ..Context::default() };
-        let bytes = encode(&context, Seq(11), &|_| false);
-        assert_eq!(decode(&bytes), Some((context.clone(), Seq(11), vec![])));
-        let rewritten = encode(&context, Seq(11), &|other| *other == root);
-        assert_eq!(decode(&rewritten), Some((context, Seq(11), vec![root])));
+        let plain = Kept {
+            context,
+            as_of: Seq(11),
+            rewritten: vec![],
+            superseded: Superseded::new(),
+            ledger: String::new(),
+        };
+        let bytes = encode(&plain);
+        assert_eq!(decode(&bytes), Some(plain.clone()));
+        let full = Kept {
+            rewritten: vec![root],
+            superseded: [((Seq(10), "call \"1\"".to_owned()), Seq(11))].into(),
+            ledger: "Files read:\n- a".to_owned(),
+            ..plain
+        };
+        assert_eq!(decode(&encode(&full)), Some(full));
         assert_eq!(decode(b"{}"), None);
         assert_eq!(decode(&bytes[..bytes.len() / 2]), None);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{self, Break, Job, Root, allotments};
+use unforget_core::compact::{self, Break, Context, Job, Root, allotments};
 use unforget_core::group::{Group, Item};
 use unforget_core::id::Seq;
 use unforget_core::pair::{self, Detail};
@@ -15,7 +15,9 @@ use unforget_text::{Source, Summary, fence, render, summarise};
 use crate::error::EngineError;
 
 use super::pieces::weigh;
-use super::{Cause, Session, ShownRoot, state};
+use super::state::{self, Kept};
+use super::worked::Superseded;
+use super::{Cause, Session, ShownRoot};
 
 /// Who wrote a deterministic summary, and in which version.
 pub(super) const WRITER: &str = "deterministic/2";
@@ -70,13 +72,15 @@ impl Session {
         let carried = self.carried_item(plan.context.carried, plan.groups);
         let carried = carried.map(|item| self.carry(item).1.tokens).unwrap_or_default();
         let groups = self.sizes.get(plan.groups..).unwrap_or_default();
-        Ok(compact::total(&plan.context, self.system.tokens, roots + carried, groups))
+        Ok(compact::total(&plan.context, self.standing(&plan.context), roots + carried, groups))
     }
 
     fn commit(&mut self, plan: Break, made: &[Made], rows: Vec<SummaryRow>) -> Result<(), EngineError> {
         self.counters.breaks += 1;
         let as_of = self.view.head.unwrap_or_default();
         self.rewritten = self.rewritten_of(&plan.context.roots)?;
+        self.fold_until(&plan.context)?;
+        let superseded = self.supersede(&plan.context, as_of);
         if let Some(batch) = &mut self.batch {
             batch.extend(rows);
             if batch.len() >= BATCH {
@@ -87,14 +91,22 @@ impl Session {
             let context = ContextRow {
                 thread: self.thread,
                 budget: self.shape.key(),
-                state: state::encode(&plan.context, as_of, &|root| self.is_rewritten(root)),
+                state: self.encoded(&plan.context, as_of, superseded.clone()),
             };
             self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
             self.leave_jobs(&plan.context.roots)?;
             self.note_break(&plan)?;
         }
         self.as_of = as_of;
+        self.set_superseded(superseded);
         self.apply(plan, made)
+    }
+
+    /// The stored form of what a break decides.
+    fn encoded(&mut self, context: &Context, as_of: Seq, superseded: Superseded) -> Vec<u8> {
+        let ledger = self.ledger_text(context);
+        let rewritten = context.roots.iter().filter(|root| self.is_rewritten(root)).copied().collect();
+        state::encode(&Kept { context: context.clone(), as_of, rewritten, superseded, ledger })
     }
 
     /// What was made ahead, as far as these jobs still begin with it: a late entry may have changed them.
@@ -140,6 +152,7 @@ impl Session {
     fn apply(&mut self, plan: Break, made: &[Made]) -> Result<(), EngineError> {
         let carried = self.carried_item(plan.context.carried, plan.groups);
         self.context = plan.context;
+        self.forget_facts();
         self.view.drop_groups(plan.groups);
         self.passed.extend(self.sizes.iter().take(plan.groups).map(|sizes| sizes.full.expected));
         self.pieces.drain(..plan.groups.min(self.pieces.len()));
@@ -217,9 +230,11 @@ impl Session {
         if !self.rewritten.is_empty() {
             self.show_roots(&[])?;
         }
-        let state = state::encode(&self.context, self.as_of, &|root| self.is_rewritten(root));
+        let context = self.context.clone();
+        let state = self.encoded(&context, self.as_of, self.kept_superseded().clone());
         let context = ContextRow { thread: self.thread, budget: self.shape.key(), state };
         self.engine.store().put_summaries(self.conversation, &rows, Some(&context))?;
+        self.keep_ledger();
         self.leave_jobs(&self.context.roots)
     }
 

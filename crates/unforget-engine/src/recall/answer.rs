@@ -1,7 +1,8 @@
 //! A question answered by a model from what recall finds, within a grant.
 //!
 //! The model reads passages and may ask for more of them; it gets no tools, and an answer never asks for another. What
-//! it cites is checked against what it was shown. Without a model, or when its answer is no good, the passages are the
+//! it cites is checked against what it was shown. Its grant is a row of the store: what is read under it is counted
+//! there before it leaves, it can be revoked there, and one that a crash leaves behind is over by itself. Without a model, or when its answer is no good, the passages are the
 //! answer.
 
 use std::collections::BTreeSet;
@@ -11,10 +12,12 @@ use unforget_core::entry::Role;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_core::tokens::Ruler;
-use unforget_llm::{Call, Caller, Cancel, Clock, Request, Stop, Urgency};
+use unforget_llm::{Call, Cancel, Request, Stop, Urgency};
+use unforget_store::{GrantRow, Reading as Used};
 use unforget_text::{fence_passage, redact};
 
 use super::search::{SearchAnswer, SearchQuery};
+use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
 
 /// What a model is told.
@@ -25,6 +28,12 @@ const REQUESTS_MAX: usize = 4;
 
 /// Entries on either side of one that is looked around.
 const AROUND: u64 = 3;
+
+/// Grants that are kept.
+const GRANTS_KEPT: u64 = 1_000;
+
+/// Tokens of what stands around passages and question.
+const REST_TOKENS: u64 = 256;
 
 /// Fewest tokens that further reading is worth.
 const READ_MIN: u64 = 128;
@@ -126,15 +135,15 @@ pub struct Answered {
     pub negative: String,
     /// Calls of models that were made.
     pub calls: u32,
+    /// Number of the grant that it was made under; `None` without a model.
+    pub grant: Option<u64>,
 }
 
-/// A model to ask.
+/// Models to ask.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
-    /// Calls it.
-    pub caller: &'a Caller,
-    /// Measures the time that is left.
-    pub clock: &'a dyn Clock,
+    /// The models.
+    pub models: &'a Summarisers,
     /// Takes the answer back.
     pub cancel: &'a Cancel,
 }
@@ -150,11 +159,11 @@ impl Engine {
     ///
     /// * `reader` - the model; `None` gives the evidence alone.
     ///
-    /// Cost: that of [`Engine::search`] and [`Engine::expand`], and at most `depth + 1` calls of the model. Nothing is
-    /// written, and no transaction is open while a model thinks.
+    /// Cost: that of [`Engine::search`] and [`Engine::expand`], and at most `depth + 1` questions to the model, each with
+    /// one durable write of the grant. No transaction is open while a model thinks.
     ///
     /// # Errors
-    /// Those of [`Engine::search`]. A model that fails is no error: see [`Ended::Partial`].
+    /// Those of [`Engine::search`], and of the store. A model that fails is no error: see [`Ended::Partial`].
     pub fn answer(
         &self,
         question: &str,
@@ -167,11 +176,12 @@ impl Engine {
             grant,
             now,
             seen: BTreeSet::new(),
-            left: grant.tokens,
+            left: reader.map_or(grant.tokens, |reader| room(question, grant, reader.models)),
+            counted: 0,
             evidence: Vec::new(),
         };
         // Half of the room is kept for what the model asks for.
-        let room = if reader.is_some() && grant.depth > 0 { grant.tokens / 2 } else { grant.tokens };
+        let room = if reader.is_some() && grant.depth > 0 { reading.left / 2 } else { reading.left };
         let first = reading.search(question, room)?;
         let mut answered = Answered {
             text: None,
@@ -181,16 +191,24 @@ impl Engine {
             searched: (first.searched, first.total),
             negative: first.evidence,
             calls: 0,
+            grant: None,
         };
         if !reading.evidence.is_empty() {
             answered.ended = Ended::NoModel;
             if let Some(reader) = reader {
-                reading.ask(question, reader, &mut answered)?;
+                reading.within_grant(question, reader, &mut answered)?;
             }
         }
         answered.evidence = reading.evidence;
         Ok(answered)
     }
+}
+
+/// Tokens of passages that a model's window has room for beside the rest, at most those of the grant.
+fn room(question: &str, grant: &Grant, models: &Summarisers) -> u64 {
+    let rest = models.count(SYSTEM) + models.count(question) + grant.output_tokens_max + REST_TOKENS;
+    // A third is for what stands around passages, and for other ways to count.
+    grant.tokens.min(models.window().saturating_sub(rest) / 3 * 2)
 }
 
 /// Passages that are being gathered.
@@ -201,32 +219,79 @@ struct Reading<'a> {
     seen: BTreeSet<(ConversationKey, Seq)>,
     /// Tokens that may still be read.
     left: u64,
+    /// Passages that the grant has counted.
+    counted: usize,
     evidence: Vec<Evidence>,
 }
 
 impl Reading<'_> {
-    /// Asks the model until it answers, or may ask for no more.
-    fn ask(
+    /// Asks the model under a grant, which ends with it.
+    fn within_grant(
         &mut self,
         question: &str,
         reader: Reader<'_>,
         answered: &mut Answered,
     ) -> Result<(), EngineError> {
-        let start = reader.clock.elapsed();
+        let (store, clock) = (self.engine.store(), reader.models.clock());
+        let made = clock.time();
+        let within = i64::try_from(self.grant.within.as_millis()).unwrap_or(i64::MAX);
+        let most = Used { tokens: self.grant.tokens, calls: u64::from(self.grant.depth) + 1 };
+        let row = GrantRow {
+            number: 0,
+            scope: self.grant.scope,
+            most,
+            used: Used::default(),
+            made,
+            until: Timestamp(made.0.saturating_add(within)),
+            ended: None,
+        };
+        let number = store.put_grant(&row, GRANTS_KEPT)?;
+        answered.grant = Some(number);
+        let done = self.ask(question, (reader, number), answered);
+        let how = if done.is_ok() { answered.ended.name() } else { "failed" };
+        store.end_grant(number, how, clock.time())?;
+        done
+    }
+
+    /// Counts what is about to be read by a model. False if the grant does not allow it any more.
+    fn count(&mut self, number: u64, now: Timestamp) -> Result<bool, EngineError> {
+        let new = self.evidence.get(self.counted..).unwrap_or_default();
+        let more = Used { tokens: new.iter().map(|one| one.tokens).sum(), calls: 1 };
+        self.counted = self.evidence.len();
+        Ok(self.engine.store().use_grant(number, more, now)?)
+    }
+
+    /// Asks the model until it answers, or may ask for no more.
+    fn ask(
+        &mut self,
+        question: &str,
+        (reader, number): (Reader<'_>, u64),
+        answered: &mut Answered,
+    ) -> Result<(), EngineError> {
+        let (models, clock) = (reader.models, reader.models.clock());
+        let start = clock.elapsed();
         for step in 0..=self.grant.depth {
             let is_last = step == self.grant.depth || self.left < READ_MIN;
-            let spent = reader.clock.elapsed().saturating_sub(start);
+            let spent = clock.elapsed().saturating_sub(start);
             let within = self.grant.within.saturating_sub(spent);
             if within.is_zero() || reader.cancel.is_cancelled() {
                 answered.ended = Ended::Partial("the time was over".to_owned());
                 return Ok(());
             }
+            if !self.count(number, clock.time())? {
+                answered.ended = Ended::Partial("the grant is over, or was revoked".to_owned());
+                return Ok(());
+            }
             let user = self.request(question, is_last);
+            if !models.fits(&[SYSTEM, &user], self.grant.output_tokens_max) {
+                answered.ended = Ended::Partial("the passages are above the model's window".to_owned());
+                return Ok(());
+            }
             let output_tokens_max = self.grant.output_tokens_max;
             let request =
                 Request { system: SYSTEM, user: &user, output_tokens_max, within, temperature: None };
             let call = Call { request, from: 0, urgency: Urgency::Manual, cancel: reader.cancel };
-            let outcome = reader.caller.call(&call);
+            let outcome = models.call(self.engine, &call)?;
             answered.calls += outcome.attempts.iter().filter(|attempt| attempt.was_made()).count() as u32;
             let (answer, _) = match outcome.result {
                 Ok(answer) => answer,

@@ -12,6 +12,7 @@ use unforget_wire::{Format, decode};
 use super::faces::Face;
 use super::name::{Address, summary_name};
 use super::text;
+use crate::summarise::Writer;
 use crate::{Engine, EngineError};
 
 /// Rows that are looked at together.
@@ -42,6 +43,8 @@ pub struct Description {
     pub time: Option<(Timestamp, Timestamp)>,
     /// Entries by who speaks, in the order of [`Role`].
     pub roles: Vec<(Role, u64)>,
+    /// Who wrote it, if it is a summary.
+    pub writer: Option<Writer>,
     /// Names of the summaries that this one was merged from.
     pub sources: Vec<String>,
     /// How it begins; of a summary, its text.
@@ -120,8 +123,10 @@ impl Engine {
         }
         roles.sort_unstable();
         let times: Vec<Timestamp> = rows.iter().filter_map(|row| row.time).collect();
+        let mut writer = None;
         let (kind, span, sources, preview) = match &address {
             Address::Summary { row, .. } => {
+                writer = Some(self.writer(id, &row.key)?);
                 let rewrite = self.store().rewrite(id, &row.key)?;
                 let body = rewrite.map_or_else(|| row.body.clone(), |rewrite| rewrite.body);
                 ("summary", row.span, row.sources.iter().map(summary_name).collect(), body)
@@ -141,6 +146,7 @@ impl Engine {
             tokens: rows.iter().map(|row| row.tokens.expected).sum(),
             time: times.first().copied().zip(times.last().copied()),
             roles,
+            writer,
             sources,
             preview,
             faces: self.faces(id, &rows)?,

@@ -3,7 +3,7 @@
 use unforget_core::gate::{self, Ending, Escalation, Flaw, Next, Verdict};
 use unforget_core::id::ConversationId;
 use unforget_core::tokens::Ruler as _;
-use unforget_llm::{Answer, Ask, Call, Cancel, Cause, Request, Stop, Urgency, Work};
+use unforget_llm::{Answer, Ask, Call, Cancel, Cause, Fault, Request, Stop, Urgency, Work};
 use unforget_store::Spend;
 use unforget_text::{Assignment, inspect};
 
@@ -20,10 +20,15 @@ pub(super) enum Asked {
     Taken,
     /// Drafts came and were refused; the part stays without a model's words.
     Refused(Flaw),
-    /// Nobody answered; the part stays without a model's words.
-    Unavailable(String),
-    /// The credential is refused: nothing may be written.
-    Denied,
+    /// Nobody answered: why, and whether anybody was asked.
+    Unavailable {
+        /// For a person.
+        why: String,
+        /// Another job would find nobody, either.
+        is_closed: bool,
+    },
+    /// The credential is refused, and whose: nothing may be written.
+    Denied(String),
     /// The hour's spend is used up: nothing was asked.
     SpentUp,
 }
@@ -44,9 +49,8 @@ pub(super) struct Asking<'a> {
 /// How one call ended.
 enum Called {
     Answer(Answer),
-    Denied,
     SpentUp,
-    Failed(Cause),
+    Failed(Fault),
 }
 
 impl Asking<'_> {
@@ -58,14 +62,19 @@ impl Asking<'_> {
         report: &mut Report,
     ) -> Result<Asked, EngineError> {
         let mut step = Escalation::Normal;
-        let mut last = Asked::Unavailable(String::new());
+        let mut last = Asked::Unavailable { why: String::new(), is_closed: false };
         while step != Escalation::Deterministic {
             let attempt = match self.call(ask, step, report)? {
                 Called::SpentUp => return Ok(Asked::SpentUp),
-                Called::Denied => gate::Attempt::Denied,
-                Called::Failed(cause) => {
-                    last = Asked::Unavailable(cause.name().to_owned());
-                    gate::Attempt::Unavailable
+                Called::Failed(fault) => {
+                    let why = fault.to_string();
+                    if matches!(fault.cause, Cause::Auth | Cause::BreakerOpen { blocked: true }) {
+                        last = Asked::Denied(why);
+                        gate::Attempt::Denied
+                    } else {
+                        last = Asked::Unavailable { why, is_closed: !fault.cause.was_made() };
+                        gate::Attempt::Unavailable
+                    }
                 }
                 Called::Answer(answer) => {
                     let verdict = self.judge(ask, &answer, work, step);
@@ -78,7 +87,7 @@ impl Asking<'_> {
             };
             match gate::next(step, attempt) {
                 Next::Commit { .. } => return Ok(Asked::Taken),
-                Next::Nothing { .. } => return Ok(Asked::Denied),
+                Next::Nothing { .. } => return Ok(last),
                 Next::Try(lower) => step = lower,
             }
         }
@@ -98,9 +107,9 @@ impl Asking<'_> {
             _ => Ending::Unstated,
         };
         let asked = Assignment {
-            source: &ask.user,
+            source: ask.source(),
             instructions: &ask.system,
-            size: ruler.count(&ask.user),
+            size: ruler.count(ask.source()),
             must_keep: &[],
         };
         let found = inspect(&prose(&answer.text), ending, &asked, ruler);
@@ -123,12 +132,10 @@ impl Asking<'_> {
         };
         let output_max = models.config.output_tokens_max;
         let input = models.config.ruler.count(&system).upper + models.config.ruler.count(&ask.user).upper;
-        let calls = models.calls_max();
-        let most = models.cost(calls, input.saturating_mul(calls), output_max.saturating_mul(calls));
+        let most = models.dearest(Some(input));
         if !store.charge(self.conversation, self.hour, most, models.config.caps)? {
             return Ok(Called::SpentUp);
         }
-        let before = models.caller.breakers();
         let request = Request {
             system: &system,
             user: &ask.user,
@@ -137,13 +144,14 @@ impl Asking<'_> {
             temperature: None,
         };
         let call = Call { request, from: 0, urgency: self.urgency, cancel: self.cancel };
-        let outcome = models.caller.call(&call);
+        let outcome = models.call(self.engine, &call)?;
         let spent = outcome.attempts.iter().filter(|attempt| attempt.was_made()).fold(
             Spend::default(),
             |sum, attempt| {
                 let usage = attempt.end.as_ref().map(|(_, usage)| *usage).unwrap_or_default();
                 // Whoever does not say what a call cost is taken to have read everything.
-                sum.plus(models.cost(1, usage.input.unwrap_or(input), usage.output.unwrap_or_default()))
+                let tokens = (usage.input.unwrap_or(input), usage.output.unwrap_or_default());
+                sum.plus(models.cost(attempt.model, 1, tokens))
             },
         );
         store.refund(self.conversation, self.hour, most.less(spent))?;
@@ -154,16 +162,12 @@ impl Asking<'_> {
             store.charge(self.conversation, self.hour, above, no_caps)?;
         }
         report.spent = report.spent.plus(spent);
-        models.keep_breakers(self.engine, &before)?;
         Ok(match outcome.result {
             Ok((answer, index)) => {
-                report.model = models.names.get(index).cloned();
+                report.model = models.chain.get(index).map(|priced| priced.model.name().to_owned());
                 Called::Answer(answer)
             }
-            Err(fault) => match fault.cause {
-                Cause::Auth | Cause::BreakerOpen { blocked: true } => Called::Denied,
-                cause => Called::Failed(cause),
-            },
+            Err(fault) => Called::Failed(fault),
         })
     }
 }

@@ -29,6 +29,8 @@ pub struct Endpoint {
     pub model: String,
     /// Where the key is.
     pub key: KeySource,
+    /// Fields that the provider needs beside ours, such as `reasoning_effort`; not used by commands.
+    pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Why a model cannot be made from its settings.
@@ -54,7 +56,8 @@ impl Endpoint {
     /// [`ChainError`].
     pub fn model(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Arc<dyn Model>, ChainError> {
         let endpoint = || -> Result<unforget_llm::Endpoint, ChainError> {
-            Ok(unforget_llm::Endpoint::new(&self.base, &self.model, self.key.load(env)?, classify()))
+            let usual = unforget_llm::Endpoint::new(&self.base, &self.model, self.key.load(env)?, classify());
+            Ok(unforget_llm::Endpoint { extra: self.extra.clone(), ..usual })
         };
         Ok(match &self.kind {
             Kind::OpenAi => Arc::new(OpenAi::new(endpoint()?)?),

@@ -10,11 +10,11 @@ use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Brief, Cancel, Made, Task, Urgency, Work};
 use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
-use unforget_text::{Source, Summary};
+use unforget_text::{Source, Summary, render};
 use unforget_wire::{Format, decode};
 
 use super::ask::{Asked, Asking};
-use super::{DECISIONS_KEPT, Summarisers};
+use super::{BY_MODEL, DECISIONS_KEPT, Summarisers};
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -22,9 +22,13 @@ use crate::error::EngineError;
 const WAIT: Duration = Duration::from_mins(1);
 /// The longest.
 const WAIT_MAX: Duration = Duration::from_hours(1);
+/// The wait after an attempt at which nobody was asked.
+const WAIT_CLOSED: Duration = Duration::from_mins(1);
 /// A lease beyond the time of its calls.
 const LEASE_MORE: Duration = Duration::from_mins(1);
 const HOUR_MS: i64 = 3_600_000;
+/// The summary of what came before takes this part of the window at most.
+const PREVIOUS_PART: u64 = 16;
 
 /// What became of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +87,8 @@ impl Engine {
     /// * `now` - the time of day; what passes meanwhile is taken from the models' clock.
     ///
     /// Calls are made outside of any transaction. It ends early when nothing is due, when another worker is at it,
-    /// when the hour's spend is used up, and when a credential is refused.
+    /// when the hour's spend is used up, when a credential is refused, and when nobody may be called
+    /// ([`Summarisers::may_ask`]): then no job is touched.
     pub fn work(
         &self,
         conversation: ConversationId,
@@ -107,13 +112,16 @@ impl Engine {
         let mut reports: Vec<Report> = Vec::new();
         let mut seen = Vec::new();
         while reports.len() < limit && !cancel.is_cancelled() {
+            if urgency == Urgency::Normal && models.may_ask().is_err() {
+                break;
+            }
             let until = after(clock(), lease(models));
             let all = urgency == Urgency::Manual;
             let Some(job) = self.store().take_job(conversation, clock(), until, all)? else { break };
             if seen.contains(&job.key) {
                 // A person asked for all, and all were tried.
                 let why = "asked for once already".to_owned();
-                let end = JobEnd::Later { due: clock(), why };
+                let end = JobEnd::NotAsked { due: clock(), why };
                 self.store().end_job(conversation, (&job.key, job.attempts), &end, clock())?;
                 break;
             }
@@ -212,10 +220,12 @@ impl Worker<'_> {
             Read::Leaf(entries) => entries.iter().map(|(seq, entry)| Source { seq: *seq, entry }).collect(),
             Read::Merge(_) => Vec::new(),
         };
-        let (brief, tokens) = self.brief(&read, &sources, &base);
+        let previous = self.previous(&base)?;
+        let (brief, tokens) = self.brief((&read, &sources), &base, &previous);
         let mut work = match Work::new(brief, &self.models.config.ruler) {
             Ok(work) => work,
-            Err(error) => return Ok(Self::given_up(report, &error.to_string())),
+            // The window may be another one tomorrow.
+            Err(error) => return Ok(self.later(report, clock(), &error.to_string(), Then::Look)),
         };
         let asking = Asking {
             engine: self.engine,
@@ -229,26 +239,39 @@ impl Worker<'_> {
         while let Some(ask) = work.ask() {
             // A call that would outlive the lease would be for nothing.
             if after(clock(), self.models.config.within) >= until {
-                return Ok(self.later(report, clock(), "it takes longer than its lease", false));
+                return Ok(self.later(report, clock(), "it takes longer than its lease", Then::GoOn));
             }
             match asking.ask(&mut work, &ask, &mut report)? {
                 Asked::Taken => {}
                 Asked::Refused(_) => work.skip(),
-                Asked::Unavailable(why) => return Ok(self.later(report, clock(), &why, false)),
-                Asked::Denied => return Ok(self.later(report, clock(), "the credential is refused", true)),
+                Asked::Unavailable { why, is_closed } => {
+                    let then = if is_closed { Then::Stop } else { Then::GoOn };
+                    return Ok(self.later(report, clock(), &why, then));
+                }
+                Asked::Denied(why) => return Ok(self.later(report, clock(), &why, Then::Look)),
                 Asked::SpentUp => {
                     let next = Timestamp((now.0.div_euclid(HOUR_MS) + 1).saturating_mul(HOUR_MS));
-                    report.ended = Ended::Later(next);
-                    "the hour's spend is used up".clone_into(&mut report.why);
-                    let end = JobEnd::Later { due: next, why: report.why.clone() };
-                    return Ok((report, end, true));
+                    return Ok(Self::due(report, next, "the hour's spend is used up", true));
                 }
             }
         }
         Ok(self.finish(report, &base, &work.finish(), clock()))
     }
 
-    fn brief<'b>(&'b self, read: &'b Read, sources: &'b [Source<'b>], base: &SummaryRow) -> (Brief<'b>, u64) {
+    /// The summary of what came before, as text that a sixteenth of the window holds; empty if there is none.
+    fn previous(&self, base: &SummaryRow) -> Result<String, EngineError> {
+        let before = self.engine.summary_before(self.conversation, base)?;
+        let summary = before.and_then(|row| Summary::parse(&row.body).ok());
+        let (room, ruler) = (self.models.window() / PREVIOUS_PART, &self.models.config.ruler);
+        Ok(summary.map(|summary| render(&summary, room, ruler)).unwrap_or_default())
+    }
+
+    fn brief<'b>(
+        &'b self,
+        (read, sources): (&'b Read, &'b [Source<'b>]),
+        base: &SummaryRow,
+        previous: &'b str,
+    ) -> (Brief<'b>, u64) {
         let config = &self.models.config;
         let grain = u64::from(base.key.grain);
         // As large as a prompt shows it, of a policy with this grain.
@@ -260,10 +283,10 @@ impl Worker<'_> {
         };
         let brief = Brief {
             task,
-            previous: "",
+            previous,
             wishes: &config.wishes,
             tokens,
-            window: config.window,
+            window: self.models.window(),
             output_tokens_max: config.output_tokens_max,
             tool_output_tokens_max: config.tool_output_tokens_max,
         };
@@ -317,7 +340,7 @@ impl Worker<'_> {
         if took_words && !too_large {
             let model = report.model.clone().unwrap_or_else(|| "parts".to_owned());
             let row = SummaryRow {
-                writer: format!("model/1 {model}"),
+                writer: format!("{BY_MODEL}{model}"),
                 tokens: (base.tokens.0, size.expected),
                 body,
                 time: now,
@@ -335,7 +358,7 @@ impl Worker<'_> {
         if self.job.attempts >= self.models.config.tries_max {
             return Self::given_up(report, "the drafts are no good");
         }
-        self.later(report, now, "the drafts are no good", false)
+        self.later(report, now, "the drafts are no good", Then::GoOn)
     }
 
     fn given_up(mut report: Report, why: &str) -> (Report, JobEnd, bool) {
@@ -344,11 +367,35 @@ impl Worker<'_> {
         (report, JobEnd::GivenUp { why: why.to_owned() }, false)
     }
 
-    fn later(&self, mut report: Report, now: Timestamp, why: &str, stop: bool) -> (Report, JobEnd, bool) {
+    /// The job waits, longer each time that somebody was asked.
+    fn later(&self, report: Report, now: Timestamp, why: &str, then: Then) -> (Report, JobEnd, bool) {
         let doubled = WAIT.saturating_mul(1 << self.job.attempts.saturating_sub(1).min(10)).min(WAIT_MAX);
-        let due = after(now, if stop { WAIT_MAX } else { doubled });
+        let wait = match then {
+            Then::Look => WAIT_MAX,
+            _ if report.spent.calls == 0 => WAIT_CLOSED,
+            Then::Stop | Then::GoOn => doubled,
+        };
+        Self::due(report, after(now, wait), why, then != Then::GoOn)
+    }
+
+    /// The job waits until then. An attempt at which nobody was asked does not count.
+    fn due(mut report: Report, due: Timestamp, why: &str, stop: bool) -> (Report, JobEnd, bool) {
         report.ended = Ended::Later(due);
         why.clone_into(&mut report.why);
-        (report, JobEnd::Later { due, why: why.to_owned() }, stop)
+        let why = why.to_owned();
+        let was_asked = report.spent.calls > 0;
+        let end = if was_asked { JobEnd::Later { due, why } } else { JobEnd::NotAsked { due, why } };
+        (report, end, stop)
     }
+}
+
+/// What a job's end means for the others of its conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    /// Nothing.
+    GoOn,
+    /// They would fare no better now.
+    Stop,
+    /// Nor later, unless somebody looks at it.
+    Look,
 }

@@ -1,12 +1,15 @@
 //! Reads everything back and says what is not as it should be.
 
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use unforget_core::id::Seq;
+use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::segment::{self, SegmentReader};
-use unforget_store::{Conversation, Problem, Purged, Snapshot};
+use unforget_store::{Conversation, JobRow, JobState, Problem, Purged, Snapshot, SummaryKey, SummaryRow};
+use unforget_text::Summary;
 
 use crate::recall::summary_name;
+use crate::summarise::BY_MODEL;
 use crate::{Engine, EngineError};
 
 /// What was looked at, and what is wrong.
@@ -22,6 +25,8 @@ pub struct Verified {
     pub segments: u64,
     /// Summaries whose sources were looked up.
     pub summaries: u64,
+    /// Summaries by models, and jobs for them, that were compared with what they are for.
+    pub rewrites: u64,
     /// Snapshots whose length was checked.
     pub snapshots: u64,
 }
@@ -45,6 +50,7 @@ impl Engine {
             verified.entries += conversation.entries;
             self.check_index(&conversation, &mut verified)?;
             self.check_summaries(&conversation, &mut verified)?;
+            self.check_rewrites(&conversation, &mut verified)?;
             self.check_snapshots(&conversation, &mut verified)?;
         }
         Ok(verified)
@@ -142,6 +148,51 @@ impl Engine {
         Ok(())
     }
 
+    /// What models wrote stands beside a summary of the same entries, can be read, and a job says so.
+    fn check_rewrites(
+        &self,
+        conversation: &Conversation,
+        verified: &mut Verified,
+    ) -> Result<(), EngineError> {
+        let (store, id) = (self.store(), conversation.id);
+        let jobs = store.jobs(id)?;
+        let rewrites: BTreeSet<SummaryKey> = store.rewrites(id)?.into_iter().collect();
+        verified.rewrites += (jobs.len() + rewrites.len()) as u64;
+        for key in &rewrites {
+            let what = match (store.rewrite(id, key), store.summary(id, key)?) {
+                (Err(error), _) => Some((None, format!("cannot be read: {error}"))),
+                (Ok(None), _) => None,
+                (Ok(Some(row)), None) => Some((Some(row.span.0), "stands beside no summary".to_owned())),
+                (Ok(Some(row)), Some(base)) => unlike(&row, &base).map(|what| (Some(row.span.0), what)),
+            };
+            if let Some((seq, what)) = what {
+                let what = format!("{} by a model {what}", summary_name(key));
+                verified.problems.push(problem(conversation, seq, "rewrite", what));
+            }
+        }
+        for job in &jobs {
+            let is_odd = is_done(job) != rewrites.contains(&job.key) && self.is_odd(id, &job.key)?;
+            let what = match store.summary(id, &job.key)? {
+                None => Some("is for a summary that is not there"),
+                Some(base) if base.span != job.span => Some("is for other entries than its summary"),
+                Some(_) if is_odd => Some("says otherwise than what is there"),
+                Some(_) => None,
+            };
+            if let Some(what) = what {
+                let what = format!("the job {} {what}", summary_name(&job.key));
+                verified.problems.push(problem(conversation, Some(job.span.0), "job", what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a job and what was made of it disagree still: somebody may have ended it meanwhile.
+    fn is_odd(&self, id: ConversationId, key: &SummaryKey) -> Result<bool, EngineError> {
+        let job = self.store().job(id, key)?;
+        let is_written = self.store().rewrite(id, key)?.is_some();
+        Ok(job.is_some_and(|job| is_done(&job) != is_written))
+    }
+
     fn check_snapshots(
         &self,
         conversation: &Conversation,
@@ -199,6 +250,25 @@ impl Engine {
         let is_whole = covered == snapshot.length;
         let length = if is_whole { row.bytes.end + snapshot.trailer.len() as u64 } else { 0 };
         Ok((!row.purged).then_some(length))
+    }
+}
+
+const fn is_done(job: &JobRow) -> bool {
+    matches!(job.state, JobState::Done { .. })
+}
+
+/// In what a summary by a model is unlike the one that it stands for.
+fn unlike(row: &SummaryRow, base: &SummaryRow) -> Option<String> {
+    if (row.span, row.count, &row.sources) != (base.span, base.count, &base.sources) {
+        return Some("stands for other entries".to_owned());
+    }
+    if !row.writer.starts_with(BY_MODEL) {
+        return Some(format!("was written by {:?}", row.writer));
+    }
+    match Summary::parse(&row.body) {
+        Ok(summary) if summary.to_text().trim().is_empty() => Some("is empty".to_owned()),
+        Ok(_) => None,
+        Err(error) => Some(format!("is no summary: {error}")),
     }
 }
 

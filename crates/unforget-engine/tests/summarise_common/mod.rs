@@ -5,6 +5,7 @@
     missing_docs,
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     clippy::option_option,
     reason = "tests"
 )]
@@ -17,7 +18,7 @@ use unforget_core::id::{ConversationId, Thread, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::import::Live;
 use unforget_engine::prompt::{Lane, Prompt, Session, Shape};
-use unforget_engine::summarise::{Config, Summarisers};
+use unforget_engine::summarise::{Config, Priced, Summarisers};
 use unforget_engine::view::Answers;
 use unforget_llm::{CallPolicy, Cancel, Clock, Model};
 use unforget_store::{Spend, SummaryRow};
@@ -60,7 +61,6 @@ pub fn config() -> Config {
         output_tokens_max: 500,
         within: Duration::from_secs(2),
         caps: CAPS,
-        price: (100_000, 400_000),
         calls: CallPolicy {
             attempts_max: 2,
             attempt: Duration::from_millis(80),
@@ -72,7 +72,8 @@ pub fn config() -> Config {
 }
 
 pub fn models(engine: &Engine, model: Arc<dyn Model>, clock: &Arc<TestClock>) -> Summarisers {
-    Summarisers::new(engine, model, vec![], config(), Arc::clone(clock) as Arc<dyn Clock>).unwrap()
+    let priced = Priced { model, price: (100_000, 400_000) };
+    Summarisers::new(engine, priced, vec![], config(), Arc::clone(clock) as Arc<dyn Clock>).unwrap()
 }
 
 /// A session of so many turns, in pi's format.
@@ -121,7 +122,8 @@ pub struct Play {
     answers: Answers,
     pub pushed: u64,
     pub prompts: u64,
-    pub slowest: Duration,
+    /// How long each prompt took.
+    pub took: Vec<Duration>,
 }
 
 impl Play {
@@ -146,7 +148,7 @@ impl Play {
             answers: Answers::default(),
             pushed: 0,
             prompts: 0,
-            slowest: Duration::ZERO,
+            took: Vec::new(),
         }
     }
 
@@ -157,7 +159,7 @@ impl Play {
         let prompt = self.answers.is_call(&record.entry).then(|| {
             let start = std::time::Instant::now();
             let prompt = self.session.prompt().unwrap();
-            self.slowest = self.slowest.max(start.elapsed());
+            self.took.push(start.elapsed());
             self.prompts += 1;
             let certificate = prompt.admitted.certificate();
             assert!(certificate.total.upper <= self.shape.policy.budget(), "I10");
@@ -169,6 +171,13 @@ impl Play {
             self.pushed += 1;
         }
         Some(prompt)
+    }
+
+    /// The time of a prompt that half of them took no longer than, and the longest.
+    pub fn latency(&self) -> (Duration, Duration) {
+        let mut took = self.took.clone();
+        took.sort_unstable();
+        (took[took.len() / 2], took[took.len() - 1])
     }
 
     /// What models wrote, by the jobs that say so.

@@ -8,7 +8,7 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::frame::{Envelope, Frame, Lines, envelope};
+use super::frame::{Envelope, Frame, Heard, Lines, heard};
 use super::protocol::{CancelParams, Code, Done, Failure};
 use super::server::{Server, Task};
 
@@ -114,6 +114,8 @@ impl Server {
                 }
             }
         };
+        // Nobody answers any more what was asked over this connection.
+        self.own.forget(&peer);
         peer.wait();
         drop(peer);
         // The writer ends when nobody can send to it any more. A panic in it is a connection that broke.
@@ -123,8 +125,17 @@ impl Server {
 
     /// Takes a line. True if it ends the server.
     fn line(self: &Arc<Self>, line: String, peer: &Arc<Peer>) -> bool {
-        let envelope = match envelope(&line) {
-            Ok(envelope) => envelope,
+        let envelope = match heard(&line) {
+            Ok(Heard::Call(envelope)) => envelope,
+            Ok(Heard::Answer { id, outcome }) => {
+                let part = |place: std::ops::Range<usize>| line.get(place).unwrap_or_default();
+                if !self.own.answered(peer, &id, outcome.map(part).map_err(part)) {
+                    let what = "no question with this id is open on this connection";
+                    let hint = "answer each question once, and in time";
+                    peer.fail(None, &Failure::new(Code::Invalid, what, hint));
+                }
+                return false;
+            }
             Err((id, failure)) => {
                 peer.fail(id.as_deref(), &failure);
                 return false;
@@ -230,6 +241,16 @@ impl Peer {
             tail = format!("{comma}\"late\":\"{late}\"}}}}\n");
         }
         self.send(Line { head, body, tail });
+    }
+
+    /// Sends a call of ours. Returns whether the other side is still there.
+    ///
+    /// * `id` - as JSON.
+    pub(super) fn ask(&self, id: &str, method: &str, params: &impl Serialize) -> bool {
+        let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#);
+        let Ok(body) = serde_json::to_string(params) else { return false };
+        self.send(Line { head, body, tail: "}\n".to_owned() });
+        !self.is_broken.load(Ordering::Acquire)
     }
 
     /// Sends an error.

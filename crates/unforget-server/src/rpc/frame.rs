@@ -98,6 +98,20 @@ pub(super) struct Envelope {
     pub(super) params: Option<Range<usize>>,
 }
 
+/// A line of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It calls.
+    Call(Envelope),
+    /// It answers what we called.
+    Answer {
+        /// The id as it was written.
+        id: Box<str>,
+        /// Where the result or the error is in the line.
+        outcome: Result<Range<usize>, Range<usize>>,
+    },
+}
+
 #[derive(Deserialize)]
 struct Raw<'a> {
     #[serde(default, borrow)]
@@ -108,10 +122,14 @@ struct Raw<'a> {
     method: Option<Cow<'a, str>>,
     #[serde(default, borrow)]
     params: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    result: Option<&'a RawValue>,
+    #[serde(default, borrow)]
+    error: Option<&'a RawValue>,
 }
 
-/// Reads the envelope of a call. Errors have the id of the call if it could be read.
-pub(super) fn envelope(line: &str) -> Result<Envelope, (Option<Box<str>>, Failure)> {
+/// Reads the envelope of a line. Errors have the id of the call if it could be read.
+pub(super) fn heard(line: &str) -> Result<Heard, (Option<Box<str>>, Failure)> {
     let text = line.trim_start();
     if text.starts_with('[') {
         let hint = "send one call per line";
@@ -139,15 +157,23 @@ pub(super) fn envelope(line: &str) -> Result<Envelope, (Option<Box<str>>, Failur
     if raw.jsonrpc.as_deref() != Some("2.0") {
         return Err(invalid(r#"`jsonrpc` has to be "2.0""#));
     }
-    let Some(method) = raw.method else { return Err(invalid("there is no `method`")) };
+    let place = |part: &RawValue| {
+        let start = part.get().as_ptr() as usize - line.as_ptr() as usize;
+        start..start + part.get().len()
+    };
+    let Some(method) = raw.method else {
+        let outcome = match (raw.result, raw.error) {
+            (Some(result), None) => Ok(place(result)),
+            (None, Some(error)) => Err(place(error)),
+            _ => return Err(invalid("there is no `method`")),
+        };
+        let Some(id) = id else { return Err(invalid("there is no `id`")) };
+        return Ok(Heard::Answer { id, outcome });
+    };
     if raw.params.is_some_and(|params| !params.get().starts_with('{')) {
         return Err((id, Failure::params("parameters are an object, by name")));
     }
-    let place = |params: &RawValue| {
-        let start = params.get().as_ptr() as usize - line.as_ptr() as usize;
-        start..start + params.get().len()
-    };
-    Ok(Envelope { id, method: method.into_owned(), params: raw.params.map(place) })
+    Ok(Heard::Call(Envelope { id, method: method.into_owned(), params: raw.params.map(place) }))
 }
 
 fn is_id(id: &str) -> bool {
@@ -163,6 +189,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    fn envelope(line: &str) -> Result<Envelope, (Option<Box<str>>, Failure)> {
+        match heard(line)? {
+            Heard::Call(envelope) => Ok(envelope),
+            Heard::Answer { id, .. } => Err((Some(id), Failure::new(Code::Refused, "an answer", ""))),
+        }
+    }
 
     fn frames(bytes: &[u8], max: usize, buffer: usize) -> Vec<Frame> {
         let mut lines = Lines::new(BufReader::with_capacity(buffer, bytes), max);
@@ -214,7 +247,9 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, Err((Code::Invalid, None)), "a method is a string"),
             (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"m"}"#, Err((Code::Invalid, None)), "two ids"),
             (r#"{"id":1,"method":"m"}"#, Err((Code::Invalid, Some("1"))), "no version"),
-            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Err((Code::Invalid, Some("1"))), "an answer"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Err((Code::Refused, Some("1"))), "an answer"),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{}}"#, Err((Code::Invalid, Some("1"))), "both"),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, Err((Code::Invalid, None)), "an answer to nothing"),
             (
                 r#"{"jsonrpc":"2.0","id":{},"method":"m"}"#,
                 Err((Code::Invalid, None)),
@@ -247,7 +282,7 @@ mod tests {
         fn any_bytes_end(bytes in prop::collection::vec(prop::sample::select(b"{}[]\"\n:,12ae\\\xff ".to_vec()), 0..200)) {
             for frame in frames(&bytes, 64, 7) {
                 if let Frame::Line(line) = frame {
-                    envelope(&line).ok();
+                    heard(&line).ok();
                 }
             }
         }

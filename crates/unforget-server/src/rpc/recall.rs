@@ -1,16 +1,22 @@
-//! Recall for hosts: search, grep, describe, expand.
+//! Recall for hosts: search, grep, describe, expand, answer.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_engine::recall::{GrepQuery, SearchQuery};
+use unforget_engine::recall::{Grant, GrepQuery, Reader, SearchQuery};
 
 use super::protocol::{
-    Code, DescribeParams, Description, ExpandAnswer, ExpandParams, Failure, GrepAnswer, GrepParams,
-    SearchAnswer, SearchParams,
+    AnswerGiven, AnswerParams, Code, DescribeParams, Description, ExpandAnswer, ExpandParams, Failure,
+    GrepAnswer, GrepParams, SearchAnswer, SearchParams,
 };
 use super::server::{Running, Server};
 use super::verbs::{Answer, answer, conversation_key, params};
+
+/// Most tokens that are read or written for an answer.
+const TOKENS_MAX: u64 = 100_000;
+
+/// Most times that a model may ask for more.
+const DEPTH_MAX: u32 = 8;
 
 /// Tokens of a page of `expand` if the host does not say.
 const PAGE_TOKENS: u64 = 4_000;
@@ -18,7 +24,6 @@ const PAGE_TOKENS: u64 = 4_000;
 /// Finds entries by words.
 pub(super) fn search(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: SearchParams = params(call)?;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let query = SearchQuery {
         text: wanted.query,
         conversation: scope(server, call, wanted.conversation.as_deref())?,
@@ -29,7 +34,7 @@ pub(super) fn search(server: &Server, call: &Running<'_>) -> Answer {
         until: wanted.until_ms.map(Timestamp),
         limit: wanted.limit,
         budget_tokens: wanted.budget,
-        now: i64::try_from(since.as_millis()).ok().map(Timestamp),
+        now: now(),
     };
     answer(&SearchAnswer::from(server.host.engine().search(&query)?))
 }
@@ -66,6 +71,33 @@ pub(super) fn expand(server: &Server, call: &Running<'_>) -> Answer {
     let tokens = wanted.page_tokens.unwrap_or(PAGE_TOKENS);
     let page = server.host.engine().expand(scope, &wanted.name, tokens, wanted.cursor.as_deref())?;
     answer(&ExpandAnswer::new(page, wanted.raw))
+}
+
+/// Answers a question from what is stored: a model reads, within a grant, or the passages are all there is.
+pub(super) fn answer_question(server: &Server, call: &Running<'_>) -> Answer {
+    let wanted: AnswerParams<'_> = params(call)?;
+    if server.is_nested(call.peer) {
+        let what = "the host's model is being asked, and an answer never asks for another";
+        return Err(Failure::new(Code::Refused, what, "answer the question that is open first"));
+    }
+    let usual = Grant::default();
+    let left = call.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+    let grant = Grant {
+        scope: scope(server, call, wanted.conversation.as_deref())?,
+        tokens: wanted.tokens.unwrap_or(usual.tokens).min(TOKENS_MAX),
+        depth: wanted.depth.unwrap_or(usual.depth).min(DEPTH_MAX),
+        output_tokens_max: wanted.output.unwrap_or(usual.output_tokens_max).min(TOKENS_MAX),
+        within: left.map_or(usual.within, |left| left.min(usual.within)),
+    };
+    let models = server.models.get().filter(|models| wanted.model && models.is_there());
+    let reader = models.as_deref().map(|models| Reader { models, cancel: &server.cancel });
+    let answered = server.host.engine().answer(&wanted.question, &grant, now(), reader)?;
+    answer(&AnswerGiven::from(answered))
+}
+
+fn now() -> Option<Timestamp> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
 /// The conversation that a call looks into; `None` for all.

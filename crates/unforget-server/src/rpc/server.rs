@@ -8,13 +8,21 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use unforget_engine::host::{Host, LaneKey};
+use unforget_engine::summarise::{Cancel, Current, Model};
 
 use super::array::Arrays;
 use super::frame::Envelope;
+use super::own::OwnModel;
 use super::protocol::{Call, Code, Failure, Form, VERBS};
 use super::queue::{Alarm, Queue};
 
 use super::connection::Peer;
+
+/// The verb that takes as long as a model does.
+const ANSWER: &str = "answer";
+
+/// Answers that wait at most.
+const ANSWERS_QUEUED: u64 = 64;
 
 /// Bytes of a lane's name at most.
 const LANE_MAX: usize = 512;
@@ -38,6 +46,8 @@ pub struct Limits {
     pub remembered: usize,
     /// Connections to a socket.
     pub connections: usize,
+    /// Answers by models that are made at once.
+    pub answers: usize,
 }
 
 impl Default for Limits {
@@ -51,6 +61,7 @@ impl Default for Limits {
             lanes: 256,
             remembered: 500_000,
             connections: 64,
+            answers: 4,
         }
     }
 }
@@ -61,6 +72,12 @@ pub struct Server {
     pub(super) limits: Limits,
     pub(super) arrays: Arrays,
     pub(super) queue: Arc<Queue>,
+    /// Answers by models: they take long, and nothing waits for them.
+    answers: Arc<Queue>,
+    pub(super) own: Arc<OwnModel>,
+    pub(super) models: Current,
+    /// Takes back the answers that are under way.
+    pub(super) cancel: Cancel,
     alarm: Arc<Alarm>,
     lanes: Mutex<Lanes>,
     held: Arc<AtomicUsize>,
@@ -124,6 +141,8 @@ pub(super) struct Running<'a> {
     pub(super) deadline: Option<Instant>,
     /// Its parameters: a JSON object.
     pub(super) params: &'a str,
+    /// Who calls.
+    pub(super) peer: &'a Arc<Peer>,
 }
 
 /// A lane of a call.
@@ -144,6 +163,10 @@ impl Server {
             limits,
             arrays: Arrays::new(limits.remembered),
             queue: Queue::new(limits.workers),
+            answers: Queue::new(limits.answers),
+            own: OwnModel::new(),
+            models: Current::default(),
+            cancel: Cancel::default(),
             alarm: Alarm::new(),
             lanes: Mutex::default(),
             held: Arc::default(),
@@ -151,11 +174,36 @@ impl Server {
         })
     }
 
-    /// Does all calls that were taken, then ends the threads. Calls that come later are refused.
+    /// The models that answer questions: whoever starts a server sets them.
+    pub fn models(&self) -> Current {
+        self.models.clone()
+    }
+
+    /// The models that hosts offer, as one.
+    pub fn own_model(&self) -> Arc<dyn Model> {
+        Arc::clone(&self.own) as Arc<dyn Model>
+    }
+
+    /// Whether a call for an answer may come of another one: while one is made, its caller's own model is being asked.
+    pub(super) fn is_nested(&self, peer: &Arc<Peer>) -> bool {
+        self.answers.counts().1 > 1 && self.own.is_asking(peer)
+    }
+
+    /// Says from now on whether models that hosts offer are asked. Before, none is.
+    pub fn may_ask_host(&self, wanted: bool) {
+        self.own.want(wanted);
+    }
+
+    /// Does all calls that were taken, then ends the threads. Calls that come later are refused. Answers of models that
+    /// are under way are taken back: they are partial.
     pub fn end(&self) {
         self.is_ending.store(true, Ordering::Release);
-        self.queue.drain();
-        self.queue.close();
+        self.cancel.cancel();
+        self.own.close();
+        for queue in [&self.queue, &self.answers] {
+            queue.drain();
+            queue.close();
+        }
         self.alarm.close();
     }
 
@@ -191,6 +239,7 @@ impl Server {
         let held_line = Held { line, params, counter: Arc::clone(&self.held) };
         if held > self.limits.queued_bytes.max(self.limits.frame_bytes)
             || self.queue.counts().0 >= self.limits.queued as u64
+            || (method == ANSWER && self.answers.counts().0 >= ANSWERS_QUEUED)
         {
             let hint = "wait for answers, then send the call again";
             return Err(Failure::new(Code::Busy, "too many calls wait already", hint));
@@ -224,7 +273,12 @@ impl Server {
             task.alarm.set(self.alarm.at(deadline, Box::new(expire))).ok();
         }
         let server = Arc::clone(self);
-        self.queue.submit(lane, Box::new(move || server.run(&task)));
+        let job = Box::new(move || server.run(&task));
+        if method == ANSWER {
+            self.answers.submit(None, job);
+        } else {
+            self.queue.submit(lane, job);
+        }
         Ok(())
     }
 
@@ -241,6 +295,7 @@ impl Server {
             form: task.form,
             deadline: task.deadline,
             params: frame.params(),
+            peer: &task.peer,
         };
         let done = catch_unwind(AssertUnwindSafe(|| self.carry_out(task.method, &running)));
         drop(frame);

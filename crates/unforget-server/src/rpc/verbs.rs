@@ -19,6 +19,9 @@ use super::protocol::{
 use super::server::{Lane, Running, Server};
 use super::{file, pins, recall};
 
+/// Smallest window of a host's model: instructions, some entries and an answer have to fit.
+const WINDOW_MIN: u64 = 4_096;
+
 /// How a prompt's answer begins, up to its first message.
 const MESSAGES: &str = r#"{"messages":["#;
 
@@ -47,6 +50,7 @@ impl Server {
             "grep" => recall::grep(self, call),
             "describe" => recall::describe(self, call),
             "expand" => recall::expand(self, call),
+            "answer" => recall::answer_question(self, call),
             "pin" => pins::pin(self, call),
             "unpin" => pins::unpin(self, call),
             "pins" => pins::pins(self, call),
@@ -66,7 +70,18 @@ impl Server {
             let what = format!("version {other} of the protocol is not spoken here");
             return Err(Failure::new(Code::Protocol, what, format!("version {PROTOCOL} is")));
         }
+        if let Some(window) = params.model.as_ref().and_then(|model| model.window).filter(|w| *w < WINDOW_MIN)
+        {
+            let what =
+                format!("a model with a window of {window} tokens is of no use; {WINDOW_MIN} is the least");
+            return Err(Failure::params(what));
+        }
+        let asks_model = self.own.offer(call.peer, params.model);
+        if asks_model {
+            self.host.engine().want_models(true);
+        }
         answer(&Initialized {
+            asks_model,
             protocol: PROTOCOL,
             server: concat!("unforget ", env!("CARGO_PKG_VERSION")).to_owned(),
             verbs: VERBS.iter().map(|(verb, _)| *verb).collect(),

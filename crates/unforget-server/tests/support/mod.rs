@@ -12,6 +12,7 @@ use serde_json::Value;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::summarise::{Config, Priced, Summarisers, SystemClock};
 use unforget_server::rpc::{Ended, Limits, Server};
 
 /// One side of a connection.
@@ -24,6 +25,18 @@ pub(crate) struct Client {
 /// A server that forgets everything at its end.
 pub(crate) fn server(limits: Limits) -> Arc<Server> {
     Server::new(Host::new(Engine::in_memory(), || Timestamp(1_795_000_000_000)), limits)
+}
+
+/// The same, whose questions are answered by the host's own model.
+pub(crate) fn server_with_models(limits: Limits) -> Arc<Server> {
+    let engine = Engine::in_memory();
+    let server = Server::new(Host::new(engine.clone(), || Timestamp(1_795_000_000_000)), limits);
+    server.may_ask_host(true);
+    let own = Priced::from(server.own_model());
+    let clock = Arc::new(SystemClock::new());
+    let models = Summarisers::new(&engine, own, vec![], Config::default(), clock).unwrap();
+    server.models().set(Some(Arc::new(models)));
+    server
 }
 
 /// Holds the first call of a lane back while it runs.

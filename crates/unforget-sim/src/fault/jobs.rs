@@ -1,7 +1,9 @@
 //! The part of the port for work of models, failing in the same way.
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
-use unforget_store::{BreakerRow, DecisionRow, JobEnd, JobRow, Jobs, Spend, SummaryKey, SummaryRow};
+use unforget_store::{
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobRow, Jobs, Reading, Spend, SummaryKey, SummaryRow,
+};
 
 use super::{FaultStore, Result};
 
@@ -27,6 +29,12 @@ impl Jobs for FaultStore {
     ) -> Result<bool> {
         self.write("end_job", || self.inner.end_job(id, (key, attempt), end, now))
     }
+    fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>> {
+        self.inner.job(id, key)
+    }
+    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>> {
+        self.inner.due(now)
+    }
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
         self.inner.jobs(id)
     }
@@ -35,6 +43,9 @@ impl Jobs for FaultStore {
     }
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.inner.rewrite(id, key)
+    }
+    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>> {
+        self.inner.rewrites(id)
     }
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
         self.write("charge", || self.inner.charge(id, hour, spend, caps))
@@ -56,5 +67,17 @@ impl Jobs for FaultStore {
     }
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
         self.inner.decisions(id)
+    }
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
+        self.write("put_grant", || self.inner.put_grant(grant, keep))
+    }
+    fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool> {
+        self.write("use_grant", || self.inner.use_grant(number, more, now))
+    }
+    fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool> {
+        self.write("end_grant", || self.inner.end_grant(number, how, now))
+    }
+    fn grants(&self) -> Result<Vec<GrantRow>> {
+        self.inner.grants()
     }
 }

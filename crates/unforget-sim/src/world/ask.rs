@@ -21,7 +21,7 @@ impl World {
         [32_000, 8_000, 3_000, 1_600, 1_100][random.weighted(&[40, 25, 20, 10, 5])]
     }
 
-    fn question(&self, random: &mut Random, budget: u64, is_first: bool) -> Ask {
+    pub(crate) fn question(&self, random: &mut Random, budget: u64, is_first: bool) -> Ask {
         let own = if self.profile.form() == Format::Pi { Dialect::Pi } else { Dialect::OpenAiChat };
         let dialect = if random.chance(0.75) { own } else { Dialect::ALL[random.below(6)] };
         let model = random.pick(&[None, None, Some("gpt-4o"), Some("claude-sonnet-4")]).map(str::to_owned);
@@ -30,7 +30,12 @@ impl World {
     }
 
     pub(crate) fn ask(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
-        let budget = Self::budget(random);
+        let before = self.lanes[lane].before.as_ref().map(|(ask, _)| ask.budget);
+        let budget = match before.filter(|_| random.chance(0.4)) {
+            // Hosts count anew what they have beside the messages: it is never quite the same.
+            Some(before) => before * random.between(90, 110) / 100,
+            None => Self::budget(random),
+        };
         let ask = self.question(random, budget, true);
         let live = if random.chance(0.5) { Some(self.live(lane, random)) } else { None };
         self.assemble(lane, ask, live.as_ref(), random)
@@ -44,7 +49,11 @@ impl World {
         budget: u64,
         is_first: bool,
     ) -> Result<(), String> {
-        let budget = if is_first { budget } else { budget + budget / 4 };
+        let budget = match is_first {
+            true => budget,
+            false if random.chance(0.5) => budget + budget / 4,
+            false => budget * random.between(90, 110) / 100,
+        };
         let mut ask = self.question(random, budget, is_first);
         if let Some((before, _)) = self.lanes[lane].before.as_ref().filter(|_| !is_first) {
             (ask.dialect, ask.model) = (before.dialect, before.model.clone());
@@ -170,6 +179,7 @@ impl World {
             self.lanes[lane].first = Some(ask.budget);
         }
         check::prompt(&ask, &assembled, &path, &volatile)?;
+        self.pinned(lane, &assembled)?;
         self.same_again(lane, &ask, &assembled, random)?;
         self.stable(lane, &ask, &assembled)?;
         self.lanes[lane].before = Some((ask, assembled.messages));
@@ -210,7 +220,7 @@ impl World {
         // Live input that is not kept stands behind what is.
         let is_live = |text: &&String| text.contains("[System Message]");
         let length = messages.len() - messages.iter().rev().take_while(is_live).count();
-        let same = messages.iter().zip(&now.messages).take_while(|(a, b)| a == b).count();
+        let same = messages.iter().zip(&now.messages).take_while(|(a, b)| check::is_as(a, b)).count();
         hold!(
             same + 1 >= length,
             "I14 prefix: {same} of {} messages are as before: {:#?} and {:#?}",

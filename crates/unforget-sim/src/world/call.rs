@@ -56,6 +56,8 @@ pub(crate) enum Way {
     Commit(String),
     Page(Option<String>),
     Whole,
+    /// After a turn: an array, and how many of its messages the host held before.
+    After(usize),
 }
 
 /// A call of the engine.
@@ -183,6 +185,7 @@ impl World {
             Way::Begin(_) | Way::Commit(_) => oracle::turned(&path, &new),
             Way::Page(_) => oracle::windowed(&path, &new),
             Way::Whole if self.profile.is_timed() => oracle::whole(&path, &new, loose),
+            Way::After(_) => oracle::after(&path, &new, loose),
             Way::Whole => oracle::whole_unnamed(&path, &new, loose),
         };
         Want::Delivered { firm, items: shown, has_names: self.profile.is_timed() }
@@ -221,6 +224,7 @@ impl World {
                 self.lanes[lane].open.0 = Some(turn.clone());
                 self.loosen(lane);
             }
+            Way::After(_) => self.lanes[lane].open = (None, BTreeSet::new()),
             Way::Commit(_) if receipt.is_some() => self.lanes[lane].open = (None, BTreeSet::new()),
             _ => {}
         }
@@ -342,6 +346,7 @@ fn deliver(
             host.catch_up(key, form, Page { messages, cursor: cursor.clone(), is_reset: false }).map(Some)
         }
         Way::Whole => host.sync(key, form, messages).map(Some),
+        Way::After(before) => host.after_turn(key, form, messages, *before).map(Some),
     }
 }
 

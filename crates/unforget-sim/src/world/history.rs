@@ -85,6 +85,10 @@ impl World {
             {
                 Ok(())
             }
+            End::Commit if self.profile.is_timed() && random.chance(0.2) => {
+                let items: Vec<Item> = self.lanes[lane].transcript.iter().map(Item::plain).collect();
+                self.ship(lane, &Way::After(from), &items, random.chance(0.5))
+            }
             End::Commit if self.profile.has_turns() => {
                 let turn: Vec<Msg> = self.lanes[lane].transcript[from..].to_vec();
                 let items: Vec<Item> = turn.iter().map(Item::plain).collect();
@@ -303,7 +307,7 @@ impl World {
 }
 
 impl Lane {
-    fn say_user(&mut self, random: &mut Random) -> Msg {
+    pub(crate) fn say_user(&mut self, random: &mut Random) -> Msg {
         let time = self.tick(random);
         let message = self.writer.user(random, time);
         self.transcript.push(message.clone());
@@ -322,7 +326,7 @@ impl Lane {
         self.transcript.push(message);
         for call in &calls {
             if random.chance(0.93) {
-                let time = self.tick(random);
+                let time = self.tick_or_same(random);
                 let result = self.writer.result(random, call, time);
                 self.transcript.push(result);
             }

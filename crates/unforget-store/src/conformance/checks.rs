@@ -34,6 +34,8 @@ pub(super) const ALL: &[Check] = &[
     ("purge takes jobs and rewrites", desk::purge_takes_jobs),
     ("spend stays within its caps", desk::spend_capped),
     ("breakers and decisions are kept", desk::breakers_and_decisions),
+    ("grants bound what is read, and end", desk::grants_bounded),
+    ("the summary before an entry is found", desk::summaries_beside),
     ("pins are written over what was seen", derived::pins_compare_and_set),
     ("recipes are bounded", derived::recipes_bounded),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),

@@ -5,7 +5,7 @@ use unforget_core::pin::{PinId, PinState, Pins};
 
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
-use crate::port::{ContextRow, PinRow, Recipe, Segment, Store, Target};
+use crate::port::{ContextRow, DecisionRow, PinRow, Recipe, Segment, Store, Target};
 
 pub(super) fn segments_replace(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
@@ -116,7 +116,15 @@ pub(super) fn recipes_bounded(store: &dyn Store) {
     tape.open(None, &["a", "b"]);
     let put = |context: u8, body: &[u8]| {
         let recipe = Recipe { context: [context; 16], state: vec![context, 1], body: body.to_vec() };
-        store.put_recipe(tape.id, &recipe, 3).unwrap()
+        let row = DecisionRow {
+            number: 0,
+            seq: Seq(1),
+            time: Timestamp(9),
+            looked: "all".into(),
+            decided: "calm".into(),
+            why: String::new(),
+        };
+        store.put_recipe(tape.id, &recipe, 3, (context == 2).then_some((&row, 2))).unwrap()
     };
     let numbers = [put(1, b"a"), put(1, b"b"), put(2, b"c"), put(2, b"d"), put(2, b"e")];
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
@@ -125,6 +133,8 @@ pub(super) fn recipes_bounded(store: &dyn Store) {
     assert_eq!(seen, [(3, 2, &b"c"[..]), (4, 2, b"d"), (5, 2, b"e")], "the newest stay");
     assert_eq!(store.recipe_state(tape.id, &[1; 16]).unwrap(), None, "a context goes with its last recipe");
     assert_eq!(store.recipe_state(tape.id, &[2; 16]).unwrap(), Some(vec![2, 1]));
+    let decisions: Vec<_> = store.decisions(tape.id).unwrap().into_iter().map(|row| row.number).collect();
+    assert_eq!(decisions, [2, 3], "decisions of turns, as many as are wanted");
     store.purge(tape.id, 0..1).unwrap();
     assert_eq!(store.recipes(tape.id).unwrap(), [], "purge takes them");
     assert_eq!(store.recipe_state(tape.id, &[2; 16]).unwrap(), None);

@@ -4,7 +4,9 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 
 use super::tape::{Tape, summary};
 use crate::error::StoreError;
-use crate::port::{BreakerRow, DecisionRow, JobEnd, JobState, SPEND_HOURS, Spend, Store};
+use crate::port::{
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobState, Reading, SPEND_HOURS, Spend, Store, SummaryKey,
+};
 
 const fn at(ms: i64) -> Timestamp {
     Timestamp(ms)
@@ -47,11 +49,63 @@ pub(super) fn jobs_leased(store: &dyn Store) {
         (JobState::GivenUp { at: at(33) }, "no"),
     ];
     assert_eq!(states, want.map(|(state, why)| (state, why.to_owned())));
+    assert_eq!((store.due(at(99)).unwrap(), store.due(at(100)).unwrap()), (vec![], vec![tape.id]));
     let asked = store.take_job(tape.id, at(50), at(60), true).unwrap().unwrap();
-    assert_eq!(asked.key, late.key, "a person may ask early");
-    assert_eq!(store.drop_jobs(tape.id, at(55)).unwrap(), 2, "all but the one under a lease");
-    assert_eq!(store.jobs(tape.id).unwrap().len(), 1);
+    assert_eq!((asked.key, asked.attempts), (late.key, 2), "a person may ask early");
+    assert_eq!(store.due(at(55)).unwrap(), [], "a worker is at it");
+    let none = JobEnd::NotAsked { due: at(70), why: "nobody there".into() };
+    assert!(store.end_job(tape.id, (&late.key, 2), &none, at(55)).unwrap());
+    assert!(!store.end_job(tape.id, (&late.key, 2), &none, at(55)).unwrap(), "a lease ends once");
+    let job = store.job(tape.id, &late.key).unwrap().unwrap();
+    assert_eq!((job.attempts, job.why.as_str()), (1, "nobody there"), "no attempt was made");
+    assert_eq!(store.job(tape.id, &summary(5, 5).key).unwrap(), None);
+    assert_eq!(store.take_job(tape.id, at(50), at(60), true).unwrap().unwrap().attempts, 2);
+    assert_eq!(store.rewrites(tape.id).unwrap(), [early.key]);
+    assert_eq!(store.drop_jobs(tape.id, at(55)).unwrap(), 1, "all but the one under a lease, and done ones");
+    assert_eq!(store.jobs(tape.id).unwrap().len(), 2);
     assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "only the append counts");
+}
+
+pub(super) fn grants_bounded(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    let most = Reading { tokens: 100, calls: 2 };
+    let grant = |scope| GrantRow {
+        number: 0,
+        scope,
+        most,
+        used: Reading::default(),
+        made: at(10),
+        until: at(50),
+        ended: None,
+    };
+    assert_eq!(store.put_grant(&grant(None), 2).unwrap(), 1);
+    assert_eq!(store.put_grant(&grant(Some(tape.id)), 2).unwrap(), 2);
+    let more = |tokens, calls| Reading { tokens, calls };
+    assert!(store.use_grant(2, more(60, 1), at(20)).unwrap());
+    assert!(!store.use_grant(2, more(60, 1), at(20)).unwrap(), "more tokens than may be read");
+    assert!(store.use_grant(2, more(40, 1), at(20)).unwrap(), "the refused one was not counted");
+    assert!(!store.use_grant(2, more(0, 1), at(20)).unwrap(), "more calls than may be made");
+    assert!(!store.use_grant(1, more(1, 1), at(50)).unwrap(), "over");
+    assert!(!store.use_grant(9, more(1, 1), at(20)).unwrap(), "not there");
+    assert!(store.end_grant(2, "answered", at(30)).unwrap());
+    assert!(!store.end_grant(2, "again", at(31)).unwrap());
+    assert!(!store.use_grant(2, more(0, 0), at(32)).unwrap(), "revoked");
+    let ended =
+        GrantRow { number: 2, used: most, ended: Some((at(30), "answered".into())), ..grant(Some(tape.id)) };
+    assert_eq!(store.grants().unwrap(), [GrantRow { number: 1, ..grant(None) }, ended.clone()]);
+    assert_eq!(store.put_grant(&grant(None), 2).unwrap(), 3);
+    assert_eq!(store.grants().unwrap(), [ended, GrantRow { number: 3, ..grant(None) }]);
+}
+
+pub(super) fn summaries_beside(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c", "d", "e", "f"]);
+    let (early, late) = (summary(0, 1), summary(2, 3));
+    store.put_summaries(tape.id, &[early.clone(), late.clone()], None).unwrap();
+    let before = |seq| store.summary_before(tape.id, &late.key, Seq(seq)).unwrap();
+    assert_eq!((before(1), before(2), before(9)), (None, Some(early), Some(late)));
+    let other = SummaryKey { level: 9, ..summary(2, 3).key };
+    assert_eq!(store.summary_before(tape.id, &other, Seq(9)).unwrap(), None, "another level");
 }
 
 pub(super) fn purge_takes_jobs(store: &dyn Store) {

@@ -6,8 +6,8 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 
 use super::MemoryStore;
 use crate::port::{
-    BreakerRow, DecisionRow, JobEnd, JobRow, JobState, Jobs, Result, SPEND_HOURS, Spend, SummaryKey,
-    SummaryRow,
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobRow, JobState, Jobs, Reading, Result, SPEND_HOURS, Spend,
+    SummaryKey, SummaryRow,
 };
 
 /// What one conversation has of it.
@@ -20,6 +20,23 @@ pub(super) struct Desk {
 }
 
 impl Desk {
+    pub(super) fn decide(&mut self, row: &DecisionRow, keep: u64) -> u64 {
+        let number = self.decisions.last().map_or(0, |last| last.number) + 1;
+        self.decisions.push(DecisionRow { number, ..row.clone() });
+        let surplus = self.decisions.len().saturating_sub(keep.max(1) as usize);
+        self.decisions.drain(..surplus);
+        number
+    }
+
+    fn has_due(&self, now: Timestamp) -> bool {
+        let is_due = |job: &JobRow| match job.state {
+            JobState::Waiting { due } => due <= now,
+            JobState::Leased { until } => until <= now,
+            JobState::Done { .. } | JobState::GivenUp { .. } => false,
+        };
+        self.jobs.values().any(is_due) && !self.jobs.values().any(|job| is_leased(job, now))
+    }
+
     /// Drops what is over entries that are purged.
     pub(super) fn purge(&mut self, seqs: &std::ops::Range<u64>) {
         let is_apart = |span: (Seq, Seq)| span.0.0 >= seqs.end || span.1.0 < seqs.start;
@@ -91,14 +108,28 @@ impl Jobs for MemoryStore {
             };
             (job.state, job.why) = match end {
                 JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
-                JobEnd::Later { due, why } => (JobState::Waiting { due: *due }, why.clone()),
+                JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
+                    (JobState::Waiting { due: *due }, why.clone())
+                }
                 JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
             };
+            if matches!(end, JobEnd::NotAsked { .. }) {
+                job.attempts = job.attempts.saturating_sub(1);
+            }
             if let JobEnd::Done(row) = end {
                 desk.rewrites.entry(row.key).or_insert_with(|| (**row).clone());
             }
             true
         })
+    }
+
+    fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>> {
+        self.desk(id, |desk| desk.jobs.get(key).cloned())
+    }
+
+    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>> {
+        let inner = self.lock();
+        Ok(inner.desks().filter(|(_, desk)| desk.has_due(now)).map(|(id, _)| id).collect())
     }
 
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
@@ -112,13 +143,22 @@ impl Jobs for MemoryStore {
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
         self.desk(id, |desk| {
             let before = desk.jobs.len();
-            desk.jobs.retain(|_, job| is_leased(job, now));
+            desk.jobs.retain(|_, job| is_leased(job, now) || matches!(job.state, JobState::Done { .. }));
             (before - desk.jobs.len()) as u64
         })
     }
 
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.desk(id, |desk| desk.rewrites.get(key).cloned())
+    }
+
+    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>> {
+        self.desk(id, |desk| {
+            let mut keys: Vec<_> =
+                desk.rewrites.values().map(|row| (row.span, row.key.level, row.key)).collect();
+            keys.sort_unstable();
+            keys.into_iter().map(|(_, _, key)| key).collect()
+        })
     }
 
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
@@ -164,17 +204,45 @@ impl Jobs for MemoryStore {
     }
 
     fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
-        self.desk(id, |desk| {
-            let number = desk.decisions.last().map_or(0, |last| last.number) + 1;
-            desk.decisions.push(DecisionRow { number, ..row.clone() });
-            let surplus = desk.decisions.len().saturating_sub(keep.max(1) as usize);
-            desk.decisions.drain(..surplus);
-            number
-        })
+        self.desk(id, |desk| desk.decide(row, keep))
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
         self.desk(id, |desk| desk.decisions.clone())
+    }
+
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
+        let grants = &mut self.lock().grants;
+        let number = grants.last().map_or(0, |last| last.number) + 1;
+        grants.push(GrantRow { number, ..grant.clone() });
+        let surplus = grants.len().saturating_sub(keep.max(1) as usize);
+        grants.drain(..surplus);
+        Ok(number)
+    }
+
+    fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool> {
+        let grants = &mut self.lock().grants;
+        let open =
+            |grant: &&mut GrantRow| grant.number == number && grant.ended.is_none() && now < grant.until;
+        let Some(grant) = grants.iter_mut().find(open) else { return Ok(false) };
+        let used = grant.used.plus(more);
+        let may = used.is_within(grant.most);
+        if may {
+            grant.used = used;
+        }
+        Ok(may)
+    }
+
+    fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool> {
+        let grants = &mut self.lock().grants;
+        let open = |grant: &&mut GrantRow| grant.number == number && grant.ended.is_none();
+        let Some(grant) = grants.iter_mut().find(open) else { return Ok(false) };
+        grant.ended = Some((now, how.to_owned()));
+        Ok(true)
+    }
+
+    fn grants(&self) -> Result<Vec<GrantRow>> {
+        Ok(self.lock().grants.clone())
     }
 }
 

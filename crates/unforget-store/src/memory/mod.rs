@@ -15,8 +15,8 @@ use unforget_core::pin::PinState;
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, GenerationRow, Name, NewConversation, PinRow, Purged,
-    Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
+    Append, ContextRow, Conversation, EntryRow, GenerationRow, GrantRow, Name, NewConversation, PinRow,
+    Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
 };
 use crate::unpack::decode;
 
@@ -51,6 +51,7 @@ struct Inner {
     snapshots: Vec<(ConversationId, Snapshot)>,
     /// State by provider and credential.
     breakers: BTreeMap<(String, String), String>,
+    grants: Vec<GrantRow>,
 }
 
 /// Everything about one conversation.
@@ -112,6 +113,10 @@ struct Blob {
 impl Inner {
     fn get(&self, id: ConversationId) -> Result<&History> {
         self.all.get(&id.0).ok_or(StoreError::NoConversation { id })
+    }
+
+    fn desks(&self) -> impl Iterator<Item = (ConversationId, &jobs::Desk)> {
+        self.all.values().map(|history| (history.head.id, &history.desk))
     }
 
     fn get_mut(&mut self, id: ConversationId) -> Result<&mut History> {

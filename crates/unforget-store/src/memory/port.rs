@@ -11,8 +11,8 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
 use super::{Held, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, FilterOf, GenerationRow, Name,
-    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
+    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf, GenerationRow,
+    Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
     Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
@@ -255,6 +255,16 @@ impl Store for MemoryStore {
         Ok(self.lock().get(id)?.summaries.get(key).cloned())
     }
 
+    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
+        let inner = self.lock();
+        let beside = |other: &&SummaryRow| {
+            let other = (other.key.thread, other.key.grain, other.key.level, other.span.1 < seq);
+            other == (key.thread, key.grain, key.level, true)
+        };
+        let rows = inner.get(id)?.summaries.values().filter(beside);
+        Ok(rows.max_by_key(|row| (row.span.1, std::cmp::Reverse(row.key.end))).cloned())
+    }
+
     fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
         let mut rows: Vec<SummaryRow> = self.lock().get(id)?.summaries.values().cloned().collect();
         rows.sort_by_key(|row| (row.span, row.key.level, row.key.thread, row.key.grain, row.key.end));
@@ -279,9 +289,18 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64> {
+    fn put_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<(&DecisionRow, u64)>,
+    ) -> Result<u64> {
         let mut inner = self.lock();
         let history = inner.get_mut(id)?;
+        if let Some((row, keep)) = turn {
+            history.desk.decide(row, keep);
+        }
         let number = history.recipes.last().map_or(0, |(row, _)| row.number) + 1;
         let row = RecipeRow { number, context: recipe.context, body: recipe.body.clone() };
         history.recipes.push((row, recipe.state.clone()));

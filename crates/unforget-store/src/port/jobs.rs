@@ -14,7 +14,7 @@ pub struct JobRow {
     pub span: (Seq, Seq),
     /// Where it stands.
     pub state: JobState,
-    /// How often it was taken. Names a lease: whoever has an older number has lost it.
+    /// How often it was taken and somebody was asked. Names a lease: whoever has another number has lost it.
     pub attempts: u32,
     /// How the last attempt ended, for a person; empty before the first.
     pub why: String,
@@ -74,6 +74,13 @@ pub enum JobEnd {
     Done(Box<SummaryRow>),
     /// Nothing; it may be taken again.
     Later {
+        /// Not before.
+        due: Timestamp,
+        /// Why, for a person.
+        why: String,
+    },
+    /// Nothing, and nobody was asked: the attempt does not count.
+    NotAsked {
         /// Not before.
         due: Timestamp,
         /// Why, for a person.
@@ -159,6 +166,50 @@ pub struct DecisionRow {
     pub why: String,
 }
 
+/// What may be read for one answer, and what was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrantRow {
+    /// From 1. Set by the store.
+    pub number: u64,
+    /// The only conversation that may be read; `None` for all.
+    pub scope: Option<ConversationId>,
+    /// What may be used.
+    pub most: Reading,
+    /// What was used.
+    pub used: Reading,
+    /// Since when.
+    pub made: Timestamp,
+    /// Then it is over, whoever holds it.
+    pub until: Timestamp,
+    /// When it was revoked, and how it ended.
+    pub ended: Option<(Timestamp, String)>,
+}
+
+/// What an answer reads and asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Tokens of passages.
+    pub tokens: u64,
+    /// Calls of models.
+    pub calls: u64,
+}
+
+impl Reading {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            tokens: self.tokens.saturating_add(other.tokens),
+            calls: self.calls.saturating_add(other.calls),
+        }
+    }
+
+    /// Whether no part of it is above the same part of `most`.
+    pub const fn is_within(self, most: Self) -> bool {
+        self.tokens <= most.tokens && self.calls <= most.calls
+    }
+}
+
 /// Hours whose spend is kept.
 pub const SPEND_HOURS: i64 = 168;
 
@@ -195,14 +246,24 @@ pub trait Jobs {
         now: Timestamp,
     ) -> Result<bool>;
 
+    /// One job.
+    fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>>;
+
+    /// Conversations of which [`Jobs::take_job`] would give a job that is due, ascending. One read.
+    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>>;
+
     /// All jobs, by level, span, then the rest of the key.
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>>;
 
-    /// Drops all jobs but those under a lease that is not over. Returns how many.
+    /// Drops all jobs but those that are done, so that nothing is asked for twice, and those under a lease that is not
+    /// over. Returns how many.
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64>;
 
     /// The summary of this name that a model wrote.
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
+
+    /// Names of all summaries that a model wrote, by span, then level, then the rest of the key.
+    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>>;
 
     /// Adds what a call may cost at most, unless that hour's sum would be above `caps`: then nothing is written.
     /// Returns whether it was added. Hours older than [`SPEND_HOURS`] are dropped.
@@ -227,4 +288,18 @@ pub trait Jobs {
 
     /// The decisions that are kept, oldest first.
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>>;
+
+    /// Adds a grant and drops all but the newest `keep`. Its number is set here, what is used and how it ended is as
+    /// given. Returns its number.
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64>;
+
+    /// Adds to what was used of a grant. Returns false, and adds nothing, if it is over or revoked, or is not there, or
+    /// if that would be more than may be used.
+    fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool>;
+
+    /// Revokes a grant. Returns false, and writes nothing, if it was revoked before or is not there.
+    fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool>;
+
+    /// The grants that are kept, oldest first.
+    fn grants(&self) -> Result<Vec<GrantRow>>;
 }

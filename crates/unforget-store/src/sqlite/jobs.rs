@@ -6,10 +6,10 @@ use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use super::codes::{digest, int, uint};
 use super::fault::Outcome;
 use super::summaries::{self, Table};
-use super::{SqliteStore, conversations};
+use super::{SqliteStore, conversations, grants};
 use crate::port::{
-    BreakerRow, DecisionRow, JobEnd, JobRow, JobState, Jobs, Result, SPEND_HOURS, Spend, SummaryKey,
-    SummaryRow,
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobRow, JobState, Jobs, Reading, Result, SPEND_HOURS, Spend,
+    SummaryKey, SummaryRow,
 };
 
 /// Drops what is over entries that are purged.
@@ -156,9 +156,15 @@ fn end(
     let Some(mut job) = found else { return Ok(false) };
     (job.state, job.why) = match end {
         JobEnd::Done(_) => (JobState::Done { at: now }, String::new()),
-        JobEnd::Later { due, why } => (JobState::Waiting { due: *due }, why.clone()),
+        JobEnd::Later { due, why } | JobEnd::NotAsked { due, why } => {
+            (JobState::Waiting { due: *due }, why.clone())
+        }
         JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
     };
+    if matches!(end, JobEnd::NotAsked { .. }) {
+        // This holder has ended its lease, so the number names none any more.
+        job.attempts = job.attempts.saturating_sub(1);
+    }
     if let JobEnd::Done(row) = end {
         summaries::put(tx, Table::Rewrite, id, std::slice::from_ref(row))?;
     }
@@ -191,7 +197,7 @@ fn put_spend(tx: &Connection, id: ConversationId, hour: i64, sum: Spend) -> Outc
     Ok(())
 }
 
-fn decide(tx: &Connection, id: ConversationId, row: &DecisionRow, keep: u64) -> Outcome<u64> {
+pub(super) fn decide(tx: &Connection, id: ConversationId, row: &DecisionRow, keep: u64) -> Outcome<u64> {
     let number: i64 = tx
         .prepare_cached("SELECT coalesce(max(number), 0) + 1 FROM decision WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
@@ -279,6 +285,28 @@ impl Jobs for SqliteStore {
         self.put_desk("end_job", id, |tx| end(tx, id, lease, how, now))
     }
 
+    fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>> {
+        self.desk("job", id, |conn| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM job WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?"
+            );
+            let key = params![int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)];
+            Ok(conn.prepare_cached(&sql)?.query_row(key, read).optional()?)
+        })
+    }
+
+    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>> {
+        self.read("due", |conn| {
+            let mut select = conn.prepare_cached(
+                "SELECT DISTINCT conversation FROM job AS ready WHERE state IN (0, 1) AND due_ms <= ?1 AND NOT EXISTS
+                   (SELECT 1 FROM job WHERE conversation = ready.conversation AND state = 1 AND due_ms > ?1)
+                 ORDER BY conversation",
+            )?;
+            let ids = select.query_map([now.0], |row| Ok(ConversationId(uint(row.get(0)?))))?;
+            Ok(ids.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
         self.desk("jobs", id, |conn| {
             let sql = format!("SELECT {COLUMNS} FROM job WHERE conversation = ? ORDER BY {ORDER}");
@@ -290,13 +318,18 @@ impl Jobs for SqliteStore {
 
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
         self.put_desk("drop_jobs", id, |tx| {
-            let sql = "DELETE FROM job WHERE conversation = ? AND NOT (state = 1 AND due_ms > ?)";
+            let sql =
+                "DELETE FROM job WHERE conversation = ? AND state <> 2 AND NOT (state = 1 AND due_ms > ?)";
             Ok(tx.execute(sql, [int(id.0), now.0])? as u64)
         })
     }
 
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.desk("rewrite", id, |conn| summaries::get(conn, Table::Rewrite, id, key))
+    }
+
+    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>> {
+        self.desk("rewrites", id, |conn| summaries::keys(conn, Table::Rewrite, id))
     }
 
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
@@ -350,5 +383,21 @@ impl Jobs for SqliteStore {
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
         self.desk("decisions", id, |conn| decisions(conn, id))
+    }
+
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
+        self.write("put_grant", |tx| grants::put(tx, grant, keep))
+    }
+
+    fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool> {
+        self.write("use_grant", |tx| grants::spend(tx, number, more, now))
+    }
+
+    fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool> {
+        self.write("end_grant", |tx| grants::end(tx, number, how, now))
+    }
+
+    fn grants(&self) -> Result<Vec<GrantRow>> {
+        self.read("grants", grants::all)
     }
 }

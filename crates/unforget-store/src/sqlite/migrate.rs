@@ -18,11 +18,12 @@ pub(super) struct Step {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [Step; 4] = [
+pub(super) const STEPS: [Step; 5] = [
     Step { sql: include_str!("../../migrations/0001_first.sql") },
     Step { sql: include_str!("../../migrations/0002_names.sql") },
     Step { sql: include_str!("../../migrations/0003_jobs.sql") },
     Step { sql: include_str!("../../migrations/0004_pins.sql") },
+    Step { sql: include_str!("../../migrations/0005_grants.sql") },
 ];
 
 /// What a file is, judged without changing it.

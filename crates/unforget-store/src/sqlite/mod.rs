@@ -6,6 +6,7 @@ mod codes;
 mod conversations;
 mod entries;
 mod fault;
+mod grants;
 mod identity;
 mod jobs;
 mod lock;

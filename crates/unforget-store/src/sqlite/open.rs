@@ -71,14 +71,19 @@ impl SqliteStore {
     /// with [`StoreError::ReadOnly`].
     ///
     /// # Errors
-    /// As [`SqliteStore::open`], but for `Busy`; [`StoreError::Backend`] if there is no file.
+    /// As [`SqliteStore::open`], but for `Busy`; [`StoreError::Backend`] if there is no file, [`StoreError::OlderSchema`] if
+    /// an older program wrote it.
     pub fn open_reader(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
         let store = Self::assemble(path.clone(), None, options, None)?;
         store.read("open", |conn| match inspect(conn, &path, STEPS.len())? {
             Found::Version(done) if done as usize == STEPS.len() => check_done(conn, &path, &STEPS),
-            _ => {
-                let detail = "it is empty or older: open it once for writing".to_owned();
+            Found::Version(found) => {
+                let known = STEPS.len() as u32;
+                Err(StoreError::OlderSchema { path: path.clone(), found, known }.into())
+            }
+            Found::Empty => {
+                let detail = "it is empty: open it once for writing".to_owned();
                 Err(StoreError::NotAStore { path: path.clone(), detail }.into())
             }
         })?;

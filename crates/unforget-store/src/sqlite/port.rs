@@ -8,15 +8,15 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 
 use super::{
-    SqliteStore, backup, bytes, conversations, entries, names, paths, pins, purge, segments, summaries,
+    SqliteStore, backup, bytes, conversations, entries, jobs, names, paths, pins, purge, segments, summaries,
     verify,
 };
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, EntryRow, Filter, GenerationRow, Name, NewConversation,
-    PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead,
-    Snapshot, Store, SummaryKey, SummaryRow,
+    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Name,
+    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
+    Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -217,6 +217,13 @@ impl Store for SqliteStore {
         })
     }
 
+    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
+        self.read("summary_before", |conn| {
+            conversations::require(conn, id)?;
+            summaries::before(conn, id, key, seq)
+        })
+    }
+
     fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
         self.read("summaries", |conn| {
             conversations::require(conn, id)?;
@@ -245,9 +252,18 @@ impl Store for SqliteStore {
         })
     }
 
-    fn put_recipe(&self, id: ConversationId, recipe: &Recipe, keep: u64) -> Result<u64> {
+    fn put_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<(&DecisionRow, u64)>,
+    ) -> Result<u64> {
         self.write("put_recipe", |tx| {
             conversations::require(tx, id)?;
+            if let Some((row, keep)) = turn {
+                jobs::decide(tx, id, row, keep)?;
+            }
             pins::put_recipe(tx, id, recipe, keep)
         })
     }

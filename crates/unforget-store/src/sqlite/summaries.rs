@@ -122,19 +122,50 @@ pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<SummaryR
     Ok(all)
 }
 
+/// Names of all, by span, then level, then the rest of the key.
+pub(super) fn keys(conn: &Connection, table: Table, id: ConversationId) -> Outcome<Vec<SummaryKey>> {
+    let sql = format!(
+        "SELECT thread, grain, level, end FROM {} WHERE conversation = ?
+         ORDER BY first_seq, last_seq, level, thread, grain, end",
+        table.name()
+    );
+    let mut select = conn.prepare_cached(&sql)?;
+    let keys = select.query_map([int(id.0)], read_key)?.collect::<rusqlite::Result<_>>()?;
+    Ok(keys)
+}
+
+/// See [`crate::Store::summary_before`].
+pub(super) fn before(
+    conn: &Connection,
+    id: ConversationId,
+    key: &SummaryKey,
+    seq: Seq,
+) -> Outcome<Option<SummaryRow>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM summary
+         WHERE conversation = ? AND level = ? AND grain = ? AND thread = ? AND last_seq < ?
+         ORDER BY last_seq DESC, end LIMIT 1"
+    );
+    let near = params![int(id.0), key.level, key.grain, int(key.thread.0), int(seq.0)];
+    Ok(conn.prepare_cached(&sql)?.query_row(near, read).optional()?)
+}
+
+/// A key, from the first four columns.
+fn read_key(row: &Row<'_>) -> rusqlite::Result<SummaryKey> {
+    let end = digest(row.get_ref(3)?.as_bytes()?).ok_or_else(|| {
+        let why = "a summary's key has a wrong length";
+        rusqlite::Error::FromSqlConversionFailure(3, rusqlite::types::Type::Blob, why.into())
+    })?;
+    Ok(SummaryKey { thread: Thread(uint(row.get(0)?)), grain: row.get(1)?, level: row.get(2)?, end })
+}
+
 fn read(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
-    let end = digest(row.get_ref(3)?.as_bytes()?);
-    let sources = decode_sources(row.get_ref(7)?.as_bytes()?);
-    let (Some(end), Some(sources)) = (end, sources) else {
-        return Err(rusqlite::Error::FromSqlConversionFailure(
-            3,
-            rusqlite::types::Type::Blob,
-            "a summary's keys have a wrong length".into(),
-        ));
-    };
-    let key = SummaryKey { thread: Thread(uint(row.get(0)?)), grain: row.get(1)?, level: row.get(2)?, end };
+    let sources = decode_sources(row.get_ref(7)?.as_bytes()?).ok_or_else(|| {
+        let why = "a summary's sources have a wrong length";
+        rusqlite::Error::FromSqlConversionFailure(7, rusqlite::types::Type::Blob, why.into())
+    })?;
     Ok(SummaryRow {
-        key,
+        key: read_key(row)?,
         span: (Seq(uint(row.get(4)?)), Seq(uint(row.get(5)?))),
         count: uint(row.get(6)?),
         sources,

@@ -51,7 +51,7 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
 static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)(</?(?:think|thinking|reasoning|scratchpad|analysis|reflection)>|◁/?think▷|<\|channel\|>|\[/?think\])",
-        r"|<\|[a-z_0-9 ]{2,30}\|>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>|</?(?:tool_call|function_calls|invoke|tool_use|tool_result|system|system-reminder|history-summary|untrusted)\b|</s>|<｜[^｜]{2,30}｜>",
+        r"|<\|[a-z_0-9 ]{2,30}\|>|\[/?INST\]|<</?SYS>>|</?(?:start|end)_of_turn>|</?(?:tool_call|function_calls|invoke|tool_use|tool_result|system|system-reminder|history-summary|history-ledger|untrusted)\b|</s>|<｜[^｜]{2,30}｜>",
     ))
 });
 

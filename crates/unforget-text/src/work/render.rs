@@ -1,19 +1,72 @@
 //! A ledger as text for a model, within a number of tokens.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use unforget_core::id::Seq;
-use unforget_core::ledger::{Change, FileRow, Ledger, Lines, Outcome, TaskState};
+use unforget_core::ledger::{
+    Change, CommandRow, CommitRow, Failure, FileRow, Ledger, Lines, Outcome, Place, Put, TaskRow, TaskState,
+    UrlRow,
+};
 use unforget_core::tokens::Ruler;
 
 use crate::clip::clip;
 use crate::preview::counts_text;
 use crate::secret::redact;
 
-/// A line that may be shown: the newer, the earlier it is placed.
-struct Row {
-    newest: Seq,
-    text: String,
+/// A row that may be shown. Its text is made when it is looked at: most rows never are.
+#[derive(Clone, Copy)]
+enum Row<'a> {
+    Failing(&'a Failure),
+    Task(&'a TaskRow),
+    Changed(&'a str, &'a FileRow, Put),
+    Read(&'a str, &'a FileRow),
+    Command(&'a CommandRow),
+    Commit(&'a CommitRow),
+    Url(&'a str, &'a UrlRow),
+    Cleared(&'a Failure, Place),
+}
+
+impl Row<'_> {
+    /// The newer, the earlier it is placed.
+    fn newest(&self) -> Seq {
+        match self {
+            Self::Failing(failure) => failure.last.answer,
+            // What is open stands before what is not, however old it is.
+            Self::Task(task) if task.state < TaskState::Done => Seq(u64::MAX),
+            Self::Task(task) => task.changed.answer,
+            Self::Changed(.., put) => put.at.answer,
+            Self::Read(_, file) => file.newest(),
+            Self::Command(command) => command.at.answer,
+            Self::Commit(commit) => commit.at.answer,
+            Self::Url(_, seen) => seen.at.answer,
+            Self::Cleared(_, by) => by.answer,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Failing(failure) => {
+                let times =
+                    if failure.times > 1 { format!(", {} times", failure.times) } else { String::new() };
+                format!("- {}: {}{times} (s:{})", failure.what, failure.told, failure.last.answer)
+            }
+            Self::Task(task) => task_text(task),
+            Self::Changed(path, file, put) => changed_text(path, file, *put),
+            Self::Read(path, file) => format!("- {}{} (s:{})", shown(path), looks(file), file.newest()),
+            Self::Command(command) => command_text(command),
+            Self::Commit(row) => {
+                format!("- {} {} (s:{})", row.commit.hash, row.commit.subject, row.at.answer)
+            }
+            Self::Url(url, seen) => {
+                let failed = if seen.outcome == Outcome::Done { "" } else { ", failed" };
+                format!("- {}{failed} (s:{})", shown(url), seen.at.answer)
+            }
+            Self::Cleared(failure, by) => {
+                let (told, last) = (clip(&failure.told, 80), failure.last.answer);
+                format!("- {}: {told} (s:{last}, cleared s:{})", failure.what, by.answer)
+            }
+        }
+    }
 }
 
 /// Headings, in the order in which the text has them.
@@ -36,56 +89,28 @@ const SHARES: [u64; 8] = [50, 65, 78, 85, 92, 95, 97, 100];
 ///
 /// What is unresolved comes first, and of each kind the newest first; rows that do not fit are left out whole, and
 /// counted in the last line. Each row names the entries where it stands, as `s:12`. Empty if nothing fits or nothing
-/// is there. A record of the past in the third person, never an order; wrap it as a summary is wrapped.
+/// is there. A record of the past in the third person, never an order; wrap it as [`crate::fence_ledger`] does.
 ///
-/// Cost: O(rows log rows), one ruling per row that is tried, which stops after a few that do not fit.
+/// Cost: O(rows log rows) comparisons of numbers; text is made and ruled of rows that are tried only, which stops
+/// after a few that do not fit.
 pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> String {
     let mut kinds = rows(ledger);
     for rows in &mut kinds {
-        rows.sort_by(|a, b| b.newest.cmp(&a.newest).then_with(|| a.text.cmp(&b.text)));
+        // Equal numbers are rare: only then the text decides.
+        rows.sort_by(|a, b| b.newest().cmp(&a.newest()).then_with(|| a.text().cmp(&b.text())));
     }
     let all: usize = kinds.iter().map(Vec::len).sum();
     // Room for the last line.
     let max = max_tokens.saturating_sub(ruler.count(&left_out(all as u64 + ledger.dropped())).upper + 1);
-    let mut used = 0;
-    let mut taken: [BTreeSet<usize>; 8] = Default::default();
-    for round in [SHARES, [100; 8]] {
-        for (kind, share) in round.into_iter().enumerate() {
-            let (Some(rows), Some(taken), Some(heading)) =
-                (kinds.get(kind), taken.get_mut(kind), HEADINGS.get(kind))
-            else {
-                continue;
-            };
-            let limit = max * share / 100;
-            let mut misses = 0;
-            for (at, row) in rows.iter().enumerate() {
-                if misses > 3 {
-                    break;
-                }
-                if taken.contains(&at) {
-                    continue;
-                }
-                let heading = if taken.is_empty() { ruler.count(heading).upper + 1 } else { 0 };
-                let cost = ruler.count(&row.text).upper + 1 + heading;
-                if used + cost <= limit {
-                    used += cost;
-                    taken.insert(at);
-                } else {
-                    misses += 1;
-                }
-            }
-        }
-    }
-    let shown: usize = taken.iter().map(BTreeSet::len).sum();
+    let taken = take(&kinds, max, ruler);
+    let shown: usize = taken.iter().map(BTreeMap::len).sum();
     if shown == 0 {
         return String::new();
     }
     let mut lines: Vec<&str> = Vec::new();
-    for ((rows, taken), heading) in kinds.iter().zip(&taken).zip(HEADINGS) {
-        if !taken.is_empty() {
-            lines.push(heading);
-            lines.extend(taken.iter().filter_map(|at| rows.get(*at)).map(|row| row.text.as_str()));
-        }
+    for (taken, heading) in taken.iter().zip(HEADINGS).filter(|(taken, _)| !taken.is_empty()) {
+        lines.push(heading);
+        lines.extend(taken.values().map(String::as_str));
     }
     let more = (all - shown) as u64 + ledger.dropped();
     let last = left_out(more);
@@ -95,99 +120,95 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
     lines.join("\n")
 }
 
+/// The rows of each kind that are shown, by place: in two rounds, the first within the shares.
+fn take(kinds: &[Vec<Row<'_>>; 8], max: u64, ruler: &dyn Ruler) -> [BTreeMap<usize, String>; 8] {
+    let mut used = 0;
+    let mut taken: [BTreeMap<usize, String>; 8] = Default::default();
+    for round in [SHARES, [100; 8]] {
+        for (((rows, taken), heading), share) in kinds.iter().zip(&mut taken).zip(HEADINGS).zip(round) {
+            let limit = max * share / 100;
+            let mut misses = 0;
+            for (at, row) in rows.iter().enumerate() {
+                if misses > 3 {
+                    break;
+                }
+                if taken.contains_key(&at) {
+                    continue;
+                }
+                let heading = if taken.is_empty() { ruler.count(heading).upper + 1 } else { 0 };
+                let text = row.text();
+                let cost = ruler.count(&text).upper + 1 + heading;
+                if used + cost <= limit {
+                    used += cost;
+                    taken.insert(at, text);
+                } else {
+                    misses += 1;
+                }
+            }
+        }
+    }
+    taken
+}
+
 fn left_out(rows: u64) -> String {
     format!("({rows} older rows are left out)")
 }
 
 /// Rows by heading, in the order of [`HEADINGS`].
-fn rows(ledger: &Ledger) -> [Vec<Row>; 8] {
-    let failing = ledger.failing().map(|failure| {
-        let times = if failure.times > 1 { format!(", {} times", failure.times) } else { String::new() };
-        let last = failure.last.answer;
-        row(last, format!("- {}: {}{times} (s:{last})", failure.what, failure.told))
-    });
-    let (changed, read) = file_rows(ledger);
-    let commits = ledger.commits().iter().map(|commit| {
-        let at = commit.at.answer;
-        row(at, format!("- {} {} (s:{at})", commit.commit.hash, commit.commit.subject))
-    });
-    let urls = ledger.urls().map(|(url, seen)| {
-        let failed = if seen.outcome == Outcome::Done { "" } else { ", failed" };
-        row(seen.at.answer, format!("- {}{failed} (s:{})", shown(url), seen.at.answer))
-    });
-    let cleared = ledger.cleared().iter().filter_map(|failure| {
-        let (last, by) = (failure.last.answer, failure.cleared?.answer);
-        let told = clip(&failure.told, 80);
-        Some(row(by, format!("- {}: {told} (s:{last}, cleared s:{by})", failure.what)))
-    });
+fn rows(ledger: &Ledger) -> [Vec<Row<'_>>; 8] {
+    let (mut changed, mut read) = (Vec::new(), Vec::new());
+    for (path, file) in ledger.files() {
+        match file.put {
+            Some(put) => changed.push(Row::Changed(path, file, put)),
+            None => read.push(Row::Read(path, file)),
+        }
+    }
+    let cleared = ledger.cleared().iter().filter_map(|failure| Some(Row::Cleared(failure, failure.cleared?)));
     [
-        failing.collect(),
-        task_rows(ledger),
+        ledger.failing().map(Row::Failing).collect(),
+        ledger.tasks().iter().map(Row::Task).collect(),
         changed,
         read,
-        command_rows(ledger),
-        commits.collect(),
-        urls.collect(),
+        ledger.commands().map(Row::Command).collect(),
+        ledger.commits().iter().map(Row::Commit).collect(),
+        ledger.urls().map(|(url, seen)| Row::Url(url, seen)).collect(),
         cleared.collect(),
     ]
 }
 
-fn row(newest: Seq, text: String) -> Row {
-    Row { newest, text }
+fn task_text(task: &TaskRow) -> String {
+    let state = match task.state {
+        TaskState::Open => "open",
+        TaskState::Active => "begun",
+        TaskState::Done => "done",
+        TaskState::Dropped => "dropped",
+    };
+    format!("- {state}: {} (s:{})", task.text, task.changed.answer)
 }
 
-fn task_rows(ledger: &Ledger) -> Vec<Row> {
-    let rows = ledger.tasks().iter().map(|task| {
-        let state = match task.state {
-            TaskState::Open => "open",
-            TaskState::Active => "begun",
-            TaskState::Done => "done",
-            TaskState::Dropped => "dropped",
-        };
-        // What is open stands before what is not, however old it is.
-        let newest = if task.state < TaskState::Done { Seq(u64::MAX) } else { task.changed.answer };
-        row(newest, format!("- {state}: {} (s:{})", task.text, task.changed.answer))
-    });
-    rows.collect()
+fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
+    let at = put.at.answer;
+    let how = match put.change {
+        Change::Whole => "written",
+        Change::Part => "edited",
+        Change::Gone => "removed",
+    };
+    let times = if file.writes > 1 { format!(", {} changes", file.writes) } else { String::new() };
+    let stale = match file.looks.last() {
+        Some(look) if look.at.answer < at => ", not read since",
+        _ => "",
+    };
+    format!("- {} {how}{times}{stale} (s:{at})", shown(path))
 }
 
-/// Files that were changed, and those that were only read.
-fn file_rows(ledger: &Ledger) -> (Vec<Row>, Vec<Row>) {
-    let (mut changed, mut read) = (Vec::new(), Vec::new());
-    for (path, file) in ledger.files() {
-        let Some(put) = file.put else {
-            let newest = file.newest();
-            read.push(row(newest, format!("- {}{} (s:{newest})", shown(path), looks(file))));
-            continue;
-        };
-        let at = put.at.answer;
-        let how = match put.change {
-            Change::Whole => "written",
-            Change::Part => "edited",
-            Change::Gone => "removed",
-        };
-        let times = if file.writes > 1 { format!(", {} changes", file.writes) } else { String::new() };
-        let stale = match file.looks.last() {
-            Some(look) if look.at.answer < at => ", not read since",
-            _ => "",
-        };
-        changed.push(row(at, format!("- {} {how}{times}{stale} (s:{at})", shown(path))));
-    }
-    (changed, read)
-}
-
-fn command_rows(ledger: &Ledger) -> Vec<Row> {
-    let rows = ledger.commands().map(|command| {
-        let outcome = match (command.exit, command.outcome) {
-            (Some(code), _) => format!("exit {code}"),
-            (None, Outcome::Done) => "ok".to_owned(),
-            (None, _) => "failed".to_owned(),
-        };
-        let tests = command.tests.map(|tests| format!(", {}", counts_text(tests))).unwrap_or_default();
-        let (text, at) = (clip(&command.text, 160), command.at.answer);
-        row(at, format!("- {text}: {outcome}{tests} (s:{at})"))
-    });
-    rows.collect()
+fn command_text(command: &CommandRow) -> String {
+    let outcome = match (command.exit, command.outcome) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Outcome::Done) => "ok".to_owned(),
+        (None, _) => "failed".to_owned(),
+    };
+    let tests = command.tests.map(|tests| format!(", {}", counts_text(tests))).unwrap_or_default();
+    format!("- {}: {outcome}{tests} (s:{})", clip(&command.text, 160), command.at.answer)
 }
 
 /// Which lines were read, unless it was all of them.

@@ -389,3 +389,64 @@ proptest! {
         render_ledger(&ledger, 500, &ClassEstimate);
     }
 }
+
+/// The files of a summary are those of the ledger over the same entries: done by tools or by command lines, and no others.
+#[test]
+fn summaries_name_the_files_of_the_ledger() {
+    use crate::sections::SectionKind;
+    use crate::{Source, summarise};
+    let call = |id: &str, name: &str, arguments: &str| {
+        Part::ToolCall(ToolCall {
+            id: id.into(),
+            name: name.into(),
+            arguments: arguments.into(),
+            complete: true,
+            raw: None,
+        })
+    };
+    let result = |id: &str, text: &str, is_error: bool| {
+        Part::ToolResult(ToolResult {
+            call_id: id.into(),
+            name: String::new(),
+            content: vec![Part::Text(text.into())],
+            is_error,
+            exit_code: None,
+        })
+    };
+    let said = |origin, part| Entry { role: Role::Assistant, parts: vec![part], ..Entry::bare(origin) };
+    let calls = [
+        ("a", "read", r#"{"path":"src/read.rs"}"#, "fn a() {}", false),
+        ("b", "edit", r#"{"path":"src/edited.rs","oldText":"a","newText":"b"}"#, "done", false),
+        ("c", "bash", r#"{"command":"cat src/shown.rs > src/copied.rs"}"#, "", false),
+        ("d", "read", r#"{"path":"src/missing.rs"}"#, "no such file", true),
+        (
+            "e",
+            "apply_patch",
+            r#"{"input":"*** Begin Patch\n*** Add File: src/added.rs\n+x\n*** End Patch"}"#,
+            "Done!",
+            false,
+        ),
+    ];
+    let pairs = calls.iter().flat_map(|(id, name, arguments, text, failed)| {
+        [said(Origin::Model, call(id, name, arguments)), said(Origin::Tool, result(id, text, *failed))]
+    });
+    let entries: Vec<Entry> = pairs.collect();
+    let mut ledger = Ledger::default();
+    for (seq, entry) in (0..).map(Seq).zip(&entries) {
+        ledger.take(seq, &facts(entry));
+    }
+    let sources: Vec<_> = (0..).map(Seq).zip(&entries).map(|(seq, entry)| Source { seq, entry }).collect();
+    let summary = summarise(&sources);
+    let named = |kind| -> Vec<String> {
+        let mut named: Vec<_> = summary.items(kind).iter().map(|item| item.text.clone()).collect();
+        named.sort();
+        named
+    };
+    let rows = |is_of: fn(&unforget_core::ledger::FileRow) -> bool| -> Vec<String> {
+        ledger.files().filter(|(_, row)| is_of(row)).map(|(path, _)| path.to_owned()).collect()
+    };
+    assert_eq!(named(SectionKind::FilesRead), ["src/read.rs", "src/shown.rs"]);
+    assert_eq!(named(SectionKind::FilesRead), rows(|row| row.reads > 0));
+    assert_eq!(named(SectionKind::FilesWritten), ["src/added.rs", "src/copied.rs", "src/edited.rs"]);
+    assert_eq!(named(SectionKind::FilesWritten), rows(|row| row.writes > 0));
+}

@@ -4,31 +4,12 @@ use serde_json::Value;
 
 use super::found::Found;
 use super::pairs::Pairs;
-use super::walk::{Turn, Who, walk};
+use super::walk::{Turn, dialogue};
 use super::{blank, field, items};
 
 pub(super) fn check(body: &Value, found: &mut Found) {
     system(body, found);
-    let mut pairs = Pairs::default();
-    walk(body, "messages", found, |turn, found| {
-        found.fields(turn.value, &["role", "content"], turn.place);
-        turn.alternates(found);
-        let who = match turn.role {
-            "user" => Who::User,
-            "assistant" => Who::Model,
-            _ => Who::Other,
-        };
-        found.want(who != Who::Other, "role", turn.place, "role is neither user nor assistant");
-        if who == Who::Model {
-            pairs.close(turn.place, found);
-        }
-        content(turn, &mut pairs, found);
-        if who == Who::User {
-            pairs.close(turn.place, found);
-        }
-        who
-    });
-    pairs.close("/messages", found);
+    dialogue(body, found, content);
     starts_with_thinking(body, found);
     marks(body, found);
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::found::Found;
 use super::pairs::Pairs;
-use super::walk::{Turn, Who, walk};
+use super::walk::{Turn, dialogue};
 use super::{blank, field, items};
 
 /// Kinds of blocks, and whose message they stand in; empty for any.
@@ -40,26 +40,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     }
     let listed = body.get("system").is_none_or(Value::is_array);
     found.want(listed, "instructions", "/system", "system is no list");
-    let mut pairs = Pairs::default();
-    walk(body, "messages", found, |turn, found| {
-        found.fields(turn.value, &["role", "content"], turn.place);
-        turn.alternates(found);
-        let who = match turn.role {
-            "user" => Who::User,
-            "assistant" => Who::Model,
-            _ => Who::Other,
-        };
-        found.want(who != Who::Other, "role", turn.place, "role is neither user nor assistant");
-        if who == Who::Model {
-            pairs.close(turn.place, found);
-        }
-        content(turn, &mut pairs, &mut counts, found);
-        if who == Who::User {
-            pairs.close(turn.place, found);
-        }
-        who
-    });
-    pairs.close("/messages", found);
+    dialogue(body, found, |turn, pairs, found| content(turn, pairs, &mut counts, found));
     let tools = body.get("toolConfig").map(|config| items(config, "tools")).unwrap_or_default();
     counts.marks += tools.iter().filter(|tool| tool.get("cachePoint").is_some()).count();
     found.want(counts.marks <= 4, "cache-control", "", "more than 4 cache points");

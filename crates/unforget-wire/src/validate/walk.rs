@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::field;
 use super::found::Found;
+use super::pairs::Pairs;
 
 /// Whose a message is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,4 +68,34 @@ pub(super) fn walk<'a>(
     }
     found.want(started || list.is_empty(), "first-user", &all, "no message of the user");
     found.want(last != Who::Model, "last-not-assistant", &all, "last message is the assistant's");
+}
+
+/// The list `messages` of a dialect that knows users and assistants only, with results in users' messages.
+///
+/// * `content` - checks a message's content, its calls and results paired.
+pub(super) fn dialogue<'a>(
+    body: &'a Value,
+    found: &mut Found,
+    mut content: impl FnMut(&Turn<'a, '_>, &mut Pairs<'a>, &mut Found),
+) {
+    let mut pairs = Pairs::default();
+    walk(body, "messages", found, |turn, found| {
+        found.fields(turn.value, &["role", "content"], turn.place);
+        turn.alternates(found);
+        let who = match turn.role {
+            "user" => Who::User,
+            "assistant" => Who::Model,
+            _ => Who::Other,
+        };
+        found.want(who != Who::Other, "role", turn.place, "role is neither user nor assistant");
+        if who == Who::Model {
+            pairs.close(turn.place, found);
+        }
+        content(turn, &mut pairs, found);
+        if who == Who::User {
+            pairs.close(turn.place, found);
+        }
+        who
+    });
+    pairs.close("/messages", found);
 }

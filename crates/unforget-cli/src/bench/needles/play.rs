@@ -89,7 +89,7 @@ fn models(engine: &Engine, writer: Writer) -> Outcome<Option<Summarisers>> {
     let most = u64::MAX;
     let caps = Spend { calls: most, input: most, output: most, micros: most };
     let config = Config { caps, ..Config::default() };
-    Ok(Some(Summarisers::new(engine, model, Vec::new(), config, Arc::new(SystemClock::default()))?))
+    Ok(Some(Summarisers::new(engine, model.into(), Vec::new(), config, Arc::new(SystemClock::default()))?))
 }
 
 impl Play {

@@ -25,6 +25,8 @@ pub struct Initialized {
     pub dialects: Vec<super::Target>,
     /// Bytes of a line at most.
     pub frame_bytes_max: u64,
+    /// Whether the host's model, which it offered, may be asked.
+    pub asks_model: bool,
     /// Calls that may wait at once.
     pub queued_max: u64,
     /// Bytes of calls that may wait at once.
@@ -205,6 +207,8 @@ pub struct SectionTokens {
     pub pins: Tokens,
     /// Summaries and stubs.
     pub summaries: Tokens,
+    /// What was done with tools, as far as the summaries go.
+    pub ledger: Tokens,
     /// The newest message of a person, carried out of a summary.
     pub carried: Tokens,
     /// Entries sent as they are or stubbed.
@@ -219,6 +223,7 @@ impl From<Sections> for SectionTokens {
             system: sections.system.into(),
             pins: sections.pins.into(),
             summaries: sections.summaries.into(),
+            ledger: sections.ledger.into(),
             carried: sections.carried.into(),
             tail: sections.tail.into(),
             frame: sections.frame.into(),

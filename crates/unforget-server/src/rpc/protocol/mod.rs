@@ -5,6 +5,7 @@
 
 mod answer;
 mod error;
+mod own;
 mod params;
 mod pins;
 mod recall;
@@ -12,6 +13,7 @@ mod schema;
 
 pub use answer::*;
 pub use error::{Code, Failure};
+pub use own::*;
 pub use params::*;
 pub use pins::*;
 pub use recall::*;
@@ -20,8 +22,12 @@ pub use schema::schema;
 /// Version of the protocol. Another number is not compatible.
 pub const PROTOCOL: u32 = 1;
 
+/// What the engine calls at a host that offers its model.
+pub const HOST_VERBS: [(&str, &str); 1] =
+    [("complete", "Asks the host's own model. The host answers with a line that has the same id.")];
+
 /// Every method, with what it does.
-pub const VERBS: [(&str, &str); 25] = [
+pub const VERBS: [(&str, &str); 26] = [
     ("initialize", "Agrees on the version of the protocol. Optional; anything may be called without it."),
     ("open", "Opens a lane, or begins it. Cheap: call it at every start of a session."),
     ("catchUp", "Takes a page of the host's transcript, all of it as an array, or its file."),
@@ -40,6 +46,7 @@ pub const VERBS: [(&str, &str); 25] = [
     ("grep", "Finds a regular expression in every stored byte."),
     ("describe", "Says what is behind a name."),
     ("expand", "Goes from a name down to the entries, word for word."),
+    ("answer", "A question answered from what is stored, by a model if there is one, with its passages."),
     ("pin", "Pins words: they stand in every prompt from the next one on."),
     ("unpin", "Takes a pin back."),
     ("pins", "Lists pins, and sentences that a person may want to pin."),

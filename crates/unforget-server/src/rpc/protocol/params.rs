@@ -170,6 +170,8 @@ pub struct InitializeParams {
     pub protocol: Option<u32>,
     /// Who calls, for logs.
     pub client: Option<String>,
+    /// The host's own model, if the engine may ask it over this connection: see `complete`.
+    pub model: Option<super::Offer>,
 }
 
 /// Parameters of calls that have none of their own.

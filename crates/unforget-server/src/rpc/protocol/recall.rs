@@ -310,6 +310,8 @@ pub struct Description {
     pub tokens: u64,
     /// Entries by role.
     pub roles: Vec<RoleCount>,
+    /// Who wrote it, if it is a summary.
+    pub writer: Option<super::Writer>,
     /// Names of the summaries that this one was merged from.
     pub sources: Vec<String>,
     /// How it begins; of a summary, its text.
@@ -353,6 +355,7 @@ impl From<engine::Description> for Description {
                 .into_iter()
                 .map(|(role, entries)| RoleCount { role: role.into(), entries })
                 .collect(),
+            writer: what.writer.map(Into::into),
             sources: what.sources,
             preview: what.preview,
             faces: what.faces.into_iter().map(Into::into).collect(),

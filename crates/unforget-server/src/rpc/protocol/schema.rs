@@ -5,12 +5,12 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::{
-    AbortTurnParams, AfterTurnParams, Answered, AnsweredParams, AssembleParams, Assembled, Call,
-    CancelParams, CatchUpParams, Classified, ClassifyParams, Committed, CompactParams, Compacted, Delivered,
-    DescribeParams, Description, Done, EventParams, ExpandAnswer, ExpandParams, Failure, GrepAnswer,
-    GrepParams, InitializeParams, Initialized, LaneStatus, Maintained, NoParams, PROTOCOL, PinList,
-    PinParams, Pinned, PinsParams, Recovered, SearchAnswer, SearchParams, ServerStatus, TurnParams,
-    UnpinParams, VERBS,
+    AbortTurnParams, AfterTurnParams, AnswerGiven, AnswerParams, Answered, AnsweredParams, Asked,
+    AssembleParams, Assembled, Call, CancelParams, CatchUpParams, Classified, ClassifyParams, Committed,
+    CompactParams, Compacted, Delivered, DescribeParams, Description, Done, EventParams, ExpandAnswer,
+    ExpandParams, Failure, GrepAnswer, GrepParams, HOST_VERBS, InitializeParams, Initialized, LaneStatus,
+    Maintained, NoParams, PROTOCOL, PinList, PinParams, Pinned, PinsParams, Question, Recovered, Refused,
+    SearchAnswer, SearchParams, ServerStatus, TurnParams, UnpinParams, VERBS,
 };
 
 /// Parameters and answer of every method, the error, and the types that they use.
@@ -29,6 +29,7 @@ pub fn schema() -> Value {
         "title": "unforget engine protocol",
         "protocol": PROTOCOL,
         "methods": methods,
+        "hostMethods": host_methods(&mut generator),
         "error": error,
         "late": {
             "description": "every result and every error.data may have it: the call was begun before it was taken back \
@@ -37,6 +38,16 @@ pub fn schema() -> Value {
         },
         "$defs": generator.take_definitions(true),
     })
+}
+
+/// What the engine calls at a host.
+fn host_methods(generator: &mut SchemaGenerator) -> Value {
+    let (params, result) = (of::<Question<'_>>(generator), of::<Asked>(generator));
+    let error = of::<Refused>(generator);
+    let methods = HOST_VERBS.map(|(verb, about)| {
+        (verb.to_owned(), json!({ "description": about, "params": params, "result": result, "error": error }))
+    });
+    Value::Object(methods.into_iter().collect())
 }
 
 /// The schemas of a method's parameters and answer. `null` where there is no answer.
@@ -63,6 +74,7 @@ fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
         "grep" => (of::<GrepParams>(generator), of::<GrepAnswer>(generator)),
         "describe" => (of::<DescribeParams>(generator), of::<Description>(generator)),
         "expand" => (of::<ExpandParams>(generator), of::<ExpandAnswer>(generator)),
+        "answer" => (of::<AnswerParams<'_>>(generator), of::<AnswerGiven>(generator)),
         "pin" => (of::<PinParams>(generator), of::<Pinned>(generator)),
         "unpin" => (of::<UnpinParams>(generator), of::<Pinned>(generator)),
         "pins" => (of::<PinsParams>(generator), of::<PinList>(generator)),

@@ -1,69 +1,27 @@
-//! The ledger of recorded sessions against ground truth that is read from the hosts' own structures by another
-//! path: plain JSON, `toolUseResult`, `exec_command_end`, `patch_apply_end`, `details`, never our parsers.
-
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
+//! Ground truth that is read from the hosts' own structures, in plain JSON: what each call was and how it ended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
-use unforget_core::id::Seq;
-use unforget_core::ledger::{Failure, Ledger, TaskState};
-use unforget_text::facts;
-use unforget_wire::Reader;
 
-/// Rows as plain text, by kind.
-type Rows = BTreeMap<&'static str, BTreeSet<String>>;
-
-/// The kinds that are held against the truth.
-const KINDS: [&str; 11] = [
-    "files read",
-    "lines read",
-    "files written",
-    "commands",
-    "exit codes",
-    "tests",
-    "failures",
-    "cleared",
-    "addresses",
-    "commits",
-    "tasks",
-];
-
-fn folder() -> Option<PathBuf> {
-    let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
-    let folder = std::env::var("UNFORGET_DATA").map_or_else(|_| PathBuf::from(beside), PathBuf::from);
-    folder.is_dir().then_some(folder)
-}
-
-fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            transcripts(&path, found);
-        } else if path.extension().is_some_and(|kind| kind == "jsonl") {
-            found.push(path);
-        }
-    }
-    found.sort();
-}
+use crate::{KINDS, Rows};
 
 /// A call and its answer, as the host recorded them.
-struct Event {
+pub(crate) struct Event {
     /// Number of the record with the answer.
-    answer: usize,
-    tool: String,
-    input: Value,
+    pub(crate) answer: usize,
+    pub(crate) tool: String,
+    pub(crate) input: Value,
     /// Whether the host says that it failed; `None` if nobody ran it.
-    failed: Option<bool>,
+    pub(crate) failed: Option<bool>,
     /// The host's own structure beside the text that the model saw.
-    extra: Value,
-    text: String,
+    pub(crate) extra: Value,
+    pub(crate) text: String,
 }
 
 /// All values of a file in order: a line may hold two.
-fn values(path: &Path) -> Vec<Value> {
+pub(crate) fn values(path: &Path) -> Vec<Value> {
     let bytes = std::fs::read(path).unwrap();
     let mut values = Vec::new();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -85,7 +43,7 @@ fn text_of(content: &Value) -> String {
 const REJECTED: [&str; 3] =
     ["The user doesn't want to", "[Request interrupted by user for tool use]", "Operation aborted"];
 
-fn claude(values: &[Value]) -> Vec<Event> {
+pub(crate) fn claude(values: &[Value]) -> Vec<Event> {
     let mut calls: BTreeMap<String, (String, Value)> = BTreeMap::new();
     let mut events = Vec::new();
     for (at, value) in values.iter().enumerate() {
@@ -112,7 +70,7 @@ fn claude(values: &[Value]) -> Vec<Event> {
     events
 }
 
-fn pi(values: &[Value]) -> Vec<Event> {
+pub(crate) fn pi(values: &[Value]) -> Vec<Event> {
     let mut calls: BTreeMap<String, (String, Value)> = BTreeMap::new();
     let mut events = Vec::new();
     for (at, value) in values.iter().enumerate() {
@@ -136,7 +94,7 @@ fn pi(values: &[Value]) -> Vec<Event> {
     events
 }
 
-fn codex(values: &[Value]) -> Vec<Event> {
+pub(crate) fn codex(values: &[Value]) -> Vec<Event> {
     let mut calls: BTreeMap<String, (String, Value)> = BTreeMap::new();
     let mut ends: BTreeMap<String, Value> = BTreeMap::new();
     for value in values.iter().filter(|value| value["type"] == "event_msg") {
@@ -191,7 +149,7 @@ fn command_of(input: &Value) -> String {
     input["command"].as_str().or_else(|| input["cmd"].as_str()).unwrap_or_default().trim().to_owned()
 }
 
-fn is_shell(tool: &str) -> bool {
+pub(crate) fn is_shell(tool: &str) -> bool {
     matches!(tool, "Bash" | "bash" | "exec_command" | "shell")
 }
 
@@ -251,7 +209,7 @@ fn tests_of(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Rows that follow from the host's own record, one per call, with the record that answers it.
-fn truth(events: &[Event]) -> Rows {
+pub(crate) fn truth(events: &[Event]) -> Rows {
     let mut rows: Rows = KINDS.iter().map(|kind| (*kind, BTreeSet::new())).collect();
     let mut runs: BTreeMap<String, u32> = BTreeMap::new();
     for event in events.iter().filter(|event| event.failed.is_some()) {
@@ -434,168 +392,4 @@ fn is_answer(event: &Event) -> bool {
         "sort",
     ];
     code_of(event) == Some(1) && asks.iter().any(|word| last.trim_start().starts_with(word))
-}
-
-/// Rows of the ledger at the moment when a record was folded in: what the last record changed.
-struct Watched {
-    rows: Rows,
-    /// The first failure of the row that a failing record went into.
-    failing: BTreeMap<u64, u64>,
-}
-
-impl Watched {
-    fn after(&mut self, ledger: &Ledger, seq: u64, event: Option<&Event>) {
-        let by_shell = event.is_some_and(|event| is_shell(&event.tool));
-        let mut add = |kind: &'static str, row: String| {
-            self.rows.get_mut(kind).unwrap().insert(row);
-        };
-        for (path, file) in ledger.files().filter(|_| !by_shell) {
-            for look in file.looks.iter().filter(|look| look.at.answer.0 == seq) {
-                add("files read", format!("{path} @{seq}"));
-                // Where the host keeps no structure, nobody can say which lines it showed.
-                let known = event.is_some_and(|event| event.extra["file"]["numLines"].as_u64() > Some(0));
-                if let Some(last) = look.lines.last.filter(|_| known) {
-                    add("lines read", format!("{path} {}-{last} @{seq}", look.lines.first));
-                }
-            }
-            if file.put.is_some_and(|put| put.at.answer.0 == seq) {
-                add("files written", format!("{path} @{seq}"));
-            }
-        }
-        for row in ledger.commands().filter(|row| row.at.answer.0 == seq) {
-            add("commands", format!("@{seq} x{}", row.runs));
-            if let Some(code) = row.exit {
-                add("exit codes", format!("@{seq} {code}"));
-            }
-            if let Some(tests) = row.tests {
-                add("tests", format!("@{seq} {}/{}", tests.passed, tests.failed));
-            }
-        }
-        for failure in ledger.failing().filter(|failure| failure.last.answer.0 == seq) {
-            add("failures", format!("@{seq}"));
-            self.failing.insert(seq, failure.first.answer.0);
-        }
-    }
-
-    fn finish(mut self, ledger: &Ledger) -> Rows {
-        let mut add = |kind: &'static str, row: String| {
-            self.rows.get_mut(kind).unwrap().insert(row);
-        };
-        ledger.urls().for_each(|(url, _)| add("addresses", url.to_owned()));
-        ledger.commits().iter().for_each(|row| add("commits", row.commit.hash.clone()));
-        for task in ledger.tasks() {
-            let state = match task.state {
-                TaskState::Open => "pending",
-                TaskState::Active => "in_progress",
-                TaskState::Done => "completed",
-                TaskState::Dropped => "deleted",
-            };
-            add("tasks", format!("{} {state}", task.id.as_deref().unwrap_or(&task.text)));
-        }
-        for (at, first) in &self.failing {
-            let within = |failure: &Failure| failure.first.answer.0 == *first && failure.last.answer.0 >= *at;
-            if ledger.cleared().iter().any(within) {
-                add("cleared", format!("@{at}"));
-            }
-        }
-        self.rows
-    }
-}
-
-/// The same rows from our ledger. What a shell did with files is left to the tables.
-fn ours(path: &Path, events: &[Event]) -> Rows {
-    let rows = KINDS.iter().map(|kind| (*kind, BTreeSet::new())).collect();
-    let mut watched = Watched { rows, failing: BTreeMap::new() };
-    let by_answer: BTreeMap<u64, &Event> = events.iter().map(|event| (event.answer as u64, event)).collect();
-    let mut reader = Reader::open(BufReader::new(std::fs::File::open(path).unwrap())).unwrap();
-    let (mut ledger, mut seq) = (Ledger::default(), 0);
-    while let Some(record) = reader.next_record().unwrap() {
-        let facts = facts(&record.entry);
-        ledger.take(Seq(seq), &facts);
-        if !facts.is_empty() {
-            watched.after(&ledger, seq, by_answer.get(&seq).copied());
-        }
-        seq += 1;
-    }
-    assert_eq!(ledger.dropped(), 0);
-    watched.finish(&ledger)
-}
-
-#[test]
-fn ledger_precision_and_recall() {
-    let Some(folder) = folder() else {
-        eprintln!("skipped: no recorded sessions");
-        return;
-    };
-    let mut found = Vec::new();
-    transcripts(&folder, &mut found);
-    let mut scores: BTreeMap<(&str, &str), [usize; 3]> = BTreeMap::new();
-    let verbose = std::env::var_os("UNFORGET_LEDGER_DIFF").is_some();
-    for path in &found {
-        let name = path.strip_prefix(&folder).unwrap().to_string_lossy().into_owned();
-        let all = values(path);
-        let (host, events) = match name.split(['-', '/']).next().unwrap() {
-            "claude" => ("claude code", claude(&all)),
-            "codex" => ("codex", codex(&all)),
-            "pi" => ("pi", pi(&all)),
-            _ => continue,
-        };
-        let (want, mut have) = (truth(&events), ours(path, &events));
-        if host == "codex" {
-            absolute(&want, &mut have);
-        }
-        for kind in KINDS {
-            let (want, have) = (&want[kind], &have[kind]);
-            let score = scores.entry((kind, host)).or_default();
-            score[0] += want.intersection(have).count();
-            score[1] += have.len();
-            score[2] += want.len();
-            if verbose {
-                for row in want.difference(have) {
-                    eprintln!("missing  {kind}: {name}: {row}");
-                }
-                for row in have.difference(want) {
-                    eprintln!("surplus  {kind}: {name}: {row}");
-                }
-            }
-        }
-    }
-    let mut totals: BTreeMap<&str, [usize; 3]> = BTreeMap::new();
-    for ((kind, host), [both, have, want]) in &scores {
-        eprintln!(
-            "{kind:22} {host:12} precision {} recall {} ({both} of {have} rows, {want} true)",
-            share(*both, *have),
-            share(*both, *want)
-        );
-        let total = totals.entry(kind).or_default();
-        total[0] += both;
-        total[1] += have;
-        total[2] += want;
-    }
-    for (kind, [both, have, want]) in totals {
-        assert!(want > 0, "{kind}: the truth is empty");
-        eprintln!(
-            "{kind:22} all          precision {} recall {} ({both} of {have} rows, {want} true)",
-            share(both, have),
-            share(both, want)
-        );
-        assert!(both * 100 >= have * 95, "{kind}: precision");
-        assert!(both * 100 >= want * 95, "{kind}: recall");
-    }
-}
-
-fn share(part: usize, whole: usize) -> String {
-    if whole == 0 { "-".to_owned() } else { format!("{:.3}", part as f64 / whole as f64) }
-}
-
-/// Codex tells absolute paths beside a patch, which may name relative ones.
-fn absolute(want: &Rows, have: &mut Rows) {
-    let written = have.get_mut("files written").unwrap();
-    let named: Vec<String> = written.iter().filter(|row| !row.starts_with('/')).cloned().collect();
-    for row in named {
-        if let Some(whole) = want["files written"].iter().find(|whole| whole.ends_with(&format!("/{row}"))) {
-            written.remove(&row);
-            written.insert(whole.clone());
-        }
-    }
 }

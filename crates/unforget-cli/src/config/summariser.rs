@@ -1,0 +1,294 @@
+//! Which models write summaries and answer questions: the settings file's table `summariser`.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use unforget_engine::Engine;
+use unforget_engine::ruler::ModelRuler;
+use unforget_engine::summarise::{
+    Config, Endpoint, KeySource, Kind, Model, Priced, Summarisers, SystemClock,
+};
+use unforget_store::Spend;
+use unforget_text::redact;
+use unforget_wire::Dialect;
+
+use super::Env;
+use crate::failure::{Failure, Outcome};
+
+/// Tokens that a model reads at once where nothing is said of its window.
+const WINDOW: u64 = 32_768;
+
+/// The table. A word that it does not know is an error.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Summariser {
+    /// The models, in the order in which they are asked. Nothing said: the host's own, where there is one.
+    models: Option<Vec<ModelSetting>>,
+    /// The longest answer, in tokens, reasoning included.
+    output: Option<u64>,
+    /// What is to be kept, in words.
+    wishes: Option<String>,
+    /// The most that a conversation may cost in an hour.
+    calls_per_hour: Option<u64>,
+    input_per_hour: Option<u64>,
+    output_per_hour: Option<u64>,
+    money_per_hour: Option<f64>,
+}
+
+/// A model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelSetting {
+    /// `openai`, `anthropic`, `command` or `host`.
+    kind: String,
+    /// Its name, as its provider calls it.
+    model: Option<String>,
+    /// Address up to and with the version.
+    base: Option<String>,
+    /// Name of the environment variable that holds the key.
+    key_env: Option<String>,
+    /// File that holds the key.
+    key_file: Option<PathBuf>,
+    /// The command and its arguments.
+    #[serde(default)]
+    command: Vec<String>,
+    /// Its window, in tokens.
+    window: Option<u64>,
+    /// What a million tokens cost, in and out.
+    price_input: Option<f64>,
+    price_output: Option<f64>,
+    /// Fields of the request beside ours.
+    #[serde(default)]
+    extra: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Summariser {
+    /// Whether it names a model.
+    pub(crate) fn is_model(&self) -> bool {
+        !self.chain().is_empty()
+    }
+
+    /// Whether the host's own model may be asked.
+    pub(crate) fn asks_host(&self) -> bool {
+        self.models.is_none() || self.chain().iter().any(ModelSetting::is_host)
+    }
+
+    /// Files that hold keys.
+    pub(crate) fn key_files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.chain().iter().filter_map(|model| model.key_file.as_ref())
+    }
+
+    /// The models; `None` if none is to be asked. Reads the keys, calls nobody.
+    ///
+    /// * `host` - the host's own model, if this process serves a host.
+    pub(crate) fn models(
+        &self,
+        engine: &Engine,
+        env: Env<'_>,
+        host: Option<&Arc<dyn Model>>,
+    ) -> Outcome<Option<Summarisers>> {
+        let config = self.config()?;
+        let mut chain = Vec::new();
+        for model in self.chain() {
+            match (model.is_host(), host) {
+                (true, None) => {}
+                (true, Some(host)) => chain.push(model.with_price(Arc::clone(host))?),
+                (false, _) => chain.push(model.priced(env)?),
+            }
+        }
+        if self.models.is_none() {
+            chain.extend(host.map(|host| Priced::from(Arc::clone(host))));
+        }
+        let mut chain = chain.into_iter();
+        let Some(first) = chain.next() else { return Ok(None) };
+        let caps = config.caps;
+        let made = Summarisers::new(engine, first, chain.collect(), config, Arc::new(SystemClock::new()))?;
+        may_ask(made.dearest(None), caps)?;
+        Ok(Some(made))
+    }
+
+    /// For people: kinds and names, in order.
+    pub(crate) fn names(&self) -> Option<String> {
+        let names: Vec<_> =
+            self.chain().iter().map(|model| format!("{} {}", model.kind, model.name())).collect();
+        (!names.is_empty()).then(|| names.join(", then "))
+    }
+
+    fn chain(&self) -> &[ModelSetting] {
+        self.models.as_deref().unwrap_or_default()
+    }
+
+    fn config(&self) -> Outcome<Config> {
+        let usual = Config::default();
+        let rulers: Vec<ModelRuler> = self.chain().iter().map(ModelSetting::ruler).collect();
+        let is_one = rulers.windows(2).all(|pair| pair.first() == pair.last());
+        let windows = self.chain().iter().map(|model| model.window.unwrap_or(WINDOW));
+        let money = self.money_per_hour.map(|amount| micros("money_per_hour", amount)).transpose()?;
+        Ok(Config {
+            window: windows.min().unwrap_or(WINDOW),
+            output_tokens_max: self.output.unwrap_or(usual.output_tokens_max),
+            wishes: self.wishes.clone().unwrap_or_default(),
+            caps: Spend {
+                calls: self.calls_per_hour.unwrap_or(usual.caps.calls),
+                input: self.input_per_hour.unwrap_or(usual.caps.input),
+                output: self.output_per_hour.unwrap_or(usual.caps.output),
+                micros: money.unwrap_or(usual.caps.micros),
+            },
+            ruler: rulers.first().copied().filter(|_| is_one).unwrap_or(ModelRuler::Estimate),
+            ..usual
+        })
+    }
+}
+
+impl ModelSetting {
+    fn priced(&self, env: Env<'_>) -> Outcome<Priced> {
+        let model = self.endpoint()?.model(&|name| env(name)).map_err(|error| wrong(error.to_string()))?;
+        self.with_price(model)
+    }
+
+    fn is_host(&self) -> bool {
+        self.kind == "host"
+    }
+
+    fn with_price(&self, model: Arc<dyn Model>) -> Outcome<Priced> {
+        let price = |name, amount: Option<f64>| amount.map_or(Ok(0), |amount| micros(name, amount));
+        Ok(Priced {
+            model,
+            price: (price("price_input", self.price_input)?, price("price_output", self.price_output)?),
+        })
+    }
+
+    fn endpoint(&self) -> Outcome<Endpoint> {
+        let (kind, base) = match self.kind.as_str() {
+            "openai" => (Kind::OpenAi, "https://api.openai.com/v1"),
+            "anthropic" => (Kind::Anthropic, "https://api.anthropic.com/v1"),
+            "command" => {
+                let Some((program, arguments)) = self.command.split_first() else {
+                    return Err(wrong("command is empty"));
+                };
+                (Kind::Command(program.into(), arguments.iter().map(OsString::from).collect()), "")
+            }
+            other => {
+                return Err(wrong(format!("kind = {other:?} is none of openai, anthropic, command, host")));
+            }
+        };
+        if self.model.is_none() && !matches!(kind, Kind::Command(..)) {
+            return Err(wrong("a model is not named"));
+        }
+        let key = match (&self.key_env, &self.key_file) {
+            (Some(_), Some(_)) => return Err(wrong("key_env and key_file are both named")),
+            (Some(name), None) if is_variable(name) => KeySource::Env(name.clone()),
+            // It may be the key itself: it is not said again.
+            (Some(_), None) => return Err(wrong("key_env is not the name of an environment variable")),
+            (None, Some(path)) => KeySource::File(path.clone()),
+            (None, None) => KeySource::None,
+        };
+        let base = self.base.clone().unwrap_or_else(|| base.to_owned());
+        Ok(Endpoint { kind, base, model: self.name().to_owned(), key, extra: self.extra.clone() })
+    }
+
+    /// What reports call it.
+    fn name(&self) -> &str {
+        self.model.as_deref().unwrap_or(&self.kind)
+    }
+
+    fn ruler(&self) -> ModelRuler {
+        let dialect = if self.kind == "openai" { Dialect::OpenAiChat } else { Dialect::Anthropic };
+        ModelRuler::of(Some(self.name()), dialect)
+    }
+}
+
+/// Whether this can be the name of a variable. Keys have other letters, mostly.
+fn is_variable(name: &str) -> bool {
+    let rest = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    name.bytes().all(rest) && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
+}
+
+/// A cap below what one question may take would mean that nothing is ever asked.
+fn may_ask(least: Spend, caps: Spend) -> Outcome<()> {
+    let table = [
+        ("calls_per_hour", caps.calls, least.calls),
+        ("input_per_hour", caps.input, least.input),
+        ("output_per_hour", caps.output, least.output),
+        ("money_per_hour", caps.micros, least.micros),
+    ];
+    match table.into_iter().find(|(_, cap, least)| cap < least) {
+        None => Ok(()),
+        Some(("money_per_hour", _, least)) => {
+            let least = least as f64 / 1_000_000.0;
+            Err(wrong(format!("money_per_hour is below {least}, which one question may take")))
+        }
+        Some((name, _, least)) => {
+            Err(wrong(format!("{name} is below {least}, which one question with its retries may take")))
+        }
+    }
+}
+
+/// An amount in millionths.
+fn micros(name: &str, amount: f64) -> Outcome<u64> {
+    if !amount.is_finite() || amount < 0.0 {
+        return Err(wrong(format!("{name} = {amount} is no amount")));
+    }
+    Ok((amount * 1_000_000.0).round() as u64)
+}
+
+fn wrong(what: impl std::fmt::Display) -> Failure {
+    let what = redact(&format!("summariser in the settings file: {what}")).into_owned();
+    Failure::input("config", what, "see docs/models.md")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use unforget_engine::summarise::{Callback, Cause};
+
+    use super::*;
+
+    #[test]
+    fn settings_table() {
+        let openai = "[[models]]\nkind = \"openai\"\nmodel = \"m\"\nkey_env = \"K\"\n";
+        let with = |more: &str| format!("{openai}{more}");
+        let table = [
+            (String::new(), Some(false), "nothing said: no model"),
+            ("models = []".into(), Some(false), "said so"),
+            (with(""), Some(true), "a key from the environment"),
+            (with(openai), Some(true), "a chain"),
+            (with("price_input = 0.25\nprice_output = 2\nwindow = 8192\nextra = {a = 1}"), Some(true), "all"),
+            (with("price_input = -1"), None, "a price below zero"),
+            (with("price_input = nan"), None, "no number"),
+            (with("[[models]]\nkind = \"magic\""), None, "one of a chain is wrong"),
+            (openai.replace("\"K\"", "\"NOT\""), None, "the key is not set"),
+            (openai.replace("model = \"m\"\n", ""), None, "no model"),
+            (openai.replace("openai", "magic"), None, "no such kind"),
+            (with("key_file = \"/k\""), None, "two keys"),
+            (openai.replace("\"K\"", "\"sk-letters\""), None, "f108: a key where its place should be"),
+            ("[[models]]\nkind = \"command\"".into(), None, "no command"),
+            ("[[models]]\nkind = \"command\"\ncommand = [\"cat\"]".into(), Some(true), "needs no key"),
+            (with("base = \"http://example.org/v1\""), None, "f108: no TLS"),
+            (with("base = \"https://me:secret@example.org/v1\""), None, "f108: a password in an address"),
+            (format!("calls_per_hour = 2\n{openai}"), None, "a cap below one question"),
+            (format!("input_per_hour = 30000\n{openai}"), None, "of tokens, too"),
+            (format!("money_per_hour = 0.01\n{openai}price_input = 3"), None, "and of money"),
+        ];
+        let engine = Engine::in_memory();
+        for (text, want, why) in table {
+            let settings: Summariser = toml::from_str(&text).unwrap();
+            let env = |name: &str| (name == "K").then(|| "letters".to_owned());
+            let made = settings.models(&engine, &env, None).map(|models| models.is_some());
+            assert_eq!(made.as_ref().ok(), want.as_ref(), "{why}: {made:?}");
+            assert!(!format!("{made:?}").contains("letters"), "{why}: {made:?}");
+        }
+        let host: Arc<dyn Model> = Arc::new(Callback::new("host", "host", |_| Err(Cause::Absent)));
+        let with_host = |text: &str| {
+            let settings: Summariser = toml::from_str(text).unwrap();
+            let env = |_: &str| Some("letters".to_owned());
+            settings.models(&engine, &env, Some(&host)).unwrap().is_some()
+        };
+        assert!(with_host("") && !with_host("models = []"), "a host's model unless none is wanted");
+        assert!(with_host("[[models]]\nkind = \"host\""));
+        assert!(toml::from_str::<Summariser>("key = \"sk-1\"").is_err(), "a key has no place in the file");
+        assert!(toml::from_str::<Summariser>("[[models]]\nkind = \"openai\"\nkey = \"sk-1\"").is_err());
+    }
+}

@@ -1,0 +1,130 @@
+//! Models of the settings, read again when the settings change.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use unforget_core::digest::Digest;
+use unforget_engine::Engine;
+use unforget_engine::summarise::{Model, Summarisers};
+
+use super::{Summariser, process_env, read_summariser};
+use crate::failure::Outcome;
+
+/// The models that the settings name, as they were when they were last sound.
+pub(crate) struct Watched {
+    file: Option<PathBuf>,
+    engine: Engine,
+    host: Arc<dyn Model>,
+    settings: Summariser,
+    models: Option<Arc<Summarisers>>,
+    /// Of the settings file and of the files that hold keys.
+    seen: Digest,
+}
+
+impl Watched {
+    /// The models of a settings file as it was read.
+    ///
+    /// # Errors
+    /// If they are not sound.
+    pub(crate) fn new(
+        (file, settings): (Option<PathBuf>, Summariser),
+        engine: &Engine,
+        host: Arc<dyn Model>,
+    ) -> Outcome<Self> {
+        let seen = print(file.as_deref(), &settings);
+        let models = settings.models(engine, &process_env, Some(&host))?.map(Arc::new);
+        let watched = Self { file, engine: engine.clone(), host, settings, models, seen };
+        watched.want();
+        Ok(watched)
+    }
+
+    /// The models as they are now.
+    pub(crate) fn models(&self) -> Option<Arc<Summarisers>> {
+        self.models.clone()
+    }
+
+    /// Whether the host's own model may be asked.
+    pub(crate) fn asks_host(&self) -> bool {
+        self.settings.asks_host()
+    }
+
+    /// Reads the settings again if they changed; `None` if they did not. Where they are not sound, those of before stay,
+    /// and it is said once.
+    pub(crate) fn look(&mut self) -> Option<Outcome<()>> {
+        let seen = print(self.file.as_deref(), &self.settings);
+        let has_changed = seen != self.seen;
+        let done = has_changed.then(|| self.read());
+        if has_changed {
+            // The files that hold keys may be other ones now.
+            self.seen =
+                if matches!(done, Some(Ok(()))) { print(self.file.as_deref(), &self.settings) } else { seen };
+        }
+        self.want();
+        done
+    }
+
+    fn read(&mut self) -> Outcome<()> {
+        let settings = self.file.as_deref().map_or_else(|| Ok(Summariser::default()), read_summariser)?;
+        self.models = settings.models(&self.engine, &process_env, Some(&self.host))?.map(Arc::new);
+        self.settings = settings;
+        Ok(())
+    }
+
+    /// Sessions leave jobs while there is somebody to do them.
+    fn want(&self) {
+        let is_there = self.models.as_ref().is_some_and(|models| models.is_there());
+        self.engine.want_models(is_there);
+    }
+}
+
+/// Changes with the settings file and the files that hold keys. Files that cannot be read count as empty.
+fn print(file: Option<&Path>, settings: &Summariser) -> Digest {
+    let files = file.into_iter().chain(settings.key_files().map(PathBuf::as_path));
+    let digests: Vec<u8> =
+        files.flat_map(|path| Digest::of(&std::fs::read(path).unwrap_or_default()).0).collect();
+    Digest::of(&digests)
+}
+
+#[cfg(test)]
+mod tests {
+    use unforget_engine::summarise::{Callback, Cause};
+
+    use super::*;
+
+    #[test]
+    fn settings_that_are_not_sound_leave_those_of_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, key) = (folder.path().join("config.toml"), folder.path().join("key"));
+        let write = |text: &str| std::fs::write(&file, text).unwrap();
+        let host: Arc<dyn Model> = Arc::new(Callback::new("host", "host", |_| Err(Cause::Absent)));
+        let engine = Engine::in_memory();
+        let settings = (Some(file.clone()), Summariser::default());
+        let mut watched = Watched::new(settings, &engine, host).unwrap();
+        assert!(watched.models().is_some() && watched.asks_host(), "the host's own");
+        assert!(watched.look().is_none(), "there is no file yet");
+        let one = format!("[[summariser.models]]\nkind = \"openai\"\nmodel = \"m\"\nkey_file = {key:?}\n");
+        write(&one);
+        let failure = watched.look().unwrap().unwrap_err();
+        assert!(failure.message.contains("key file"), "{failure:?}");
+        assert!(watched.models().is_some() && watched.asks_host(), "those of before");
+        assert!(watched.look().is_none(), "it is said once");
+        std::fs::write(&key, "letters").unwrap();
+        write(&(one.clone() + "\n"));
+        watched.look().unwrap().unwrap();
+        assert!(!watched.asks_host());
+        let sound = watched.models().unwrap();
+        std::fs::write(&key, "other-letters").unwrap();
+        watched.look().unwrap().unwrap();
+        let renewed = watched.models().unwrap();
+        assert!(!Arc::ptr_eq(&sound, &renewed), "a new key is another account");
+        for bad in ["[[summariser.models]]\nkind = \"magic\"", "[summariser]\nkey = \"sk-letters\"", "oops"] {
+            write(bad);
+            let failure = watched.look().unwrap().unwrap_err();
+            assert!(!failure.message.contains("letters"), "{failure:?}");
+            assert!(Arc::ptr_eq(&renewed, &watched.models().unwrap()), "{bad}");
+        }
+        write("[summariser]\nmodels = []");
+        watched.look().unwrap().unwrap();
+        assert!(watched.models().is_none());
+    }
+}

@@ -1,0 +1,276 @@
+//! A ledger as stored bytes.
+//!
+//! Numbers take seven bits a byte; texts and lists have their length in front. Bytes that are no ledger are refused,
+//! never half read: it is folded again from the log then.
+
+use std::collections::BTreeMap;
+
+use unforget_core::digest::Digest;
+use unforget_core::id::Seq;
+use unforget_core::ledger::{
+    Called, Change, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileRow, Lines, Look, Outcome,
+    Place, Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow,
+};
+
+/// Format of the encoding, and of the facts that it was folded from: another number is not read.
+const VERSION: u64 = 1;
+
+/// The rows of a ledger and the newest entry in them.
+pub(super) fn encode(rows: &Rows, head: Seq) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(64 + rows.len() * 128);
+    VERSION.put(&mut bytes);
+    head.0.put(&mut bytes);
+    rows.put(&mut bytes);
+    bytes
+}
+
+/// Reads what [`encode`] wrote; `None` for anything else.
+pub(super) fn decode(mut bytes: &[u8]) -> Option<(Rows, Seq)> {
+    let from = &mut bytes;
+    if u64::take(from)? != VERSION {
+        return None;
+    }
+    let head = Seq(u64::take(from)?);
+    let rows = Rows::take(from)?;
+    from.is_empty().then_some((rows, head))
+}
+
+/// A value as bytes.
+trait Stored: Sized {
+    fn put(&self, out: &mut Vec<u8>);
+    fn take(from: &mut &[u8]) -> Option<Self>;
+}
+
+impl Stored for u64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        let mut number = *self;
+        while number > 0x7f {
+            out.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        out.push(number as u8);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let mut number = 0;
+        for shift in (0..Self::BITS).step_by(7) {
+            let (byte, rest) = from.split_first()?;
+            *from = rest;
+            let bits = Self::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return None;
+            }
+            number |= bits << shift;
+            if *byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+}
+
+impl Stored for u32 {
+    fn put(&self, out: &mut Vec<u8>) {
+        u64::from(*self).put(out);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        u64::take(from)?.try_into().ok()
+    }
+}
+
+impl Stored for i64 {
+    fn put(&self, out: &mut Vec<u8>) {
+        // Small numbers of either sign are short.
+        ((*self << 1) ^ (*self >> 63)).cast_unsigned().put(out);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let number = u64::take(from)?;
+        Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed())
+    }
+}
+
+impl Stored for bool {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.push(u8::from(*self));
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        match u64::take(from)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Stored for String {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        out.extend_from_slice(self.as_bytes());
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let (text, rest) = from_length(from)?;
+        *from = rest;
+        Self::from_utf8(text.to_vec()).ok()
+    }
+}
+
+fn from_length<'a>(from: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let length = usize::try_from(u64::take(from)?).ok()?;
+    from.split_at_checked(length)
+}
+
+impl Stored for Digest {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        let (digest, rest) = from.split_first_chunk()?;
+        *from = rest;
+        Some(Self(*digest))
+    }
+}
+
+impl Stored for Seq {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        u64::take(from).map(Self)
+    }
+}
+
+impl<T: Stored> Stored for Option<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.is_some().put(out);
+        if let Some(value) = self {
+            value.put(out);
+        }
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(if bool::take(from)? { Some(T::take(from)?) } else { None })
+    }
+}
+
+impl<T: Stored, U: Stored> Stored for (T, U) {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+        self.1.put(out);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some((T::take(from)?, U::take(from)?))
+    }
+}
+
+impl<T: Stored> Stored for Vec<T> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        for value in self {
+            value.put(out);
+        }
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        // No room is made for what a damaged length promises.
+        (0..u64::take(from)?).map(|_| T::take(from)).collect()
+    }
+}
+
+impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
+    fn put(&self, out: &mut Vec<u8>) {
+        (self.len() as u64).put(out);
+        for (key, value) in self {
+            key.put(out);
+            value.put(out);
+        }
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        (0..u64::take(from)?).map(|_| <(K, V)>::take(from)).collect()
+    }
+}
+
+/// Structs: their fields in this order.
+macro_rules! fields {
+    ($($name:ident { $($field:ident),* })*) => {$(
+        impl Stored for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                $(self.$field.put(out);)*
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                $(let $field = Stored::take(from)?;)*
+                Some(Self { $($field),* })
+            }
+        }
+    )*};
+}
+
+fields! {
+    Rows { files, commands, failing, cleared, urls, commits, tasks, pending, dropped }
+    FileRow { looks, put, reads, writes }
+    Look { lines, content, at }
+    Lines { first, last }
+    Place { call, answer }
+    Put { change, content, at }
+    CommandRow { text, runs, outcome, exit, tests, is_test, at }
+    TestCounts { passed, failed, skipped }
+    Failure { what, told, times, first, last, cleared }
+    UrlRow { times, outcome, at }
+    CommitRow { commit, at }
+    Commit { hash, subject }
+    TaskRow { id, text, state, opened, changed }
+    Called { id, what, print, telling, deeds }
+    Command { text, same, work, tests, commits, tells }
+    Tells { asks, hides }
+}
+
+/// Enums without fields: the place in this list.
+macro_rules! words {
+    ($($name:ident: $($word:ident),*;)*) => {$(
+        impl Stored for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                let all = [$(Self::$word),*];
+                (all.iter().position(|word| word == self).unwrap_or(all.len()) as u64).put(out);
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                [$(Self::$word),*].get(usize::try_from(u64::take(from)?).ok()?).copied()
+            }
+        }
+    )*};
+}
+
+words! {
+    Change: Whole, Part, Gone;
+    Outcome: Done, Failed, NotRun;
+    TaskState: Open, Active, Done, Dropped;
+    Telling: Once, Again, Shows;
+}
+
+/// Enums of one or more fields: a number and the fields.
+macro_rules! kinds {
+    ($($name:ident: $($number:literal $kind:ident $(($value:ident))? $({ $($field:ident),* })?,)*;)*) => {$(
+        impl Stored for $name {
+            fn put(&self, out: &mut Vec<u8>) {
+                match self {
+                    $(Self::$kind $(($value))? $({ $($field),* })? => {
+                        out.push($number);
+                        $($value.put(out);)?
+                        $($($field.put(out);)*)?
+                    })*
+                }
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                match u64::take(from)? {
+                    $($number => {
+                        $(let $value = Stored::take(from)?;)?
+                        $($(let $field = Stored::take(from)?;)*)?
+                        Some(Self::$kind $(($value))? $({ $($field),* })?)
+                    })*
+                    _ => None,
+                }
+            }
+        }
+    )*};
+}
+
+kinds! {
+    Subject: 0 Read(path), 1 Write(path), 2 Work(work), 3 Url(url), 4 Call(print),;
+    Deed: 0 Read { path, lines }, 1 Wrote { path, change, content }, 2 Ran(command), 3 Fetched(url), 4 Tasks(deed),;
+    TaskDeed: 0 List(list), 1 Open(text), 2 Mark { id, text, state },;
+}

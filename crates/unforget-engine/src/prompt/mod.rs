@@ -195,8 +195,8 @@ pub struct Session {
     media: Limit,
     /// Full sizes of the groups that were summarised since they were last asked for.
     passed: Vec<u64>,
-    /// Entries whose proposals of pins are not read yet; only where they are accepted.
-    unread: Vec<(Seq, Arc<Entry>)>,
+    /// Words that entries propose to pin and that are not looked at yet; only where they are accepted.
+    unread: Vec<(Seq, String)>,
     /// Host times of the newest answer and of the newest entry.
     times: (Option<Timestamp>, Option<Timestamp>),
     persist: bool,

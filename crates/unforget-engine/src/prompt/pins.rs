@@ -1,7 +1,6 @@
 //! The pins of a session: a block right behind the system instructions.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use unforget_core::entry::Entry;
 use unforget_core::id::Seq;
@@ -61,25 +60,24 @@ impl Session {
         }
         let pins = self.engine.pins(self.conversation)?;
         let mut known: BTreeSet<String> = pins.all().iter().map(|pin| pin.text.clone()).collect();
-        for (seq, entry) in unread {
-            for found in proposals(&entry) {
-                if !known.insert(found.text.to_owned()) {
-                    continue;
-                }
-                match self.engine.pin(self.conversation, found.text, Some(seq), self.now) {
-                    // What there is no room for stays a proposal.
-                    Ok(_) | Err(EngineError::Pin(_)) => {}
-                    Err(error) => return Err(error),
-                }
+        for (seq, text) in unread {
+            if known.contains(&text) {
+                continue;
             }
+            match self.engine.pin(self.conversation, &text, Some(seq), self.now) {
+                // What there is no room for stays a proposal.
+                Ok(_) | Err(EngineError::Pin(_)) => {}
+                Err(error) => return Err(error),
+            }
+            known.insert(text);
         }
         Ok(())
     }
 
-    /// Keeps an entry until its proposals are read.
-    pub(super) fn note_proposals(&mut self, seq: Seq, entry: &Arc<Entry>) {
+    /// Keeps what an entry proposes until the next prompt, if proposals are to be accepted.
+    pub(super) fn note_proposals(&mut self, seq: Seq, entry: &Entry) {
         if self.persist && self.engine.pins_by_itself() {
-            self.unread.push((seq, Arc::clone(entry)));
+            self.unread.extend(proposals(entry).into_iter().map(|found| (seq, found.text.to_owned())));
         }
     }
 }

@@ -76,12 +76,12 @@ fn what_was_sent_is_composed_again_compared_and_explained() {
         "{diff}"
     );
     assert!(diff["from"]["tokens"].as_u64() < diff["to"]["tokens"].as_u64());
-    let why = place.json(&["why", LANE, "s:1"], 0);
+    let why = place.json(&["why", "s:1", "--conversation", LANE], 0);
     assert_eq!((&why["part"]["how"], &why["pins"]), (&json!("summary"), &json!([1])), "{why}");
     assert_eq!(why["since"]["broken"], "compaction", "{why}");
     let last = rows[13]["head"].as_u64().unwrap().to_string();
-    assert_eq!(place.json(&["why", LANE, &last], 0)["part"]["how"], "whole");
-    assert!(text(&place.run(&["why", LANE, "s:1"], 0).stdout).contains("since r"));
+    assert_eq!(place.json(&["why", &last, "--conversation", LANE], 0)["part"]["how"], "whole");
+    assert!(text(&place.run(&["why", &format!("e:{LANE}:1")], 0).stdout).contains("since r"));
     assert!(text(&place.run(&["diff", LANE, "r1", "r14"], 0).stdout).contains("break at r"));
     assert!(text(&place.run(&["prompts", LANE], 0).stdout).contains("compaction"));
     assert!(text(&place.run(&["prompt", LANE, "--at", "r3"], 0).stderr).contains("byte for byte"));
@@ -90,16 +90,19 @@ fn what_was_sent_is_composed_again_compared_and_explained() {
         &["prompt", LANE, "--at", "x"],
         &["diff", LANE, "r3", "r3"],
         &["diff", LANE, "r1", "r99"],
-        &["why", LANE, "s:9999"],
+        &["why", "s:9999", "--conversation", LANE],
+        &["why", "s:1"],
     ] {
         place.run(args, 2);
     }
 }
 
 #[test]
-fn a_conversation_without_kept_prompts_says_so() {
+fn a_conversation_without_kept_prompts_is_looked_at_as_it_would_be_sent() {
     let place = Place::imported();
     assert_eq!(place.json(&["prompts", "pi:"], 0)["prompts"].as_array().unwrap().len(), 0);
-    let error = place.json(&["why", "pi:", "s:1"], 2);
-    assert_eq!(error["error"]["kind"], "usage", "{error}");
+    let why = place.json(&["why", "s:1", "--conversation", "pi:", "--window", "8k"], 0);
+    assert_eq!((&why["prompt"], &why["since"]), (&Value::Null, &Value::Null), "{why}");
+    assert!(why["part"]["how"].is_string(), "{why}");
+    assert!(text(&place.run(&["why", "e:pi::1"], 0).stdout).contains("made now"));
 }

@@ -34,7 +34,7 @@ use names::Incoming;
 
 use crate::{Engine, EngineError};
 
-pub use compare::{Changed, Difference, Represented};
+pub use compare::{Changed, Difference, Kept, Represented};
 pub use names::face;
 pub use rebuild::Rebuilt;
 pub use recover::Recovered;

@@ -108,7 +108,11 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Usage`] if it is not one entry with words.
     pub fn words_of(&self, conversation: ConversationId, name: &str) -> Result<(Seq, String), EngineError> {
-        let seq = self.entry_named(conversation, name)?;
+        let (of, seq) = self.entry_named(Some(conversation), name)?;
+        if of != conversation {
+            let what = format!("{name} is of another conversation");
+            return Err(EngineError::Usage { what, hint: "name one entry: s:12".to_owned() });
+        }
         let entries = self.entries_in(conversation, seq.0..seq.0 + 1)?;
         let text = entries.first().map(|(_, entry)| words(entry)).unwrap_or_default();
         if text.trim().is_empty() {
@@ -118,24 +122,26 @@ impl Engine {
         Ok((seq, text))
     }
 
-    /// The one entry of a conversation with this name.
+    /// The one entry with this name, and its conversation.
     ///
-    /// * `name` - `s:12`, `12`, or `e:KEY:12` of this conversation.
+    /// * `at_hand` - the conversation that `s:12` and `12` belong to; `e:KEY:12` needs none.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if it is another thing, several entries, or of another conversation.
-    pub fn entry_named(&self, conversation: ConversationId, name: &str) -> Result<Seq, EngineError> {
+    /// [`EngineError::Usage`] if nothing has the name, if it is another thing, or several entries.
+    pub fn entry_named(
+        &self,
+        at_hand: Option<ConversationId>,
+        name: &str,
+    ) -> Result<(ConversationId, Seq), EngineError> {
         let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
         let name = if is_plain { format!("s:{name}") } else { name.to_owned() };
-        match self.address(Some(conversation), &name)? {
-            Address::Entries { conversation: of, seqs }
-                if of == conversation && seqs.end - seqs.start == 1 =>
-            {
-                Ok(Seq(seqs.start))
+        match self.address(at_hand, &name)? {
+            Address::Entries { conversation, seqs } if seqs.end - seqs.start == 1 => {
+                Ok((conversation, Seq(seqs.start)))
             }
             _ => Err(EngineError::Usage {
-                what: format!("{name} is not one entry of this conversation"),
-                hint: "name one entry: s:12".to_owned(),
+                what: format!("{name} is not one entry"),
+                hint: "name one entry: e:KEY:12, or s:12 with a conversation".to_owned(),
             }),
         }
     }

@@ -4,6 +4,8 @@ use std::str::FromStr;
 
 use clap::Args;
 
+use super::prompt::ShapeArgs;
+
 /// When a prompt was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
@@ -56,10 +58,17 @@ pub(crate) struct DiffArgs {
 }
 
 /// Says how the newest prompt represents an entry, and since when.
+///
+/// The newest prompt is the last that a live host was given; of a conversation that has none, the one that would be
+/// made now, for the window and the model that the options name.
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
-    /// The conversation's key, or enough of it
-    pub(crate) conversation: String,
-    /// The entry: s:12
+    /// The entry, as a prompt or a search names it: e:KEY:12, s:12
     pub(crate) entry: String,
+    /// The conversation that names such as s:12 belong to
+    #[arg(long, value_name = "NAME")]
+    pub(crate) conversation: Option<String>,
+    /// What the prompt is made for, where none was sent.
+    #[command(flatten)]
+    pub(crate) shape: ShapeArgs,
 }

@@ -3,8 +3,10 @@
 use std::io::Write;
 
 use unforget_core::id::Timestamp;
-use unforget_engine::prompt::{Broken, How, Part, Recipe};
+use unforget_engine::host::Kept;
+use unforget_engine::prompt::{Broken, How, Part, Recipe, Until};
 
+use super::prompt::{open, shape_of};
 use crate::app::App;
 use crate::args::{DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
 use crate::failure::{Exit, Outcome};
@@ -99,21 +101,32 @@ pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
 
 /// Says how an entry is represented in the newest prompt.
 pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
-    let engine = app.read()?;
-    let found = super::resolve(&engine, &args.conversation)?.conversation;
-    let seq = engine.entry_named(found.id, &args.entry)?;
-    let why = engine.represented(found.id, seq)?;
+    let engine = app.open_or_read()?;
+    let at_hand = super::confined(&engine, args.conversation.as_deref())?;
+    let (id, seq) = engine.entry_named(at_hand, &args.entry)?;
+    let key = engine.store().conversation(id)?.key.0;
+    let why = if let Some(why) = engine.represented(id, seq)? {
+        why
+    } else {
+        let found = super::resolve(&engine, &key)?;
+        let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
+        let mut session = open(app, &engine, &found, shape, Until::Now)?;
+        engine.represented_now(id, seq, &mut session)?
+    };
     if app.out.json {
-        app.out.json(&WhyJson::new(&found.key.0, seq, &why))?;
+        app.out.json(&WhyJson::new(&key, seq, &why))?;
         return Ok(Exit::Done);
     }
     let how = why.part.as_ref().map_or_else(
         || "not shown: hidden, or not on the path".to_owned(),
         |part| format!("{} as part of {}", form(part), span(part)),
     );
-    let (since, recipe) = &why.since;
-    let cause = recipe.broken.map_or_else(String::new, |broken| format!(" ({})", broken.cause.name()));
-    writeln!(app.out, "s:{seq} in r{}: {how}; since r{since}{cause}", why.number)?;
+    if let Some(Kept { number, since: (since, recipe) }) = &why.kept {
+        let cause = recipe.broken.map_or_else(String::new, |broken| format!(" ({})", broken.cause.name()));
+        writeln!(app.out, "s:{seq} in r{number}: {how}; since r{since}{cause}")?;
+    } else {
+        writeln!(app.out, "s:{seq} in a prompt made now: {how}")?;
+    }
     if let Some(writer) = &why.writer {
         let by = super::describe::written(writer);
         writeln!(app.out, "  what is stored of it now is by {}", text::harmless(&by))?;

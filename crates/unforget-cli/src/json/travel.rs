@@ -163,13 +163,15 @@ impl DiffJson {
 pub(crate) struct WhyJson<'a> {
     conversation: String,
     seq: u64,
-    prompt: u64,
+    /// Null if the prompt was made now.
+    prompt: Option<u64>,
     /// Null if no part of the prompt stands for the entry.
     part: Option<PartJson>,
     /// Who wrote what is stored of its summary; null if none stands for the entry.
     writer: Option<WriterJson<'a>>,
     pins: Vec<u64>,
-    since: RecipeJson,
+    /// Null if the prompt was made now.
+    since: Option<RecipeJson>,
 }
 
 impl<'a> WhyJson<'a> {
@@ -177,11 +179,11 @@ impl<'a> WhyJson<'a> {
         Self {
             conversation: key.to_owned(),
             seq: seq.0,
-            prompt: why.number,
+            prompt: why.kept.as_ref().map(|kept| kept.number),
             part: why.part.as_ref().map(Into::into),
             writer: why.writer.as_ref().map(Into::into),
             pins: why.pins.iter().map(|pin| pin.0).collect(),
-            since: RecipeJson::new(why.since.0, &why.since.1),
+            since: why.kept.as_ref().map(|kept| RecipeJson::new(kept.since.0, &kept.since.1)),
         }
     }
 }

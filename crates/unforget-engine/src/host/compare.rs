@@ -3,7 +3,7 @@
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
 
-use crate::prompt::{How, Part, Recipe};
+use crate::prompt::{How, Part, Recipe, Session};
 use crate::recall::Address;
 use crate::summarise::Writer;
 use crate::{Engine, EngineError};
@@ -32,18 +32,25 @@ pub struct Difference {
     pub breaks: Vec<(u64, Recipe)>,
 }
 
-/// How the newest prompt represents an entry.
+/// How a prompt represents an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Represented {
-    /// Number of that prompt.
-    pub number: u64,
     /// The part; `None` if no part stands for the entry: it is hidden, or not on the path.
     pub part: Option<Part>,
     /// Who wrote what is stored of the summary that stands for it, if one does.
     pub writer: Option<Writer>,
     /// Active pins whose words come from it.
     pub pins: Vec<PinId>,
-    /// The first of the kept prompts from which on it was so.
+    /// What the kept prompts tell; `None` if the prompt is none of them.
+    pub kept: Option<Kept>,
+}
+
+/// What the prompts that a live host was given tell of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Number of the newest.
+    pub number: u64,
+    /// The first from which on the entry was represented so.
     pub since: (u64, Recipe),
 }
 
@@ -81,22 +88,20 @@ impl Engine {
         Ok(Difference { recipes: (before, after), changed, added, pins, breaks })
     }
 
-    /// Says how the newest prompt of a live lane represents an entry, and since which of the kept ones.
-    ///
-    /// # Errors
-    /// [`EngineError::Usage`] if no prompt of the conversation is kept.
+    /// Says how the newest prompt of a live lane represents an entry, and since which of the kept ones. `None` if no
+    /// prompt of the conversation is kept.
     ///
     /// Cost: O(what prompts show) per break since the entry has been represented so.
-    pub fn represented(&self, conversation: ConversationId, seq: Seq) -> Result<Represented, EngineError> {
+    pub fn represented(
+        &self,
+        conversation: ConversationId,
+        seq: Seq,
+    ) -> Result<Option<Represented>, EngineError> {
         let recipes = self.recipes(conversation)?;
-        let Some((number, newest)) = recipes.last().cloned() else {
-            let what = "no prompt of this conversation is kept".to_owned();
-            let hint = "a prompt is kept when a live host asks for it: unforget engine".to_owned();
-            return Err(EngineError::Usage { what, hint });
-        };
+        let Some((number, newest)) = recipes.last().cloned() else { return Ok(None) };
         let how = |parts: &[Part]| part_of(parts, seq).map(|part| part.how.clone());
         let (_, parts) = self.parts_of(conversation, number)?;
-        let (part, now) = (part_of(&parts, seq).cloned(), how(&parts));
+        let now = how(&parts);
         let mut since = (number, newest);
         // Between breaks nothing changes its form, so only the prompts at breaks are looked at.
         for (number, recipe) in recipes.into_iter().rev() {
@@ -107,6 +112,33 @@ impl Engine {
             }
             since = (number, recipe);
         }
+        self.represented_by(conversation, seq, &parts, Some(Kept { number, since })).map(Some)
+    }
+
+    /// The same of the prompt that a session of the conversation makes now.
+    ///
+    /// # Errors
+    /// As [`Session::prompt`].
+    pub fn represented_now(
+        &self,
+        conversation: ConversationId,
+        seq: Seq,
+        session: &mut Session,
+    ) -> Result<Represented, EngineError> {
+        let rung = session.prompt()?.admitted.certificate().rung;
+        let window = session.shape().policy.window;
+        let parts = session.parts(window, rung);
+        self.represented_by(conversation, seq, &parts, None)
+    }
+
+    fn represented_by(
+        &self,
+        conversation: ConversationId,
+        seq: Seq,
+        parts: &[Part],
+        kept: Option<Kept>,
+    ) -> Result<Represented, EngineError> {
+        let part = part_of(parts, seq).cloned();
         let pins = self.pins(conversation)?;
         let pins = pins.active().iter().filter(|pin| pin.source == Some(seq)).map(|pin| pin.id).collect();
         let writer = match part.as_ref().map(|part| &part.how) {
@@ -116,7 +148,7 @@ impl Engine {
             },
             _ => None,
         };
-        Ok(Represented { number, part, writer, pins, since })
+        Ok(Represented { part, writer, pins, kept })
     }
 
     fn parts_of(

@@ -275,9 +275,11 @@ fn context<'a>(sentence: &str, beside: impl Iterator<Item = &'a str>, text: &str
 mod tests {
     use super::*;
 
+    type Probes<'a> = &'a [(ProbeKind, &'a str)];
+
     #[test]
     fn identifier_table() {
-        let table: &[(&str, &[(ProbeKind, &str)], &str)] = &[
+        let table: &[(&str, Probes<'_>, &str)] = &[
             ("see `src/a.rs`.", &[(ProbeKind::Path, "src/a.rs")], "in quotes, before a full stop"),
             ("either/or, 12/24, a/b", &[], "words with a slash are no paths"),
             (
@@ -306,7 +308,7 @@ mod tests {
 
     #[test]
     fn phrase_table() {
-        let table: &[(&str, Voice, &[(ProbeKind, &str)], &str)] = &[
+        let table: &[(&str, Voice, Probes<'_>, &str)] = &[
             (
                 "Please never push to the main branch.",
                 Voice::Person,

@@ -233,7 +233,7 @@ fn f032_why_says_who_wrote_a_summary() {
     let (id, engine) = (conversation(&host, &lane), host.engine());
     // By seq: whether a summary stands for it that a model wrote, and who wrote what is stored of that.
     let summaries = || -> Vec<(bool, &str)> {
-        let shown = (1..60).filter_map(|seq| engine.represented(id, Seq(seq)).ok());
+        let shown = (1..60).filter_map(|seq| engine.represented(id, Seq(seq)).unwrap());
         let by = |one: Represented| match one.part?.how {
             How::Summary { by_model, .. } => Some((by_model, one.writer?.name())),
             _ => None,

@@ -104,6 +104,7 @@ pub(crate) struct RecallArgs {
 
 /// Where calls come from.
 #[derive(Debug, Args)]
+#[allow(clippy::struct_excessive_bools, reason = "switches that do not depend on each other")]
 pub(crate) struct EngineArgs {
     /// Take calls from stdin and answer on stdout, until stdin ends
     #[arg(long, conflicts_with = "socket", required_unless_present_any = ["socket", "schema"])]

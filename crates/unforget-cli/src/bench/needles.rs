@@ -178,7 +178,7 @@ impl RowJson {
             verbatim: share(found.verbatim, found.drawn),
             reachable: share(found.reachable, found.drawn),
             asked: found.asked,
-            found: share(found.found, found.asked),
+            found: share(found.hit, found.asked),
             any: share(found.any, found.drawn),
         }
     }

@@ -40,7 +40,7 @@ pub(super) struct Found {
     /// Drawn with words around them: those that a search was asked for.
     pub(super) asked: u64,
     /// Letter by letter in 2,000 tokens of results.
-    pub(super) found: u64,
+    pub(super) hit: u64,
     /// In the prompt, reachable, or found.
     pub(super) any: u64,
 }
@@ -51,7 +51,7 @@ impl Found {
         self.verbatim += other.verbatim;
         self.reachable += other.reachable;
         self.asked += other.asked;
-        self.found += other.found;
+        self.hit += other.hit;
         self.any += other.any;
     }
 }
@@ -155,7 +155,7 @@ impl Looked<'_> {
         if let Some(summary) = shown.iter().find(|shown| (shown.span.0..=shown.span.1).contains(&seq.0)) {
             let entry = names(summary.body, seq).then(|| format!("s:{seq}"));
             for name in [Some(summary.name.to_owned()), entry].into_iter().flatten() {
-                is_reachable = is_reachable || says(self.page(name, pages)?, &probe.text);
+                is_reachable = is_reachable || says(self.page(&name, pages)?, &probe.text);
             }
         }
         let question = probe.question(random);
@@ -166,19 +166,19 @@ impl Looked<'_> {
             verbatim: u64::from(is_verbatim),
             reachable: u64::from(is_reachable),
             asked,
-            found: u64::from(is_found),
+            hit: u64::from(is_found),
             any: u64::from(is_reachable || is_found),
         })
     }
 
     /// The first page of what a name stands for.
-    fn page<'p>(&self, name: String, pages: &'p mut BTreeMap<String, String>) -> Outcome<&'p str> {
-        if !pages.contains_key(&name) {
-            let page = self.play.engine.expand(Some(self.play.lane.conversation), &name, PAGE, None)?;
+    fn page<'p>(&self, name: &str, pages: &'p mut BTreeMap<String, String>) -> Outcome<&'p str> {
+        if !pages.contains_key(name) {
+            let page = self.play.engine.expand(Some(self.play.lane.conversation), name, PAGE, None)?;
             let texts: Vec<&str> = page.items.iter().map(|item| item.text.as_str()).collect();
-            pages.insert(name.clone(), blanks(&texts.join("\n")));
+            pages.insert(name.to_owned(), blanks(&texts.join("\n")));
         }
-        Ok(pages.get(&name).map_or("", String::as_str))
+        Ok(pages.get(name).map_or("", String::as_str))
     }
 
     fn search(&self, text: String, needle: &str) -> Outcome<bool> {
@@ -193,7 +193,8 @@ impl Looked<'_> {
         let conversation = Some(self.play.lane.conversation);
         for summary in shown {
             let all = self.play.engine.expand(conversation, summary.name, SOURCES, None)?;
-            let source: String = all.items.iter().map(|item| format!("{}\n", item.text)).collect();
+            let texts: Vec<&str> = all.items.iter().map(|item| item.text.as_str()).collect();
+            let source = texts.join("\n");
             for (kind, text) in identifiers(summary.body) {
                 // Plain numbers are also seqs, times and counts of ours.
                 if kind == ProbeKind::Number && text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -66,10 +66,9 @@ fn written(request: &Request<'_>, invents: bool) -> Value {
         let items = items.filter(|(_, sentence)| sentence.chars().count() > 20);
         let items: Vec<Value> = items
             .map(|(seq, sentence)| {
-                let mut text: String = sentence.chars().take(CHARS).collect();
-                if invents {
-                    text += &format!(" It also changed /srv/invented/module_{seq}.rs.");
-                }
+                let more = format!(" It also changed /srv/invented/module_{seq}.rs.");
+                let more = if invents { more.as_str() } else { "" };
+                let text: String = sentence.chars().take(CHARS).chain(more.chars()).collect();
                 json!({ "text": text, "seqs": [seq] })
             })
             .collect();

@@ -10,8 +10,9 @@ use crate::words::Msg;
 pub type Loose<'a> = &'a BTreeSet<u64>;
 
 /// After a window of messages that have names: what is new goes to the end. What comes late goes behind what it
-/// follows; if that is nothing that is on the path, it comes too late to be shown, but for input of the host's own.
-pub fn windowed(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
+/// follows, and behind what stands there and the window may leave out; if it follows nothing that is on the path, it
+/// comes too late to be shown, but for input of the host's own.
+pub fn windowed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let mut path = path.to_vec();
     let place = |path: &[Msg], item: &Msg| path.iter().position(|one| one.uid == item.uid);
     // Those that are there in this order; one that is there out of order stays where it is.
@@ -29,6 +30,9 @@ pub fn windowed(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
         } else if last.is_none_or(|last| index > last) {
             path.push(item.clone());
         } else if has_before {
+            let is_left_out =
+                |one: &&Msg| loose.contains(&one.uid) && items.iter().all(|item| item.uid != one.uid);
+            at += path.iter().skip(at).take_while(is_left_out).count();
             path.insert(at, item.clone());
             at += 1;
         }
@@ -105,7 +109,7 @@ pub fn after(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let whole = whole(path, items, loose);
     let is_same = |(a, b): (&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
     let goes_on = whole.len() >= path.len() && path.iter().zip(&whole).all(is_same);
-    if goes_on { whole } else { windowed(path, items) }
+    if goes_on { whole } else { windowed(path, items, loose) }
 }
 
 /// The same without names: the array, with the host's own input, which it leaves out, where it was.

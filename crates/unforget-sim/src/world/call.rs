@@ -183,7 +183,7 @@ impl World {
         let (path, new) = (firm(&self.lanes[lane].path), firm(&shown));
         let firm = match way {
             Way::Begin(_) | Way::Commit(_) => oracle::turned(&path, &new),
-            Way::Page(_) => oracle::windowed(&path, &new),
+            Way::Page(_) => oracle::windowed(&path, &new, loose),
             Way::Whole if self.profile.is_timed() => oracle::whole(&path, &new, loose),
             Way::After(_) => oracle::after(&path, &new, loose),
             Way::Whole => oracle::whole_unnamed(&path, &new, loose),

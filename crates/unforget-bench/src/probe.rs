@@ -273,6 +273,8 @@ fn context<'a>(sentence: &str, beside: impl Iterator<Item = &'a str>, text: &str
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::type_complexity, clippy::indexing_slicing, reason = "tests")]
+
     use super::*;
 
     type Probes<'a> = &'a [(ProbeKind, &'a str)];

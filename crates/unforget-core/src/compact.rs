@@ -165,15 +165,17 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
     }
 }
 
-/// What each summary may take in the prompt, in the order of `roots`: as much as its level may, or less by the same
-/// number of eighths for all if they would exceed their zone. Eighths, so that one more leaf seldom changes them all.
+/// What each summary may take in the prompt, in the order of `roots`: as much as its level may, or, if they would exceed
+/// their zone together, no more than the largest bound for all with which they do not. In quarters of a leaf, so that
+/// one more leaf seldom changes them all. What little a leaf may take is left to it as long as that is possible.
 pub fn allotments(roots: &[Root], policy: &Policy) -> Vec<u64> {
-    let sizes = roots.iter().map(|root| policy.summary_tokens(root.level));
-    let all = wanted(roots, policy).max(1);
-    // Below an eighth there is only the zone, in equal parts.
-    let eighths = (policy.zone * 8 / all).min(8);
-    let least = policy.zone / (roots.len().max(1) as u64);
-    sizes.map(|size| if eighths == 0 { least.min(size) } else { size * eighths / 8 }).collect()
+    let sizes = || roots.iter().map(|root| policy.summary_tokens(root.level));
+    let step = (policy.leaf_tokens / 4).max(1);
+    let fits = |most: &u64| sizes().map(|size| size.min(*most)).sum::<u64>() <= policy.zone;
+    let bounds = (1..=policy.condensed_tokens.div_ceil(step)).rev().map(|steps| steps * step);
+    // Where not even a quarter of a leaf fits there is only the zone, in equal parts.
+    let most = bounds.into_iter().find(fits).unwrap_or(policy.zone / (roots.len().max(1) as u64));
+    sizes().map(|size| size.min(most)).collect()
 }
 
 /// What these summaries would take if there were room for all of them.

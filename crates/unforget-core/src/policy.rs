@@ -59,7 +59,7 @@ impl Policy {
         let budget = window - reserve;
         // A power of two: windows of similar size share their summaries.
         let grain = previous_power_of_two(budget / 16).clamp(128, 8_192);
-        let leaf_tokens = (grain * 20 / 100).clamp(64, 1_200);
+        let leaf_tokens = (grain * 40 / 100).clamp(64, 1_200);
         Self {
             window,
             reserve,

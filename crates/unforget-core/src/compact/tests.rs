@@ -123,15 +123,17 @@ fn f054_over_table() {
 
 #[test]
 fn allotment_table() {
+    const DEEP: [u8; 21] = [6, 6, 6, 5, 5, 5, 4, 4, 4, 3, 3, 3, 2, 2, 2, 1, 1, 1, 0, 0, 0];
     let policy =
         Policy { leaf_tokens: 100, condensed_tokens: 800, zone: 4_000, ..Policy::for_window(32_768) };
     let root = |level| Root { level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
-    let table: [(&[u8], &[u64], &str); 5] = [
+    let table: [(&[u8], &[u64], &str); 6] = [
         (&[], &[], "none"),
         (&[2, 1, 0, 0], &[400, 200, 100, 100], "twice the room for four times the entries"),
         (&[9, 3], &[800, 800], "up to the largest"),
-        (&[3, 3, 3, 3, 3, 0], &[700, 700, 700, 700, 700, 87], "less by the same share: seven eighths"),
+        (&[3, 3, 3, 3, 3, 0], &[775, 775, 775, 775, 775, 100], "the largest give way, by quarters of a leaf"),
         (&[0; 50], &[75; 50], "many leaves share the zone"),
+        (&DEEP, &[[200; 18].as_slice(), &[100; 3]].concat(), "a deep tree keeps its leaves"),
     ];
     for (levels, want, why) in table {
         let roots: Vec<Root> = levels.iter().map(|level| root(*level)).collect();

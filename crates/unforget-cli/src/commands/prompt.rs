@@ -10,6 +10,7 @@ use unforget_engine::prompt::{Lane, Prompt, Session, Shape, Until};
 use unforget_engine::trust::Resolved;
 use unforget_wire::{Format, validate};
 
+use super::engine::now;
 use crate::app::App;
 use crate::args::{At, PromptArgs, ShapeArgs};
 use crate::failure::{Exit, Failure, Outcome};
@@ -76,7 +77,9 @@ pub(super) fn open(
     let lane = Lane { conversation: found.conversation.id, thread: found.thread };
     let session = Session::open(engine, lane, shape, until, &mut progress);
     bar.finish_and_clear();
-    Ok(session?)
+    let mut session = session?;
+    session.at(now());
+    Ok(session)
 }
 
 /// The message that begins a turn, counted from 1.

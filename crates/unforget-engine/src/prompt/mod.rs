@@ -289,9 +289,14 @@ impl Session {
         std::mem::take(&mut self.passed)
     }
 
-    /// Sets the time that new summaries are stamped with. No rule depends on it.
+    /// Sets the time that new summaries and decisions are stamped with. No rule depends on it.
     pub fn at(&mut self, now: Timestamp) {
         self.now = now;
+    }
+
+    /// What a row is stamped with: while a history is played, the time that it had come to.
+    fn stamp(&self) -> Timestamp {
+        if self.now == Timestamp::default() { self.times.1.unwrap_or_default() } else { self.now }
     }
 
     /// Adds the next stored entry of the lane.

@@ -65,7 +65,7 @@ impl Session {
         DecisionRow {
             number: 0,
             seq: self.view.head.unwrap_or_default(),
-            time: self.now,
+            time: self.stamp(),
             looked: format!(
                 "{} of {} tokens (at most {}), soft from {}, hard from {}",
                 total.expected,

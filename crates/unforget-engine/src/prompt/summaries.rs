@@ -293,7 +293,7 @@ impl Session {
             writer: WRITER.to_owned(),
             body,
             tokens,
-            time: self.now,
+            time: self.stamp(),
         };
         Ok((root, Some(row), Arc::new(summary)))
     }

@@ -130,7 +130,7 @@ fn in_order(before: &[Msg], path: &[Msg], items: &[Msg]) -> Result<(), String> {
         let at = place(one).unwrap_or_default();
         let prev = items[..index].iter().rev().find(firm).and_then(place);
         let next = items[index + 1..].iter().find(firm).and_then(place);
-        let is_near = prev.is_none_or(|prev| path.len() - prev <= MOVED);
+        let is_near = path.len() - prev.unwrap_or_default() <= MOVED;
         let is_sorted = next.is_none_or(|next| prev.is_none_or(|prev| prev < next));
         if is_new && is_near && is_sorted {
             hold!(

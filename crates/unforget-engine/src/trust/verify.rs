@@ -174,7 +174,6 @@ impl Engine {
             let is_odd = is_done(job) != rewrites.contains(&job.key) && self.is_odd(id, &job.key)?;
             let what = match store.summary(id, &job.key)? {
                 None => Some("is for a summary that is not there"),
-                Some(base) if base.span != job.span => Some("is for other entries than its summary"),
                 Some(_) if is_odd => Some("says otherwise than what is there"),
                 Some(_) => None,
             };

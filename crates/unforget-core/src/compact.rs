@@ -114,6 +114,13 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     }
 }
 
+/// What a break aims at that happens at this pressure, in tokens: at most six tenths of what triggered it, so that many
+/// turns pass until the next.
+pub fn target(pressure: Pressure, policy: &Policy) -> u64 {
+    let trigger = if pressure == Pressure::Hard { policy.hard_permille } else { policy.soft_permille };
+    policy.share(policy.target_permille).min(policy.share(trigger) * 6 / 10)
+}
+
 /// A summary to be made, in the order given.
 #[allow(clippy::large_enum_variant, reason = "plans are short and pass through by value")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,13 +192,20 @@ fn wanted(roots: &[Root], policy: &Policy) -> u64 {
 
 /// Plans the next break: stubs first, then leaves from the oldest group on, until the target is met.
 ///
+/// * `pressure` - at which it happens: see [`target`].
 /// * `fixed` - size of what no break can change.
 /// * `groups` - behind the roots, oldest first.
 ///
 /// Returns `None` if nothing can change: the fresh tail alone is too large, or nothing is there.
 ///
 /// Cost: O(groups behind the roots). Source: design §4 Compact; F004, F010, F012, F022.
-pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Option<Break> {
+pub fn plan_break(
+    context: &Context,
+    pressure: Pressure,
+    fixed: Tokens,
+    groups: &[Sizes],
+    policy: &Policy,
+) -> Option<Break> {
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();
     next.epoch += 1;
@@ -199,7 +213,7 @@ pub fn plan_break(context: &Context, fixed: Tokens, groups: &[Sizes], policy: &P
         groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
     next.settled_below = open_loop(groups).max(context.settled_below);
 
-    let target = policy.share(policy.target_permille);
+    let target = target(pressure, policy);
     let mut jobs = Vec::new();
     let mut taken = 0;
     while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).expected > target {

@@ -49,3 +49,26 @@ pub struct Request {
     /// The conversation.
     pub messages: Vec<Message>,
 }
+
+impl Request {
+    /// All words of its messages, a line per block: what a reader of the prompt sees, without reasoning and media.
+    pub fn words(&self) -> String {
+        let mut text = String::new();
+        for block in self.messages.iter().flat_map(|message| &message.blocks) {
+            match block {
+                Block::Part(Part::Text(part)) | Block::Ours(part) => text.push_str(part),
+                Block::Call(call) => text.push_str(&call.arguments),
+                Block::Result(result) => {
+                    let texts = result.content.iter().filter_map(|part| match part {
+                        Part::Text(text) => Some(text.as_str()),
+                        _ => None,
+                    });
+                    text.extend(texts);
+                }
+                Block::Part(_) => {}
+            }
+            text.push('\n');
+        }
+        text
+    }
+}

@@ -31,6 +31,7 @@ mod ledger;
 mod measure;
 mod path;
 mod pins;
+mod varint;
 
 use std::path::Path;
 use std::sync::Arc;

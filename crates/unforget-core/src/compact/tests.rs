@@ -26,7 +26,7 @@ fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
         groups.push(sizes(seq as u64, *tokens, *human));
         let now = planned(&context, Tokens::default(), &groups, policy);
         if pressure(now, policy) == Pressure::Hard
-            && let Some(plan) = plan_break(&context, Tokens::default(), &groups, policy)
+            && let Some(plan) = plan_break(&context, Pressure::Hard, Tokens::default(), &groups, policy)
         {
             let after = planned(&plan.context, Tokens::default(), &groups[plan.groups..], policy);
             assert!(after.expected <= now.expected, "a break never makes the prompt larger");
@@ -83,9 +83,9 @@ fn f010_nothing_to_gain_is_no_break() {
     let policy = Policy::for_window(8_192);
     let mut groups = vec![sizes(0, 100_000, true)];
     groups[0].stubbed = groups[0].full;
-    let first = plan_break(&Context::default(), Tokens::default(), &groups, &policy);
+    let first = plan_break(&Context::default(), Pressure::Hard, Tokens::default(), &groups, &policy);
     let context = first.map_or_else(Context::default, |plan| plan.context);
-    assert_eq!(plan_break(&context, Tokens::default(), &groups, &policy), None);
+    assert_eq!(plan_break(&context, Pressure::Hard, Tokens::default(), &groups, &policy), None);
 }
 
 #[test]
@@ -198,7 +198,11 @@ proptest! {
         let policy = Policy::for_window(window);
         let (before, groups) = play(&history, &policy);
         let none = Tokens::default();
-        let plan = if is_all { plan_all(&before, &groups, &policy) } else { plan_break(&before, none, &groups, &policy) };
+        let plan = if is_all {
+            plan_all(&before, &groups, &policy)
+        } else {
+            plan_break(&before, Pressure::Hard, none, &groups, &policy)
+        };
         let Some(plan) = plan else { return Ok(()) };
         let (taken, kept) = groups.split_at(plan.groups);
         prop_assert!(!kept.is_empty(), "the newest group stays");
@@ -213,8 +217,8 @@ proptest! {
         prop_assert!(kept.first().is_none_or(|group| cut.is_none_or(|cut| group.span.0 > cut)));
     }
 
-    /// f012: after a break the prompt is at 0.6 of what triggers the next one, or nothing more is old enough. So
-    /// there is room for many turns between two breaks.
+    /// f012: after a break the prompt is at 0.6 of what triggered it, be it full or cold and filling up, or nothing more
+    /// is old enough. So there is room for many turns between two breaks.
     #[test]
     fn f012_a_break_leaves_room_or_nothing_to_take(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..160),
@@ -225,16 +229,20 @@ proptest! {
         for (seq, (tokens, human)) in history.iter().enumerate() {
             groups.push(sizes(seq as u64, *tokens, *human));
             let now = planned(&context, Tokens::default(), &groups, &policy);
-            if pressure(now, &policy) < Pressure::Soft {
-                continue;
-            }
-            let Some(plan) = plan_break(&context, Tokens::default(), &groups, &policy) else { continue };
+            let pressure = pressure(now, &policy);
+            let trigger = match pressure {
+                Pressure::Calm => continue,
+                Pressure::Soft => policy.soft_permille,
+                Pressure::Hard => policy.hard_permille,
+            };
+            let plan = plan_break(&context, pressure, Tokens::default(), &groups, &policy);
+            let Some(plan) = plan else { continue };
             groups.drain(..plan.groups);
             context = plan.context;
             let after = planned(&context, Tokens::default(), &groups, &policy);
             let tail = fresh_tail(&groups, &policy);
             prop_assert!(
-                after.expected * 10 <= policy.share(policy.hard_permille) * 6
+                after.expected * 10 <= policy.share(trigger) * 6
                     || next_leaf(&groups, 0..tail, policy.grain).is_none()
             );
         }

@@ -11,6 +11,8 @@ use unforget_core::entry::Origin;
 use unforget_core::id::Seq;
 use unforget_store::EntryRow;
 
+use crate::varint::{put, take};
+
 /// Format of the stored state. Another one is not read.
 const VERSION: u64 = 1;
 
@@ -168,32 +170,6 @@ impl Track {
         }
         from.is_empty().then_some(track)
     }
-}
-
-/// A number in seven bits per byte, the lowest first.
-fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn take(from: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..u64::BITS).step_by(7) {
-        let (byte, rest) = from.split_first()?;
-        *from = rest;
-        let bits = u64::from(byte & 0x7f);
-        if shift == 63 && bits > 1 {
-            return None;
-        }
-        number |= bits << shift;
-        if *byte < 0x80 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

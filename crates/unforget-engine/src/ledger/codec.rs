@@ -12,6 +12,8 @@ use unforget_core::ledger::{
     Place, Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow,
 };
 
+use crate::varint;
+
 /// Format of the encoding, and of the facts that it was folded from: another number is not read.
 const VERSION: u64 = 1;
 
@@ -43,28 +45,10 @@ trait Stored: Sized {
 
 impl Stored for u64 {
     fn put(&self, out: &mut Vec<u8>) {
-        let mut number = *self;
-        while number > 0x7f {
-            out.push(number as u8 | 0x80);
-            number >>= 7;
-        }
-        out.push(number as u8);
+        varint::put(out, *self);
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
-        let mut number = 0;
-        for shift in (0..Self::BITS).step_by(7) {
-            let (byte, rest) = from.split_first()?;
-            *from = rest;
-            let bits = Self::from(byte & 0x7f);
-            if shift == 63 && bits > 1 {
-                return None;
-            }
-            number |= bits << shift;
-            if *byte < 0x80 {
-                return Some(number);
-            }
-        }
-        None
+        varint::take(from)
     }
 }
 

@@ -12,6 +12,7 @@ use super::open::Upto;
 use super::pins::Pinned;
 use super::{Broken, Cause, Lane, Prompt, Region, Session, Shape, compose, state};
 use crate::ruler::ModelRuler;
+use crate::varint::{put, take};
 use crate::{Engine, EngineError};
 
 /// Longest stored form of a recipe, in bytes.
@@ -187,28 +188,6 @@ const KNOWN: [Family; 7] = [
 ];
 
 const RULERS: [ModelRuler; 3] = [ModelRuler::O200k, ModelRuler::Cl100k, ModelRuler::Estimate];
-
-/// Seven bits a byte, the lowest first; the top bit says that more follow.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
-    while number > 0x7f {
-        bytes.push((number & 0x7f) as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn take(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0_u64;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(byte & 0x7f).checked_shl(shift)?;
-        if byte & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
-}
 
 /// Digest of what is sent: system instructions and messages, each with its length.
 pub(crate) fn sent_digest<'a>(texts: impl IntoIterator<Item = &'a String>) -> [u8; 16] {

@@ -35,7 +35,8 @@ impl Session {
     /// to nothing, what stands there counts.
     fn plan_break(&self, is_first: bool) -> Option<Break> {
         let fixed = self.fixed() + FRAME + Tokens::exact(self.shape.policy.ledger);
-        let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, fixed, sizes, &self.shape.policy);
+        let (pressure, policy) = (self.pressure(), &self.shape.policy);
+        let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, pressure, fixed, sizes, policy);
         let guessed = is_first.then(|| plan(&self.planned_sizes())).flatten();
         guessed.or_else(|| plan(&self.sizes))
     }

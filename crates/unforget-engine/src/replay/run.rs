@@ -8,9 +8,8 @@ use std::time::Instant;
 
 use unforget_core::compact::Cache;
 use unforget_core::entry::Origin;
-use unforget_core::entry::Part;
 use unforget_core::id::{Seq, Thread, Timestamp};
-use unforget_core::message::{Block, Message};
+use unforget_core::message::Message;
 use unforget_store::Snapshot;
 use unforget_wire::{Reader, Record, validate};
 
@@ -245,7 +244,7 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         self.engine.maintain_index(self.live.conversation())?;
-        let said = lane.last.as_ref().map(words).unwrap_or_default();
+        let said = lane.last.as_ref().map(|prompt| prompt.admitted.request().words()).unwrap_or_default();
         for fact in self.facts.spread(Seq(boundary.0 + 1), self.options.facts) {
             self.ask(fact, &said, &mut report.facts)?;
         }
@@ -393,25 +392,4 @@ fn add(spend: &mut Spend, sent: u64, cached: u64, prices: Prices, refused: bool)
     spend.largest = spend.largest.max(sent);
     let fresh = sent.saturating_sub(cached) as f64;
     spend.cost += (fresh * prices.write + cached as f64 * prices.read) * prices.input / 1e6;
-}
-
-/// All words of a prompt.
-fn words(prompt: &Prompt) -> String {
-    let mut text = String::new();
-    for block in prompt.admitted.request().messages.iter().flat_map(|message| &message.blocks) {
-        match block {
-            Block::Part(Part::Text(part)) | Block::Ours(part) => text.push_str(part),
-            Block::Call(call) => text.push_str(&call.arguments),
-            Block::Result(result) => {
-                for part in &result.content {
-                    if let Part::Text(part) = part {
-                        text.push_str(part);
-                    }
-                }
-            }
-            Block::Part(_) => {}
-        }
-        text.push('\n');
-    }
-    text
 }

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use unforget_bench::{Probe, ProbeKind, Random, Voice, identifiers};
-use unforget_core::entry::Part;
 use unforget_core::id::Seq;
-use unforget_core::message::{Block, Request};
+use unforget_core::message::Request;
 use unforget_engine::recall::SearchQuery;
 
 use super::play::{CHECKPOINTS, Play};
@@ -215,23 +214,7 @@ impl Looked<'_> {
 
 /// All words of a request, with single blanks inside lines and between them.
 pub(super) fn words_of(request: &Request) -> String {
-    let mut text = String::new();
-    for block in request.messages.iter().flat_map(|message| &message.blocks) {
-        match block {
-            Block::Part(Part::Text(part)) | Block::Ours(part) => text.push_str(part),
-            Block::Call(call) => text.push_str(&call.arguments),
-            Block::Result(result) => {
-                for part in &result.content {
-                    if let Part::Text(part) = part {
-                        text.push_str(part);
-                    }
-                }
-            }
-            Block::Part(_) => {}
-        }
-        text.push('\n');
-    }
-    blanks(&text)
+    blanks(&request.words())
 }
 
 fn blanks(text: &str) -> String {

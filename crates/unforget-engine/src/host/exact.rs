@@ -67,6 +67,11 @@ impl Array {
         self.messages.is_empty()
     }
 
+    /// Digest of the bytes of the first message.
+    pub fn first(&self) -> Option<Digest> {
+        self.weights.first().map(|(digest, _)| *digest)
+    }
+
     /// Tokens of all messages for a model that is not known.
     pub fn tokens(&self) -> Tokens {
         self.weights.iter().map(|(_, tokens)| *tokens).sum()
@@ -140,7 +145,9 @@ impl Host {
         })
     }
 
-    /// Takes what a client said after an answer that it names by its id.
+    /// Takes what a client said after an answer, and nothing else of the path.
+    ///
+    /// * `answer` - the provider's id of it; `None` if that is the newest.
     ///
     /// # Errors
     /// [`HostError::Refused`] if no answer of this lane has the id.
@@ -198,6 +205,12 @@ impl Lane {
             [&item.exact, &item.alike].iter().any(|list| list.binary_search(seq).is_ok())
         };
         Ok(incoming.iter().zip(stored).take_while(is_it).map(|(_, seq)| *seq).collect())
+    }
+
+    /// The last entry of an answer with a provider's id.
+    fn answer(&self, id: &str) -> Result<Seq, HostError> {
+        let seq = self.under(&[names::answer_id(id)])?.into_iter().max();
+        seq.ok_or_else(|| HostError::Refused { what: format!("no answer is called {id}") })
     }
 
     fn take_answer(

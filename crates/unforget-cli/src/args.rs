@@ -7,6 +7,7 @@ mod operate;
 mod pins;
 mod prompt;
 mod recall;
+mod serve;
 mod tools;
 mod travel;
 mod value;
@@ -22,6 +23,7 @@ pub(crate) use operate::{
 pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
+pub(crate) use serve::ServeArgs;
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, NeedlesArgs,
     PoliciesArgs, RecallArgs, RpcArgs,
@@ -160,6 +162,8 @@ pub(crate) enum Command {
     Config,
     /// Serve the engine to an agent host: calls in, answers out
     Engine(EngineArgs),
+    /// Serve a gateway in front of LLM APIs
+    Serve(ServeArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

@@ -3,4 +3,6 @@
 //! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0; `docs/protocol.md` describes it. This
 //! crate decides nothing about histories: it reads calls, keeps their order, and writes answers.
 
+pub mod gateway;
 pub mod rpc;
+pub mod serve;

@@ -1,5 +1,6 @@
 //! Clients of a provider's API: each call brings the active path itself, and the engine appends the answer.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use unforget_core::deliver::{Base, Fate, How, Plan, Why};
@@ -8,6 +9,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
 use unforget_wire::Format;
+use unforget_wire::exchange::annotations;
 use unforget_wire::journal::{self, After};
 
 use super::lane::{Lane, Line};
@@ -41,12 +43,14 @@ impl Array {
     ) -> Result<Self, HostError> {
         let (mut messages, mut weights) = (Vec::new(), Vec::new());
         for (index, body) in bodies.into_iter().enumerate() {
-            let digest = Digest::of(body);
+            let plain = plain(body);
+            let digest = Digest::of(&plain);
             let known = before.weights.get(index).filter(|known| known.0 == digest);
             let (incoming, tokens) = match (before.messages.get(index), known) {
                 (Some(incoming), Some((_, tokens))) => (incoming.clone(), *tokens),
                 _ => {
                     let incoming = Incoming::read(form, Delivered::new(body), index, None)?;
+                    let incoming = incoming.with_face(names::face(&plain));
                     let tokens = incoming.message.as_ref().map(|message| measure::tokens(&message.entry).0);
                     (incoming, tokens.unwrap_or_default() + FRAME)
                 }
@@ -77,6 +81,16 @@ impl Array {
         self.weights.iter().map(|(_, tokens)| *tokens).sum()
     }
 
+    /// Tokens of the messages from this index on.
+    pub fn tokens_from(&self, index: usize) -> Tokens {
+        self.weights.iter().skip(index).map(|(_, tokens)| *tokens).sum()
+    }
+
+    /// How many messages at the beginning have the same bytes as those of another array.
+    pub fn common(&self, other: &Self) -> usize {
+        self.weights.iter().zip(&other.weights).take_while(|(one, other)| one.0 == other.0).count()
+    }
+
     /// Bytes in memory, about.
     pub fn size(&self) -> usize {
         let text = |message: &Incoming| message.message.as_ref().map_or(0, |message| message.text.len());
@@ -94,6 +108,17 @@ impl Array {
             Some(*name)
         };
         self.messages.iter().scan(seed, next).collect()
+    }
+}
+
+/// The bytes of a message without annotations, which clients move from message to message: they are not content.
+fn plain(body: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(body) {
+        Ok(text) if text.contains(annotations::IN_COMMON) => match annotations::without(text) {
+            Cow::Borrowed(_) => Cow::Borrowed(body),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        },
+        _ => Cow::Borrowed(body),
     }
 }
 
@@ -155,31 +180,26 @@ impl Host {
         &self,
         key: &LaneKey,
         form: Format,
-        answer: &str,
+        answer: Option<&str>,
         array: &Array,
     ) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
             lane.tighten();
-            let at = lane.under(&[names::answer_id(answer)])?.into_iter().max();
-            let at =
-                at.ok_or_else(|| HostError::Refused { what: format!("no answer is called {answer}") })?;
+            let at = answer.map(|answer| lane.answer(answer)).transpose()?.or(lane.head());
             // Asked once more: what was appended by the first try stands there already.
-            let behind = if lane.path().holds(at) { lane.path_after(Some(at)) } else { Vec::new() };
+            let is_active = at.is_none_or(|at| lane.path().holds(at));
+            let behind = if is_active { lane.path_after(at) } else { Vec::new() };
             let known = lane.match_at(&array.messages, &behind)?;
-            let is_end = lane.head() == Some(at);
-            let base = match known.len() == array.len() || known.len() == behind.len() {
-                true if lane.path().holds(at) => Base::Head,
-                _ => Base::After(known.last().copied().unwrap_or(at)),
-            };
-            let why = match base {
-                Base::Head if known.len() == array.len() => Why::UpToDate,
-                _ if is_end || base == Base::Head => Why::Append,
-                _ => Why::Branch,
+            let last = known.last().copied().or(at);
+            let (why, base) = match (known.len() == array.len(), is_active && known.len() == behind.len()) {
+                (true, true) => (Why::UpToDate, Base::Head),
+                (false, true) => (Why::Append, Base::Head),
+                (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
             };
             let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
             let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
-            lane.carry_out(&Plan { why, base, fates }, &array.messages, (false, now), Vec::new())
-                .map(|(receipt, _)| receipt)
+            let plan = Plan { why, base, fates };
+            Ok(lane.carry_out(&plan, &array.messages, (false, now), Vec::new())?.0)
         })
     }
 

@@ -142,6 +142,12 @@ impl Incoming {
         [self.face, self.plain_face].into_iter()
     }
 
+    /// The same message, known by another digest than that of its bytes.
+    #[must_use]
+    pub(super) fn with_face(self, digest: Face) -> Self {
+        Self { face: name("face", &[&digest.0]), plain_face: name("plain", &[&digest.0]), ..self }
+    }
+
     /// The same message as part of a turn.
     #[must_use]
     pub(super) fn at_place(self, place: Option<Name>) -> Self {

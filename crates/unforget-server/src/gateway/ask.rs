@@ -8,13 +8,13 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::ModelRuler;
-use unforget_engine::host::{Array, Ask, Asking, Assembled, HostError, Recognised, Recovered};
+use unforget_engine::host::{Array, Ask, Asking, Assembled, Recognised, Recovered};
+use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Shape, annotations};
 use unforget_wire::{Dialect, Format};
 
-use super::fault::Fault;
 use super::Gateway;
+use super::fault::Problem;
 
 /// What a client sent, as far as it matters here.
 #[derive(Clone, Debug)]
@@ -138,7 +138,7 @@ pub(super) const fn form(dialect: Dialect) -> Format {
 
 impl Gateway {
     /// Recognises and stores a call, and decides what is sent.
-    pub(super) fn begin(&self, received: &Received) -> Result<Begun, Fault> {
+    pub(super) fn begin(&self, received: &Received) -> Result<Begun, Problem> {
         let call = Call::read(received.dialect, &received.body)?;
         let form = form(received.dialect);
         let bodies: Vec<_> = call.history().collect();
@@ -173,9 +173,15 @@ impl Gateway {
     }
 
     /// The lane of a call, and its messages.
-    fn recognise(&self, received: &Received, call: &Call<'_>, bodies: &[Cow<'_, str>]) -> Result<(Who, Array), Fault> {
+    fn recognise(
+        &self,
+        received: &Received,
+        call: &Call<'_>,
+        bodies: &[Cow<'_, str>],
+    ) -> Result<(Who, Array), Problem> {
         let caller = Caller::of(received, call);
-        let read = |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
+        let read =
+            |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
         if let Some(answer) = &call.hints.previous_response_id
             && let Some(lane) = self.host.answered_in(&caller.tenant, answer)?
         {
@@ -198,7 +204,7 @@ impl Gateway {
     }
 
     /// Tokens of everything that a call as it is makes the model read, but instructions and tools.
-    fn whole(&self, begun: &Begun, call: &Call<'_>) -> Result<Tokens, Fault> {
+    fn whole(&self, begun: &Begun, call: &Call<'_>) -> Result<Tokens, Problem> {
         let is_partial = call.hints.previous_response_id.is_some() || call.hints.conversation.is_some();
         if !is_partial {
             return Ok(self.measured(begun));
@@ -214,7 +220,7 @@ impl Gateway {
         begun: &mut Begun,
         refused: Refused,
         attempt: u8,
-    ) -> Result<bool, Fault> {
+    ) -> Result<bool, Problem> {
         let call = Call::read(received.dialect, &received.body)?;
         let bodies: Vec<_> = call.history().collect();
         let (lane, form) = (begun.who.lane.lane.clone(), begun.who.caller.form);
@@ -243,6 +249,11 @@ impl Gateway {
 }
 
 impl Begun {
+    /// Tokens of instructions and tools.
+    pub(super) const fn fixed(&self) -> Tokens {
+        self.budget.fixed
+    }
+
     fn ask(&self, dialect: Dialect) -> Ask {
         Ask {
             output: self.budget.output,
@@ -287,14 +298,4 @@ fn kind(call: &Call<'_>) -> String {
         }
     };
     digest.hex().chars().take(16).collect()
-}
-
-impl From<HostError> for Fault {
-    fn from(error: HostError) -> Self {
-        match error {
-            HostError::BadMessage { index, what } => Self::request(format!("message {index}: {what}")),
-            HostError::Refused { what } => Self::request(what),
-            error => Self::engine(&error),
-        }
-    }
 }

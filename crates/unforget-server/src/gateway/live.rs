@@ -31,8 +31,10 @@ struct State {
     head: Option<Head>,
     chunks: Vec<Bytes>,
     end: Option<End>,
-    /// A client got all of it.
-    is_delivered: bool,
+    /// A client got all of it, or it is not an answer.
+    is_done: bool,
+    /// Clients that read it, or wait for it.
+    readers: usize,
 }
 
 /// See the module.
@@ -70,44 +72,28 @@ impl Live {
     /// Whether a client that asks again may be given this answer: no client has got all of it, and it did not break.
     pub(super) fn is_wanted(&self) -> bool {
         let state = self.state();
-        !state.is_delivered && state.end != Some(End::Broken)
+        !state.is_done && state.end != Some(End::Broken)
     }
 
-    /// What came before the body, once it is there.
-    pub(super) async fn head(&self) -> Option<Head> {
-        let mut changed = self.changed.subscribe();
-        loop {
-            {
-                let state = self.state();
-                if state.head.is_some() || state.end.is_some() {
-                    return state.head.clone();
-                }
-            }
-            changed.changed().await.ok()?;
-        }
+    /// Whether no client reads it.
+    pub(super) fn is_alone(&self) -> bool {
+        self.state().readers == 0
     }
 
-    /// The body from its beginning, chunk by chunk as it arrived.
-    pub(super) fn body(self: &Arc<Self>) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
-        let reader = (Arc::clone(self), self.changed.subscribe(), 0_usize, false);
-        futures_util::stream::unfold(reader, |(live, mut changed, at, is_over)| async move {
-            if is_over {
-                return None;
-            }
-            loop {
-                // Marked as seen before looking: what changes after the look wakes the wait below.
-                changed.borrow_and_update();
-                let next = live.next(at);
-                match next {
-                    Next::Chunk(chunk) => return Some((Ok(chunk), (live, changed, at + 1, false))),
-                    Next::End(End::Whole) => return None,
-                    Next::End(End::Broken) => return Some((Err(Broken), (live, changed, at, true))),
-                    Next::Wait => {}
-                }
-                // The sender lives in what is read, so this ends only by a change.
-                changed.changed().await.ok()?;
-            }
-        })
+    /// Gives something else than a provider's answer: nobody is given that again.
+    pub(super) fn refuse(&self, head: Head, body: Bytes) {
+        self.change(|state| {
+            state.head = Some(head);
+            state.chunks = vec![body];
+            state.end = Some(End::Whole);
+            state.is_done = true;
+        });
+    }
+
+    /// Begins to read, or to wait.
+    pub(super) fn reader(self: &Arc<Self>) -> Reader {
+        self.state().readers += 1;
+        Reader { live: Arc::clone(self), changed: self.changed.subscribe(), at: 0 }
     }
 
     fn next(&self, at: usize) -> Next {
@@ -117,11 +103,60 @@ impl Live {
         }
         match state.end {
             Some(end) => {
-                state.is_delivered |= end == End::Whole;
+                state.is_done |= end == End::Whole;
                 Next::End(end)
             }
             None => Next::Wait,
         }
+    }
+}
+
+/// A client at an answer. When it is dropped the client is gone.
+pub(super) struct Reader {
+    live: Arc<Live>,
+    changed: watch::Receiver<()>,
+    at: usize,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.live.state().readers -= 1;
+    }
+}
+
+impl Reader {
+    /// What came before the body, once it is there; `None` if there is no answer.
+    pub(super) async fn head(&mut self) -> Option<Head> {
+        loop {
+            // Marked as seen before looking: what changes after the look wakes the wait below.
+            self.changed.borrow_and_update();
+            {
+                let state = self.live.state();
+                if state.head.is_some() || state.end.is_some() {
+                    return state.head.clone();
+                }
+            }
+            self.changed.changed().await.ok()?;
+        }
+    }
+
+    /// The body from its beginning, chunk by chunk as it arrived.
+    pub(super) fn body(self) -> impl Stream<Item = Result<Bytes, Broken>> + Send + 'static {
+        futures_util::stream::unfold(Some(self), |reader| async {
+            let mut reader = reader?;
+            loop {
+                reader.changed.borrow_and_update();
+                match reader.live.next(reader.at) {
+                    Next::Chunk(chunk) => {
+                        reader.at += 1;
+                        return Some((Ok(chunk), Some(reader)));
+                    }
+                    Next::End(End::Whole) => return None,
+                    Next::End(End::Broken) => return Some((Err(Broken), None)),
+                    Next::Wait => reader.changed.changed().await.ok()?,
+                }
+            }
+        })
     }
 }
 

@@ -143,7 +143,8 @@ mod tests {
         fs::write(folder.path().join("spool/7.answer"), "no label").unwrap();
         let spool = Spool::open(folder.path().join("spool")).unwrap();
         let left = spool.left().unwrap();
-        let lanes: Vec<_> = left.iter().flatten().map(|(label, bytes, _)| (label.lane.as_str(), bytes.as_slice())).collect();
+        let lanes: Vec<_> =
+            left.iter().flatten().map(|(label, bytes, _)| (label.lane.as_str(), bytes.as_slice())).collect();
         assert_eq!(lanes, [("a", b"data: 1\na".as_slice()), ("c", b"data: 1\nc".as_slice())]);
         assert_eq!(left.iter().filter(|one| one.is_err()).count(), 1);
         assert!(spool.begin(&label("d")).unwrap().path.ends_with("8.answer"), "no number twice");

@@ -26,10 +26,10 @@ const KNOWN: &[(&str, u64)] = &[
 /// Of a model that nobody knows.
 const UNKNOWN: u64 = 128_000;
 
-/// What the settings say of windows: name patterns, the first match wins. `*` stands for anything at the end.
+/// What the settings say of windows: name patterns, the longest match wins. `*` stands for anything at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
-    /// Patterns and windows, in the order of the settings.
+    /// Patterns and windows.
     pub patterns: Vec<(String, u64)>,
     /// No prompt is larger, whatever the window: large windows are not used well to the end.
     pub cap: Option<u64>,
@@ -43,7 +43,8 @@ impl Windows {
             Some(start) => model.starts_with(start),
             None => model == pattern,
         };
-        let set = self.patterns.iter().find(|(pattern, _)| is_match(pattern)).map(|(_, window)| *window);
+        let set = self.patterns.iter().filter(|(pattern, _)| is_match(pattern));
+        let set = set.max_by_key(|(pattern, _)| pattern.len()).map(|(_, window)| *window);
         let window = set.unwrap_or_else(|| known(model));
         self.cap.map_or(window, |cap| window.min(cap))
     }
@@ -62,7 +63,7 @@ mod tests {
     #[test]
     fn windows_table() {
         let windows = Windows {
-            patterns: vec![("claude-*".into(), 64_000), ("mine".into(), 9_000), ("*".into(), 50_000)],
+            patterns: vec![("*".into(), 50_000), ("claude-*".into(), 64_000), ("mine".into(), 9_000)],
             cap: Some(60_000),
         };
         let bare = Windows::default();

@@ -19,6 +19,9 @@ use crate::json::{Object, Tape, Value};
 /// Source: Anthropic refuses more; OpenAI writes no more.
 pub const MARKS_MAX: usize = 4;
 
+/// What the names of all annotations have in common: text without it has none.
+pub const IN_COMMON: &str = "cache_";
+
 const CACHE_CONTROL: &str = "cache_control";
 
 const KEYS: [&str; 2] = [CACHE_CONTROL, "prompt_cache_breakpoint"];

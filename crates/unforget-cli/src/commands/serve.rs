@@ -113,9 +113,10 @@ fn log(is_json: bool) {
     let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // It fails only if a log is set already, which is then as good.
-    let _ = if is_json {
+    let set = if is_json {
         log.json().try_init()
     } else {
         log.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init()
     };
+    set.ok();
 }

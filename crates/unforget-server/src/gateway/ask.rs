@@ -52,7 +52,6 @@ pub(super) struct Begun {
     /// Tokens of all that is sent.
     pub(super) tokens: Tokens,
     pub(super) model: Option<String>,
-    pub(super) is_streamed: bool,
     budget: Budget,
 }
 
@@ -131,7 +130,8 @@ const RESERVE_MAX: u64 = 8_192;
 pub(super) const fn form(dialect: Dialect) -> Format {
     match dialect {
         Dialect::Anthropic => Format::AnthropicMessages,
-        Dialect::OpenAiResponses => Format::OpenAiResponses,
+        // Until its items are a form.
+        Dialect::OpenAiResponses => Format::OpenAiChat,
         _ => Format::OpenAiChat,
     }
 }
@@ -157,7 +157,6 @@ impl Gateway {
             authority: "as-sent",
             tokens: array.tokens() + budget.fixed,
             model: call.model.clone(),
-            is_streamed: call.is_streamed,
             budget,
             who,
             array,

@@ -37,8 +37,8 @@ use finish::Measured;
 use lives::Lives;
 use spool::Spool;
 
-pub use route::routes;
-pub use upstream::{Api, Upstream};
+pub use route::{Tenant, routes};
+pub use upstream::{Api, Key, Upstream};
 pub use windows::Windows;
 
 /// What the settings say of the gateway.

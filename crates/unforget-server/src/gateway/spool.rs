@@ -111,7 +111,7 @@ impl Spooled {
     /// The answer is stored.
     pub(super) fn done(self) {
         // What stays is stored once more after a restart, and recognised.
-        let _ = fs::remove_file(&self.path);
+        fs::remove_file(&self.path).ok();
     }
 }
 

@@ -169,6 +169,8 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
 /// The client for all providers.
 pub(super) fn client(idle: Duration) -> reqwest::Result<Client> {
+    // It fails only if a provider is installed already, which is then the one to use.
+    rustls::crypto::ring::default_provider().install_default().ok();
     Client::builder()
         .redirect(Policy::none())
         .connect_timeout(Duration::from_secs(10))

@@ -204,7 +204,6 @@ async fn long(api: &'static str, is_streamed: bool, turns: usize) {
 fn form(api: &str) -> unforget_wire::Format {
     match api {
         "messages" => unforget_wire::Format::AnthropicMessages,
-        "responses" => unforget_wire::Format::OpenAiResponses,
         _ => unforget_wire::Format::OpenAiChat,
     }
 }

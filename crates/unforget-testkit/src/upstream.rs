@@ -17,8 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use unforget_wire::Dialect;
-use unforget_wire::validate::{Checks, validate};
+use unforget_wire::{Checks, Dialect, validate};
 
 pub use answers::{Deed, Say};
 
@@ -64,7 +63,8 @@ impl Upstream {
     /// # Panics
     /// If there is no port.
     pub async fn start(window: u64, script: Script) -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap_or_else(|_| unreachable!("an address")), window, script).await
+        Self::start_at("127.0.0.1:0".parse().unwrap_or_else(|_| unreachable!("an address")), window, script)
+            .await
     }
 
     /// Starts one at an address.
@@ -77,11 +77,23 @@ impl Upstream {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared { window, script, came: Mutex::default() });
         let routes = Router::new()
-            .route("/v1/messages", post(|state, headers, body| take(state, Dialect::Anthropic, headers, body)))
+            .route(
+                "/v1/messages",
+                post(|state, headers, body| take(state, Dialect::Anthropic, headers, body)),
+            )
             .route("/v1/messages/count_tokens", post(count))
-            .route("/v1/chat/completions", post(|state, headers, body| take(state, Dialect::OpenAiChat, headers, body)))
-            .route("/v1/responses", post(|state, headers, body| take(state, Dialect::OpenAiResponses, headers, body)))
-            .route("/v1/models", get(|| async { axum::Json(json!({"object": "list", "data": [{"id": "scripted"}]})) }))
+            .route(
+                "/v1/chat/completions",
+                post(|state, headers, body| take(state, Dialect::OpenAiChat, headers, body)),
+            )
+            .route(
+                "/v1/responses",
+                post(|state, headers, body| take(state, Dialect::OpenAiResponses, headers, body)),
+            )
+            .route(
+                "/v1/models",
+                get(|| async { axum::Json(json!({"object": "list", "data": [{"id": "scripted"}]})) }),
+            )
             .route("/v1/other/{*rest}", get(|Path(rest): Path<String>| async move { rest }))
             .layer(axum::extract::DefaultBodyLimit::disable())
             .with_state(Arc::clone(&shared));
@@ -110,14 +122,21 @@ async fn count(body: Bytes) -> Response {
     axum::Json(json!({"input_tokens": tokens(&body)})).into_response()
 }
 
-async fn take(State(shared): State<Arc<Shared>>, dialect: Dialect, headers: HeaderMap, body: Bytes) -> Response {
+async fn take(
+    State(shared): State<Arc<Shared>>,
+    dialect: Dialect,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let body = unpacked(&headers, body);
     let request: Value = serde_json::from_slice(&body).unwrap_or_default();
     let text = String::from_utf8_lossy(&body);
     let checks = Checks { whole: false, ..dialect.into() };
     let violations: Vec<String> = match validate(&text, checks) {
         Ok(()) => Vec::new(),
-        Err(found) => found.into_iter().map(|found| format!("{} {}: {}", found.rule, found.place, found.what)).collect(),
+        Err(found) => {
+            found.into_iter().map(|found| format!("{} {}: {}", found.rule, found.place, found.what)).collect()
+        }
     };
     let input = tokens(&body);
     let output = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
@@ -158,7 +177,9 @@ fn overflow(dialect: Dialect, input: u64, output: u64, window: u64) -> String {
 
 fn refuse(dialect: Dialect, message: &str) -> Response {
     let body = match dialect {
-        Dialect::Anthropic => json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}}),
+        Dialect::Anthropic => {
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+        }
         _ => {
             let code = message.contains("maximum context").then_some("context_length_exceeded");
             json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": code}})

@@ -46,7 +46,13 @@ impl Say {
 /// The response for an answer.
 ///
 /// * `at` - number of the request, and its tokens.
-pub(super) fn response(dialect: Dialect, request: &Value, say: &Say, at: (usize, u64), is_streamed: bool) -> Response {
+pub(super) fn response(
+    dialect: Dialect,
+    request: &Value,
+    say: &Say,
+    at: (usize, u64),
+    is_streamed: bool,
+) -> Response {
     let whole = match dialect {
         Dialect::Anthropic => anthropic(request, say, at),
         Dialect::OpenAiResponses => responses(request, say, at),
@@ -110,11 +116,25 @@ fn anthropic_events(whole: &Value) -> Vec<String> {
         } else {
             empty["input"] = json!({});
         }
-        events.push(event("content_block_start", &json!({"type": "content_block_start", "index": index, "content_block": empty})));
-        let text = if is_text { block["text"].as_str().unwrap_or_default().to_owned() } else { block["input"].to_string() };
+        events.push(event(
+            "content_block_start",
+            &json!({"type": "content_block_start", "index": index, "content_block": empty}),
+        ));
+        let text = if is_text {
+            block["text"].as_str().unwrap_or_default().to_owned()
+        } else {
+            block["input"].to_string()
+        };
         for piece in pieces(&text) {
-            let delta = if is_text { json!({"type": "text_delta", "text": piece}) } else { json!({"type": "input_json_delta", "partial_json": piece}) };
-            events.push(event("content_block_delta", &json!({"type": "content_block_delta", "index": index, "delta": delta})));
+            let delta = if is_text {
+                json!({"type": "text_delta", "text": piece})
+            } else {
+                json!({"type": "input_json_delta", "partial_json": piece})
+            };
+            events.push(event(
+                "content_block_delta",
+                &json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ));
         }
         events.push(event("content_block_stop", &json!({"type": "content_block_stop", "index": index})));
     }
@@ -150,7 +170,10 @@ fn chat_events(whole: &Value, request: &Value) -> Vec<String> {
         format!("data: {data}\n\n")
     };
     let message = &whole["choices"][0]["message"];
-    let mut events = vec![chunk(json!({"role": "assistant", "content": ""}), Value::Null)];
+    let mut events = vec![chunk(
+        json!({"role": "assistant", "content": if message["content"].is_null() { Value::Null } else { json!("") }}),
+        Value::Null,
+    )];
     for piece in pieces(message["content"].as_str().unwrap_or_default()) {
         events.push(chunk(json!({"content": piece}), Value::Null));
     }
@@ -160,7 +183,10 @@ fn chat_events(whole: &Value, request: &Value) -> Vec<String> {
         first["function"]["arguments"] = json!("");
         events.push(chunk(json!({"tool_calls": [first]}), Value::Null));
         for piece in pieces(call["function"]["arguments"].as_str().unwrap_or_default()) {
-            events.push(chunk(json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}), Value::Null));
+            events.push(chunk(
+                json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}),
+                Value::Null,
+            ));
         }
     }
     events.push(chunk(json!({}), whole["choices"][0]["finish_reason"].clone()));
@@ -222,7 +248,10 @@ fn responses_events(whole: &Value) -> Vec<String> {
                 all
             };
             let text = item["content"][0]["text"].as_str().unwrap_or_default();
-            push("response.content_part.added", with(json!({"part": {"type": "output_text", "text": "", "annotations": []}})));
+            push(
+                "response.content_part.added",
+                with(json!({"part": {"type": "output_text", "text": "", "annotations": []}})),
+            );
             for piece in pieces(text) {
                 push("response.output_text.delta", with(json!({"delta": piece, "logprobs": []})));
             }
@@ -233,9 +262,15 @@ fn responses_events(whole: &Value) -> Vec<String> {
             push("response.output_item.added", json!({"output_index": index, "item": empty}));
             let arguments = item["arguments"].as_str().unwrap_or_default();
             for piece in pieces(arguments) {
-                push("response.function_call_arguments.delta", json!({"item_id": item["id"], "output_index": index, "delta": piece}));
+                push(
+                    "response.function_call_arguments.delta",
+                    json!({"item_id": item["id"], "output_index": index, "delta": piece}),
+                );
             }
-            push("response.function_call_arguments.done", json!({"item_id": item["id"], "output_index": index, "name": item["name"], "arguments": arguments}));
+            push(
+                "response.function_call_arguments.done",
+                json!({"item_id": item["id"], "output_index": index, "name": item["name"], "arguments": arguments}),
+            );
         }
         push("response.output_item.done", json!({"output_index": index, "item": item}));
     }

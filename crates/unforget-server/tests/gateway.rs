@@ -18,6 +18,7 @@ use std::sync::Arc;
 use daemon::Running;
 use serde_json::{Value, json};
 use unforget_core::digest::Digest;
+use unforget_engine::host::Host;
 use unforget_testkit::upstream::{Say, Script, Upstream};
 
 /// A client of one API that keeps its whole conversation and sends it with each call.
@@ -189,16 +190,14 @@ async fn long(api: &'static str, is_streamed: bool, turns: usize) {
         authorities.iter().all(|authority| authority == "as-sent" || authority == "assembled"),
         "{authorities:?}"
     );
-    let lane = lane(&running);
-    let kept: Vec<Value> = running
-        .host
-        .path(&lane, form(api))
-        .unwrap()
-        .iter()
-        .map(|text| serde_json::from_str(text).unwrap())
-        .collect();
-    assert_eq!(kept, client.messages, "every message once, in order");
+    let host = Arc::clone(&running.host);
+    // It ends when all answers are stored.
     running.end().await;
+    let lane = lane(&host);
+    let kept = host.path(&lane, form(api)).unwrap();
+    let kept: Vec<Value> = kept.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let differs = kept.iter().zip(&client.messages).position(|(kept, sent)| kept != sent);
+    assert_eq!((differs, kept.len()), (None, client.messages.len()), "every message once, in order");
 }
 
 fn form(api: &str) -> unforget_wire::Format {
@@ -209,8 +208,8 @@ fn form(api: &str) -> unforget_wire::Format {
 }
 
 /// The only lane.
-fn lane(running: &Running) -> unforget_engine::host::LaneKey {
-    let all = running.host.engine().store().conversations().unwrap();
+fn lane(host: &Host) -> unforget_engine::host::LaneKey {
+    let all = host.engine().store().conversations().unwrap();
     let keys: Vec<String> =
         all.iter().filter_map(|one| one.key.0.strip_prefix("journal:").map(str::to_owned)).collect();
     let lanes: Vec<&String> = keys.iter().filter(|key| !key.ends_with("/register")).collect();

@@ -191,15 +191,15 @@ fn what_a_call_names_is_read_first_and_of_its_lane_only() {
     let turn = json!({ "lane": "b", "form": "pi", "turn": "1", "messages": [{ "message": other }] });
     assert_eq!(client.call(90, "commitTurn", &turn)["result"]["status"], "committed");
 
-    let question = ask(&mut client, 10, &json!({ "from": ["e:journal:a:2", "s:2"] }));
+    let question = ask(&mut client, 10, &json!({ "from": ["e:journal:a:3", "s:1"] }));
     let user = question["params"]["user"].as_str().unwrap();
     let (oars, boat) = (user.find("the oars are under").unwrap(), user.find("the boat is in").unwrap());
     assert!(oars < boat && user.matches("the oars are under").count() == 1, "{user}");
     says(&mut client, &question["id"], "Under the porch [1].");
     let given = client.answer();
-    assert_eq!(given["result"]["passages"][0]["name"], "e:journal:a:2", "{given}");
+    assert_eq!(given["result"]["passages"][0]["name"], "e:journal:a:3", "{given}");
     let receipt = |name: &str| json!({ "name": name, "entries": 1, "read": 1, "cut": 0, "purged": 0 });
-    assert_eq!(given["result"]["from"], json!([receipt("e:journal:a:2"), receipt("s:2")]));
+    assert_eq!(given["result"]["from"], json!([receipt("e:journal:a:3"), receipt("s:1")]));
 
     let many = vec!["s:1"; 5_000];
     let table = [
@@ -220,7 +220,7 @@ fn what_a_call_names_is_read_first_and_of_its_lane_only() {
         assert_eq!(refused["error"]["data"]["kind"], kind, "{refused}");
         assert!(refused["error"]["message"].as_str().unwrap().contains(what), "{refused}");
     }
-    let anywhere = json!({ "question": "boat", "from": ["e:journal:b:1", "e:journal:a:2"], "model": false });
+    let anywhere = json!({ "question": "boat", "from": ["e:journal:b:1", "e:journal:a:3"], "model": false });
     let given = client.call(40, "answer", &anywhere);
     assert_eq!(given["result"]["passages"][0]["text"], "a boat of others", "without a lane: {given}");
     assert_eq!(engine.store().grants().unwrap().len(), 1, "what is refused reads nothing");

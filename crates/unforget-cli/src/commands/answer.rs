@@ -92,7 +92,8 @@ fn not_all(one: &Named) -> String {
     );
     for (count, how) in [(one.cut, "in part"), (one.purged, "purged")] {
         if count > 0 {
-            line += &format!(", {} {how}", text::count(count));
+            let part = format!(", {} {how}", text::count(count));
+            line += &part;
         }
     }
     line

@@ -387,7 +387,8 @@ impl Reading<'_, '_> {
         let (read, entries) =
             named.iter().fold((0, 0), |(read, all), one| (read + one.read, all + one.entries));
         if read < entries {
-            text += &format!("\nThe question is about {entries} entries; {read} of them are here whole.\n");
+            let told = format!("\nThe question is about {entries} entries; {read} of them are here whole.\n");
+            text += &told;
         }
         text += "\nQuestion: ";
         text += &redact(self.question.text);

@@ -27,7 +27,7 @@ pub struct Say {
 pub struct Deed {
     /// The tool.
     pub name: String,
-    /// Its arguments.
+    /// Its arguments: an object, or a string for a tool that takes free text.
     pub arguments: Value,
 }
 
@@ -43,21 +43,25 @@ impl Say {
     }
 }
 
-/// The response for an answer.
+/// The body of an answer that is not streamed.
 ///
 /// * `at` - number of the request, and its tokens.
-pub(super) fn response(
-    dialect: Dialect,
-    request: &Value,
-    say: &Say,
-    at: (usize, u64),
-    is_streamed: bool,
-) -> Response {
-    let whole = match dialect {
+pub(super) fn whole(dialect: Dialect, request: &Value, say: &Say, at: (usize, u64)) -> Value {
+    match dialect {
         Dialect::Anthropic => anthropic(request, say, at),
         Dialect::OpenAiResponses => responses(request, say, at),
         _ => chat(request, say, at),
-    };
+    }
+}
+
+/// The response for an answer.
+pub(super) fn response(
+    dialect: Dialect,
+    request: &Value,
+    whole: Value,
+    say: &Say,
+    is_streamed: bool,
+) -> Response {
     if !is_streamed {
         return axum::Json(whole).into_response();
     }
@@ -205,8 +209,17 @@ fn responses(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value
                            "content": [{"type": "output_text", "text": say.text, "annotations": []}]}));
     }
     for (index, deed) in say.deeds.iter().enumerate() {
-        output.push(json!({"type": "function_call", "id": format!("fc_{number:08}_{index}"), "call_id": format!("call_{number:08}_{index}"),
-                           "name": deed.name, "arguments": deed.arguments.to_string(), "status": "completed"}));
+        let call = format!("call_{number:08}_{index}");
+        output.push(match &deed.arguments {
+            Value::String(input) => {
+                json!({"type": "custom_tool_call", "id": format!("ctc_{number:08}_{index}"), "call_id": call,
+                                           "name": deed.name, "input": input, "status": "completed"})
+            }
+            arguments => {
+                json!({"type": "function_call", "id": format!("fc_{number:08}_{index}"), "call_id": call,
+                                "name": deed.name, "arguments": arguments.to_string(), "status": "completed"})
+            }
+        });
     }
     json!({
         "id": format!("resp_{number:08}"), "object": "response", "created_at": 1_790_000_000 + number, "status": "completed",
@@ -258,19 +271,22 @@ fn responses_events(whole: &Value) -> Vec<String> {
             push("response.output_text.done", with(json!({"text": text, "logprobs": []})));
             push("response.content_part.done", with(json!({"part": item["content"][0]})));
         } else {
-            empty["arguments"] = json!("");
+            let (field, events) = match item["type"].as_str() {
+                Some("custom_tool_call") => ("input", "response.custom_tool_call_input"),
+                _ => ("arguments", "response.function_call_arguments"),
+            };
+            empty[field] = json!("");
             push("response.output_item.added", json!({"output_index": index, "item": empty}));
-            let arguments = item["arguments"].as_str().unwrap_or_default();
+            let arguments = item[field].as_str().unwrap_or_default();
             for piece in pieces(arguments) {
                 push(
-                    "response.function_call_arguments.delta",
+                    &format!("{events}.delta"),
                     json!({"item_id": item["id"], "output_index": index, "delta": piece}),
                 );
             }
-            push(
-                "response.function_call_arguments.done",
-                json!({"item_id": item["id"], "output_index": index, "name": item["name"], "arguments": arguments}),
-            );
+            let mut done = json!({"item_id": item["id"], "output_index": index, "name": item["name"]});
+            done[field] = json!(arguments);
+            push(&format!("{events}.done"), done);
         }
         push("response.output_item.done", json!({"output_index": index, "item": item}));
     }

@@ -184,7 +184,9 @@ impl Gateway {
             }
             begun.take(&assembled, &call, &bodies);
         }
-        self.arrays.keep(&begun.who.lane.lane, &begun.array);
+        for left in self.arrays.keep(&begun.who.lane.lane, &begun.array) {
+            self.host.close(&left);
+        }
         Ok(begun)
     }
 
@@ -213,6 +215,8 @@ impl Gateway {
     fn budget(&self, call: &Call<'_>) -> Budget {
         let window = self.window(call.model.as_deref());
         let output = call.output.unwrap_or_else(|| (window / RESERVE).min(RESERVE_MAX));
+        // What leaves no room for a prompt is a limit of the client's, and not a wish.
+        let output = if output > window - window / 4 { window / 4 } else { output };
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));

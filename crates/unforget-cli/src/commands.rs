@@ -48,7 +48,7 @@ pub(crate) fn dialect_of(format: Format) -> Dialect {
         Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Journal | Format::Unknown => {
             Dialect::Anthropic
         }
-        Format::Codex => Dialect::OpenAiResponses,
+        Format::Codex | Format::OpenAiResponses => Dialect::OpenAiResponses,
         Format::OpenAiChat
         | Format::GeminiCli
         | Format::CopilotCli

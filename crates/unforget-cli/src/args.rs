@@ -23,7 +23,7 @@ pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use tools::{
-    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, NeedlesArgs,
+    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, McpArgs, NeedlesArgs,
     PoliciesArgs, RecallArgs, RpcArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
@@ -160,6 +160,8 @@ pub(crate) enum Command {
     Config,
     /// Serve the engine to an agent host: calls in, answers out
     Engine(EngineArgs),
+    /// Serve recall to an MCP client on stdin and stdout
+    Mcp(McpArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

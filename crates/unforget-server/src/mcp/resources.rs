@@ -10,12 +10,13 @@ use std::collections::BTreeSet;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use rmcp::model::{Resource, ResourceTemplate};
 use serde_json::{Value, json};
+use unforget_core::entry::Role;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Thread};
 use unforget_core::tokens::Ruler as _;
 use unforget_engine::Engine;
 use unforget_engine::recall::summary_name;
-use unforget_store::{Conversation, SummaryRow};
+use unforget_store::{Conversation, EntryRow, SummaryRow};
 
 use super::calls::{Trouble, expand};
 use super::page::{Page, Told};
@@ -159,17 +160,19 @@ fn summary(engine: &Engine, one: &Conversation, row: &SummaryRow) -> Result<(Str
     ))
 }
 
-/// The first and the last entries.
+/// The first and the last entries in which somebody speaks.
 fn ends(engine: &Engine, one: &Conversation, page: &mut Page) -> Result<(), Trouble> {
-    const EACH: u64 = 3;
-    let last = one.entries.saturating_sub(EACH).max(EACH);
-    for range in [0..EACH.min(one.entries), last..one.entries] {
-        for seq in range {
-            let name = format!("e:{}:{seq}", one.key);
-            let found = engine.expand(None, &name, 200, None)?;
-            for item in &found.items {
-                page.add(show::item(&one.key.0, item));
-            }
+    const EACH: usize = 3;
+    const LOOKED: u64 = 256;
+    let store = engine.store();
+    let said = |rows: Vec<EntryRow>| rows.into_iter().filter(|row| row.role != Role::None).map(|row| row.seq);
+    let first: Vec<_> = said(store.rows(one.id, 0..LOOKED.min(one.entries))?).take(EACH).collect();
+    let last = said(store.rows(one.id, one.entries.saturating_sub(LOOKED)..one.entries)?);
+    let last: Vec<_> = last.filter(|seq| !first.contains(seq)).collect();
+    for seq in first.iter().chain(last.iter().skip(last.len().saturating_sub(EACH))) {
+        let found = engine.expand(None, &format!("e:{}:{seq}", one.key), 200, None)?;
+        for item in &found.items {
+            page.add(show::item(&one.key.0, item));
         }
     }
     Ok(())

@@ -14,7 +14,10 @@ use unforget_server::mcp::{HttpLimits, Memory, Scope, service};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path: PathBuf = std::env::args_os().nth(1).ok_or("mcp_http DATABASE")?.into();
     let memory = Memory::new(Engine::open_reader(&path)?, Scope::All);
-    let app = Router::new().route_service("/mcp", service(&memory, &HttpLimits::default()));
+    // Web pages of this machine, such as the inspector's, are heard; others are not.
+    let origins = ["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned).into();
+    let limits = HttpLimits { origins, ..HttpLimits::default() };
+    let app = Router::new().route_service("/mcp", service(&memory, &limits));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));

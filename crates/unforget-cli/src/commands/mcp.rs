@@ -1,6 +1,6 @@
 //! `unforget mcp`: recall for an MCP client, over stdin and stdout, as `docs/mcp.md` says.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use unforget_engine::summarise::ASKED;
@@ -38,7 +38,7 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
 const ANSWERS_AT_ONCE: usize = 1;
 
 /// The models of the settings, and the database open for the grant that their answer is made under.
-fn answerer(settings: &Summariser, path: &PathBuf) -> Result<Option<Answerer>, EngineError> {
+fn answerer(settings: &Summariser, path: &Path) -> Result<Option<Answerer>, EngineError> {
     if !settings.is_model() {
         return Ok(None);
     }

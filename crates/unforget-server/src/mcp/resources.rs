@@ -228,7 +228,8 @@ mod tests {
         let (a, b, c) = (row(0, (0, 4), &[]), row(0, (5, 9), &[]), row(0, (10, 14), &[]));
         let merged = row(1, (0, 9), &[&a, &b]);
         let abandoned = row(0, (8, 12), &[]);
-        let table: [(&[&SummaryRow], &[(u64, u64)], &str); 4] = [
+        type Row<'a> = (&'a [&'a SummaryRow], &'a [(u64, u64)], &'a str);
+        let table: [Row<'_>; 4] = [
             (&[], &[], "none"),
             (&[&c, &a, &b], &[(0, 4), (5, 9), (10, 14)], "leaves, in order"),
             (&[&a, &b, &c, &merged], &[(0, 9), (10, 14)], "a merge stands for its sources"),

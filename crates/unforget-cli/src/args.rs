@@ -7,6 +7,7 @@ mod operate;
 mod pins;
 mod prompt;
 mod recall;
+mod serve;
 mod tools;
 mod travel;
 mod value;
@@ -22,6 +23,7 @@ pub(crate) use operate::{
 pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
+pub(crate) use serve::ServeArgs;
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, McpArgs, NeedlesArgs,
     PoliciesArgs, RecallArgs, RpcArgs,
@@ -162,6 +164,8 @@ pub(crate) enum Command {
     Engine(EngineArgs),
     /// Serve recall to an MCP client on stdin and stdout
     Mcp(McpArgs),
+    /// Serve a gateway in front of LLM APIs
+    Serve(ServeArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

@@ -26,6 +26,7 @@ pub(crate) mod repair;
 pub(crate) mod replay;
 pub(crate) mod restore;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
 pub(crate) mod travel;

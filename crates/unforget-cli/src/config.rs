@@ -1,5 +1,6 @@
 //! Settings: what every option is when it is not on the command line, and who said so.
 
+mod serve;
 mod summariser;
 mod watched;
 
@@ -10,6 +11,7 @@ use serde::Deserialize;
 use crate::args::{Color, Dialect, Global, ShapeArgs};
 use crate::failure::{Failure, Outcome};
 
+pub(crate) use serve::{Serve, Serving};
 pub(crate) use summariser::Summariser;
 pub(crate) use watched::Watched;
 
@@ -67,6 +69,8 @@ pub(crate) struct Settings {
     pub(crate) color: Setting<Color>,
     /// Which models write summaries: the settings file alone says so.
     pub(crate) summariser: Summariser,
+    /// What the daemon serves.
+    pub(crate) serve: Serve,
 }
 
 /// The settings file. A word that it does not know is an error: it would be a typing mistake.
@@ -79,13 +83,28 @@ struct File {
     dialect: Option<String>,
     color: Option<String>,
     summariser: Summariser,
+    serve: Serve,
 }
 
-#[derive(Debug, Deserialize)]
+/// Tokens, as a number or as people write them.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Window {
     Number(u64),
     Text(String),
+}
+
+impl Window {
+    fn text(&self) -> String {
+        match self {
+            Self::Number(number) => number.to_string(),
+            Self::Text(text) => text.clone(),
+        }
+    }
+
+    fn tokens(&self) -> Result<u64, String> {
+        crate::args::tokens(&self.text())
+    }
 }
 
 /// Looks up a variable of the environment; empty ones count as not set.
@@ -99,10 +118,7 @@ impl Settings {
     pub(crate) fn new(global: &Global, env: Env<'_>) -> Outcome<Self> {
         let path = config_folder(env).map(|folder| folder.join("unforget").join("config.toml"));
         let file = path.as_deref().map_or_else(|| Ok(File::default()), read)?;
-        let window = file.window.map(|window| match window {
-            Window::Number(number) => number.to_string(),
-            Window::Text(text) => text,
-        });
+        let window = file.window.as_ref().map(Window::text);
         let db = pick(global.db.clone(), env, "UNFORGET_DB", file.db, |text| Ok(PathBuf::from(text)))?;
         let default_db = || default_db(env);
         let window = parse_pick(None, env, "UNFORGET_WINDOW", window, crate::args::tokens)?;
@@ -120,6 +136,7 @@ impl Settings {
             dialect: optional(dialect),
             color: color.unwrap_or(Setting { value: Color::Auto, from: From::Default }),
             summariser: file.summariser,
+            serve: file.serve,
         })
     }
 

@@ -5,6 +5,7 @@
 //! speaker and time); one without names is known only by where it stands. What cannot be proven to be
 //! stored is stored: nothing is refused, nothing is dropped, and no equal text is taken for a proof.
 
+mod exact;
 mod path;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,8 @@ pub enum How {
     Window,
     /// It is what a turn added.
     Turn,
+    /// It is the active path itself, message by message.
+    Exact,
 }
 
 /// A delivered message.
@@ -52,6 +55,8 @@ pub struct Item {
     pub parts: Option<Vec<u64>>,
     /// The host does not keep it: then it belongs where the host's array has it.
     pub is_volatile: bool,
+    /// A model said it.
+    pub is_answer: bool,
     /// Takes no part in the comparison: instructions, the host's own summary, our own output.
     pub aside: bool,
 }
@@ -140,6 +145,7 @@ pub fn plan(how: How, path: Path<'_>, items: &[Item], parts: &dyn Fn(Seq) -> Vec
         How::Whole => walk.whole(),
         How::Window => walk.window(),
         How::Turn => walk.turn(),
+        How::Exact => walk.exact(),
     }
 }
 

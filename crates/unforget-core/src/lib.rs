@@ -11,6 +11,7 @@
 
 pub mod admit;
 pub mod assemble;
+pub mod caller;
 pub mod compact;
 pub mod deliver;
 pub mod digest;

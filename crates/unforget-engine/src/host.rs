@@ -9,11 +9,14 @@ mod bodies;
 mod compare;
 mod deliver;
 mod emit;
+mod exact;
 mod lane;
 mod names;
 mod pins;
 mod rebuild;
+mod recalled;
 mod recover;
+mod register;
 mod track;
 mod types;
 
@@ -35,9 +38,12 @@ use names::Incoming;
 use crate::{Engine, EngineError};
 
 pub use compare::{Changed, Difference, Kept, Represented};
+pub use exact::{Answered, Array, Foreseen};
 pub use names::face;
 pub use rebuild::Rebuilt;
+pub use recalled::Recalled;
 pub use recover::Recovered;
+pub use register::{Asking, Recognised};
 pub use types::*;
 
 /// The lanes of a host. Calls of one lane wait for each other; lanes do not.

@@ -4,5 +4,7 @@
 //! recall for MCP clients; `docs/mcp.md` describes it. This crate decides nothing about histories: it reads calls,
 //! keeps their order, and writes answers.
 
+pub mod gateway;
 pub mod mcp;
 pub mod rpc;
+pub mod serve;

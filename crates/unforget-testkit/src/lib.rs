@@ -14,6 +14,7 @@ mod path;
 pub mod provider;
 pub mod render;
 mod text;
+pub mod upstream;
 
 pub use path::path;
 pub use text::{Texts, text};

@@ -69,6 +69,11 @@ impl<'a> Value<'a> {
         self.node().and_then(|node| self.text.get(node.start as usize..node.end as usize)).unwrap_or_default()
     }
 
+    /// Where the value stands in the text.
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.node().map_or(0..0, |node| node.start as usize..node.end as usize)
+    }
+
     /// The bytes between the quotes, escaped.
     fn inside(self) -> &'a [u8] {
         let range =
@@ -151,12 +156,18 @@ impl<'a> Object<'a> {
         self.0.raw()
     }
 
+    /// Where the object stands in the text.
+    pub(crate) fn range(self) -> std::ops::Range<usize> {
+        self.0.range()
+    }
+
     /// All fields in order, with decoded keys; duplicates included.
     pub(crate) fn fields(self) -> impl Iterator<Item = (Cow<'a, str>, Value<'a>)> {
         self.members().map(|(key, value)| (key.str().unwrap_or_default(), value))
     }
 
-    fn members(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+    /// All fields in order, keys as values; duplicates included.
+    pub(crate) fn members(self) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
         let end = self.0.node().map_or(0, |node| node.next as usize);
         let mut at = self.0.at + 1;
         std::iter::from_fn(move || {
@@ -234,7 +245,7 @@ impl<'a> Object<'a> {
 }
 
 /// Decodes the inside of a JSON string. Lone surrogates become U+FFFD.
-fn unescape(inside: &str) -> Cow<'_, str> {
+pub(crate) fn unescape(inside: &str) -> Cow<'_, str> {
     let Some(first) = memchr::memchr(b'\\', inside.as_bytes()) else { return Cow::Borrowed(inside) };
     let mut text = String::with_capacity(inside.len());
     text.push_str(inside.get(..first).unwrap_or_default());

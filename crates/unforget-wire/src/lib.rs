@@ -6,6 +6,7 @@
 //!   trailer, end to end, are the file.
 //! * [`decode`] - what one record says; needs nothing but its bytes.
 //! * `render` - admitted messages to a request body of a dialect.
+//! * `exchange` - one call of a provider's API as a gateway sees it: the body, the answer, our errors.
 //! * `validate` - rejects what the provider of a dialect rejects; its rules are in `docs/wire-rules.md`.
 //!
 //! The shape of each format and what in it a model sees is written at the top of its module.
@@ -14,6 +15,7 @@ mod detect;
 mod dialect;
 mod document;
 mod error;
+pub mod exchange;
 mod format;
 mod input;
 pub mod journal;

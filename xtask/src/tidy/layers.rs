@@ -47,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         ],
     ),
     ("unforget-bench", &[]),
-    ("unforget-testkit", &["unforget-bench", "unforget-core"]),
+    ("unforget-testkit", &["unforget-bench", "unforget-core", "unforget-wire"]),
     (
         "unforget-sim",
         &[

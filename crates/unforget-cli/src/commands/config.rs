@@ -25,7 +25,7 @@ struct ConfigJson {
 
 /// Every setting and who said it.
 pub(crate) fn run(app: &mut App) -> Outcome {
-    let Settings { file, db, window, model, dialect, color, summariser } = &app.settings;
+    let Settings { file, db, window, model, dialect, color, summariser, serve: _ } = &app.settings;
     let color_name = format!("{:?}", color.value).to_lowercase();
     let settings = vec![
         row("db", db, Some(db.value.display().to_string())),

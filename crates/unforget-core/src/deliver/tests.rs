@@ -51,6 +51,7 @@ impl Toy {
                 exact: with(&|entry| entry.0 == said && entry.1 == name).into(),
                 parts: Some(parts(&said)),
                 is_volatile: false,
+                is_answer: said.bytes().all(|byte| byte.is_ascii_uppercase()),
                 aside,
             }
         };
@@ -99,6 +100,48 @@ impl Toy {
             format!("{said}{}", name.as_deref().unwrap_or_default())
         };
         self.path.iter().map(word).collect::<Vec<_>>().join(" ")
+    }
+}
+
+#[test]
+fn exact_table() {
+    // Capital letters are answers.
+    let table: &[(&str, &str, &str, &str, &str)] = &[
+        // stored, delivered, why, path after, reason
+        ("", "a", "append", "a", "first call"),
+        ("a B", "a B c", "append", "a B c", "the next turn"),
+        ("a B c", "a B c", "up-to-date", "a B c", "f042: the client tries again"),
+        ("a B c D", "a B c", "rewind", "a B c", "the client wants another answer"),
+        ("a B a B", "a B a B a", "append", "a B a B a", "f035: the same words again are new"),
+        ("a B c D", "a B x", "branch", "a B x", "the newest question edited"),
+        ("a B c D", "a B x D e", "append", "a B c D e", "the client changed the words of an old message"),
+        ("a B c D", "a X c", "branch", "a X c", "another answer, and the same words after it"),
+        ("a B c D e F", "a X c D e F g", "append", "a B c D e F g", "an old answer was cut by the client"),
+        ("a B c D", "x", "unreconciled", "x", "a new history under the old name"),
+        ("a B c D", "x B c D e", "append", "a B c D e", "the first message with other words"),
+        ("a B c D e F", "c D e F g", "append", "a B c D e F g", "a window of the client that slides"),
+        ("a B c D e F", "s e F g", "unreconciled", "s e F g", "a summary of the client's own in front"),
+        (
+            "a B c D e F",
+            "c D x",
+            "unreconciled",
+            "c D x",
+            "a window that does not reach the end proves nothing",
+        ),
+        ("a B c D", "", "rewind", "", "nothing at all"),
+    ];
+    for (stored, delivered, why, after, reason) in table {
+        let mut toy = Toy::default();
+        toy.deliver(How::Exact, &stored.split_whitespace().collect::<Vec<_>>());
+        let array: Vec<&str> = delivered.split_whitespace().collect();
+        let plan = toy.deliver(How::Exact, &array);
+        assert_eq!(
+            (plan.why.name(), toy.shown().as_str()),
+            (*why, *after),
+            "{stored} <- {delivered}: {reason}"
+        );
+        let again = toy.deliver(How::Exact, &array);
+        assert_eq!(again.why, Why::UpToDate, "{stored} <- {delivered}, again: {reason}");
     }
 }
 

@@ -68,7 +68,19 @@ impl Lane {
         self.forget();
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let plan = self.plan(how, incoming, known)?;
-        let marked = self.marked(&plan)?;
+        self.carry_out(&plan, incoming, (is_open, now), behind)
+    }
+
+    /// Stores what a plan says, in one transaction.
+    pub(super) fn carry_out(
+        &mut self,
+        plan: &Plan,
+        incoming: &[Incoming],
+        (is_open, now): (bool, Timestamp),
+        behind: Vec<(String, Vec<Name>)>,
+    ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        let marked = self.marked(plan)?;
         let mut writing = Writing {
             lane: self,
             known,
@@ -84,7 +96,7 @@ impl Lane {
             added: 0,
             aside: 0,
         };
-        writing.carry_out(&plan, incoming)?;
+        writing.carry_out(plan, incoming)?;
         let Writing { mut lines, names, parent, mut places, moved, added, aside, .. } = writing;
         for place in places.iter_mut().flatten() {
             *place = moved.get(place).copied().unwrap_or(*place);
@@ -105,8 +117,13 @@ impl Lane {
 
     /// What a delivery would be, without doing it.
     pub(super) fn foresee(&self, how: How, incoming: &[Incoming]) -> Result<Why, HostError> {
+        Ok(self.foresee_plan(how, incoming)?.why)
+    }
+
+    /// The same, message by message.
+    pub(super) fn foresee_plan(&self, how: How, incoming: &[Incoming]) -> Result<Plan, HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
-        Ok(self.plan(how, incoming, known)?.why)
+        self.plan(how, incoming, known)
     }
 
     /// Reads messages. O(bytes).
@@ -151,6 +168,11 @@ impl Lane {
     fn plan(&self, how: How, incoming: &[Incoming], known: Known<'_>) -> Result<Plan, HostError> {
         let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
         for (item, incoming) in items.iter_mut().zip(incoming) {
+            if how == How::Exact {
+                // Instructions in the middle of a path are of it.
+                item.aside = incoming.is_own();
+                continue;
+            }
             self.follow(&mut item.named)?;
             item.is_doubtful = item.is_doubtful && self.has_id(incoming)?;
             if item.parts.is_none() && !item.exact.iter().any(|seq| self.path().holds(*seq)) {
@@ -434,7 +456,7 @@ impl Writing<'_> {
 }
 
 /// The entry that a message is.
-const fn stored_as(fate: Fate) -> Option<Seq> {
+pub(super) const fn stored_as(fate: Fate) -> Option<Seq> {
     match fate {
         Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) | Fate::Replay(seq) => Some(seq),
         _ => None,

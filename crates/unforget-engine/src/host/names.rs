@@ -28,9 +28,10 @@ pub fn face(text: &[u8]) -> Face {
 }
 
 /// A delivered message, read.
+#[derive(Clone)]
 pub(super) struct Incoming {
-    /// The message; `None` if only its face was sent. Boxed: arrays are mostly faces.
-    pub(super) message: Option<Box<Message>>,
+    /// The message; `None` if only its face was sent. Apart: arrays are mostly faces, or come again with each call.
+    pub(super) message: Option<Arc<Message>>,
     /// Names of its own, which prove who it is.
     own: Vec<Name>,
     /// One of them is its time.
@@ -61,7 +62,7 @@ impl Incoming {
     ) -> Result<Self, HostError> {
         let bad = |what| HostError::BadMessage { index, what };
         let message = delivered.body.as_deref().map(|body| journal::read_message(form, body)).transpose();
-        let message = message.map_err(bad)?.map(Box::new);
+        let message = message.map_err(bad)?.map(Arc::new);
         let own = delivered.body.as_deref().map(face);
         let digest = match (own, delivered.face) {
             (Some(own), Some(given)) if own != given => {
@@ -130,9 +131,21 @@ impl Incoming {
         self.kept().filter(|name| self.message.is_some() || *name != self.face)
     }
 
+    /// A name of what it says, without what clients rewrite.
+    pub(super) fn said(&self) -> Name {
+        let said = || self.message.as_ref().map(|message| words(&message.entry));
+        self.words.or_else(said).unwrap_or(self.plain_face)
+    }
+
     /// The names of its bytes.
     pub(super) fn faces(&self) -> impl Iterator<Item = Name> {
         [self.face, self.plain_face].into_iter()
+    }
+
+    /// The same message, known by another digest than that of its bytes.
+    #[must_use]
+    pub(super) fn with_face(self, digest: Face) -> Self {
+        Self { face: name("face", &[&digest.0]), plain_face: name("plain", &[&digest.0]), ..self }
     }
 
     /// The same message as part of a turn.
@@ -201,6 +214,7 @@ impl Incoming {
             exact: if plain.is_empty() { face } else { plain },
             parts: self.message.as_ref().map(|message| parts(&message.entry)),
             is_volatile: self.is_volatile,
+            is_answer: self.message.as_ref().is_some_and(|message| message.entry.role == Role::Assistant),
             aside: self.message.as_ref().is_some_and(|message| is_aside(message)),
         }
     }
@@ -243,6 +257,22 @@ pub(super) fn again(seq: Seq) -> Name {
 /// Name of the line that says that a turn is done.
 pub(super) fn turn_done(key: &str) -> Name {
     name("turn-done", &[key.as_bytes()])
+}
+
+/// Name of what a client calls by these words.
+pub(super) fn named(kind: &str, words: &[&str]) -> Name {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    name(kind, &words)
+}
+
+/// Name of the last entry of an answer with a provider's id.
+pub(super) fn answer_id(id: &str) -> Name {
+    name("answer", &[id.as_bytes()])
+}
+
+/// Name of what begins as `before` and goes on with a message.
+pub(super) fn beginning(before: Name, said: Name) -> Name {
+    name("beginning", &[&before.0, &said.0])
 }
 
 /// Name of the lines that keep the host's cursor.

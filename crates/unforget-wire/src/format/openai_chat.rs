@@ -115,7 +115,8 @@ fn part(value: Value<'_>) -> Part {
             id: block.string("id").unwrap_or_default(),
             name: block.string("name").unwrap_or_default(),
             arguments: block.raw("input").unwrap_or("{}").to_owned(),
-            complete: true,
+            // Our own mark of a call that was cut off while it was streamed.
+            complete: !block.has("partial_json"),
             raw: Some(raw()),
         }),
         "tool_result" => Part::ToolResult(ToolResult {

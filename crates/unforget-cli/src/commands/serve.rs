@@ -1,0 +1,122 @@
+//! `unforget serve`: the daemon, as `docs/serve.md` says.
+
+use std::io::{IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Serialize;
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+use tracing_subscriber::EnvFilter;
+use unforget_engine::Engine;
+use unforget_engine::host::Host;
+use unforget_server::gateway::Gateway;
+use unforget_server::serve::{Daemon, PATIENCE};
+
+use super::engine::now;
+use crate::app::App;
+use crate::args::ServeArgs;
+use crate::config::{Serving, process_env};
+use crate::failure::{Exit, Failure, Outcome};
+
+/// The first line on stdout with `--json`.
+#[derive(Serialize)]
+struct ServingJson {
+    listen: SocketAddr,
+    url: String,
+    db: Option<String>,
+}
+
+/// Serves until it is asked to end.
+pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
+    log(args.log_json);
+    let serving = app.settings.serve.with(args, &process_env)?;
+    let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
+    let in_memory = args.in_memory.then(tempfile::tempdir).transpose()?;
+    let spool =
+        in_memory.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
+    let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
+    serve(app, &runtime, engine, (serving, spool), db)
+}
+
+fn serve(
+    app: &mut App,
+    runtime: &Runtime,
+    engine: Engine,
+    (serving, spool): (Serving, PathBuf),
+    db: Option<String>,
+) -> Outcome {
+    let host = Arc::new(Host::new(engine, now));
+    let gateway = {
+        let _inside = runtime.enter();
+        Gateway::open(host, serving.gateway, spool)?
+    };
+    let listener = runtime.block_on(TcpListener::bind(serving.listen)).map_err(|error| {
+        let hint = "is another daemon running there? name another address with --listen";
+        Failure::input("listen", format!("cannot listen on {}: {error}", serving.listen), hint)
+    })?;
+    let listen = listener.local_addr()?;
+    let url = format!("http://{listen}");
+    if app.out.json {
+        app.out.json(&ServingJson { listen, url, db })?;
+        app.out.flush()?;
+    } else {
+        app.out.note(format_args!(
+            "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
+        ));
+    }
+    let ending = CancellationToken::new();
+    let asked = ending.clone();
+    let daemon = Daemon { gateway, guard: serving.guard, more: axum::Router::new() };
+    runtime.block_on(async move {
+        tokio::spawn(async move {
+            asked_to_end().await;
+            tracing::info!("asked to end: finishing calls that run");
+            asked.cancel();
+        });
+        daemon.serve(listener, ending, PATIENCE).await
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The folder of answers that arrive, beside the database.
+fn spool(db: &Path) -> PathBuf {
+    let mut name = db.file_name().unwrap_or_default().to_owned();
+    name.push(".spool");
+    db.with_file_name(name)
+}
+
+/// Waits for Ctrl-C, or for the signal by which service managers end a process.
+async fn asked_to_end() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    // Without signals only the end of the process ends it.
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// The log goes to stderr; `UNFORGET_LOG` says how much of it.
+fn log(is_json: bool) {
+    let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // It fails only if a log is set already, which is then as good.
+    let set = if is_json {
+        log.json().try_init()
+    } else {
+        log.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init()
+    };
+    set.ok();
+}

@@ -1,0 +1,127 @@
+//! Which lane a request of a client is of.
+//!
+//! Clients of a provider's API name their conversation seldom, and ask about other things under the same name: titles,
+//! summaries, sub-agents. What proves that a request goes on with a lane is that it begins with the lane's path.
+
+use crate::deliver::Why;
+
+/// How much a client says about the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// It names the session: what has another history under this name is an edit, a fork or a side request.
+    Session,
+    /// At most who is asking: two conversations may begin alike.
+    Loose,
+}
+
+/// A lane that the request may be of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// What delivering the request's array to it would be.
+    pub why: Why,
+    /// Messages of the array that are on its path.
+    pub kept: usize,
+    /// Messages of its path that the array leaves out.
+    pub left: u64,
+    /// Whether its requests came with the same instructions and tools.
+    pub is_same_kind: bool,
+}
+
+/// What a request is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice {
+    /// The candidate with this index: it goes on, or is cut back and goes on differently.
+    Lane(usize),
+    /// A lane of its own, that begins like the candidate with this index, if with any.
+    New {
+        /// The one that it has most of.
+        like: Option<usize>,
+    },
+}
+
+/// Messages behind a fork that a client without a session's name may leave out: the newest question and its answer. More
+/// is another conversation that began alike.
+const EDIT: u64 = 2;
+
+/// Messages that prove a lane whatever else changed: a question and its answer.
+const PROOF: usize = 2;
+
+/// Chooses.
+///
+/// * `candidates` - the order decides between equals.
+///
+/// 1. The lane that the array goes on from, the longest first. A first message alone proves nothing if instructions and
+///    tools are others: titles are asked for like that.
+/// 2. Of a session, the lane that has most of it, as a new generation. Of nobody's, only if no more than the newest
+///    exchange is left out.
+/// 3. A new one.
+///
+/// Cost: O(candidates). Source: design §3; F097, F102.
+pub fn choose(hint: Hint, candidates: &[Candidate]) -> Choice {
+    let is_proven = |one: &Candidate| one.kept >= PROOF || (one.kept > 0 && one.is_same_kind);
+    let goes_on = |one: &Candidate| matches!(one.why, Why::Append | Why::UpToDate) && is_proven(one);
+    let may_cut = |one: &Candidate| match hint {
+        Hint::Session => one.is_same_kind && is_proven(one),
+        Hint::Loose => one.is_same_kind && is_proven(one) && one.left <= EDIT,
+    };
+    let longest = |is_it: &dyn Fn(&Candidate) -> bool| {
+        let fitting = candidates.iter().enumerate().filter(|(_, one)| is_it(one));
+        fitting.rev().max_by_key(|(_, one)| one.kept).map(|(index, _)| index)
+    };
+    match longest(&goes_on).or_else(|| longest(&may_cut)) {
+        Some(index) => Choice::Lane(index),
+        None => Choice::New { like: longest(&|one| one.kept > 0) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_table() {
+        use Choice::{Lane, New};
+        use Hint::{Loose, Session};
+        use Why::{Append, Branch, Rewind, Unreconciled, UpToDate};
+        let one = |why, kept, left, is_same_kind| Candidate { why, kept, left, is_same_kind };
+        let nothing = New { like: None };
+        let table = [
+            (Loose, vec![], nothing, "first sight"),
+            (Loose, vec![one(Append, 4, 0, true)], Lane(0), "it goes on"),
+            (Loose, vec![one(Append, 4, 0, false)], Lane(0), "a tool came to it"),
+            (Loose, vec![one(Append, 2, 0, true), one(Append, 6, 0, true)], Lane(1), "the longest"),
+            (Loose, vec![one(UpToDate, 3, 0, true)], Lane(0), "f042: asked again"),
+            (Session, vec![one(Append, 1, 0, false)], New { like: Some(0) }, "a title is asked for"),
+            (
+                Session,
+                vec![one(Unreconciled, 0, 9, true)],
+                nothing,
+                "a sub-agent, or a summary of the client's",
+            ),
+            (Session, vec![one(Branch, 3, 40, true)], Lane(0), "a person went back"),
+            (
+                Loose,
+                vec![one(Branch, 3, 40, true)],
+                New { like: Some(0) },
+                "another conversation began alike",
+            ),
+            (Loose, vec![one(Branch, 3, 2, true)], Lane(0), "the newest question was edited"),
+            (Loose, vec![one(Rewind, 3, 1, true)], Lane(0), "another answer is wanted"),
+            (
+                Session,
+                vec![one(Branch, 1, 6, false)],
+                New { like: Some(0) },
+                "a sub-agent with the same words",
+            ),
+            (
+                Session,
+                vec![one(Branch, 5, 1, true), one(Append, 3, 0, true)],
+                Lane(1),
+                "going on comes first",
+            ),
+        ];
+        for (hint, candidates, choice, reason) in table {
+            assert_eq!(choose(hint, &candidates), choice, "{reason}");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! An array that is the active path itself, message by message, as clients of a provider's API send it with each call.
+//!
+//! Such messages have no names: what they are is told by where they stand. The rule is the chain of design §4, with three
+//! habits of real clients allowed for: a message in the middle is sent with other words (reminders with counters, results
+//! that were cleared), the oldest messages are left out (a window that slides), and an answer is asked for again.
+
+use super::{Base, Fate, Item, Plan, Walk, Why, appended, is_exact};
+use crate::id::Seq;
+
+/// Messages in a row that prove that an array begins in the middle of the path.
+const RUN: usize = 2;
+
+impl Walk<'_> {
+    pub(super) fn exact(&self) -> Plan {
+        let stored: Vec<Seq> = self.path.runs.iter().cloned().flatten().map(Seq).collect();
+        let from = self.begin(&stored);
+        let stored = stored.get(from..).unwrap_or_default();
+        let mut fates = Vec::with_capacity(self.items.len());
+        for (at, item) in self.items.iter().enumerate() {
+            let Some(seq) = stored.get(at) else { break };
+            match self.stands(item, *seq) {
+                true if is_exact(item, *seq) => fates.push(Fate::Known(*seq)),
+                true => fates.push(Fate::Face(*seq)),
+                false if self.is_rewritten(stored, at) => fates.push(Fate::Changed(*seq)),
+                false => break,
+            }
+        }
+        let kept = fates.len();
+        let last = stored.get(..kept).and_then(<[Seq]>::last).copied();
+        fates.extend(self.items.iter().skip(kept).map(appended));
+        let (why, base) = match (kept == self.items.len(), kept == stored.len()) {
+            (true, true) => (Why::UpToDate, Base::Head),
+            (false, true) => (Why::Append, Base::Head),
+            (true, false) => (Why::Rewind, last.map_or(Base::Root, Base::After)),
+            (false, false) if last.is_none() => (Why::Unreconciled, Base::Root),
+            (false, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
+        };
+        Plan { why, base, fates }
+    }
+
+    /// Whether an item says what an entry says. Words that are empty prove nothing.
+    fn stands(&self, item: &Item, seq: Seq) -> bool {
+        let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());
+        let says = |list: &[Seq]| list.binary_search(&seq).is_ok();
+        is_exact(item, seq) || (has_words && (says(&item.alike) || says(&item.named)))
+    }
+
+    /// Whether the client changed the words of a message that stood here: the same answer follows, or two messages do. An
+    /// edit would have got another answer.
+    fn is_rewritten(&self, stored: &[Seq], at: usize) -> bool {
+        let mut behind = self.items.iter().zip(stored).skip(at + 1);
+        let mut stands =
+            || behind.next().filter(|(item, seq)| self.stands(item, **seq)).map(|(item, _)| item);
+        stands().is_some_and(|next| next.is_answer || stands().is_some())
+    }
+
+    /// Where on the path the array begins: at its beginning, unless its first messages are a run in the middle that goes
+    /// on to the end of one of the two.
+    fn begin(&self, stored: &[Seq]) -> usize {
+        let Some(first) = self.items.first() else { return 0 };
+        if stored.first().is_none_or(|seq| self.stands(first, *seq)) || self.is_rewritten(stored, 0) {
+            return 0;
+        }
+        let places = first.exact.iter().chain(first.alike.iter());
+        let mut places: Vec<usize> = places.filter_map(|seq| stored.binary_search(seq).ok()).collect();
+        places.sort_unstable();
+        places.dedup();
+        let run = |at: usize| {
+            let pairs = self.items.iter().zip(stored.get(at..).unwrap_or_default());
+            pairs.take_while(|(item, seq)| self.stands(item, **seq)).count()
+        };
+        let goes_on = |at: &usize| run(*at) >= RUN && at + run(*at) == stored.len();
+        places.into_iter().find(goes_on).unwrap_or(0)
+    }
+}

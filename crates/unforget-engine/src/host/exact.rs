@@ -1,0 +1,286 @@
+//! Clients of a provider's API: each call brings the active path itself, and the engine appends the answer.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use unforget_core::deliver::{Base, Fate, How, Plan, Why};
+use unforget_core::digest::Digest;
+use unforget_core::id::{Seq, Timestamp};
+use unforget_core::tokens::Tokens;
+use unforget_store::Name;
+use unforget_wire::Format;
+use unforget_wire::exchange::annotations;
+use unforget_wire::journal::{self, After};
+
+use super::lane::{Lane, Line};
+use super::names::{self, Incoming};
+use super::types::{Delivered, HostError, LaneKey, Receipt};
+use super::{Host, deliver};
+use crate::measure;
+
+/// What a provider counts around a message.
+const FRAME: Tokens = Tokens::exact(8);
+
+/// Messages of a call, read once.
+#[derive(Clone, Default)]
+pub struct Array {
+    pub(super) messages: Arc<[Incoming]>,
+    /// Digest of the bytes and tokens of each.
+    weights: Vec<(Digest, Tokens)>,
+}
+
+impl Array {
+    /// Reads the messages of a call. O(bytes); of messages that stood at the same place before, only their digest.
+    ///
+    /// * `before` - an array of an earlier call: clients send the same beginning again and again.
+    ///
+    /// # Errors
+    /// [`HostError::BadMessage`] with the first that cannot be read.
+    pub fn read<'a>(
+        form: Format,
+        bodies: impl IntoIterator<Item = &'a [u8]>,
+        before: &Self,
+    ) -> Result<Self, HostError> {
+        let (mut messages, mut weights) = (Vec::new(), Vec::new());
+        for (index, body) in bodies.into_iter().enumerate() {
+            let plain = plain(body);
+            let digest = Digest::of(&plain);
+            let known = before.weights.get(index).filter(|known| known.0 == digest);
+            let (incoming, tokens) = match (before.messages.get(index), known) {
+                (Some(incoming), Some((_, tokens))) => (incoming.clone(), *tokens),
+                _ => {
+                    let incoming = Incoming::read(form, Delivered::new(body), index, None)?;
+                    let incoming = incoming.with_face(names::face(&plain));
+                    let tokens = incoming.message.as_ref().map(|message| measure::tokens(&message.entry).0);
+                    (incoming, tokens.unwrap_or_default() + FRAME)
+                }
+            };
+            messages.push(incoming);
+            weights.push((digest, tokens));
+        }
+        Ok(Self { messages: messages.into(), weights })
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Digest of the bytes of the first message.
+    pub fn first(&self) -> Option<Digest> {
+        self.weights.first().map(|(digest, _)| *digest)
+    }
+
+    /// Tokens of all messages for a model that is not known.
+    pub fn tokens(&self) -> Tokens {
+        self.weights.iter().map(|(_, tokens)| *tokens).sum()
+    }
+
+    /// Tokens of the messages from this index on.
+    pub fn tokens_from(&self, index: usize) -> Tokens {
+        self.weights.iter().skip(index).map(|(_, tokens)| *tokens).sum()
+    }
+
+    /// How many messages at the beginning have the same bytes as those of another array.
+    pub fn common(&self, other: &Self) -> usize {
+        self.weights.iter().zip(&other.weights).take_while(|(one, other)| one.0 == other.0).count()
+    }
+
+    /// Bytes in memory, about.
+    pub fn size(&self) -> usize {
+        let text = |message: &Incoming| message.message.as_ref().map_or(0, |message| message.text.len());
+        // Beside its JSON, a message is kept as what it says.
+        self.messages.iter().map(|message| 2 * text(message) + 512).sum()
+    }
+
+    /// Names of its beginnings: the first is of its first message, the last of all of them. Equal beginnings have equal
+    /// names, whatever annotations and reasoning came with them. O(messages).
+    ///
+    /// * `seed` - beginnings under different seeds have different names.
+    pub(super) fn beginnings(&self, seed: Name) -> Vec<Name> {
+        let next = |name: &mut Name, message: &Incoming| {
+            *name = names::beginning(*name, message.said());
+            Some(*name)
+        };
+        self.messages.iter().scan(seed, next).collect()
+    }
+}
+
+/// The bytes of a message without annotations, which clients move from message to message: they are not content.
+fn plain(body: &[u8]) -> Cow<'_, [u8]> {
+    match std::str::from_utf8(body) {
+        Ok(text) if text.contains(annotations::IN_COMMON) => match annotations::without(text) {
+            Cow::Borrowed(_) => Cow::Borrowed(body),
+            Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        },
+        _ => Cow::Borrowed(body),
+    }
+}
+
+/// What an array is to a lane, before anything is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreseen {
+    /// What delivering it would be.
+    pub why: Why,
+    /// Messages of it that are on the path.
+    pub kept: usize,
+    /// Messages of the path behind them.
+    pub left: u64,
+}
+
+/// An answer of a model.
+#[derive(Clone, Debug, Default)]
+pub struct Answered {
+    /// The newest entry of the path when the model was asked.
+    pub asked_at: Option<Seq>,
+    /// What it said, in the lane's form: one message, or several items.
+    pub messages: Vec<Vec<u8>>,
+    /// The provider's id of it, by which later calls may refer to it.
+    pub id: Option<String>,
+    /// Why it is not whole, if it is not.
+    pub interrupted: Option<String>,
+}
+
+impl Host {
+    /// What an array would be to a lane. Stores nothing.
+    pub fn foresee(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Foreseen, HostError> {
+        self.with(key, form, |lane, _| {
+            let plan = lane.foresee_plan(How::Exact, &array.messages)?;
+            let kept = plan.fates.iter().take_while(|fate| deliver::stored_as(**fate).is_some()).count();
+            let left = match plan.base {
+                Base::Head => 0,
+                Base::Root => lane.path_length(),
+                Base::After(seq) => lane.path_after(Some(seq)).len() as u64,
+            };
+            Ok(Foreseen { why: plan.why, kept, left })
+        })
+    }
+
+    /// Takes an array that is the active path. What of the path it leaves out is not active any more; nothing stored goes.
+    ///
+    /// * `request` - the client's request without its messages, as JSON: kept where it is another than before.
+    pub fn exact(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        array: &Array,
+        request: Option<&str>,
+    ) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            lane.tighten();
+            let manner = deliver::Manner { how: How::Exact, is_open: false, now };
+            let request = request.map(|request| lane.request(request, now)).transpose()?.flatten();
+            Ok(lane.deliver_read(&array.messages, manner, request.into_iter().collect())?.0)
+        })
+    }
+
+    /// Takes what a client said after an answer, and nothing else of the path.
+    ///
+    /// * `answer` - the provider's id of it; `None` if that is the newest.
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] if no answer of this lane has the id.
+    pub fn follow(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        answer: Option<&str>,
+        array: &Array,
+    ) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| {
+            lane.tighten();
+            let at = answer.map(|answer| lane.answer(answer)).transpose()?.or(lane.head());
+            // Asked once more: what was appended by the first try stands there already.
+            let is_active = at.is_none_or(|at| lane.path().holds(at));
+            let behind = if is_active { lane.path_after(at) } else { Vec::new() };
+            let known = lane.match_at(&array.messages, &behind)?;
+            let last = known.last().copied().or(at);
+            let (why, base) = match (known.len() == array.len(), is_active && known.len() == behind.len()) {
+                (true, true) => (Why::UpToDate, Base::Head),
+                (false, true) => (Why::Append, Base::Head),
+                (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
+            };
+            let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
+            let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
+            let plan = Plan { why, base, fates };
+            Ok(lane.carry_out(&plan, &array.messages, (false, now), Vec::new())?.0)
+        })
+    }
+
+    /// Takes the answer of a model. It goes on the path if nothing else came in between, else beside it; the same again
+    /// changes nothing.
+    pub fn take_answer(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        answered: &Answered,
+    ) -> Result<Receipt, HostError> {
+        let array = Array::read(form, answered.messages.iter().map(Vec::as_slice), &Array::default())?;
+        self.with(key, form, |lane, now| lane.take_answer(answered, &array.messages, now))
+    }
+}
+
+impl Lane {
+    /// The entries that these messages are, as far as they stand where `stored` has them.
+    fn match_at(&self, incoming: &[Incoming], stored: &[Seq]) -> Result<Vec<Seq>, HostError> {
+        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
+        let is_it = |(incoming, seq): &(&Incoming, &Seq)| {
+            let item = incoming.item(known, self.path());
+            [&item.exact, &item.alike].iter().any(|list| list.binary_search(seq).is_ok())
+        };
+        Ok(incoming.iter().zip(stored).take_while(is_it).map(|(_, seq)| *seq).collect())
+    }
+
+    /// The line that keeps a request, if no line does.
+    fn request(&self, request: &str, now: Timestamp) -> Result<Option<(String, Vec<Name>)>, HostError> {
+        let name = names::named("request", &[request]);
+        if self.known([name])?.has(&name) {
+            return Ok(None);
+        }
+        // Between tokens of JSON a line break is only space, and inside of them there is none.
+        let detail = request.replace(['\n', '\r'], " ");
+        Ok(Some((journal::event("request", Some(&detail), &After::Newest, now.0), vec![name])))
+    }
+
+    /// The last entry of an answer with a provider's id.
+    fn answer(&self, id: &str) -> Result<Seq, HostError> {
+        let seq = self.under(&[names::answer_id(id)])?.into_iter().max();
+        seq.ok_or_else(|| HostError::Refused { what: format!("no answer is called {id}") })
+    }
+
+    fn take_answer(
+        &mut self,
+        answered: &Answered,
+        incoming: &[Incoming],
+        now: Timestamp,
+    ) -> Result<Receipt, HostError> {
+        let behind = self.path_after(answered.asked_at);
+        let is_there = !behind.is_empty() && self.match_at(incoming, &behind)?.len() == incoming.len();
+        let (fate, why) = match (self.head() == answered.asked_at, is_there) {
+            (true, _) => (Fate::Append, Why::Append),
+            (false, true) => (Fate::Aside, Why::UpToDate),
+            (false, false) => (Fate::Misplaced, Why::UpToDate),
+        };
+        let mut fates = vec![fate; incoming.len()];
+        if fate == Fate::Aside {
+            fates = behind.iter().take(incoming.len()).map(|seq| Fate::Known(*seq)).collect();
+        }
+        let interrupted = answered.interrupted.as_ref().map(|why| {
+            let detail = serde_json::json!({ "id": answered.id, "why": why }).to_string();
+            (journal::event("interrupted", Some(&detail), &After::Newest, now.0), Vec::new())
+        });
+        let behind = interrupted.into_iter().collect();
+        let plan = Plan { why, base: Base::Head, fates };
+        let (receipt, places) = self.carry_out(&plan, incoming, (false, now), behind)?;
+        let last = places.last().copied().flatten();
+        if let (Some(id), Some(last)) = (&answered.id, last) {
+            self.write(Vec::<Line>::new(), vec![(names::answer_id(id), last)])?;
+        }
+        Ok(receipt)
+    }
+}

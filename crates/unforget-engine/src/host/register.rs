@@ -1,0 +1,222 @@
+//! Which lane a client's call is of, and remembering it.
+//!
+//! The register is a journal of its own beside the lanes: a line for each of them, and under it the names of the arrays that
+//! its calls began with. It grows by one name per call and can be dropped: then a call is known by its session only.
+
+use serde::{Deserialize, Serialize};
+use unforget_core::caller::{self, Candidate, Choice, Hint};
+use unforget_core::id::Seq;
+use unforget_store::Name;
+use unforget_wire::Format;
+use unforget_wire::journal::{self, After};
+
+use super::Host;
+use super::exact::Array;
+use super::lane::{Lane, Line};
+use super::names;
+use super::types::{HostError, LaneKey};
+
+/// Beginnings that are looked up at once, the longest first.
+const AT_ONCE: usize = 64;
+
+/// Lanes that are compared with an array at most.
+const CANDIDATES: usize = 8;
+
+/// Who is asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asking<'a> {
+    /// Whose lanes they are: no other's are looked at.
+    pub tenant: &'a str,
+    /// Name of the session, if the client gives one.
+    pub session: Option<&'a str>,
+    /// Whether a person set that name for exactly one lane: then nothing else decides.
+    pub is_named: bool,
+    /// Name of the end user, if the client gives one.
+    pub user: Option<&'a str>,
+    /// Digest of the instructions and tools of the call, in hex.
+    pub kind: &'a str,
+    /// Form of the messages.
+    pub form: Format,
+}
+
+/// The lane of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recognised {
+    /// Its key.
+    pub lane: LaneKey,
+    /// Its line in the register.
+    line: Seq,
+}
+
+/// A line of the register.
+#[derive(Serialize, Deserialize)]
+struct Registered {
+    lane: String,
+    form: String,
+    kind: String,
+    /// The lane that it began like.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    like: Option<String>,
+}
+
+impl Host {
+    /// Finds the lane of a call, or begins one. Stores nothing but a line for a new lane.
+    ///
+    /// Cost: O(array), and as much for each of the lanes that began like it, eight at most.
+    pub fn recognise(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
+        let candidates =
+            self.with(&register(asking.tenant), FORM, |lane, _| candidates(lane, asking, array))?;
+        let mut seen = Vec::new();
+        for (line, found) in &candidates {
+            if let Some(Recognised { lane, .. }) = asking.is_named.then(|| recognised(*line, found)) {
+                return Ok(Recognised { lane, line: *line });
+            }
+            let foreseen = self.foresee(&LaneKey(found.lane.clone()), asking.form, array)?;
+            seen.push(Candidate {
+                why: foreseen.why,
+                kept: foreseen.kept,
+                left: foreseen.left,
+                is_same_kind: found.kind == asking.kind,
+            });
+        }
+        let hint = if asking.session.is_some() { Hint::Session } else { Hint::Loose };
+        let like = match caller::choose(hint, &seen) {
+            Choice::Lane(index) => {
+                if let Some((line, found)) = candidates.get(index) {
+                    return Ok(recognised(*line, found));
+                }
+                None
+            }
+            Choice::New { like } => like.and_then(|index| candidates.get(index)).map(|(_, found)| found),
+        };
+        let like = like.map(|found| found.lane.clone());
+        self.with(&register(asking.tenant), FORM, |lane, now| begin(lane, asking, array, like, now.0))
+    }
+
+    /// The lane in which an answer with a provider's id was given.
+    pub fn answered_in(&self, tenant: &str, answer: &str) -> Result<Option<Recognised>, HostError> {
+        self.with(&register(tenant), FORM, |lane, _| {
+            let line = lane.under(&[names::answer_id(answer)])?.into_iter().max();
+            let found = line.map(|line| Ok::<_, HostError>((line, read(lane, line)?))).transpose()?;
+            Ok(found.and_then(|(line, found)| Some(recognised(line, &found?))))
+        })
+    }
+
+    /// Remembers that a lane's path began with this array, and the id of the answer to it.
+    pub fn remember(
+        &self,
+        asking: &Asking<'_>,
+        lane: &Recognised,
+        array: &Array,
+        answer: Option<&str>,
+    ) -> Result<(), HostError> {
+        let beginning = array.beginnings(seed(asking)).pop();
+        let names = beginning.into_iter().chain(answer.map(names::answer_id));
+        let names = names.map(|name| (name, lane.line)).collect();
+        self.with(&register(asking.tenant), FORM, |register, _| register.write(Vec::new(), names))
+    }
+}
+
+/// Form that the register's journal says it has; it holds no message.
+const FORM: Format = Format::OpenAiChat;
+
+/// The journal of a tenant's lanes.
+fn register(tenant: &str) -> LaneKey {
+    LaneKey(in_tenant(tenant, "register"))
+}
+
+/// Keys of other tenants begin otherwise.
+fn in_tenant(tenant: &str, name: &str) -> String {
+    format!("gateway/{tenant}/{name}")
+}
+
+fn recognised(line: Seq, found: &Registered) -> Recognised {
+    Recognised { lane: LaneKey(found.lane.clone()), line }
+}
+
+/// Where names of beginnings start from: those of one session say nothing about another.
+fn seed(asking: &Asking<'_>) -> Name {
+    names::named(
+        "calls",
+        &[asking.form.name(), asking.session.unwrap_or_default(), asking.user.unwrap_or_default()],
+    )
+}
+
+/// Name of all lanes of a session.
+fn session(asking: &Asking<'_>) -> Option<Name> {
+    asking.session.map(|session| names::named("session", &[asking.form.name(), session]))
+}
+
+/// The lanes that a call may be of: those that began like it, then the newest of its session.
+fn candidates(
+    register: &Lane,
+    asking: &Asking<'_>,
+    array: &Array,
+) -> Result<Vec<(Seq, Registered)>, HostError> {
+    let mut lines = Vec::new();
+    for names in array.beginnings(seed(asking)).rchunks(AT_ONCE) {
+        register.known(names.iter().copied())?;
+        for name in names.iter().rev() {
+            lines.extend(register.under(&[*name])?.into_iter().rev());
+        }
+        if !lines.is_empty() {
+            break;
+        }
+    }
+    let of_session = session(asking).map(|name| register.under(&[name])).transpose()?.unwrap_or_default();
+    if asking.is_named {
+        lines = of_session;
+    } else {
+        lines.extend(of_session.into_iter().rev());
+    }
+    let mut found: Vec<(Seq, Registered)> = Vec::new();
+    for line in lines {
+        if found.len() == CANDIDATES {
+            break;
+        }
+        if found.iter().all(|(known, _)| *known != line)
+            && let Some(registered) = read(register, line)?
+        {
+            found.push((line, registered));
+        }
+    }
+    found.retain(|(_, found)| found.form == asking.form.name());
+    Ok(found)
+}
+
+fn read(register: &Lane, line: Seq) -> Result<Option<Registered>, HostError> {
+    let detail = register.line(line)?.detail;
+    Ok(detail.and_then(|detail| serde_json::from_str(&detail).ok()))
+}
+
+/// Writes the line of a new lane.
+fn begin(
+    register: &mut Lane,
+    asking: &Asking<'_>,
+    array: &Array,
+    like: Option<String>,
+    at: i64,
+) -> Result<Recognised, HostError> {
+    register.forget();
+    let line = register.next();
+    let of_session = session(asking);
+    let before = of_session.map(|name| register.under(&[name])).transpose()?.unwrap_or_default().len();
+    let name = match (asking.session, before) {
+        (Some(session), 0) => session.to_owned(),
+        (Some(session), before) => format!("{session}/{}", before + 1),
+        // The number of its line makes it unique.
+        (None, _) => format!("call-{}", line.0),
+    };
+    let registered = Registered {
+        lane: in_tenant(asking.tenant, &name),
+        form: asking.form.name().to_owned(),
+        kind: asking.kind.to_owned(),
+        like,
+    };
+    // Strings always serialise.
+    let detail = serde_json::to_string(&registered).unwrap_or_default();
+    let text = journal::event("lane", Some(&detail), &After::Newest, at);
+    let names = of_session.into_iter().chain(array.beginnings(seed(asking)).pop()).collect();
+    register.write(vec![Line { text, parent: None, names, is_open: false }], Vec::new())?;
+    Ok(recognised(line, &registered))
+}

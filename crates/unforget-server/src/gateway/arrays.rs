@@ -1,0 +1,49 @@
+//! Arrays of the last calls, in memory: the next call brings the same beginning, which is not read twice.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use unforget_core::digest::Digest;
+use unforget_engine::host::{Array, LaneKey};
+
+/// Bytes that are kept at most.
+const BYTES: usize = 64 << 20;
+
+/// Arrays that are kept at most.
+const ARRAYS: usize = 256;
+
+/// The arrays, the last one used in front.
+#[derive(Default)]
+pub(super) struct Arrays(Mutex<VecDeque<Kept>>);
+
+struct Kept {
+    lane: LaneKey,
+    /// Digest of its first message.
+    first: Digest,
+    array: Array,
+    size: usize,
+}
+
+impl Arrays {
+    /// The newest array whose first message has these bytes: likely of the same lane. Another one does no harm.
+    pub(super) fn like(&self, first: &[u8]) -> Array {
+        let first = Digest::of(first);
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.iter().find(|kept| kept.first == first).map(|kept| kept.array.clone()).unwrap_or_default()
+    }
+
+    /// Keeps the array of a call in place of the lane's last one.
+    pub(super) fn keep(&self, lane: &LaneKey, array: &Array) {
+        let Some(first) = array.first() else { return };
+        let size = array.size();
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.retain(|kept| kept.lane != *lane);
+        kept.push_front(Kept { lane: lane.clone(), first, array: array.clone(), size });
+        let sizes = kept.iter().scan(0, |bytes, kept| {
+            *bytes += kept.size;
+            Some(*bytes)
+        });
+        let fitting = sizes.take_while(|bytes| *bytes <= BYTES).count();
+        kept.truncate(fitting.min(ARRAYS));
+    }
+}

@@ -1,0 +1,74 @@
+//! Faults of ours as HTTP responses.
+
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::response::{IntoResponse, Response};
+use unforget_engine::EngineError;
+use unforget_engine::host::HostError;
+use unforget_wire::Dialect;
+use unforget_wire::exchange::{CallFault, Fault};
+
+/// The response for a fault, in the shape of the dialect.
+///
+/// * `request` - our name of the request.
+pub(super) fn response(fault: &Fault, dialect: Dialect, request: &str) -> Response {
+    let status = StatusCode::from_u16(fault.status(dialect)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let body = fault.body(dialect, request);
+    let mut response = (status, [(CONTENT_TYPE, "application/json")], body).into_response();
+    if let Some(seconds) = fault.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// A defect of ours, or a failure of the machine: the log has what it was.
+pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Fault {
+    tracing::error!(%error, "{what}");
+    Fault::Internal
+}
+
+/// Why a call is not sent.
+#[derive(Debug)]
+pub(super) enum Problem {
+    /// The client's, or the machine's.
+    Fault(Fault),
+    /// The engine's.
+    Host(HostError),
+}
+
+impl From<Fault> for Problem {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<CallFault> for Problem {
+    fn from(fault: CallFault) -> Self {
+        Self::Fault(Fault::Call(fault))
+    }
+}
+
+impl From<HostError> for Problem {
+    fn from(error: HostError) -> Self {
+        Self::Host(error)
+    }
+}
+
+impl From<Problem> for Fault {
+    /// What no prompt can hold is the client's to mend, like a message that cannot be read; the rest is ours.
+    fn from(problem: Problem) -> Self {
+        match problem {
+            Problem::Fault(fault) => fault,
+            Problem::Host(HostError::BadMessage { index, what }) => {
+                Self::BadRequest { what: format!("message {index}: {what}") }
+            }
+            Problem::Host(HostError::Refused { what }) => Self::BadRequest { what },
+            Problem::Host(HostError::Engine(EngineError::Irreducible(irreducible))) => Self::Irreducible {
+                needed: irreducible.sections.total().upper,
+                budget: irreducible.budget,
+                fixed: 0,
+            },
+            Problem::Host(error) => internal("the engine failed", &error),
+        }
+    }
+}

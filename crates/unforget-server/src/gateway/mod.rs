@@ -1,0 +1,167 @@
+//! The gateway: requests of clients in, requests to providers out, and everything said stored on the way.
+//!
+//! ```text
+//! client ─▶ route ─▶ ask (recognise, store, fit) ─▶ upstream ─▶ pump ─▶ live ─▶ client
+//!                                                                 └──▶ spool, then the store
+//! ```
+//!
+//! A call runs in a task of its own. What a client does meanwhile, going away too, changes nothing about it.
+
+mod arrays;
+mod ask;
+mod fault;
+mod finish;
+mod live;
+mod lives;
+mod pump;
+mod reading;
+mod route;
+mod spool;
+mod upstream;
+mod windows;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use unforget_core::tokens::Tokens;
+use unforget_engine::host::{Host, LaneKey};
+
+use arrays::Arrays;
+use finish::Measured;
+use lives::Lives;
+use spool::Spool;
+
+pub use route::{Tenant, routes};
+pub use upstream::{Api, Key, Upstream};
+pub use windows::Windows;
+
+/// What the settings say of the gateway.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where calls go, in order: the first that fits.
+    pub upstreams: Vec<Upstream>,
+    /// Windows of models.
+    pub windows: Windows,
+    /// Bytes of a request's body at most, unpacked.
+    pub body_max: usize,
+    /// Whether what a prompt left out is looked up for the newest question.
+    pub recall: Recall,
+    /// Longest silence of a provider within an answer.
+    pub idle: Duration,
+    /// How long a client's same request again is taken for a retry.
+    pub retry_window: Duration,
+}
+
+/// What a gateway recalls by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recall {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A small block before the newest question, where the prompt left something out.
+    Slot,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            upstreams: Upstream::defaults(),
+            windows: Windows::default(),
+            body_max: 256 << 20,
+            recall: Recall::Off,
+            idle: Duration::from_mins(10),
+            retry_window: Duration::from_mins(10),
+        }
+    }
+}
+
+/// Calls that are worked on at once, between their arrival and the model; others wait in order.
+const AT_WORK: usize = 32;
+
+/// Calls that wait at most.
+const WAITING: usize = 4_096;
+
+/// See the module.
+pub struct Gateway {
+    host: Arc<Host>,
+    settings: Settings,
+    client: reqwest::Client,
+    arrays: Arrays,
+    lives: Lives,
+    spool: Spool,
+    /// What providers counted of the last call of a lane.
+    measured: Mutex<HashMap<LaneKey, Measured>>,
+    /// Windows that providers told, by model, where they are smaller than ours.
+    told: Mutex<HashMap<String, u64>>,
+    at_work: Semaphore,
+    tasks: TaskTracker,
+    /// No new calls.
+    closing: CancellationToken,
+}
+
+impl Gateway {
+    /// A gateway over a host's view of the store. Stores what an earlier process left in the spool.
+    ///
+    /// * `spool` - folder of answers that arrive, beside the database.
+    ///
+    /// # Errors
+    /// If the spool cannot be used, or the HTTP client cannot be made.
+    pub fn open(host: Arc<Host>, settings: Settings, spool: PathBuf) -> io::Result<Arc<Self>> {
+        let client = upstream::client(settings.idle).map_err(io::Error::other)?;
+        let gateway = Arc::new(Self {
+            host,
+            client,
+            arrays: Arrays::default(),
+            lives: Lives::new(settings.retry_window),
+            settings,
+            spool: Spool::open(spool)?,
+            measured: Mutex::default(),
+            told: Mutex::default(),
+            at_work: Semaphore::new(AT_WORK),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        });
+        gateway.recover()?;
+        Ok(gateway)
+    }
+
+    /// Ends: no new calls are taken, those that run are finished, for so long at most. What is cut off is in the spool.
+    pub async fn close(&self, patience: Duration) {
+        self.closing.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(patience, self.tasks.wait()).await.is_err() {
+            tracing::warn!(
+                calls = self.tasks.len(),
+                "calls were cut off: what arrived of their answers is stored at the next start"
+            );
+        }
+    }
+
+    /// Whether no new calls are taken.
+    pub fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Calls that run.
+    pub fn running(&self) -> usize {
+        self.tasks.len()
+    }
+
+    fn window(&self, model: Option<&str>) -> u64 {
+        let window = self.settings.windows.of(model);
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        model.and_then(|model| told.get(model)).map_or(window, |told| window.min(*told))
+    }
+
+    /// Tokens of the messages of a call: what the provider counted of those that it has read, and ours for the rest.
+    fn measured(&self, begun: &ask::Begun) -> Tokens {
+        let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured.get(&begun.who.lane.lane).map_or(begun.array.tokens(), |known| known.of(&begun.array))
+    }
+}

@@ -1,0 +1,225 @@
+//! Requests of clients: which are calls of a model, and what they bring. Everything else goes to the provider untouched.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+use unforget_core::digest::Digest;
+use unforget_wire::Dialect;
+use unforget_wire::exchange::Fault;
+
+use super::ask::Received;
+use super::fault;
+use super::live::Reader;
+use super::lives::Before;
+use super::pump::Call;
+use super::upstream::{API_KEY, Api, returned};
+use super::{Gateway, WAITING};
+
+/// Names the conversation of a call, in requests and responses.
+const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversation");
+
+/// Longest name that a client may give.
+const NAME_MAX: usize = 200;
+
+/// Headers in which clients name their session. Source: Claude Code 2.1.330, Codex 0.169.0.
+const SESSION: [HeaderName; 3] = [
+    HeaderName::from_static("x-claude-code-session-id"),
+    HeaderName::from_static("thread-id"),
+    HeaderName::from_static("session-id"),
+];
+
+/// Whose the request is, put there by what checks tokens; `default` where none are asked for.
+#[derive(Clone, Debug)]
+pub struct Tenant(pub Arc<str>);
+
+/// The gateway's routes: all paths.
+pub fn routes(gateway: Arc<Gateway>) -> Router {
+    Router::new().fallback(take).with_state(gateway)
+}
+
+/// The dialect of a path, if it is for calls of a model.
+fn dialect(method: &Method, path: &str) -> Option<Dialect> {
+    let path = path.trim_end_matches('/');
+    let path = path.strip_prefix("/v1").unwrap_or(path);
+    match path {
+        _ if method != Method::POST => None,
+        "/messages" => Some(Dialect::Anthropic),
+        "/chat/completions" => Some(Dialect::OpenAiChat),
+        "/responses" => Some(Dialect::OpenAiResponses),
+        _ => None,
+    }
+}
+
+/// The API that other paths are of.
+fn api(path: &str, headers: &HeaderMap) -> Api {
+    let is_anthropic = headers.contains_key("anthropic-version") || path.contains("/messages");
+    if is_anthropic { Api::Anthropic } else { Api::OpenAi }
+}
+
+async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+    let dialect = dialect(request.method(), request.uri().path());
+    let taken = match dialect {
+        Some(dialect) => gateway.call(dialect, request).await,
+        None => gateway.pass(request).await,
+    };
+    taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(Dialect::OpenAiChat), ""))
+}
+
+impl Gateway {
+    /// A call of a model.
+    async fn call(self: &Arc<Self>, dialect: Dialect, request: Request) -> Result<Response, Fault> {
+        if self.closing.is_cancelled() || self.running() >= WAITING {
+            return Err(Fault::Overloaded { retry_after: 1 });
+        }
+        let (parts, body) = request.into_parts();
+        let tenant = parts.extensions.get::<Tenant>().map_or("default", |tenant| &tenant.0).to_owned();
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let raw = self.read(body).await?;
+        let body = unpacked(&parts.headers, &raw, self.settings.body_max)?;
+        let caller = caller(&tenant, &parts.headers);
+        let request = Digest::of(&[path.as_bytes(), b"\n", caller.as_bytes(), b"\n", &raw].concat());
+        let key = text(&parts.headers, &HeaderName::from_static("idempotency-key"));
+        let key = key.map(|key| Digest::of(format!("{caller}\n{key}").as_bytes()));
+        let is_retry = text(&parts.headers, &HeaderName::from_static("x-stainless-retry-count"));
+        let is_retry = is_retry.is_some_and(|count| count != "0");
+        let live = match self.lives.look(key, request, is_retry) {
+            Before::Conflict => {
+                let what = "this idempotency key was used with another request".to_owned();
+                return Err(Fault::Conflict { what });
+            }
+            Before::Again(live) => return answer(live.reader()).await,
+            Before::New(live) => live,
+        };
+        let reader = live.reader();
+        let received = Received {
+            dialect,
+            tenant,
+            named: name(&parts.headers)?,
+            session: SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned),
+            caller,
+            body: body.unwrap_or_else(|| raw.to_vec()),
+        };
+        let call = Call { received: Arc::new(received), raw, path, headers: parts.headers, live };
+        self.tasks.spawn(Arc::clone(self).run(call));
+        answer(reader).await
+    }
+
+    /// Anything else, as it is.
+    async fn pass(&self, request: Request) -> Result<Response, Fault> {
+        let (parts, body) = request.into_parts();
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let api = api(path, &parts.headers);
+        let upstream = self.upstream(api, None)?;
+        let request = self
+            .client
+            .request(parts.method, upstream.at(path))
+            .headers(upstream.headers(&parts.headers, api))
+            .body(reqwest::Body::wrap_stream(body.into_data_stream()));
+        let answer =
+            request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = answer.status();
+        *response.headers_mut() = returned(answer.headers());
+        *response.body_mut() = Body::from_stream(answer.bytes_stream());
+        Ok(response)
+    }
+
+    /// The body of a request, bounded.
+    async fn read(&self, body: Body) -> Result<Bytes, Fault> {
+        let limit = self.settings.body_max;
+        axum::body::to_bytes(body, limit).await.map_err(|error| {
+            let is_length =
+                std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("limit"));
+            if is_length { too_large(limit) } else { bad(format!("the request broke off: {error}")) }
+        })
+    }
+}
+
+/// The response that a reader gets.
+async fn answer(mut reader: Reader) -> Result<Response, Fault> {
+    let head = reader.head().await.ok_or_else(|| fault::internal("a call", &"it ended without an answer"))?;
+    let mut response = Response::new(Body::from_stream(reader.body()));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    Ok(response)
+}
+
+/// Why a provider gave no answer.
+pub(super) fn unreached(upstream: &str, error: &reqwest::Error, idle: Duration) -> Fault {
+    tracing::warn!(upstream, %error, "no answer");
+    let upstream = upstream.to_owned();
+    if error.is_timeout() && !error.is_connect() {
+        return Fault::Timeout { upstream, seconds: idle.as_secs() };
+    }
+    Fault::Unreachable { upstream }
+}
+
+fn bad(what: String) -> Fault {
+    Fault::BadRequest { what }
+}
+
+const fn too_large(limit: usize) -> Fault {
+    Fault::TooLarge { max: limit as u64 }
+}
+
+/// A header's text, if it has one.
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// The conversation that a client names to us.
+fn name(headers: &HeaderMap) -> Result<Option<String>, Fault> {
+    let Some(value) = headers.get(CONVERSATION) else { return Ok(None) };
+    let name = value.to_str().ok().map(str::trim);
+    let is_fit = |name: &&str| !name.is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control);
+    match name.filter(is_fit) {
+        Some(name) => Ok(Some(name.to_owned())),
+        None => Err(bad(format!("{CONVERSATION}: a name has 1 to {NAME_MAX} visible ASCII characters"))),
+    }
+}
+
+/// Who is asking, as far as the key tells. Only a digest of it is kept.
+fn caller(tenant: &str, headers: &HeaderMap) -> String {
+    let key = headers.get(AUTHORIZATION).or_else(|| headers.get(API_KEY)).map(HeaderValue::as_bytes);
+    let digest = Digest::of(key.unwrap_or_default());
+    format!("{tenant}\n{}", digest.hex())
+}
+
+/// The body without its packing; `None` if it has none. A body that unpacks to more than `limit` is refused while it is
+/// unpacked.
+fn unpacked(headers: &HeaderMap, raw: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Fault> {
+    let packed: Box<dyn Read> = match text(headers, &CONTENT_ENCODING) {
+        None | Some("identity") => return Ok(None),
+        Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
+        Some("gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
+        Some(other) => {
+            return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
+        }
+    };
+    let mut body = Vec::new();
+    let read = packed.take(limit as u64 + 1).read_to_end(&mut body);
+    read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
+    if body.len() > limit { Err(too_large(limit)) } else { Ok(Some(body)) }
+}
+
+/// The header values of ours for a call.
+pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
+    for (name, value) in values {
+        // A value that no header can hold is not sent: the rest of the answer matters more.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(*name, value);
+        }
+    }
+}
+
+/// A status that is not an answer of a model.
+pub(super) fn is_refusal(status: StatusCode) -> bool {
+    !status.is_success()
+}

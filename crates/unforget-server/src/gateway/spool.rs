@@ -1,0 +1,152 @@
+//! Answers on disk while they arrive: what a client has got is never only in memory.
+//!
+//! A file per answer beside the database: a line of JSON that says whose answer it is, then the bytes as the provider sent
+//! them. A chunk is written before any client gets it, so a killed process loses nothing that was delivered; it is synced
+//! some times per second, so little is lost when power fails. When the answer is stored its file goes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+/// Unsynced bytes are at most this old, while bytes arrive.
+const SYNC: Duration = Duration::from_millis(250);
+
+/// Whose answer a file holds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Label {
+    pub(super) tenant: String,
+    pub(super) lane: String,
+    pub(super) form: String,
+    /// The newest entry of the path when the model was asked.
+    pub(super) asked_at: Option<u64>,
+    pub(super) is_streamed: bool,
+}
+
+/// The folder of answers that arrive.
+pub(super) struct Spool {
+    folder: PathBuf,
+    next: AtomicU64,
+}
+
+impl Spool {
+    /// Opens the folder, or makes it, for its owner only.
+    pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
+        let mut make = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
+        make.recursive(true).create(&folder)?;
+        let last = files(&folder)?.iter().filter_map(|path| number(path)).max();
+        Ok(Self { folder, next: AtomicU64::new(last.map_or(0, |last| last + 1)) })
+    }
+
+    /// Begins a file.
+    pub(super) fn begin(&self, label: &Label) -> io::Result<Spooled> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let path = self.folder.join(format!("{number}.answer"));
+        let mut options = OpenOptions::new();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        let mut line = serde_json::to_vec(label)?;
+        line.push(b'\n');
+        file.write_all(&line)?;
+        Ok(Spooled { file, path, synced: Instant::now() })
+    }
+
+    /// What a process before this one left: labels and bytes, oldest first. A file that cannot be read as one is given as
+    /// its path, and stays.
+    pub(super) fn left(&self) -> io::Result<Vec<Result<(Label, Vec<u8>, PathBuf), PathBuf>>> {
+        let mut paths = files(&self.folder)?;
+        paths.sort_by_key(|path| number(path));
+        let read = |path: PathBuf| -> io::Result<_> {
+            let bytes = fs::read(&path)?;
+            let (line, rest) = match bytes.iter().position(|byte| *byte == b'\n') {
+                Some(at) => (bytes.get(..at), bytes.get(at + 1..)),
+                None => (None, None),
+            };
+            let label = line.and_then(|line| serde_json::from_slice(line).ok());
+            Ok(label.map(|label| (label, rest.unwrap_or_default().to_vec(), path.clone())).ok_or(path))
+        };
+        paths.into_iter().map(read).collect()
+    }
+}
+
+/// The number of a file of ours.
+fn number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(".answer")?.parse().ok()
+}
+
+fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    Ok(paths.into_iter().filter(|path| number(path).is_some()).collect())
+}
+
+/// The file of one answer.
+pub(super) struct Spooled {
+    file: File,
+    path: PathBuf,
+    synced: Instant,
+}
+
+impl Spooled {
+    /// Writes a chunk. It survives the process from then on.
+    pub(super) fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
+        self.file.write_all(chunk)
+    }
+
+    /// A handle to sync, if that is due.
+    pub(super) fn due(&mut self) -> Option<File> {
+        if self.synced.elapsed() < SYNC {
+            return None;
+        }
+        self.synced = Instant::now();
+        self.file.try_clone().ok()
+    }
+
+    /// The answer is stored.
+    pub(super) fn done(self) {
+        // What stays is stored once more after a restart, and recognised.
+        fs::remove_file(&self.path).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_left_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let label = |lane: &str| Label {
+            tenant: "t".into(),
+            lane: lane.into(),
+            form: "anthropic".into(),
+            asked_at: Some(3),
+            is_streamed: true,
+        };
+        let spool = Spool::open(folder.path().join("spool")).unwrap();
+        for lane in ["a", "b", "c"] {
+            let mut one = spool.begin(&label(lane)).unwrap();
+            one.push(b"data: 1\n").unwrap();
+            one.push(lane.as_bytes()).unwrap();
+            if lane == "b" {
+                one.done();
+            }
+        }
+        fs::write(folder.path().join("spool/7.answer"), "no label").unwrap();
+        let spool = Spool::open(folder.path().join("spool")).unwrap();
+        let left = spool.left().unwrap();
+        let lanes: Vec<_> =
+            left.iter().flatten().map(|(label, bytes, _)| (label.lane.as_str(), bytes.as_slice())).collect();
+        assert_eq!(lanes, [("a", b"data: 1\na".as_slice()), ("c", b"data: 1\nc".as_slice())]);
+        assert_eq!(left.iter().filter(|one| one.is_err()).count(), 1);
+        assert!(spool.begin(&label("d")).unwrap().path.ends_with("8.answer"), "no number twice");
+    }
+}

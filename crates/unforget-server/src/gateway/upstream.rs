@@ -1,0 +1,258 @@
+//! Providers: which one a call goes to, and what of its headers.
+
+use std::time::Duration;
+
+use axum::http::header::{
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, HOST, HeaderMap,
+    HeaderName, HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REFERER, SET_COOKIE, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
+};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
+
+/// What an upstream speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Anthropic's API.
+    Anthropic,
+    /// OpenAI's API, Chat Completions and Responses.
+    OpenAi,
+    /// All that is served: another gateway or router.
+    Any,
+}
+
+/// A provider.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// For logs and headers.
+    pub name: String,
+    /// Where it is. Paths of clients are put behind it.
+    pub url: Url,
+    /// What it speaks.
+    pub api: Api,
+    /// Models that go to it, `*` at the end for anything; empty for all.
+    pub models: Vec<String>,
+    /// The key to send in place of the client's.
+    pub key: Option<Key>,
+}
+
+/// A provider's key. Never printed.
+#[derive(Clone)]
+pub struct Key(HeaderValue);
+
+impl Key {
+    /// A key; `None` if a header cannot hold it.
+    pub fn new(key: &str) -> Option<Self> {
+        let mut value = HeaderValue::from_str(key.trim()).ok()?;
+        value.set_sensitive(true);
+        Some(Self(value))
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Key(…)")
+    }
+}
+
+impl Upstream {
+    /// A provider for all models of an API.
+    ///
+    /// # Errors
+    /// What is wrong with the address.
+    pub fn new(name: &str, url: &str, api: Api) -> Result<Self, String> {
+        let url = Url::parse(url).map_err(|error| format!("{url:?} is no address: {error}"))?;
+        if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
+            return Err(format!("{url} is no http address"));
+        }
+        if url.query().is_some() || !url.username().is_empty() || url.password().is_some() {
+            return Err("an address has no query and no password: name the key with key_env".to_owned());
+        }
+        Ok(Self { name: name.to_owned(), url, api, models: Vec::new(), key: None })
+    }
+
+    /// The providers themselves.
+    pub fn defaults() -> Vec<Self> {
+        let anthropic = Self::new("anthropic", "https://api.anthropic.com", Api::Anthropic);
+        let openai = Self::new("openai", "https://api.openai.com", Api::OpenAi);
+        anthropic.into_iter().chain(openai).collect()
+    }
+
+    /// Whether calls of this kind go to it.
+    pub(super) fn takes(&self, api: Api, model: Option<&str>) -> bool {
+        let is_api = self.api == Api::Any || api == Api::Any || self.api == api;
+        let is_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
+            (Some(start), Some(model)) => model.starts_with(start),
+            (None, Some(model)) => model == pattern,
+            (_, None) => false,
+        };
+        is_api && (self.models.is_empty() || self.models.iter().any(is_model))
+    }
+
+    /// The address of a client's path and query.
+    ///
+    /// The host is always this one's: a path cannot name another.
+    pub(super) fn at(&self, path_and_query: &str) -> Url {
+        let (path, query) = path_and_query
+            .split_once('?')
+            .map_or((path_and_query, None), |(path, query)| (path, Some(query)));
+        let mut url = self.url.clone();
+        let base = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{base}{path}"));
+        url.set_query(query);
+        url
+    }
+
+    /// A client's headers as they go to the provider.
+    pub(super) fn headers(&self, client: &HeaderMap, api: Api) -> HeaderMap {
+        let mut headers =
+            forwarded(client, &[HOST, ACCEPT_ENCODING, CONTENT_LENGTH, COOKIE, ORIGIN, REFERER]);
+        // Answers are read on the way, so they come unpacked.
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if let Some(Key(key)) = &self.key {
+            headers.remove(AUTHORIZATION);
+            headers.remove(API_KEY);
+            match api {
+                Api::Anthropic => headers.insert(API_KEY, key.clone()),
+                _ => bearer(key).and_then(|bearer| headers.insert(AUTHORIZATION, bearer)),
+            };
+        }
+        headers
+    }
+}
+
+/// Anthropic's header for keys.
+pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Headers of ours begin like this; they are not sent on.
+pub(super) const OURS: &str = "x-unforget-";
+
+fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
+    let mut value = HeaderValue::from_bytes(&[b"Bearer ", key.as_bytes()].concat()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// A provider's headers as they go to the client.
+pub(super) fn returned(provider: &HeaderMap) -> HeaderMap {
+    forwarded(provider, &[CONTENT_LENGTH, CONTENT_ENCODING, SET_COOKIE])
+}
+
+/// Headers without those of the connection, those of ours, and `but`.
+fn forwarded(headers: &HeaderMap, but: &[HeaderName]) -> HeaderMap {
+    const OF_CONNECTION: [HeaderName; 8] = [
+        CONNECTION,
+        PROXY_AUTHENTICATE,
+        PROXY_AUTHORIZATION,
+        TE,
+        TRAILER,
+        TRANSFER_ENCODING,
+        UPGRADE,
+        KEEP_ALIVE,
+    ];
+    let named: Vec<String> = headers
+        .get_all(CONNECTION)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(',').map(|name| name.trim().to_ascii_lowercase()))
+        .collect();
+    let goes = |name: &HeaderName| {
+        !OF_CONNECTION.contains(name)
+            && !but.contains(name)
+            && !name.as_str().starts_with(OURS)
+            && !named.iter().any(|other| other == name.as_str())
+    };
+    headers.iter().filter(|(name, _)| goes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+
+/// The client for all providers.
+pub(super) fn client(idle: Duration) -> reqwest::Result<Client> {
+    // It fails only if a provider is installed already, which is then the one to use.
+    rustls::crypto::ring::default_provider().install_default().ok();
+    Client::builder()
+        .redirect(Policy::none())
+        .connect_timeout(Duration::from_secs(10))
+        .read_timeout(idle)
+        .tcp_nodelay(true)
+        .build()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn upstream(url: &str) -> Upstream {
+        Upstream {
+            name: "a".into(),
+            url: Url::parse(url).unwrap(),
+            api: Api::Any,
+            models: Vec::new(),
+            key: None,
+        }
+    }
+
+    #[test]
+    fn a_path_names_no_other_host() {
+        let table = [
+            (
+                "http://127.0.0.1:9/base/",
+                "/v1/messages?beta=true",
+                "http://127.0.0.1:9/base/v1/messages?beta=true",
+            ),
+            ("http://127.0.0.1:9", "//evil.example/v1", "http://127.0.0.1:9//evil.example/v1"),
+            ("http://127.0.0.1:9", "/@evil.example", "http://127.0.0.1:9/@evil.example"),
+            ("http://127.0.0.1:9/base", "/v1/..%2f..", "http://127.0.0.1:9/base/v1/..%2f.."),
+        ];
+        for (base, path, want) in table {
+            assert_eq!(upstream(base).at(path).as_str(), want);
+        }
+    }
+
+    #[test]
+    fn headers_of_the_connection_and_of_ours_stay() {
+        let mut client = HeaderMap::new();
+        for (name, value) in [
+            ("connection", "keep-alive, x-hop"),
+            ("x-hop", "1"),
+            ("x-unforget-conversation", "c"),
+            ("transfer-encoding", "chunked"),
+            ("authorization", "Bearer client"),
+            ("anthropic-version", "2023-06-01"),
+            ("host", "gateway"),
+        ] {
+            client.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
+        let kept = upstream("http://127.0.0.1:9").headers(&client, Api::Anthropic);
+        let mut names: Vec<_> = kept.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        assert_eq!(names, ["accept-encoding", "anthropic-version", "authorization"]);
+        let own = Upstream { key: Key::new("ours"), ..upstream("http://127.0.0.1:9") };
+        let kept = own.headers(&client, Api::Anthropic);
+        assert_eq!(
+            (kept.get(API_KEY).unwrap(), kept.get(AUTHORIZATION)),
+            (&HeaderValue::from_static("ours"), None)
+        );
+        let kept = own.headers(&client, Api::OpenAi);
+        assert_eq!(kept.get(AUTHORIZATION).unwrap(), "Bearer ours");
+        assert!(!format!("{kept:?} {own:?}").contains("ours"), "keys are never printed");
+    }
+
+    #[test]
+    fn models_choose_the_upstream() {
+        let only = Upstream {
+            models: vec!["claude-*".into(), "x".into()],
+            api: Api::Anthropic,
+            ..upstream("http://a")
+        };
+        assert!(only.takes(Api::Anthropic, Some("claude-1")));
+        assert!(only.takes(Api::Anthropic, Some("x")));
+        assert!(!only.takes(Api::Anthropic, Some("xy")));
+        assert!(!only.takes(Api::OpenAi, Some("x")));
+        assert!(!only.takes(Api::Anthropic, None));
+        assert!(upstream("http://a").takes(Api::OpenAi, None));
+    }
+}

@@ -1,0 +1,78 @@
+//! The daemon: one listener for the gateway and all that comes beside it.
+
+mod guard;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::gateway::{self, Gateway};
+
+pub use guard::Guard;
+
+/// How long calls may run on when the daemon is asked to end.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What is served.
+pub struct Daemon {
+    /// Calls of models.
+    pub gateway: Arc<Gateway>,
+    /// Who may ask.
+    pub guard: Guard,
+    /// More routes, such as the HTTP API. Their paths come before the gateway's.
+    pub more: Router,
+}
+
+impl Daemon {
+    /// Serves until it is told to end, then finishes what runs.
+    ///
+    /// * `ending` - cancelled when it shall end.
+    ///
+    /// # Errors
+    /// If the listener fails.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        ending: CancellationToken,
+        patience: Duration,
+    ) -> io::Result<()> {
+        let address = listener.local_addr()?;
+        let gateway = Arc::clone(&self.gateway);
+        let routes = self.routes(address);
+        let ended = ending.clone();
+        let server = axum::serve(listener, routes.into_make_service_with_connect_info::<SocketAddr>())
+            .with_graceful_shutdown(async move { ended.cancelled().await });
+        let server = tokio::spawn(async move { server.await });
+        ending.cancelled().await;
+        gateway.close(patience).await;
+        // Connections that only wait for another request hold nothing that is worth waiting for.
+        let drained = tokio::time::timeout(Duration::from_secs(1), server).await;
+        match drained {
+            Ok(Ok(served)) => served,
+            Ok(Err(error)) => Err(io::Error::other(error)),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn routes(self, address: SocketAddr) -> Router {
+        let gateway = Arc::clone(&self.gateway);
+        let ready = move || {
+            let is_closing = gateway.is_closing();
+            async move { if is_closing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK } }
+        };
+        let routes = Router::new()
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(ready))
+            .merge(self.more)
+            .merge(gateway::routes(self.gateway));
+        self.guard.before(routes, address).layer(CatchPanicLayer::new())
+    }
+}

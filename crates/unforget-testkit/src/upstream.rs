@@ -1,0 +1,229 @@
+//! A provider of three APIs on loopback that refuses what real ones refuse, and answers by script.
+//!
+//! Every request is held against the offline validator and counted by a tokeniser that the engine does not use. What is wrong
+//! or too large gets the provider's own error, and is remembered: a test looks at [`Upstream::calls`] in the end.
+
+mod answers;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use unforget_wire::{Checks, Dialect, validate};
+
+pub use answers::{Deed, Say};
+
+/// A request that came.
+#[derive(Clone, Debug)]
+pub struct Came {
+    /// Its form.
+    pub dialect: Dialect,
+    /// Its headers.
+    pub headers: HeaderMap,
+    /// Its bytes.
+    pub body: Vec<u8>,
+    /// Its tokens, answer included.
+    pub tokens: u64,
+    /// What the validator says.
+    pub violations: Vec<String>,
+    /// The status that it got.
+    pub status: u16,
+}
+
+/// What decides about answers: from the request and its number to what the model says.
+pub type Script = Arc<dyn Fn(&Value, usize) -> Say + Send + Sync>;
+
+struct Shared {
+    window: u64,
+    script: Script,
+    came: Mutex<Vec<Came>>,
+}
+
+/// A running provider. Ends with the runtime that it runs in.
+#[derive(Clone)]
+pub struct Upstream {
+    /// Where it listens.
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl Upstream {
+    /// Starts one on a free port.
+    ///
+    /// * `window` - in tokens of `o200k_base`, whatever the model.
+    ///
+    /// # Panics
+    /// If there is no port.
+    pub async fn start(window: u64, script: Script) -> Self {
+        Self::start_at("127.0.0.1:0".parse().unwrap_or_else(|_| unreachable!("an address")), window, script)
+            .await
+    }
+
+    /// Starts one at an address.
+    ///
+    /// # Panics
+    /// If the port is taken.
+    #[allow(clippy::unwrap_used, reason = "for tests")]
+    pub async fn start_at(address: SocketAddr, window: u64, script: Script) -> Self {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared { window, script, came: Mutex::default() });
+        let routes = Router::new()
+            .route(
+                "/v1/messages",
+                post(|state, headers, body| take(state, Dialect::Anthropic, headers, body)),
+            )
+            .route("/v1/messages/count_tokens", post(count))
+            .route(
+                "/v1/chat/completions",
+                post(|state, headers, body| take(state, Dialect::OpenAiChat, headers, body)),
+            )
+            .route(
+                "/v1/responses",
+                post(|state, headers, body| take(state, Dialect::OpenAiResponses, headers, body)),
+            )
+            .route(
+                "/v1/models",
+                get(|| async { axum::Json(json!({"object": "list", "data": [{"id": "scripted"}]})) }),
+            )
+            .route("/v1/other/{*rest}", get(|Path(rest): Path<String>| async move { rest }))
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&shared));
+        tokio::spawn(async move { axum::serve(listener, routes).await });
+        Self { address, shared }
+    }
+
+    /// Its address as a base URL.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The requests that came, in order.
+    pub fn came(&self) -> MutexGuard<'_, Vec<Came>> {
+        self.shared.came()
+    }
+}
+
+impl Shared {
+    fn came(&self) -> MutexGuard<'_, Vec<Came>> {
+        self.came.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn count(body: Bytes) -> Response {
+    axum::Json(json!({"input_tokens": tokens(&body)})).into_response()
+}
+
+async fn take(
+    State(shared): State<Arc<Shared>>,
+    dialect: Dialect,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let body = unpacked(&headers, body);
+    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let text = String::from_utf8_lossy(&body);
+    let checks = Checks { whole: false, ..dialect.into() };
+    let violations: Vec<String> = match validate(&text, checks) {
+        Ok(()) => Vec::new(),
+        Err(found) => {
+            found.into_iter().map(|found| format!("{} {}: {}", found.rule, found.place, found.what)).collect()
+        }
+    };
+    let input = tokens(&body);
+    let output = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+    let output = output.iter().find_map(|key| request.get(key)?.as_u64()).unwrap_or(0);
+    let status = match (violations.first(), input + output > shared.window) {
+        (Some(_), _) => 400,
+        (None, true) => 400,
+        _ => 200,
+    };
+    let number = {
+        let mut came = shared.came();
+        let (violations, body) = (violations.clone(), body.clone());
+        came.push(Came { dialect, headers, body, tokens: input + output, violations, status });
+        came.len() - 1
+    };
+    if let Some(violation) = violations.first() {
+        return refuse(dialect, violation);
+    }
+    if status != 200 {
+        return refuse(dialect, &overflow(dialect, input, output, shared.window));
+    }
+    let say = (shared.script)(&request, number);
+    let is_streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
+    answers::response(dialect, &request, &say, (number, input), is_streamed)
+}
+
+/// The words of the providers for a request that does not fit.
+fn overflow(dialect: Dialect, input: u64, output: u64, window: u64) -> String {
+    match dialect {
+        Dialect::Anthropic => format!("prompt is too long: {input} tokens > {window} maximum"),
+        _ => format!(
+            "This model's maximum context length is {window} tokens. However, you requested {} tokens ({input} in the messages, \
+             {output} in the completion). Please reduce the length of the messages or completion.",
+            input + output
+        ),
+    }
+}
+
+fn refuse(dialect: Dialect, message: &str) -> Response {
+    let body = match dialect {
+        Dialect::Anthropic => {
+            json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+        }
+        _ => {
+            let code = message.contains("maximum context").then_some("context_length_exceeded");
+            json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": code}})
+        }
+    };
+    (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
+}
+
+fn unpacked(headers: &HeaderMap, body: Bytes) -> Vec<u8> {
+    match headers.get("content-encoding").and_then(|value| value.to_str().ok()) {
+        Some("zstd") => zstd::decode_all(&*body).unwrap_or_default(),
+        _ => body.to_vec(),
+    }
+}
+
+/// Tokens of the strings of a request, keys not counted: near what a provider counts, never the engine's own number.
+fn tokens(body: &[u8]) -> u64 {
+    fn walk(value: &Value, text: &mut String) {
+        match value {
+            Value::String(said) if said.len() < 512 * 1024 => {
+                text.push_str(said);
+                text.push('\n');
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(item, text)),
+            Value::Object(fields) => {
+                let is_bytes = |key: &str| matches!(key, "data" | "url" | "signature" | "encrypted_content");
+                fields.iter().filter(|(key, _)| !is_bytes(key)).for_each(|(_, field)| walk(field, text));
+            }
+            _ => {}
+        }
+    }
+    let mut text = String::new();
+    walk(&serde_json::from_slice(body).unwrap_or_default(), &mut text);
+    tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64
+}
+
+/// A stream of pieces, each after a pause.
+fn slowly(pieces: Vec<String>, pause: Duration) -> Body {
+    let pieces = pieces.into_iter();
+    Body::from_stream(futures_util::stream::unfold(pieces, move |mut pieces| async move {
+        let piece = pieces.next()?;
+        if !pause.is_zero() {
+            tokio::time::sleep(pause).await;
+        }
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from(piece)), pieces))
+    }))
+}

@@ -1,0 +1,279 @@
+//! What a scripted model says, as each API says it.
+
+use std::time::Duration;
+
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use unforget_wire::Dialect;
+
+use super::slowly;
+
+/// An answer.
+#[derive(Clone, Debug, Default)]
+pub struct Say {
+    /// Text; none if empty.
+    pub text: String,
+    /// Calls of tools.
+    pub deeds: Vec<Deed>,
+    /// Between the events of a stream.
+    pub pause: Duration,
+    /// Break the connection after so many events.
+    pub cut_after: Option<usize>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug)]
+pub struct Deed {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+impl Say {
+    /// Text only.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// One call of a tool.
+    pub fn deed(name: &str, arguments: Value) -> Self {
+        Self { deeds: vec![Deed { name: name.to_owned(), arguments }], ..Self::default() }
+    }
+}
+
+/// The response for an answer.
+///
+/// * `at` - number of the request, and its tokens.
+pub(super) fn response(
+    dialect: Dialect,
+    request: &Value,
+    say: &Say,
+    at: (usize, u64),
+    is_streamed: bool,
+) -> Response {
+    let whole = match dialect {
+        Dialect::Anthropic => anthropic(request, say, at),
+        Dialect::OpenAiResponses => responses(request, say, at),
+        _ => chat(request, say, at),
+    };
+    if !is_streamed {
+        return axum::Json(whole).into_response();
+    }
+    let mut events = match dialect {
+        Dialect::Anthropic => anthropic_events(&whole),
+        Dialect::OpenAiResponses => responses_events(&whole),
+        _ => chat_events(&whole, request),
+    };
+    if let Some(cut) = say.cut_after {
+        events.truncate(cut);
+    }
+    ([(CONTENT_TYPE, "text/event-stream; charset=utf-8")], slowly(events, say.pause)).into_response()
+}
+
+fn model(request: &Value) -> &str {
+    request.get("model").and_then(Value::as_str).unwrap_or("scripted")
+}
+
+fn anthropic(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
+    let mut content = Vec::new();
+    if !say.text.is_empty() {
+        content.push(json!({"type": "text", "text": say.text}));
+    }
+    for (index, deed) in say.deeds.iter().enumerate() {
+        let id = format!("toolu_{number:08}_{index}");
+        content.push(json!({"type": "tool_use", "id": id, "name": deed.name, "input": deed.arguments}));
+    }
+    let stop = if say.deeds.is_empty() { "end_turn" } else { "tool_use" };
+    json!({
+        "id": format!("msg_{number:08}"), "type": "message", "role": "assistant", "model": model(request), "content": content,
+        "stop_reason": stop, "stop_sequence": null,
+        "usage": {"input_tokens": input, "output_tokens": 20, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
+    })
+}
+
+fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// Text in pieces, cut at character boundaries.
+fn pieces(text: &str) -> Vec<String> {
+    let characters: Vec<char> = text.chars().collect();
+    characters.chunks(24).map(|piece| piece.iter().collect()).collect()
+}
+
+fn anthropic_events(whole: &Value) -> Vec<String> {
+    let mut start = whole.clone();
+    start["content"] = json!([]);
+    start["stop_reason"] = Value::Null;
+    let mut events = vec![event("message_start", &json!({"type": "message_start", "message": start}))];
+    for (index, block) in whole["content"].as_array().into_iter().flatten().enumerate() {
+        let is_text = block["type"] == "text";
+        let mut empty = block.clone();
+        if is_text {
+            empty["text"] = json!("");
+        } else {
+            empty["input"] = json!({});
+        }
+        events.push(event(
+            "content_block_start",
+            &json!({"type": "content_block_start", "index": index, "content_block": empty}),
+        ));
+        let text = if is_text {
+            block["text"].as_str().unwrap_or_default().to_owned()
+        } else {
+            block["input"].to_string()
+        };
+        for piece in pieces(&text) {
+            let delta = if is_text {
+                json!({"type": "text_delta", "text": piece})
+            } else {
+                json!({"type": "input_json_delta", "partial_json": piece})
+            };
+            events.push(event(
+                "content_block_delta",
+                &json!({"type": "content_block_delta", "index": index, "delta": delta}),
+            ));
+        }
+        events.push(event("content_block_stop", &json!({"type": "content_block_stop", "index": index})));
+    }
+    let delta = json!({"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"], "stop_sequence": null}, "usage": {"output_tokens": 20}});
+    events.push(event("message_delta", &delta));
+    events.push(event("message_stop", &json!({"type": "message_stop"})));
+    events
+}
+
+fn chat(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
+    let call = |(index, deed): (usize, &super::Deed)| {
+        json!({"id": format!("call_{number:08}_{index}"), "type": "function",
+               "function": {"name": deed.name, "arguments": deed.arguments.to_string()}})
+    };
+    let calls: Vec<Value> = say.deeds.iter().enumerate().map(call).collect();
+    let content = if say.text.is_empty() { Value::Null } else { json!(say.text) };
+    let mut message = json!({"role": "assistant", "content": content, "refusal": null});
+    if !calls.is_empty() {
+        message["tool_calls"] = json!(calls);
+    }
+    let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
+    json!({
+        "id": format!("chatcmpl-{number:08}"), "object": "chat.completion", "created": 1_790_000_000 + number, "model": model(request),
+        "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": null}],
+        "usage": {"prompt_tokens": input, "completion_tokens": 20, "total_tokens": input + 20},
+    })
+}
+
+fn chat_events(whole: &Value, request: &Value) -> Vec<String> {
+    let chunk = |delta: Value, finish: Value| {
+        let data = json!({"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"],
+                          "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
+        format!("data: {data}\n\n")
+    };
+    let message = &whole["choices"][0]["message"];
+    let mut events = vec![chunk(
+        json!({"role": "assistant", "content": if message["content"].is_null() { Value::Null } else { json!("") }}),
+        Value::Null,
+    )];
+    for piece in pieces(message["content"].as_str().unwrap_or_default()) {
+        events.push(chunk(json!({"content": piece}), Value::Null));
+    }
+    for (index, call) in message["tool_calls"].as_array().into_iter().flatten().enumerate() {
+        let mut first = call.clone();
+        first["index"] = json!(index);
+        first["function"]["arguments"] = json!("");
+        events.push(chunk(json!({"tool_calls": [first]}), Value::Null));
+        for piece in pieces(call["function"]["arguments"].as_str().unwrap_or_default()) {
+            events.push(chunk(
+                json!({"tool_calls": [{"index": index, "function": {"arguments": piece}}]}),
+                Value::Null,
+            ));
+        }
+    }
+    events.push(chunk(json!({}), whole["choices"][0]["finish_reason"].clone()));
+    if request["stream_options"]["include_usage"] == true {
+        let data = json!({"id": whole["id"], "object": "chat.completion.chunk", "created": whole["created"], "model": whole["model"], "choices": [], "usage": whole["usage"]});
+        events.push(format!("data: {data}\n\n"));
+    }
+    events.push("data: [DONE]\n\n".to_owned());
+    events
+}
+
+fn responses(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
+    let mut output = Vec::new();
+    if !say.text.is_empty() {
+        output.push(json!({"type": "message", "id": format!("msg_{number:08}"), "status": "completed", "role": "assistant",
+                           "content": [{"type": "output_text", "text": say.text, "annotations": []}]}));
+    }
+    for (index, deed) in say.deeds.iter().enumerate() {
+        output.push(json!({"type": "function_call", "id": format!("fc_{number:08}_{index}"), "call_id": format!("call_{number:08}_{index}"),
+                           "name": deed.name, "arguments": deed.arguments.to_string(), "status": "completed"}));
+    }
+    json!({
+        "id": format!("resp_{number:08}"), "object": "response", "created_at": 1_790_000_000 + number, "status": "completed",
+        "error": null, "incomplete_details": null, "instructions": request["instructions"], "model": model(request), "output": output,
+        "parallel_tool_calls": true, "previous_response_id": request["previous_response_id"], "store": request["store"],
+        "temperature": 1.0, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": 1.0, "truncation": "disabled",
+        "usage": {"input_tokens": input, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,
+                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": input + 20},
+        "user": null, "metadata": {},
+    })
+}
+
+fn responses_events(whole: &Value) -> Vec<String> {
+    let mut number = 0;
+    let mut events = Vec::new();
+    let mut push = |name: &str, mut data: Value| {
+        data["type"] = json!(name);
+        data["sequence_number"] = json!(number);
+        number += 1;
+        events.push(event(name, &data));
+    };
+    let mut begun = whole.clone();
+    begun["output"] = json!([]);
+    begun["status"] = json!("in_progress");
+    push("response.created", json!({"response": begun}));
+    push("response.in_progress", json!({"response": begun}));
+    for (index, item) in whole["output"].as_array().into_iter().flatten().enumerate() {
+        let mut empty = item.clone();
+        empty["status"] = json!("in_progress");
+        if item["type"] == "message" {
+            empty["content"] = json!([]);
+            push("response.output_item.added", json!({"output_index": index, "item": empty}));
+            let at = json!({"item_id": item["id"], "output_index": index, "content_index": 0});
+            let with = |more: Value| {
+                let mut all = at.clone();
+                for (key, value) in more.as_object().into_iter().flatten() {
+                    all[key] = value.clone();
+                }
+                all
+            };
+            let text = item["content"][0]["text"].as_str().unwrap_or_default();
+            push(
+                "response.content_part.added",
+                with(json!({"part": {"type": "output_text", "text": "", "annotations": []}})),
+            );
+            for piece in pieces(text) {
+                push("response.output_text.delta", with(json!({"delta": piece, "logprobs": []})));
+            }
+            push("response.output_text.done", with(json!({"text": text, "logprobs": []})));
+            push("response.content_part.done", with(json!({"part": item["content"][0]})));
+        } else {
+            empty["arguments"] = json!("");
+            push("response.output_item.added", json!({"output_index": index, "item": empty}));
+            let arguments = item["arguments"].as_str().unwrap_or_default();
+            for piece in pieces(arguments) {
+                push(
+                    "response.function_call_arguments.delta",
+                    json!({"item_id": item["id"], "output_index": index, "delta": piece}),
+                );
+            }
+            push(
+                "response.function_call_arguments.done",
+                json!({"item_id": item["id"], "output_index": index, "name": item["name"], "arguments": arguments}),
+            );
+        }
+        push("response.output_item.done", json!({"output_index": index, "item": item}));
+    }
+    push("response.completed", json!({"response": whole}));
+    events
+}

@@ -1,0 +1,226 @@
+//! OpenAI Chat: chunks with deltas of choices; of several choices the first is kept.
+
+use super::merge::{Fields, Room, Texts};
+use super::{Facts, Usage, count};
+use crate::exchange::quoted;
+use crate::json::{Object, Value};
+
+/// Choice 0.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    /// The message of a whole answer, as it stands.
+    whole: Option<String>,
+    /// `content`, `refusal`, `reasoning_content` and other fields that are text.
+    texts: Texts,
+    /// Other fields, the latest value of each, as it stands.
+    others: Vec<(String, String)>,
+    /// Items of lists that come in pieces (`reasoning_details`, `annotations`).
+    lists: Vec<(String, String)>,
+    calls: Vec<Call>,
+    /// The call of the older form.
+    function: Texts,
+    has_delta: bool,
+}
+
+/// A call.
+#[derive(Debug, Default)]
+struct Call {
+    index: i64,
+    id: String,
+    /// The name of its inner object: `function` or `custom`.
+    inner: &'static str,
+    texts: Texts,
+    /// Other fields of the call, the latest value of each.
+    others: Vec<(String, String)>,
+}
+
+impl Choice {
+    pub(super) fn chunk(&mut self, chunk: Object<'_>, facts: &mut Facts) {
+        top(chunk, facts);
+        for choice in chunk.items("choices").filter_map(Value::obj) {
+            if first_of(choice, facts) {
+                if let Some(delta) = choice.obj("delta").or_else(|| choice.obj("message")) {
+                    self.delta(delta, &mut facts.room);
+                }
+                facts.stopped(choice.string("finish_reason"));
+            }
+        }
+    }
+
+    pub(super) fn whole(&mut self, body: Object<'_>, facts: &mut Facts) {
+        top(body, facts);
+        for choice in body.items("choices").filter_map(Value::obj) {
+            if first_of(choice, facts) {
+                self.whole = choice.raw("message").map(|message| facts.room.copy(message));
+                facts.stopped(choice.string("finish_reason"));
+                facts.is_done |= self.whole.is_some();
+            }
+        }
+    }
+
+    fn delta(&mut self, delta: Object<'_>, room: &mut Room) {
+        self.has_delta = true;
+        for (key, value) in delta.fields() {
+            match &*key {
+                "role" => {}
+                "tool_calls" => {
+                    for call in value.items().filter_map(Value::obj) {
+                        self.call(call, room);
+                    }
+                }
+                "function_call" => {
+                    for (key, text) in value.obj().into_iter().flat_map(Object::fields) {
+                        self.function.add(&key, &text.str().unwrap_or_default(), room);
+                    }
+                }
+                key if value.is_array() => add_items(&mut self.lists, key, value, room),
+                key => match value.str() {
+                    Some(text) => self.texts.add(key, &text, room),
+                    None if value.is_null() => {}
+                    None => set(&mut self.others, key, value.raw(), room),
+                },
+            }
+        }
+    }
+
+    fn call(&mut self, delta: Object<'_>, room: &mut Room) {
+        let id = delta.str("id").unwrap_or_default();
+        let Some(at) = self.place(delta.i64("index"), &id, room) else { return };
+        let Some(call) = self.calls.get_mut(at) else { return };
+        if call.id.is_empty() {
+            room.add(&mut call.id, &id);
+        }
+        for (key, value) in delta.fields() {
+            match (&*key, value.obj()) {
+                ("index" | "id" | "type", _) => {}
+                ("function" | "custom", Some(inner)) => {
+                    call.inner = if key == "custom" { "custom" } else { "function" };
+                    let texts = inner.fields().filter_map(|(key, value)| Some((key, value.str()?)));
+                    for (key, text) in texts {
+                        let is_again = key == "name" && call.texts.get("name") == Some(&text);
+                        call.texts.add(&key, if is_again { "" } else { &text }, room);
+                    }
+                }
+                (key, _) if !value.is_null() => set(&mut call.others, key, value.raw(), room),
+                _ => {}
+            }
+        }
+    }
+
+    /// Where the call of a delta is. By index; another id at the same index is another call, since some
+    /// providers give every call the index 0, or none.
+    fn place(&mut self, index: Option<i64>, id: &str, room: &mut Room) -> Option<usize> {
+        let same = |call: &Call| {
+            index.is_none_or(|index| call.index == index)
+                && (id.is_empty() || call.id.is_empty() || call.id == id)
+        };
+        if let Some(at) = self.calls.iter().rposition(same) {
+            return Some(at);
+        }
+        if !room.takes_block() {
+            return None;
+        }
+        let index = index.unwrap_or(self.calls.len() as i64);
+        self.calls.push(Call { index, inner: "function", ..Call::default() });
+        Some(self.calls.len() - 1)
+    }
+
+    /// The message, if there is one.
+    pub(super) fn message(mut self) -> Option<String> {
+        if self.whole.is_some() || !self.has_delta {
+            return self.whole.filter(|whole| !whole.is_empty());
+        }
+        let mut fields = Fields::default();
+        fields.set("role", quoted("assistant"));
+        fields.set("content", "null".to_owned());
+        for (name, text) in self.texts.iter() {
+            fields.set(name, quoted(text));
+        }
+        for (name, items) in &self.lists {
+            fields.set(name, format!("[{items}]"));
+        }
+        for (name, json) in self.others {
+            fields.set(&name, json);
+        }
+        if !self.calls.is_empty() {
+            self.calls.sort_by_key(|call| call.index);
+            let calls: Vec<String> = self.calls.into_iter().map(Call::json).collect();
+            fields.set("tool_calls", format!("[{}]", calls.join(",")));
+        }
+        if !self.function.is_empty() {
+            fields.set("function_call", object(&self.function));
+        }
+        Some(fields.over("{}"))
+    }
+}
+
+impl Call {
+    fn json(self) -> String {
+        let mut fields = Fields::default();
+        fields.set("id", quoted(&self.id));
+        fields.set("type", quoted(self.inner));
+        fields.set(self.inner, object(&self.texts));
+        for (name, json) in self.others {
+            fields.set(&name, json);
+        }
+        fields.over("{}")
+    }
+}
+
+/// What stands at the top of a chunk and of a whole answer.
+fn top(body: Object<'_>, facts: &mut Facts) {
+    facts.named(body);
+    // Groq puts it into a field of its own.
+    let usage = body.obj("usage").or_else(|| body.obj("x_groq")?.obj("usage"));
+    facts.usage = usage.map(used).or(facts.usage);
+}
+
+/// Texts as an object.
+fn object(texts: &Texts) -> String {
+    let fields: Vec<String> =
+        texts.iter().map(|(name, text)| format!("{}:{}", quoted(name), quoted(text))).collect();
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Whether this is choice 0; counts the others.
+fn first_of(choice: Object<'_>, facts: &mut Facts) -> bool {
+    let index = choice.i64("index").unwrap_or_default();
+    facts.choices = facts.choices.max(usize::try_from(index).unwrap_or_default().saturating_add(1));
+    index == 0
+}
+
+fn add_items(lists: &mut Vec<(String, String)>, key: &str, value: Value<'_>, room: &mut Room) {
+    if !lists.iter().any(|(known, _)| known == key) {
+        if !room.takes_block() {
+            return;
+        }
+        lists.push((room.copy(key), String::new()));
+    }
+    let Some((_, list)) = lists.iter_mut().find(|(known, _)| known == key) else { return };
+    for item in value.items() {
+        let comma = if list.is_empty() { "" } else { "," };
+        room.add(list, &format!("{comma}{}", item.raw()));
+    }
+}
+
+fn set(others: &mut Vec<(String, String)>, key: &str, json: &str, room: &mut Room) {
+    if let Some((_, known)) = others.iter_mut().find(|(known, _)| known == key) {
+        *known = room.copy(json);
+    } else if room.takes_block() {
+        others.push((room.copy(key), room.copy(json)));
+    }
+}
+
+/// Tokens of a `usage` of OpenAI: cached and written input are within the input.
+fn used(usage: Object<'_>) -> Usage {
+    let details = usage.obj("prompt_tokens_details");
+    Usage {
+        input: count(Some(usage), "prompt_tokens").unwrap_or_default(),
+        // DeepSeek has its own name for it.
+        cached: count(details, "cached_tokens")
+            .or_else(|| count(Some(usage), "prompt_cache_hit_tokens"))
+            .unwrap_or_default(),
+        cache_written: count(details, "cache_write_tokens").unwrap_or_default(),
+        output: count(Some(usage), "completion_tokens").unwrap_or_default(),
+    }
+}

@@ -1,0 +1,95 @@
+//! What stands beside the history: instructions, tools, the form of the answer.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use unforget_core::digest::Digest;
+
+use crate::json::{Object, Value, unescape};
+
+/// Fields whose JSON the model gets to see in some form.
+const SEEN: [&str; 4] = ["tools", "functions", "response_format", "output_format"];
+
+/// Text that counts, by its place in the body.
+#[derive(Clone, Debug)]
+pub(super) enum Fixed {
+    /// Inside of a JSON string.
+    Text(Range<usize>),
+    /// JSON as it stands.
+    Json(Range<usize>),
+}
+
+impl Fixed {
+    fn of(value: Value<'_>) -> Self {
+        let range = value.range();
+        if value.is_str() {
+            Self::Text(range.start + 1..range.end.saturating_sub(1))
+        } else {
+            Self::Json(range)
+        }
+    }
+
+    /// The text in its body.
+    pub(super) fn text<'a>(&self, body: &'a str) -> Cow<'a, str> {
+        match self {
+            Self::Text(range) => unescape(body.get(range.clone()).unwrap_or_default()),
+            Self::Json(range) => Cow::Borrowed(body.get(range.clone()).unwrap_or_default()),
+        }
+    }
+}
+
+/// The fixed parts of a body.
+#[derive(Default)]
+pub(super) struct Head {
+    /// All that counts.
+    pub(super) fixed: Vec<Fixed>,
+    /// Digests of the texts of the instructions.
+    pub(super) system: Vec<Digest>,
+}
+
+impl Head {
+    /// * `leading` - messages that are instructions.
+    pub(super) fn of(body: Object<'_>, leading: &[Value<'_>]) -> Self {
+        let mut head = Self::default();
+        for key in ["system", "instructions"] {
+            head.instructions(body.get(key));
+        }
+        for message in leading {
+            head.instructions(message.obj().and_then(|message| message.get("content")));
+        }
+        let nested = [("text", "format"), ("output_config", "format")];
+        let nested = nested.into_iter().filter_map(|(key, inner)| body.obj(key)?.get(inner));
+        let seen = SEEN.into_iter().filter_map(|key| body.get(key)).chain(nested);
+        head.fixed.extend(seen.filter(|value| !value.is_null()).map(Fixed::of));
+        head
+    }
+
+    /// A string, or a list of parts: the words of those that have words, the JSON of the others.
+    fn instructions(&mut self, value: Option<Value<'_>>) {
+        let Some(value) = value else { return };
+        let whole = value.is_str().then_some(value);
+        for part in whole.into_iter().chain(value.items()) {
+            let words = if part.is_str() { Some(part) } else { part.obj().and_then(|part| part.get("text")) };
+            let words = words.filter(|words| words.is_str());
+            self.fixed.push(Fixed::of(words.unwrap_or(part)));
+            self.system.extend(words.and_then(Value::str).map(|text| Digest::of(text.as_bytes())));
+        }
+    }
+}
+
+/// Digest of the sorted names of the tools of any dialect; `None` if there are none.
+pub(super) fn tools(body: Object<'_>) -> Option<Digest> {
+    let listed = body.items("tools").chain(body.items("functions")).filter_map(Value::obj);
+    let mut names: Vec<String> = listed.map(name).collect();
+    names.sort_unstable();
+    // Lengths in front keep two lists of names apart.
+    let texts: Vec<String> = names.iter().map(|name| format!("{}:{name}", name.len())).collect();
+    (!names.is_empty()).then(|| Digest::of(texts.concat().as_bytes()))
+}
+
+/// The name of a tool; its kind if the provider runs it.
+fn name(tool: Object<'_>) -> String {
+    let inner = tool.obj("function").or_else(|| tool.obj("custom")).unwrap_or(tool);
+    let name = inner.string("name").or_else(|| tool.string("server_label"));
+    name.or_else(|| tool.string("type")).unwrap_or_default()
+}

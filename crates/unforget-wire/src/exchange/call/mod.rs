@@ -1,0 +1,294 @@
+//! A client's request body: what it says, and the same body with other messages in it.
+//!
+//! | dialect | history | head | output |
+//! |---|---|---|---|
+//! | Anthropic | `messages` | `system`, `tools` | `max_tokens` (thinking is within it) |
+//! | OpenAI Chat | `messages` | leading system and developer messages, `tools` | `max_completion_tokens`, else `max_tokens` |
+//! | OpenAI Responses | `input`, a list or one string | `instructions`, leading system and developer items, `tools` | `max_output_tokens` |
+//!
+//! Of a key that is there twice the last value counts, as with the providers' parsers.
+
+mod head;
+mod hints;
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use unforget_core::digest::Digest;
+
+use super::annotations;
+use super::edit::{Edit, add_field, cut_fields, edited};
+use crate::Dialect;
+use crate::json::{Broken, Object, Tape, Value, is_space};
+
+pub use hints::Hints;
+
+/// A request body, read. Holds places in the body, not copies of it.
+#[derive(Clone, Debug)]
+pub struct Call<'a> {
+    /// Form of the body.
+    pub dialect: Dialect,
+    /// The model that is asked for, as the client names it.
+    pub model: Option<String>,
+    /// Whether the answer is wanted as events.
+    pub is_streamed: bool,
+    /// Most tokens that the answer may have, if the client says.
+    pub output: Option<u64>,
+    /// Instructions at the start of the message list: places of its leading system and developer messages.
+    pub head: Vec<Range<usize>>,
+    /// The history: places of the messages behind the head, in order. See [`Call::message`].
+    pub messages: Vec<Range<usize>>,
+    /// How the history is written.
+    pub shape: Shape,
+    /// What tells which conversation it is.
+    pub hints: Hints,
+    /// Digest of the names of the tools, sorted; `None` if there are none.
+    pub tools: Option<Digest>,
+    /// Digests of the texts of the instructions, in order: `system` or `instructions`, then the head.
+    pub system: Vec<Digest>,
+    /// Cache marks outside the history. They count against [`annotations::MARKS_MAX`].
+    pub marks: usize,
+    fixed: Vec<head::Fixed>,
+    /// Inside of the message list, without brackets.
+    list: Range<usize>,
+    text: &'a str,
+}
+
+/// How a history is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A list of messages or items.
+    List,
+    /// One string, the words of a user (Responses).
+    Text,
+    /// Not there (Responses: a stored prompt, or nothing but what the provider has).
+    Absent,
+}
+
+/// Why a body is not a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what} at byte {byte}")]
+pub struct CallFault {
+    /// What is wrong.
+    pub what: Wrong,
+    /// Where, from the start of the body.
+    pub byte: usize,
+}
+
+/// What is wrong with a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// Not UTF-8.
+    #[error("body is not UTF-8")]
+    NotText,
+    /// Not JSON.
+    #[error("body is not JSON")]
+    NotJson,
+    /// The JSON ends early.
+    #[error("body is cut off")]
+    CutOff,
+    /// More bytes or values than are read.
+    #[error("body has too many values")]
+    TooLarge,
+    /// JSON, but not an object.
+    #[error("body is not an object")]
+    NotAnObject,
+    /// A required field is missing.
+    #[error("{0} is missing")]
+    Missing(&'static str),
+    /// A field is not a list of objects.
+    #[error("{0} is not a list of objects")]
+    NotMessages(&'static str),
+    /// The dialect has no gateway.
+    #[error("dialect is not served")]
+    Dialect,
+}
+
+impl<'a> Call<'a> {
+    /// Reads a body.
+    ///
+    /// # Errors
+    /// [`CallFault`] if it is not JSON or has no history where the dialect has one. Everything else that a provider may
+    /// refuse is left to the provider.
+    ///
+    /// Cost: one pass over the body, then O(fields and messages).
+    pub fn read(dialect: Dialect, body: &'a [u8]) -> Result<Self, CallFault> {
+        let fault = |what, byte| CallFault { what, byte };
+        let text = std::str::from_utf8(body).map_err(|error| fault(Wrong::NotText, error.valid_up_to()))?;
+        let mut tape = Tape::default();
+        let end = tape.read(body).map_err(|broken| match broken {
+            Broken::Early => fault(Wrong::CutOff, body.len()),
+            Broken::At(at) => fault(Wrong::NotJson, at),
+            Broken::TooLarge => fault(Wrong::TooLarge, 0),
+        })?;
+        let behind = body.iter().skip(end).position(|byte| !is_space(*byte));
+        if let Some(at) = behind {
+            return Err(fault(Wrong::NotJson, end + at));
+        }
+        let object = tape.value(text).and_then(Value::obj).ok_or(fault(Wrong::NotAnObject, 0))?;
+        Self::of(dialect, object, text)
+    }
+
+    fn of(dialect: Dialect, object: Object<'_>, text: &'a str) -> Result<Self, CallFault> {
+        let (shape, list, messages) = find_history(dialect, object)?;
+        let mut call = Self {
+            dialect,
+            model: object.string("model"),
+            is_streamed: object.bool("stream") == Some(true),
+            output: output(dialect, object),
+            head: Vec::new(),
+            messages: messages.iter().map(|message| message.range()).collect(),
+            shape,
+            hints: Hints::of(dialect, object),
+            tools: head::tools(object),
+            system: Vec::new(),
+            marks: 0,
+            fixed: Vec::new(),
+            list,
+            text,
+        };
+        let leading = messages.iter().take_while(|message| is_instruction(**message)).count();
+        call.head = call.messages.drain(..leading).collect();
+        let leading = messages.get(..leading).unwrap_or_default();
+        let fixed = head::Head::of(object, leading);
+        (call.fixed, call.system) = (fixed.fixed, fixed.system);
+        call.marks = annotations::count_outside(object, leading);
+        Ok(call)
+    }
+
+    /// A message of the history as an object of the dialect: its bytes, or an item around the string.
+    pub fn message(&self, index: usize) -> Option<Cow<'a, str>> {
+        let raw = self.text.get(self.messages.get(index)?.clone())?;
+        Some(match self.shape {
+            Shape::Text => Cow::Owned(format!(r#"{{"role":"user","content":{raw}}}"#)),
+            Shape::List | Shape::Absent => Cow::Borrowed(raw),
+        })
+    }
+
+    /// All messages of the history. See [`Call::message`].
+    pub fn history(&self) -> impl Iterator<Item = Cow<'a, str>> {
+        (0..self.messages.len()).filter_map(|index| self.message(index))
+    }
+
+    /// Gives all text that counts beside the history, in the order of the body's meaning: instructions, head, tools,
+    /// the schema of the answer.
+    pub fn fixed_text(&self, each: &mut dyn FnMut(&str)) {
+        for fixed in &self.fixed {
+            each(&fixed.text(self.text));
+        }
+    }
+
+    /// The body with other messages in place of the history: everything else, the head and the space between messages
+    /// too, is byte for byte as it came.
+    ///
+    /// * `messages` - objects of the dialect.
+    pub fn with_messages(&self, messages: &[String]) -> Vec<u8> {
+        edited(self.text, &self.message_edits(messages)).into_bytes()
+    }
+
+    /// The body without its history: instructions, tools and parameters as they came.
+    pub fn without_messages(&self) -> String {
+        edited(self.text, &self.message_edits(&[]))
+    }
+
+    /// The body with several changes: [`Call::message_edits`], [`Call::field_edits`].
+    pub fn with_edits(&self, edits: &[Edit]) -> Vec<u8> {
+        edited(self.text, edits).into_bytes()
+    }
+
+    /// What puts other messages in place of the history.
+    pub fn message_edits(&self, messages: &[String]) -> Vec<Edit> {
+        match self.shape {
+            Shape::List => self.list_edits(messages),
+            Shape::Text => {
+                vec![Edit { range: self.list.clone(), text: format!("[{}]", messages.join(",")) }]
+            }
+            Shape::Absent => self.field_edits("input", Some(&format!("[{}]", messages.join(",")))),
+        }
+    }
+
+    /// Old messages are replaced one by one, so that what stands between them stays.
+    fn list_edits(&self, messages: &[String]) -> Vec<Edit> {
+        let mut edits: Vec<Edit> = self
+            .messages
+            .iter()
+            .zip(messages)
+            .map(|(range, text)| Edit { range: range.clone(), text: text.clone() })
+            .collect();
+        let kept = self.messages.get(..messages.len()).unwrap_or(&self.messages);
+        let before = kept.last().or(self.head.last());
+        if let (Some(first), Some(last)) = (self.messages.get(kept.len()), self.messages.last()) {
+            edits.push(Edit::cut(before.map_or(first.start, |range| range.end)..last.end));
+        } else {
+            let at = before.map_or(self.list.start, |range| range.end);
+            let more = messages.get(kept.len()..).unwrap_or_default();
+            let comma = if before.is_some() && !more.is_empty() { "," } else { "" };
+            edits.push(Edit { range: at..at, text: format!("{comma}{}", more.join(",")) });
+        }
+        edits
+    }
+
+    /// What gives a field at the top of the body another value, adds it, or removes it (`None`).
+    ///
+    /// Several of them at once: at most one may add a field.
+    ///
+    /// Cost: reads the body again.
+    pub fn field_edits(&self, name: &str, value: Option<&str>) -> Vec<Edit> {
+        let mut tape = Tape::default();
+        tape.read(self.text.as_bytes()).ok();
+        let Some(object) = tape.value(self.text).and_then(Value::obj) else { return Vec::new() };
+        let mut edits = Vec::new();
+        match (object.get(name), value) {
+            (Some(old), Some(new)) => edits.push(Edit { range: old.range(), text: new.to_owned() }),
+            (None, Some(new)) => edits.push(add_field(object, object.members().count(), name, new)),
+            (_, None) => cut_fields(object, &|key| key == name, &mut edits),
+        }
+        edits
+    }
+}
+
+type History<'t> = (Shape, Range<usize>, Vec<Value<'t>>);
+
+/// Where the history stands and what is in it.
+fn find_history(dialect: Dialect, object: Object<'_>) -> Result<History<'_>, CallFault> {
+    let fault = |what, byte| Err(CallFault { what, byte });
+    let key = match dialect {
+        Dialect::OpenAiChat | Dialect::Anthropic => "messages",
+        Dialect::OpenAiResponses => "input",
+        Dialect::Pi | Dialect::Gemini | Dialect::BedrockConverse => return fault(Wrong::Dialect, 0),
+    };
+    let is_responses = dialect == Dialect::OpenAiResponses;
+    let value = match object.get(key) {
+        Some(value) if !is_responses || !value.is_null() => value,
+        _ if is_responses => return Ok((Shape::Absent, 0..0, Vec::new())),
+        _ => return fault(Wrong::Missing(key), object.range().end.saturating_sub(1)),
+    };
+    if value.is_str() && is_responses {
+        return Ok((Shape::Text, value.range(), vec![value]));
+    }
+    if !value.is_array() {
+        return fault(Wrong::NotMessages(key), value.range().start);
+    }
+    let messages: Vec<Value<'_>> = value.items().collect();
+    if let Some(odd) = messages.iter().find(|message| message.obj().is_none()) {
+        return fault(Wrong::NotMessages(key), odd.range().start);
+    }
+    let whole = value.range();
+    Ok((Shape::List, whole.start + 1..whole.end.saturating_sub(1), messages))
+}
+
+fn output(dialect: Dialect, object: Object<'_>) -> Option<u64> {
+    let keys: &[&str] = match dialect {
+        Dialect::OpenAiChat => &["max_completion_tokens", "max_tokens"],
+        Dialect::OpenAiResponses => &["max_output_tokens"],
+        _ => &["max_tokens"],
+    };
+    keys.iter().find_map(|key| object.i64(key)).and_then(|tokens| u64::try_from(tokens).ok())
+}
+
+/// Whether a message of the list is instructions of the client's.
+fn is_instruction(message: Value<'_>) -> bool {
+    let Some(message) = message.obj() else { return false };
+    let is_message = message.get("type").is_none() || message.is("type", "message");
+    is_message && (message.is("role", "system") || message.is("role", "developer"))
+}

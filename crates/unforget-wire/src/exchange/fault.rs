@@ -1,0 +1,175 @@
+//! Our own errors in the shape of the dialect, so that a client's SDK raises what it would raise for the provider's.
+//!
+//! | fault | status | Anthropic type | OpenAI type | OpenAI code |
+//! |---|---|---|---|---|
+//! | bad request | 400 | `invalid_request_error` | `invalid_request_error` | |
+//! | too large | 413 | `request_too_large` | `invalid_request_error` | `request_too_large` |
+//! | unauthorized | 401 | `authentication_error` | `invalid_request_error` | `invalid_api_key` |
+//! | forbidden | 403 | `permission_error` | `invalid_request_error` | `permission_denied` |
+//! | not found | 404 | `not_found_error` | `invalid_request_error` | `not_found` |
+//! | conflict | 409 | `conflict_error` | `invalid_request_error` | `conflict` |
+//! | irreducible | 400 | `invalid_request_error` | `invalid_request_error` | `context_length_exceeded` |
+//! | overloaded | 529, 503 | `overloaded_error` | `server_error` | `overloaded` |
+//! | upstream unreachable | 502 | `api_error` | `server_error` | `upstream_unreachable` |
+//! | upstream timeout | 504 | `timeout_error` | `server_error` | `upstream_timeout` |
+//! | internal | 500 | `api_error` | `server_error` | `internal_error` |
+
+use super::call::CallFault;
+use super::quoted;
+use crate::Dialect;
+
+/// What the gateway could not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The body is not a call.
+    #[error("{0}")]
+    Call(#[from] CallFault),
+    /// Something else of the request is wrong: a header, a path, an encoding.
+    #[error("{what}")]
+    BadRequest {
+        /// What, for a person.
+        what: String,
+    },
+    /// The body has more bytes than are taken.
+    #[error("request has more than {max} bytes")]
+    TooLarge {
+        /// Most bytes that are taken.
+        max: u64,
+    },
+    /// No key, or one that is not known.
+    #[error("key is missing or not known")]
+    Unauthorized,
+    /// The key may not do this.
+    #[error("key does not allow {what}")]
+    Forbidden {
+        /// What was asked for.
+        what: String,
+    },
+    /// There is no such thing.
+    #[error("{what} does not exist")]
+    NotFound {
+        /// What was asked for.
+        what: String,
+    },
+    /// The state does not allow it: another call of the conversation is under way.
+    #[error("{what}")]
+    Conflict {
+        /// What is in the way.
+        what: String,
+    },
+    /// The provider could not be reached.
+    #[error("upstream {upstream} cannot be reached")]
+    Unreachable {
+        /// Its name in the config.
+        upstream: String,
+    },
+    /// The provider did not answer in time.
+    #[error("upstream {upstream} did not answer within {seconds} s")]
+    Timeout {
+        /// Its name in the config.
+        upstream: String,
+        /// How long it had.
+        seconds: u64,
+    },
+    /// Too much is under way.
+    #[error("too many calls are under way")]
+    Overloaded {
+        /// When to come again, in seconds.
+        retry_after: u64,
+    },
+    /// What cannot be left out is already more than fits. All in tokens.
+    #[error(
+        "prompt is too long: {needed} tokens > {budget} maximum ({fixed} of them instructions and tools)"
+    )]
+    Irreducible {
+        /// Upper bound of the smallest request.
+        needed: u64,
+        /// What would have fitted.
+        budget: u64,
+        /// Upper bound of instructions and tools.
+        fixed: u64,
+    },
+    /// A defect of ours. What it was is in the log.
+    #[error("gateway failed")]
+    Internal,
+}
+
+/// Status, and the words of both families for it.
+struct Words {
+    status: u16,
+    anthropic: &'static str,
+    openai: &'static str,
+    code: Option<&'static str>,
+}
+
+const fn words(status: u16, anthropic: &'static str, openai: &'static str, code: &'static str) -> Words {
+    Words { status, anthropic, openai, code: Some(code) }
+}
+
+const INVALID: &str = "invalid_request_error";
+const SERVER: &str = "server_error";
+
+impl Fault {
+    fn words(&self) -> Words {
+        match self {
+            Self::Call(_) | Self::BadRequest { .. } => {
+                Words { status: 400, anthropic: INVALID, openai: INVALID, code: None }
+            }
+            Self::TooLarge { .. } => words(413, "request_too_large", INVALID, "request_too_large"),
+            Self::Unauthorized => words(401, "authentication_error", INVALID, "invalid_api_key"),
+            Self::Forbidden { .. } => words(403, "permission_error", INVALID, "permission_denied"),
+            Self::NotFound { .. } => words(404, "not_found_error", INVALID, "not_found"),
+            Self::Conflict { .. } => words(409, "conflict_error", INVALID, "conflict"),
+            Self::Unreachable { .. } => words(502, "api_error", SERVER, "upstream_unreachable"),
+            Self::Timeout { .. } => words(504, "timeout_error", SERVER, "upstream_timeout"),
+            Self::Overloaded { .. } => words(503, "overloaded_error", SERVER, "overloaded"),
+            Self::Irreducible { .. } => words(400, INVALID, INVALID, "context_length_exceeded"),
+            Self::Internal => words(500, "api_error", SERVER, "internal_error"),
+        }
+    }
+
+    /// The HTTP status.
+    pub fn status(&self, dialect: Dialect) -> u16 {
+        match (self, dialect) {
+            (Self::Overloaded { .. }, Dialect::Anthropic) => 529,
+            _ => self.words().status,
+        }
+    }
+
+    /// Value of the `retry-after` header in seconds, if the response should have one.
+    pub const fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Overloaded { retry_after } => Some(*retry_after),
+            _ => None,
+        }
+    }
+
+    /// The body of the response.
+    ///
+    /// * `request` - our name of the request, for the log.
+    pub fn body(&self, dialect: Dialect, request: &str) -> String {
+        let (words, message, request) = (self.words(), quoted(&self.to_string()), quoted(request));
+        if dialect == Dialect::Anthropic {
+            let kind = words.anthropic;
+            return format!(
+                r#"{{"type":"error","error":{{"type":"{kind}","message":{message}}},"request_id":{request}}}"#
+            );
+        }
+        let (kind, code) = (words.openai, words.code.map_or_else(|| "null".to_owned(), quoted));
+        format!(r#"{{"error":{{"type":"{kind}","message":{message},"param":null,"code":{code}}}}}"#)
+    }
+
+    /// The event that ends a stream which has begun, with the empty line behind it. It must stand between two events.
+    pub fn event(&self, dialect: Dialect, request: &str) -> String {
+        match dialect {
+            Dialect::Anthropic => format!("event: error\ndata: {}\n\n", self.body(dialect, request)),
+            Dialect::OpenAiResponses => {
+                let code = self.words().code.map_or_else(|| quoted(INVALID), quoted);
+                let message = quoted(&self.to_string());
+                let data = format!(r#"{{"type":"error","code":{code},"message":{message},"param":null}}"#);
+                format!("event: error\ndata: {data}\n\n")
+            }
+            _ => format!("data: {}\n\n", self.body(dialect, request)),
+        }
+    }
+}

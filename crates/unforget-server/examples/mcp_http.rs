@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Web pages of this machine, such as the inspector's, are heard; others are not.
     let origins = ["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned).into();
     let limits = HttpLimits { origins, ..HttpLimits::default() };
-    let app = Router::new().route_service("/mcp", service(&memory, &limits));
+    let app = Router::new().route_service("/mcp", service(&memory, Some(&limits)));
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));

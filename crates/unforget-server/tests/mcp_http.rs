@@ -27,7 +27,7 @@ fn engine() -> Engine {
 
 /// A server on a port of this machine. `identity` is what its clients may read, as a token would say.
 async fn serve(limits: HttpLimits, identity: Option<Scope>) -> u16 {
-    let service = service(&Memory::new(engine(), Scope::All), &limits);
+    let service = service(&Memory::new(engine(), Scope::All), Some(&limits));
     let identify = move |mut request: Request, next: Next| {
         if let Some(scope) = identity.clone() {
             request.extensions_mut().insert(scope);

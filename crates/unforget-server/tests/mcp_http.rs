@@ -64,13 +64,16 @@ fn old_and_stateless_clients_are_served() {
     });
 }
 
+/// Identity, headers, which of two conversations is told, why.
+type Row<'a> = (Option<Scope>, &'a [&'a str], (bool, bool), &'a str);
+
 #[test]
 fn an_identity_and_a_header_narrow_and_never_widen() {
     run(async {
         let engine = engine();
         let id = |name| engine.resolve(name).unwrap().conversation.id;
         let one = Scope::Only(BTreeSet::from([id("pi:one")]));
-        let table: [(Option<Scope>, &[&str], (bool, bool), &str); 6] = [
+        let table: [Row<'_>; 6] = [
             (None, &[], (true, true), "everything"),
             (None, &["pi:two"], (false, true), "a header"),
             (Some(one.clone()), &[], (true, false), "an identity"),

@@ -223,12 +223,14 @@ mod tests {
         }
     }
 
+    /// Summaries, the spans of those at the top, and why.
+    type Row<'a> = (&'a [&'a SummaryRow], &'a [(u64, u64)], &'a str);
+
     #[test]
     fn tops_table() {
         let (a, b, c) = (row(0, (0, 4), &[]), row(0, (5, 9), &[]), row(0, (10, 14), &[]));
         let merged = row(1, (0, 9), &[&a, &b]);
         let abandoned = row(0, (8, 12), &[]);
-        type Row<'a> = (&'a [&'a SummaryRow], &'a [(u64, u64)], &'a str);
         let table: [Row<'_>; 4] = [
             (&[], &[], "none"),
             (&[&c, &a, &b], &[(0, 4), (5, 9), (10, 14)], "leaves, in order"),

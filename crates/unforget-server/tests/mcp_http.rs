@@ -111,7 +111,7 @@ fn post(host: &str, more: &str) -> String {
 }
 
 #[test]
-fn hosts_origins_and_sizes_are_checked() {
+fn f112_hosts_origins_and_sizes_are_checked() {
     run(async {
         let port = serve(HttpLimits::default(), None).await;
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();

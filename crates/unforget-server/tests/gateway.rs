@@ -204,6 +204,7 @@ async fn long(api: &'static str, is_streamed: bool, turns: usize) {
 fn form(api: &str) -> unforget_wire::Format {
     match api {
         "messages" => unforget_wire::Format::AnthropicMessages,
+        "responses" => unforget_wire::Format::OpenAiResponses,
         _ => unforget_wire::Format::OpenAiChat,
     }
 }
@@ -277,4 +278,14 @@ async fn chat_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn chat_streamed() {
     long("chat/completions", true, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_whole() {
+    long("responses", false, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_streamed() {
+    long("responses", true, 30).await;
 }

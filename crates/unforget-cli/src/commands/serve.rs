@@ -53,6 +53,7 @@ fn serve(
     (serving, spool): (Serving, PathBuf),
     db: Option<String>,
 ) -> Outcome {
+    let more = super::mcp::routes(&app.settings.summariser, &engine);
     let host = Arc::new(Host::new(engine, now));
     let gateway = {
         let _inside = runtime.enter();
@@ -74,7 +75,7 @@ fn serve(
     }
     let ending = CancellationToken::new();
     let asked = ending.clone();
-    let daemon = Daemon { gateway, guard: serving.guard, more: axum::Router::new() };
+    let daemon = Daemon { gateway, guard: serving.guard, more };
     runtime.block_on(async move {
         tokio::spawn(async move {
             asked_to_end().await;

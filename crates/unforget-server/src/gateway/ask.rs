@@ -139,8 +139,7 @@ const RESERVE_MAX: u64 = 8_192;
 pub(super) const fn form(dialect: Dialect) -> Format {
     match dialect {
         Dialect::Anthropic => Format::AnthropicMessages,
-        // Until its items are a form.
-        Dialect::OpenAiResponses => Format::OpenAiChat,
+        Dialect::OpenAiResponses => Format::OpenAiResponses,
         _ => Format::OpenAiChat,
     }
 }

@@ -13,7 +13,7 @@ use tracing_subscriber::EnvFilter;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_server::gateway::Gateway;
-use unforget_server::serve::{Daemon, PATIENCE};
+use unforget_server::serve::{Daemon, Limits, PATIENCE};
 
 use super::engine::now;
 use crate::app::App;
@@ -70,7 +70,8 @@ fn serve(
     }
     let ending = CancellationToken::new();
     let asked = ending.clone();
-    let daemon = Daemon { gateway, guard: serving.guard, more: axum::Router::new() };
+    let daemon =
+        Daemon { gateway, guard: serving.guard, limits: Limits::default(), more: axum::Router::new() };
     runtime.block_on(async move {
         tokio::spawn(async move {
             asked_to_end().await;

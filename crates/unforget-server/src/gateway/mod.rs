@@ -9,10 +9,12 @@
 
 mod arrays;
 mod ask;
+mod body;
 mod fault;
 mod finish;
 mod live;
 mod lives;
+mod orders;
 mod pump;
 mod reading;
 mod route;
@@ -35,6 +37,7 @@ use unforget_engine::host::{Host, LaneKey};
 use arrays::Arrays;
 use finish::Measured;
 use lives::Lives;
+use orders::Orders;
 use spool::Spool;
 
 pub use route::{Tenant, routes};
@@ -81,6 +84,7 @@ pub struct Gateway {
     client: reqwest::Client,
     arrays: Arrays,
     lives: Lives,
+    orders: Orders,
     spool: Spool,
     /// What providers counted of the last call of a lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
@@ -106,6 +110,7 @@ impl Gateway {
             client,
             arrays: Arrays::default(),
             lives: Lives::new(settings.retry_window),
+            orders: Orders::default(),
             settings,
             spool: Spool::open(spool)?,
             measured: Mutex::default(),

@@ -12,12 +12,13 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_server::gateway::{Api, Gateway, Settings, Upstream, Windows};
-use unforget_server::serve::{Daemon, Guard};
+use unforget_server::serve::{Daemon, Guard, Limits};
 
 /// A running daemon.
 pub struct Running {
     pub address: SocketAddr,
     pub host: Arc<Host>,
+    pub gateway: Arc<Gateway>,
     ending: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
 }
@@ -36,9 +37,14 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let ending = CancellationToken::new();
-        let daemon = Daemon { gateway, guard: Guard::default(), more: axum::Router::new() };
+        let daemon = Daemon {
+            gateway: Arc::clone(&gateway),
+            guard: Guard::default(),
+            limits: Limits::default(),
+            more: axum::Router::new(),
+        };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
-        Self { address, host, ending, serving }
+        Self { address, host, gateway, ending, serving }
     }
 
     pub fn url(&self) -> String {
@@ -54,4 +60,13 @@ impl Running {
 
 pub fn spool(db: &Path) -> PathBuf {
     db.with_extension("spool")
+}
+
+/// The form of a dialect's messages in a lane.
+#[allow(dead_code, reason = "not every test asks")]
+pub fn form(dialect: unforget_wire::Dialect) -> unforget_wire::Format {
+    match dialect {
+        unforget_wire::Dialect::Anthropic => unforget_wire::Format::AnthropicMessages,
+        _ => unforget_wire::Format::OpenAiChat,
+    }
 }

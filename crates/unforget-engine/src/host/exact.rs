@@ -174,16 +174,18 @@ impl Host {
     /// Takes an array that is the active path, or its end. What of the path it leaves out is not active any more; nothing
     /// stored goes.
     ///
+    /// * `request` - the client's request without its messages, as JSON: kept where it is another than before.
+    ///
     /// # Errors
     /// [`HostError::Refused`] if it brings the rest after an answer that this lane does not have.
     pub fn take(
         &self,
         key: &LaneKey,
         form: Format,
-        brings: Brings<'_>,
-        array: &Array,
+        (brings, array): (Brings<'_>, &Array),
+        request: Option<&str>,
     ) -> Result<Receipt, HostError> {
-        self.with(key, form, |lane, now| lane.take(brings, array, now))
+        self.with(key, form, |lane, now| lane.take(brings, array, request, now))
     }
 
     /// The prompt for the call that brought an array. Another call of the same lane may have come in between: then the
@@ -202,7 +204,7 @@ impl Host {
         self.with(key, form, |lane, now| {
             // A conversation that is named as such goes on at its newest entry, whoever brought that.
             if lane.head() != head && brings != Brings::Rest(None) {
-                lane.take(brings, array, now)?;
+                lane.take(brings, array, None, now)?;
             }
             Ok((lane.assemble(ask, now)?, lane.head()))
         })
@@ -239,14 +241,22 @@ impl Host {
 }
 
 impl Lane {
-    fn take(&mut self, brings: Brings<'_>, array: &Array, now: Timestamp) -> Result<Receipt, HostError> {
+    fn take(
+        &mut self,
+        brings: Brings<'_>,
+        array: &Array,
+        request: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Receipt, HostError> {
         self.tighten();
+        let request = request.map(|request| self.request(request, now)).transpose()?.flatten();
+        let behind = request.into_iter().collect();
         match brings {
             Brings::All => {
                 let manner = deliver::Manner { how: How::Exact, is_open: false, now };
-                Ok(self.deliver_read(&array.messages, manner, Vec::new())?.0)
+                Ok(self.deliver_read(&array.messages, manner, behind)?.0)
             }
-            Brings::Rest(answer) => self.follow_answer(answer, array, now),
+            Brings::Rest(answer) => self.follow_answer(answer, array, behind, now),
         }
     }
 
@@ -254,15 +264,16 @@ impl Lane {
         &mut self,
         answer: Option<&str>,
         array: &Array,
+        behind: Vec<(String, Vec<Name>)>,
         now: Timestamp,
     ) -> Result<Receipt, HostError> {
         let at = answer.map(|answer| self.answer(answer)).transpose()?.or(self.head());
         // Asked once more: what was appended by the first try stands there already.
         let is_active = at.is_none_or(|at| self.path().holds(at));
-        let behind = if is_active { self.path_after(at) } else { Vec::new() };
-        let known = self.match_at(&array.messages, &behind)?;
+        let later = if is_active { self.path_after(at) } else { Vec::new() };
+        let known = self.match_at(&array.messages, &later)?;
         let last = known.last().copied().or(at);
-        let (why, base) = match (known.len() == array.len(), is_active && known.len() == behind.len()) {
+        let (why, base) = match (known.len() == array.len(), is_active && known.len() == later.len()) {
             (true, true) => (Why::UpToDate, Base::Head),
             (false, true) => (Why::Append, Base::Head),
             (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
@@ -270,7 +281,7 @@ impl Lane {
         let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
         let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
         let plan = Plan { why, base, fates };
-        Ok(self.carry_out(&plan, &array.messages, (false, now), Vec::new())?.0)
+        Ok(self.carry_out(&plan, &array.messages, (false, now), behind)?.0)
     }
 
     /// The entries that these messages are, as far as they stand where `stored` has them.
@@ -281,6 +292,17 @@ impl Lane {
             [&item.exact, &item.alike].iter().any(|list| list.binary_search(seq).is_ok())
         };
         Ok(incoming.iter().zip(stored).take_while(is_it).map(|(_, seq)| *seq).collect())
+    }
+
+    /// The line that keeps a request, if no line does.
+    fn request(&self, request: &str, now: Timestamp) -> Result<Option<(String, Vec<Name>)>, HostError> {
+        let name = names::named("request", &[request]);
+        if self.known([name])?.has(&name) {
+            return Ok(None);
+        }
+        // Between tokens of JSON a line break is only space, and inside of them there is none.
+        let detail = request.replace(['\n', '\r'], " ");
+        Ok(Some((journal::event("request", Some(&detail), &After::Newest, now.0), vec![name])))
     }
 
     /// The last entry of an answer with a provider's id.

@@ -8,13 +8,13 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Ask, Asking, Assembled, Brings, Recognised, Recovered};
+use unforget_engine::host::{Array, Ask, Asking, Assembled, Brings, Recalled, Recognised, Recovered};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Shape, annotations};
 use unforget_wire::{Dialect, Format};
 
-use super::Gateway;
 use super::fault::Problem;
+use super::{Gateway, Recall};
 
 /// What a client sent, as far as it matters here.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ pub(super) enum Sending {
 
 /// A call that is stored and ready to be sent.
 pub(super) struct Begun {
+    pub(super) dialect: Dialect,
     pub(super) who: Who,
     pub(super) array: Array,
     /// The newest entry of the path: the answer comes after it.
@@ -52,6 +53,8 @@ pub(super) struct Begun {
     /// Tokens of all that is sent.
     pub(super) tokens: Tokens,
     pub(super) model: Option<String>,
+    /// What was looked up for it.
+    pub(super) recalled: Option<Recalled>,
     budget: Budget,
 }
 
@@ -131,6 +134,12 @@ impl Budget {
 /// Part of a window that is kept for an answer whose length the client does not say.
 const RESERVE: u64 = 8;
 
+/// Tokens of a block of recalled text, with what is around it.
+const SLOT: u64 = 1_000;
+
+/// Of these, what is around it.
+const SLOT_FRAME: u64 = 64;
+
 /// Most tokens that are kept so.
 const RESERVE_MAX: u64 = 8_192;
 
@@ -156,16 +165,19 @@ impl Gateway {
             let _alone = self.orders.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
             let (who, array) = self.recognise(caller, &call, &bodies)?;
             let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
-            let receipt = self.host.take(&who.lane.lane, form, brings, &array)?;
+            let request = call.without_messages();
+            let receipt = self.host.take(&who.lane.lane, form, (brings, &array), Some(&request))?;
             (who, array, receipt)
         };
         let budget = self.budget(&call);
         let mut begun = Begun {
+            dialect: received.dialect,
             asked_at: receipt.head,
             sending: Sending::AsIs,
             authority: "as-sent",
             tokens: array.tokens() + budget.fixed,
             model: call.model.clone(),
+            recalled: None,
             budget,
             who,
             array,
@@ -176,9 +188,14 @@ impl Gateway {
         // What the provider has and we do not can only be sent by its name.
         if let Some(brings) = self.brings(&begun.who, &call)?.filter(|_| is_too_large) {
             let at = (brings, &begun.array, begun.asked_at);
+            let slot = if self.settings.recall == Recall::Slot { SLOT } else { 0 };
             let ask = begun.ask(received.dialect);
+            let ask = Ask { budget: ask.budget.saturating_sub(slot), ..ask };
             let (assembled, head) = self.host.assemble_at(&begun.who.lane.lane, form, at, &ask)?;
             begun.asked_at = head;
+            if slot > 0 {
+                begun.recalled = self.recalled(&begun, &assembled)?;
+            }
             begun.take(&assembled, &call, &bodies);
         }
         self.arrays.keep(&begun.who.lane.lane, &begun.array);
@@ -235,6 +252,16 @@ impl Gateway {
         }
         let debt = self.host.status(&begun.who.lane.lane, begun.who.caller.form)?.debt;
         Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
+    }
+
+    /// What the prompt left out and the newest question asks for.
+    fn recalled(&self, begun: &Begun, assembled: &Assembled) -> Result<Option<Recalled>, Problem> {
+        let Some(question) = begun.array.question() else { return Ok(None) };
+        let dialect = begun.dialect;
+        let ruler = ModelRuler::of(begun.model.as_deref(), dialect);
+        let room = SLOT - SLOT_FRAME;
+        let (lane, shown) = (&begun.who.lane.lane, &assembled.messages);
+        Ok(self.host.recalled(lane, &question, room, ruler, shown)?)
     }
 
     /// A smaller body for a call that the provider refused; `None` if nothing smaller makes sense.
@@ -294,6 +321,7 @@ impl Begun {
     fn take(&mut self, assembled: &Assembled, call: &Call<'_>, bodies: &[Cow<'_, str>]) {
         let client: Vec<&str> = bodies.iter().map(AsRef::as_ref).collect();
         let mut messages = assembled.messages.clone();
+        self.tokens = assembled.tokens + self.budget.fixed;
         if call.dialect == Dialect::Anthropic {
             messages = annotations::place(&client, &messages, &|_| None, call.marks);
         }
@@ -309,10 +337,23 @@ impl Begun {
         for name in ["previous_response_id", "conversation"] {
             edits.extend(call.field_edits(name, None));
         }
+        if let Some(recalled) = &self.recalled {
+            let at = messages.iter().rposition(|message| is_question(message)).unwrap_or(messages.len());
+            let text = serde_json::Value::from(recalled.text.as_str());
+            messages.insert(at, format!(r#"{{"role":"user","content":{text}}}"#));
+            self.tokens += Tokens::exact(SLOT);
+        }
         self.sending = Sending::Made(call.with_edits(&edits));
         self.authority = assembled.certificate.authority.name();
-        self.tokens = assembled.tokens + self.budget.fixed;
     }
+}
+
+/// Whether a message of a prompt is a person's words, and no result of a tool.
+fn is_question(message: &str) -> bool {
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(message) else { return false };
+    let is_result = |block: &serde_json::Value| block["type"] == "tool_result";
+    message["role"] == "user"
+        && !message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result))
 }
 
 /// What a call is for, as far as its instructions and tools tell.

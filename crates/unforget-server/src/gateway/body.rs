@@ -11,17 +11,19 @@ use unforget_wire::exchange::Fault;
 
 use super::route::text;
 
-/// Longest silence within a request.
-const SILENCE: Duration = Duration::from_secs(30);
-
 /// Longest time for all of a call's body.
 const WHOLE: Duration = Duration::from_mins(5);
 
 /// A body as a stream that ends with an error when its client falls silent.
-pub(super) fn patient(body: Body) -> impl Stream<Item = Result<Bytes, axum::BoxError>> + Send + 'static {
-    futures_util::stream::unfold(Some(body.into_data_stream()), |stream| async {
+///
+/// * `silence` - the longest that is waited for.
+pub(super) fn patient(
+    body: Body,
+    silence: Duration,
+) -> impl Stream<Item = Result<Bytes, axum::BoxError>> + Send + 'static {
+    futures_util::stream::unfold(Some(body.into_data_stream()), move |stream| async move {
         let mut stream = stream?;
-        match timeout(SILENCE, stream.next()).await {
+        match timeout(silence, stream.next()).await {
             Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some(stream))),
             Ok(Some(Err(error))) => Some((Err(error.into()), None)),
             Ok(None) => None,
@@ -33,9 +35,9 @@ pub(super) fn patient(body: Body) -> impl Stream<Item = Result<Bytes, axum::BoxE
 /// All of a body.
 ///
 /// * `limit` - in bytes.
-pub(super) async fn whole(body: Body, limit: usize) -> Result<Bytes, Fault> {
+pub(super) async fn whole(body: Body, limit: usize, silence: Duration) -> Result<Bytes, Fault> {
     let until = Instant::now() + WHOLE;
-    let mut stream = Box::pin(patient(body));
+    let mut stream = Box::pin(patient(body, silence));
     let mut read = Vec::new();
     loop {
         let next = timeout_at(until, stream.next()).await;

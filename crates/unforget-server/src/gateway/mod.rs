@@ -55,6 +55,8 @@ pub struct Settings {
     pub body_max: usize,
     /// Whether what a prompt left out is looked up for the newest question.
     pub recall: Recall,
+    /// Longest silence of a client within a request.
+    pub silence: Duration,
     /// Longest silence of a provider within an answer.
     pub idle: Duration,
     /// How long a client's same request again is taken for a retry.
@@ -78,6 +80,7 @@ impl Default for Settings {
             windows: Windows::default(),
             body_max: 256 << 20,
             recall: Recall::Off,
+            silence: Duration::from_secs(30),
             idle: Duration::from_mins(10),
             retry_window: Duration::from_mins(10),
         }

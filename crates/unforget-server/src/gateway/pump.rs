@@ -60,7 +60,7 @@ impl Gateway {
         let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
         let upstream = self.upstream(api, begun.model.as_deref())?;
         let mut attempt = 0;
-        let answer = loop {
+        let mut answer = loop {
             let answer = self.send(&call, &begun, (upstream, api)).await?;
             if !is_refusal(answer.status()) {
                 break answer;
@@ -91,6 +91,9 @@ impl Gateway {
             }
             attempt += 1;
         };
+        // Until something of it is there, a break is a fault and not half an answer.
+        let first = answer.chunk().await;
+        let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
         let mut headers = returned(answer.headers());
         ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
         let is_streamed = is_stream(answer.headers());
@@ -109,14 +112,22 @@ impl Gateway {
             is_referred_to: dialect == Dialect::OpenAiResponses,
             open: Some((spooled, read)),
         };
-        self.pump(&call.live, answer, arriving).await;
+        self.pump(&call.live, (answer, first), arriving).await;
         Ok(())
     }
 
     /// Reads an answer to its end, and stores it.
-    async fn pump(self: Arc<Self>, live: &Live, mut answer: reqwest::Response, mut arriving: Arriving) {
+    ///
+    /// * `first` - its first chunk.
+    async fn pump(
+        self: Arc<Self>,
+        live: &Live,
+        (mut answer, first): (reqwest::Response, Option<Bytes>),
+        mut arriving: Arriving,
+    ) {
+        let mut next = Ok(first);
         let end = loop {
-            match answer.chunk().await {
+            match next {
                 Ok(Some(chunk)) => match arriving.take(&chunk) {
                     Ok(has_ended) => {
                         if has_ended && arriving.is_referred_to {
@@ -138,6 +149,7 @@ impl Gateway {
                     break End::Broken;
                 }
             }
+            next = answer.chunk().await;
         };
         if arriving.is_referred_to {
             self.store(&mut arriving).await;

@@ -90,7 +90,7 @@ impl Gateway {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let named = name(&parts.headers)?;
         let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
-        let raw = body::whole(body, self.settings.body_max).await?;
+        let raw = body::whole(body, self.settings.body_max, self.settings.silence).await?;
         let (body, digest) = self.unpack(&parts.headers, &raw).await?;
         let caller = caller(&tenant, &parts.headers);
         let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
@@ -138,7 +138,7 @@ impl Gateway {
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
         let mut request = self.client.request(parts.method, upstream.at(path)).headers(headers);
         if !body.is_end_stream() {
-            request = request.body(reqwest::Body::wrap_stream(body::patient(body)));
+            request = request.body(reqwest::Body::wrap_stream(body::patient(body, self.settings.silence)));
         }
         let answer =
             request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;

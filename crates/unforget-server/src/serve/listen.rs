@@ -38,6 +38,9 @@ impl Default for Limits {
     }
 }
 
+/// Bytes that tell the version of HTTP.
+const PREFACE: usize = 24;
+
 /// Bytes of a request's head at most, on HTTP/1.
 const HEAD: usize = 256 * 1024;
 
@@ -70,7 +73,7 @@ pub(super) async fn serve(
         // What streams is small and wanted at once; without this it is only later.
         stream.set_nodelay(true).ok();
         let service = TowerToHyperService::new(Extension(ConnectInfo(peer)).layer(routes.clone()));
-        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream, limits.taken)), service);
+        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream, limits)), service);
         let connection = open.watch(connection.into_owned());
         tokio::spawn(async move {
             if let Err(error) = connection.await {
@@ -84,17 +87,22 @@ pub(super) async fn serve(
     Ok(())
 }
 
-/// A connection that ends when its client takes nothing for too long.
+/// A connection that ends when its client takes nothing for too long, or says nothing at its beginning.
 struct Patient {
     stream: TcpStream,
     patience: Duration,
+    /// Until then the first bytes have to be there: hyper waits for them without end, to know the version.
+    begun: Option<Pin<Box<Sleep>>>,
+    /// Bytes that came.
+    came: usize,
     /// Runs while the client takes nothing.
     until: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patient {
-    const fn new(stream: TcpStream, patience: Duration) -> Self {
-        Self { stream, patience, until: None }
+    fn new(stream: TcpStream, limits: Limits) -> Self {
+        let begun = Some(Box::pin(tokio::time::sleep(limits.head)));
+        Self { stream, patience: limits.taken, begun, came: 0, until: None }
     }
 
     /// Waits no longer than its patience for what is pending.
@@ -121,7 +129,21 @@ impl AsyncRead for Patient {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, into)
+        let before = into.filled().len();
+        if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(context, into) {
+            self.came += into.filled().len() - before;
+            if self.came >= PREFACE {
+                self.begun = None;
+            }
+            return Poll::Ready(done);
+        }
+        match &mut self.begun {
+            Some(begun) => {
+                ready!(begun.as_mut().poll(context));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            None => Poll::Pending,
+        }
     }
 }
 

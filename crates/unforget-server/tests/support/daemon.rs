@@ -15,15 +15,16 @@ use unforget_server::gateway::{Api, Gateway, Settings, Upstream, Windows};
 use unforget_server::serve::{Daemon, Guard, Limits};
 
 /// A running daemon.
+#[allow(dead_code, reason = "not every test uses all of it")]
 pub struct Running {
     pub address: SocketAddr,
     pub host: Arc<Host>,
-    #[allow(dead_code, reason = "not every test asks")]
     pub gateway: Arc<Gateway>,
     ending: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
 }
 
+#[allow(dead_code, reason = "not every test uses all of it")]
 impl Running {
     /// Starts one on a database.
     pub async fn start(db: &Path, upstream: &str, window: u64) -> Self {
@@ -32,6 +33,16 @@ impl Running {
 
     /// The same with other settings.
     pub async fn start_with(db: &Path, upstream: &str, window: u64, settings: Settings) -> Self {
+        Self::start_within(db, upstream, window, (settings, Limits::default())).await
+    }
+
+    /// The same with other bounds of connections.
+    pub async fn start_within(
+        db: &Path,
+        upstream: &str,
+        window: u64,
+        (settings, limits): (Settings, Limits),
+    ) -> Self {
         let engine = Engine::open(db).unwrap();
         let host = Arc::new(Host::new(engine, || Timestamp(1_790_000_000_000)));
         let settings = Settings {
@@ -46,7 +57,7 @@ impl Running {
         let daemon = Daemon {
             gateway: Arc::clone(&gateway),
             guard: Guard::default(),
-            limits: Limits::default(),
+            limits,
             more: axum::Router::new(),
         };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));

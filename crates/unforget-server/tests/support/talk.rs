@@ -19,7 +19,7 @@ pub fn body(dialect: Dialect, messages: &[Value], is_streamed: bool) -> Value {
     let mut body = match dialect {
         Dialect::Anthropic => json!({"system": "Be brief.", "max_tokens": 256, "messages": messages}),
         Dialect::OpenAiResponses => {
-            json!({"instructions": "Be brief.", "max_output_tokens": 256, "input": messages, "store": false})
+            json!({"instructions": "Be brief.", "max_output_tokens": 256, "input": messages, "store": true})
         }
         _ => {
             let system = json!({"role": "system", "content": "Be brief."});
@@ -108,7 +108,15 @@ impl Client {
     pub fn new(url: &str, conversation: Option<&str>) -> Self {
         let mut headers = vec![("authorization", "Bearer k".to_owned())];
         headers.extend(conversation.map(|name| ("x-unforget-conversation", name.to_owned())));
-        Self { http: reqwest::Client::builder().no_proxy().build().unwrap(), url: url.to_owned(), headers }
+        Self {
+            http: reqwest::Client::builder()
+                .no_proxy()
+                .redirect(reqwest::redirect::Policy::none())
+                .build()
+                .unwrap(),
+            url: url.to_owned(),
+            headers,
+        }
     }
 
     pub async fn send(&self, api: &str, body: &Value) -> reqwest::Result<reqwest::Response> {

@@ -22,6 +22,8 @@ pub(super) struct Head {
 pub(super) enum End {
     /// As the provider ended it.
     Whole,
+    /// As the provider ended it, but it did not say that this is all.
+    Short,
     /// Early: the provider's connection broke.
     Broken,
 }
@@ -78,10 +80,10 @@ impl Live {
         self.change(|state| state.whole = state.whole.or(Some(state.chunks.len())));
     }
 
-    /// Whether a client that asks again may be given this: it is an answer, and did not break.
+    /// Whether a client that asks again may be given this: it is an answer, and all of it.
     pub(super) fn is_answer(&self) -> bool {
         let state = self.state();
-        !state.is_refusal && state.end != Some(End::Broken)
+        !state.is_refusal && state.end.is_none_or(|end| end == End::Whole)
     }
 
     /// Whether a client got all of it.
@@ -171,7 +173,7 @@ impl Reader {
                         reader.at += 1;
                         return Some((Ok(chunk), Some(reader)));
                     }
-                    Next::End(End::Whole) => return None,
+                    Next::End(End::Whole | End::Short) => return None,
                     Next::End(End::Broken) => return Some((Err(Broken), None)),
                     Next::Wait => reader.changed.changed().await.ok()?,
                 }

@@ -143,7 +143,7 @@ impl Gateway {
                         break arriving.broken_off(live);
                     }
                 },
-                Ok(None) => break End::Whole,
+                Ok(None) => break arriving.end(),
                 Err(error) => {
                     tracing::warn!(%error, "an answer broke off");
                     break End::Broken;
@@ -249,6 +249,12 @@ impl Arriving {
         let had_ended = read.has_ended();
         read.push(chunk);
         Ok(!had_ended && read.has_ended())
+    }
+
+    /// How it ended, when the provider has closed the connection.
+    fn end(&self) -> End {
+        let is_short = self.open.as_ref().is_some_and(|(_, read)| !read.is_all());
+        if is_short { End::Short } else { End::Whole }
     }
 
     /// Tells the clients that no more comes, in their dialect where the stream allows it.

@@ -86,6 +86,14 @@ impl Reading {
         matches!(&self.form, Form::Streamed { answer, .. } if answer.has_ended())
     }
 
+    /// Whether what came may be all of it. What is no stream tells by its framing.
+    pub(super) const fn is_all(&self) -> bool {
+        match &self.form {
+            Form::Streamed { answer, .. } => answer.has_ended(),
+            Form::Whole { .. } => true,
+        }
+    }
+
     /// Whether something may be put into the stream that a client gets: all of it was whole events so far.
     pub(super) fn is_between(&self) -> bool {
         matches!((&self.packing, &self.form), (Packing::None, Form::Streamed { splitter, .. }) if splitter.is_between())

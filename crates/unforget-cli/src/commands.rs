@@ -17,6 +17,7 @@ pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod pins;
 pub(crate) mod prompt;
 pub(crate) mod purge;
@@ -48,7 +49,7 @@ pub(crate) fn dialect_of(format: Format) -> Dialect {
         Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Journal | Format::Unknown => {
             Dialect::Anthropic
         }
-        Format::Codex => Dialect::OpenAiResponses,
+        Format::Codex | Format::OpenAiResponses => Dialect::OpenAiResponses,
         Format::OpenAiChat
         | Format::GeminiCli
         | Format::CopilotCli

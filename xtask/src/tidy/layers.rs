@@ -28,7 +28,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-wire",
         ],
     ),
-    ("unforget-server", &["unforget-core", "unforget-wire", "unforget-store", "unforget-engine"]),
+    (
+        "unforget-server",
+        &["unforget-core", "unforget-wire", "unforget-store", "unforget-text", "unforget-engine"],
+    ),
     (
         "unforget-cli",
         &[
@@ -59,7 +62,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &["unforget-bench"]),
 ];
 /// Most packages in the lock file. Raise it in the commit that needs it, and say why there.
-const PACKAGES_MAX: usize = 260;
+const PACKAGES_MAX: usize = 360;
 const DEPENDENCIES_PAGE: &str = "docs/adr/0009-dependencies.md";
 
 /// Checks the dependencies of every crate of the workspace.

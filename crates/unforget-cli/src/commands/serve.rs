@@ -10,10 +10,11 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
+use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_server::gateway::Gateway;
-use unforget_server::serve::{Daemon, Limits, PATIENCE};
+use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX};
 
 use super::engine::now;
 use crate::app::App;
@@ -31,6 +32,9 @@ struct ServingJson {
 
 /// Serves until it is asked to end.
 pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
+    if let Some(tenant) = &args.new_token {
+        return new_token(app, tenant);
+    }
     log(args.log_json);
     let serving = app.settings.serve.with(args, &process_env)?;
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
@@ -49,6 +53,7 @@ fn serve(
     (serving, spool): (Serving, PathBuf),
     db: Option<String>,
 ) -> Outcome {
+    let more = super::mcp::routes(&app.settings.summariser, &engine);
     let host = Arc::new(Host::new(engine, now));
     let gateway = {
         let _inside = runtime.enter();
@@ -70,8 +75,7 @@ fn serve(
     }
     let ending = CancellationToken::new();
     let asked = ending.clone();
-    let daemon =
-        Daemon { gateway, guard: serving.guard, limits: Limits::default(), more: axum::Router::new() };
+    let daemon = Daemon { gateway, guard: serving.guard, limits: Limits::default(), more };
     runtime.block_on(async move {
         tokio::spawn(async move {
             asked_to_end().await;
@@ -81,6 +85,36 @@ fn serve(
         daemon.serve(listener, ending, PATIENCE).await
     })?;
     Ok(Exit::Done)
+}
+
+/// A new token, with `--json`.
+#[derive(Serialize)]
+struct TokenJson<'a> {
+    tenant: &'a str,
+    token: String,
+    digest: String,
+}
+
+/// Makes a token. Only its digest is meant to be kept here.
+fn new_token(app: &mut App, tenant: &str) -> Outcome {
+    let random: [u8; 32] = rand()?;
+    let token = format!("{PREFIX}{}", Digest(random).hex());
+    let digest = Digest::of(token.as_bytes()).hex();
+    if app.out.json {
+        app.out.json(&TokenJson { tenant, token, digest })?;
+        return Ok(Exit::Done);
+    }
+    writeln!(app.out, "{token}")?;
+    app.out.note(format_args!("it is not shown again; for the settings file:\n"));
+    app.out.note(format_args!("[[serve.tokens]]\ntenant = \"{tenant}\"\ndigest = \"{digest}\""));
+    Ok(Exit::Done)
+}
+
+/// Bytes that nobody can guess.
+fn rand() -> Outcome<[u8; 32]> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
+    Ok(bytes)
 }
 
 /// The folder of answers that arrive, beside the database.

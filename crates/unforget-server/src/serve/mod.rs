@@ -2,6 +2,7 @@
 
 mod guard;
 mod listen;
+mod tokens;
 
 use std::io;
 use std::net::SocketAddr;
@@ -19,6 +20,7 @@ use crate::gateway::{self, Gateway};
 
 pub use guard::Guard;
 pub use listen::Limits;
+pub use tokens::{PREFIX, Scope, TOKEN, Token};
 
 /// How long calls may run on when the daemon is asked to end.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -14,7 +14,7 @@ use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_server::gateway::Gateway;
-use unforget_server::serve::{Daemon, PATIENCE, PREFIX};
+use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX};
 
 use super::engine::now;
 use crate::app::App;
@@ -75,7 +75,7 @@ fn serve(
     }
     let ending = CancellationToken::new();
     let asked = ending.clone();
-    let daemon = Daemon { gateway, guard: serving.guard, more };
+    let daemon = Daemon { gateway, guard: serving.guard, limits: Limits::default(), more };
     runtime.block_on(async move {
         tokio::spawn(async move {
             asked_to_end().await;

@@ -151,6 +151,7 @@ impl Serve {
                 windows: Windows { patterns: windows.into_iter().collect(), cap },
                 recall,
                 body_max: self.body_max.unwrap_or(defaults.body_max),
+                silence: defaults.silence,
                 idle: seconds(self.idle_seconds, defaults.idle),
                 retry_window: seconds(self.retry_seconds, defaults.retry_window),
             },

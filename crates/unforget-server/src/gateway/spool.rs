@@ -24,6 +24,12 @@ pub(super) struct Label {
     /// The newest entry of the path when the model was asked.
     pub(super) asked_at: Option<u64>,
     pub(super) is_streamed: bool,
+    /// How it is packed, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) encoding: Option<String>,
+    /// The lane's line in the register.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<u64>,
 }
 
 /// The folder of answers that arrive.
@@ -130,6 +136,8 @@ mod tests {
             form: "anthropic".into(),
             asked_at: Some(3),
             is_streamed: true,
+            encoding: None,
+            line: None,
         };
         let spool = Spool::open(folder.path().join("spool")).unwrap();
         for lane in ["a", "b", "c"] {

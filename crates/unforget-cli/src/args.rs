@@ -25,7 +25,7 @@ pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, Replay
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use serve::ServeArgs;
 pub(crate) use tools::{
-    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, NeedlesArgs,
+    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, McpArgs, NeedlesArgs,
     PoliciesArgs, RecallArgs, RpcArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
@@ -164,6 +164,8 @@ pub(crate) enum Command {
     Engine(EngineArgs),
     /// Serve a gateway in front of LLM APIs
     Serve(ServeArgs),
+    /// Serve recall to an MCP client on stdin and stdout
+    Mcp(McpArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

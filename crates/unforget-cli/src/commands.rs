@@ -17,6 +17,7 @@ pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod mcp;
 pub(crate) mod pins;
 pub(crate) mod prompt;
 pub(crate) mod purge;

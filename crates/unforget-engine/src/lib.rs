@@ -33,11 +33,13 @@ mod path;
 mod pins;
 mod varint;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use unforget_store::{MemoryStore, OpenOptions, SqliteStore, Store};
+use unforget_core::id::ConversationId;
+use unforget_store::{MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store};
 
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
@@ -83,6 +85,14 @@ impl Engine {
     /// An engine on a store.
     pub fn on(store: Arc<dyn Store>) -> Self {
         Self { store, writer: true, models: Arc::default(), pins: false }
+    }
+
+    /// The same with only these conversations: for it and what is done with it, others are not there. It writes nothing
+    /// of its own accord.
+    #[must_use]
+    pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
+        let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
+        Self { store, writer: false, models: Arc::default(), pins: false }
     }
 
     /// The same, whose sessions leave jobs for models: see [`summarise`].

@@ -1,8 +1,10 @@
 //! The engine for other processes: calls in, answers out.
 //!
-//! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0; `docs/protocol.md` describes it. This
-//! crate decides nothing about histories: it reads calls, keeps their order, and writes answers.
+//! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0; `docs/protocol.md` describes it. [`mcp`] is
+//! recall for MCP clients; `docs/mcp.md` describes it. This crate decides nothing about histories: it reads calls,
+//! keeps their order, and writes answers.
 
 pub mod gateway;
+pub mod mcp;
 pub mod rpc;
 pub mod serve;

@@ -113,6 +113,12 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
+    /// This is a view of some conversations, and that is of the whole store.
+    #[error("a view of some conversations cannot {operation}")]
+    OutOfScope {
+        /// Name of the store method.
+        operation: &'static str,
+    },
     /// The file system cannot be trusted with a database: locks and shared memory do not work there.
     #[error("{} is on a network or user-space file system ({kind})", path.display())]
     NetworkFilesystem {

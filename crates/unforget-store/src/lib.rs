@@ -4,6 +4,7 @@
 //! * [`pack()`], [`Packer`] - entries into compressed chunks, on any thread.
 //! * [`SqliteStore`] - the embedded default.
 //! * [`MemoryStore`] - the same contract without a disk, for tests and for throw-away replays.
+//! * [`ScopedStore`] - some conversations of another store.
 //! * `conformance` - the suite that every implementation passes; behind feature `testing`.
 //!
 //! The store decides nothing: it is told what to write and keeps the facts together in one
@@ -15,6 +16,7 @@ mod error;
 mod memory;
 mod pack;
 mod port;
+mod scoped;
 mod sqlite;
 mod unpack;
 
@@ -22,5 +24,6 @@ pub use error::{BoxError, StoreError};
 pub use memory::MemoryStore;
 pub use pack::{CHUNK_BYTES, Dictionary, Packed, Packer, SMALL_CHUNK_BYTES, pack};
 pub use port::*;
+pub use scoped::ScopedStore;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};
 pub use unpack::Scratch;

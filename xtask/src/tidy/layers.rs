@@ -28,7 +28,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-wire",
         ],
     ),
-    ("unforget-server", &["unforget-core", "unforget-wire", "unforget-store", "unforget-engine"]),
+    (
+        "unforget-server",
+        &["unforget-core", "unforget-wire", "unforget-store", "unforget-text", "unforget-engine"],
+    ),
     (
         "unforget-cli",
         &[

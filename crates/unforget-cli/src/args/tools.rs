@@ -126,6 +126,14 @@ pub(crate) struct EngineArgs {
     pub(crate) auto_pins: bool,
 }
 
+/// What an MCP client may read.
+#[derive(Debug, Args)]
+pub(crate) struct McpArgs {
+    /// Only this conversation; may be given several times. As in `unforget list`, or the start of it
+    #[arg(long, value_name = "KEY")]
+    pub(crate) conversation: Vec<String>,
+}
+
 /// Turns to measure.
 #[derive(Debug, Args)]
 pub(crate) struct RpcArgs {

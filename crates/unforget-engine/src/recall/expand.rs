@@ -82,6 +82,13 @@ pub struct Item {
     pub faces: Vec<Face>,
 }
 
+impl Item {
+    /// The cursor of a page that begins with this.
+    pub fn cursor(&self) -> String {
+        format!("{}.{}", self.seq, self.piece.as_ref().map_or(0, |piece| piece.start))
+    }
+}
+
 /// Some of what a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {

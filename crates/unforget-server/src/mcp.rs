@@ -1,0 +1,106 @@
+//! Recall for MCP clients: five tools and the conversations as resources, over stdio and streamable HTTP.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `tools` | the tools and their parameters, as one table; arguments checked against it |
+//! | `calls` | tools carried out |
+//! | `page`, `show` | results as text that a model reads well, and as JSON, a page at a time |
+//! | `resources` | conversations and entries by address |
+//! | `scope` | which conversations a client may read |
+//! | `handler` | the protocol, by the official SDK |
+//!
+//! The SDK is known to `handler`, to `resources` and to this file only.
+
+mod calls;
+mod handler;
+mod page;
+mod resources;
+mod scope;
+mod show;
+mod tools;
+
+use std::sync::Arc;
+
+use rmcp::ServiceExt as _;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use unforget_engine::summarise::Summarisers;
+use unforget_engine::{Engine, EngineError};
+
+pub use handler::Memory;
+pub use scope::{HEADER, Scope};
+
+/// An engine that may write, for the grant that an answer is made under, and the models that make it.
+pub type Answerer = (Engine, Arc<Summarisers>);
+
+/// Who answers questions, asked anew for every question; `None` if no model is configured.
+pub type Answerers = Arc<dyn Fn() -> Result<Option<Answerer>, EngineError> + Send + Sync>;
+
+/// Bytes of a request over HTTP at most.
+const BODY_MAX: usize = 1 << 20;
+
+/// Which requests over HTTP are heard.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HttpLimits {
+    /// Values of `Host` that are answered, such as `memory.example` or `127.0.0.1:8080`. Empty: this machine's own names.
+    pub hosts: Vec<String>,
+    /// Values of `Origin` that are answered, such as `https://app.example:443`. Empty: no web page is. Clients that are no
+    /// browsers send none, and are answered.
+    pub origins: Vec<String>,
+}
+
+/// A server over streamable HTTP, as a service of tower: `Router::route_service("/mcp", …)`.
+pub type HttpService = StreamableHttpService<Memory, NeverSessionManager>;
+
+/// Serves MCP over HTTP, without sessions and without streams: every request stands for itself.
+///
+/// A [`Scope`] among the extensions of a request, as an identity gives it, and names in its headers [`HEADER`] narrow
+/// what the request may read; neither can widen it.
+///
+/// * `memory` - what it serves; shared by all requests.
+pub fn service(memory: &Memory, limits: &HttpLimits) -> HttpService {
+    let mut config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true)
+        .with_max_request_body_bytes(BODY_MAX)
+        .with_allowed_origins(limits.origins.iter().cloned())
+        .enforce_origin_validation();
+    if !limits.hosts.is_empty() {
+        config = config.with_allowed_hosts(limits.hosts.iter().cloned());
+    }
+    let memory = memory.clone();
+    StreamableHttpService::new(move || Ok(memory.clone()), Arc::default(), config)
+}
+
+/// Why a connection over stdio ended otherwise than by its client.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StdioError {
+    /// No runtime, or one of its threads is gone.
+    #[error("the connection could not be served")]
+    Io(#[from] std::io::Error),
+    /// The first message was not one that begins.
+    #[error("the client did not begin: {0}")]
+    Begin(String),
+}
+
+/// Serves one client over stdin and stdout until stdin ends. Nothing else may write to stdout meanwhile.
+///
+/// # Errors
+/// [`StdioError`]. A client that goes away, even before it said anything, is none.
+pub fn serve_stdio(memory: Memory) -> Result<(), StdioError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let served = runtime.block_on(async {
+        match memory.serve(rmcp::transport::io::stdio()).await {
+            Ok(running) => {
+                running.waiting().await.map_err(std::io::Error::other)?;
+                Ok(())
+            }
+            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+            Err(error) => Err(StdioError::Begin(error.to_string())),
+        }
+    });
+    // Calls that are still made belong to nobody, and a thread that reads stdin cannot be ended.
+    runtime.shutdown_background();
+    served
+}

@@ -1,0 +1,304 @@
+//! The tools carried out on an engine that has only what the client may read.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use unforget_core::id::Timestamp;
+use unforget_engine::recall::{Address, Answered, Ended, Grant, GrepQuery, Reader, SearchQuery};
+use unforget_engine::summarise::Cancel;
+use unforget_engine::{Engine, EngineError};
+use unforget_store::{Conversation, StoreError};
+
+use super::Answerer;
+use super::page::{Page, Place, Told};
+use super::resources;
+use super::scope::{at_hand, narrow};
+use super::show;
+use super::tools::{Arguments, Tool};
+use crate::rpc::protocol::Failure;
+
+/// Results of a page at most, whatever their tokens.
+const RESULTS_MAX: usize = 50;
+
+/// How long a scan may take. Clients wait for a minute or less.
+const SCAN: Duration = Duration::from_secs(20);
+
+/// How long an answer may take.
+const ANSWER: Duration = Duration::from_secs(50);
+
+/// Why a call was not done, and what to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Trouble {
+    pub(super) what: String,
+    pub(super) next: String,
+}
+
+impl Trouble {
+    pub(super) fn new(what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { what: what.into(), next: next.into() }
+    }
+}
+
+impl From<EngineError> for Trouble {
+    fn from(error: EngineError) -> Self {
+        let next = match &error {
+            EngineError::NoConversation { near, .. } if near.is_empty() => {
+                Some("describe without a name lists the conversations".to_owned())
+            }
+            EngineError::NoConversation { near, .. } => Some(format!("did you mean {}?", near.join(" or "))),
+            EngineError::Ambiguous { .. } => Some("write more of it".to_owned()),
+            EngineError::Store(StoreError::Busy { .. } | StoreError::ReadOnly { .. }) => {
+                Some("end the process that owns the database, or ask it".to_owned())
+            }
+            _ => None,
+        };
+        let Failure { message, data, .. } = error.into();
+        Self::new(message, next.unwrap_or(data.hint))
+    }
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        EngineError::from(error).into()
+    }
+}
+
+/// Carries out a tool that needs no model.
+///
+/// * `engine` - has what the client may read, and nothing else.
+pub(super) fn recall(tool: Tool, engine: Engine, given: &Arguments) -> Result<Told, Trouble> {
+    let engine = narrow(engine, given.text("conversation"))?;
+    match tool {
+        Tool::Search => search(&engine, given),
+        Tool::Grep => grep(&engine, given),
+        Tool::Describe => describe(&engine, given),
+        Tool::Expand => {
+            let name = whole_name(&engine, given.needed("name"))?;
+            expand(&engine, &name, given.tokens(), given.text("cursor"))
+        }
+        Tool::Answer => Err(no_model()),
+    }
+}
+
+fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
+    let place = Place::parse(given.text("cursor"))?;
+    let query = SearchQuery {
+        text: given.needed("query").to_owned(),
+        role: given.role(),
+        since: given.time("since"),
+        until: given.time("until"),
+        limit: Some(place.shown + RESULTS_MAX),
+        now: Some(now()),
+        ..SearchQuery::default()
+    };
+    let answer = engine.search(&query)?;
+    let mut page = Page::new(given.tokens());
+    for hit in answer.results.iter().skip(place.shown) {
+        if !page.add(show::hit(hit)) {
+            break;
+        }
+    }
+    let shown = (place.shown + page.len()) as u64;
+    let next = (page.len() > 0 && shown < answer.matched).then(|| place.next(page.len(), answer.total));
+    let mut receipts = match page.len() {
+        0 if answer.matched == 0 => format!("Nothing found: {}.", answer.evidence),
+        0 => format!("No more of {} that match.", count_entries(answer.matched)),
+        _ => format!("Shown {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
+    };
+    receipts += &format!(" Searched {} of {}.", answer.searched, count_entries(answer.total));
+    if !answer.absent.is_empty() && answer.matched > 0 {
+        receipts += &format!(" Nowhere: {}.", show::one_line(&answer.absent.join(", "), 200));
+    }
+    receipts += place.drift(answer.total);
+    let told = page.finish("results", &receipts, next);
+    Ok(told
+        .with("matched", answer.matched)
+        .with("searched", answer.searched)
+        .with("total", answer.total)
+        .with("absent", answer.absent))
+}
+
+fn grep(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
+    let place = Place::parse(given.text("cursor"))?;
+    let query = GrepQuery {
+        pattern: given.needed("pattern").to_owned(),
+        ignore_case: given.flag("ignore_case"),
+        limit: Some(place.shown + RESULTS_MAX),
+        deadline: Some(SCAN),
+        ..GrepQuery::default()
+    };
+    let answer = engine.grep(&query)?;
+    let mut page = Page::new(given.tokens());
+    for found in answer.matches.iter().skip(place.shown) {
+        if !page.add(show::found(found)) {
+            break;
+        }
+    }
+    let shown = place.shown + page.len();
+    let is_more = shown < answer.matches.len() || answer.stopped_at_limit;
+    let next = (page.len() > 0 && is_more).then(|| place.next(page.len(), answer.entries_total));
+    let mut receipts = match page.len() {
+        0 if place.shown == 0 => "Nothing found.".to_owned(),
+        0 => "No more matches.".to_owned(),
+        _ if is_more => format!("Matches {}-{shown}, and there are more.", place.shown + 1),
+        _ => format!("Matches {}-{shown} of {shown}.", place.shown + 1),
+    };
+    receipts += &format!(" Searched {} of {}.", answer.entries_searched, count_entries(answer.entries_total));
+    if answer.stopped_at_deadline {
+        receipts += " Time ran out before all was searched: name a conversation, or a longer literal.";
+    }
+    receipts += place.drift(answer.entries_total);
+    let told = page.finish("matches", &receipts, next);
+    Ok(told
+        .with("searched", answer.entries_searched)
+        .with("total", answer.entries_total)
+        .with("incomplete", answer.stopped_at_deadline))
+}
+
+fn describe(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
+    let name = given.text("name").or_else(|| given.text("conversation"));
+    let Some(name) = name else { return list(engine, given) };
+    if !is_address(name) {
+        return resources::conversation(engine, &engine.resolve(name)?.conversation, given.tokens());
+    }
+    let (text, value) = show::description(&engine.describe(at_hand(engine)?, name)?);
+    let text = format!("{}\n\n{text}Read it with expand.", show::UNTRUSTED);
+    let Value::Object(value) = value else { return Ok(Told { text, ..Told::default() }) };
+    Ok(Told { text, value }.with("trust", show::UNTRUSTED))
+}
+
+/// The conversations, those that were used last first.
+fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
+    let place = Place::parse(given.text("cursor"))?;
+    let mut all = engine.store().conversations()?;
+    all.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
+    let mut page = Page::new(given.tokens());
+    for one in all.iter().skip(place.shown) {
+        if !page.add(show::conversation(one)) {
+            break;
+        }
+    }
+    let (shown, total) = (place.shown + page.len(), all.len() as u64);
+    let next = (page.len() > 0 && shown < all.len()).then(|| place.next(page.len(), total));
+    let receipts = match page.len() {
+        0 => format!("No more of {}.", show::count(total, "conversation", "conversations")),
+        _ => {
+            let all = show::count(total, "conversation", "conversations");
+            format!("Shown {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
+        }
+    };
+    Ok(page.finish("conversations", &receipts, next))
+}
+
+/// A page of the entries that a name stands for.
+///
+/// * `name` - an address; see [`Engine::address`].
+pub(super) fn expand(
+    engine: &Engine,
+    name: &str,
+    tokens: u64,
+    cursor: Option<&str>,
+) -> Result<Told, Trouble> {
+    let at_hand = at_hand(engine)?;
+    let (Address::Entries { conversation, .. } | Address::Summary { conversation, .. }) =
+        engine.address(at_hand, name)?;
+    let key = engine.store().conversation(conversation)?.key;
+    let found = engine.expand(at_hand, name, tokens, cursor)?;
+    let mut page = Page::new(tokens);
+    let mut next = found.next;
+    for item in &found.items {
+        if !page.add(show::item(&key.0, item)) {
+            next = Some(item.cursor());
+            break;
+        }
+    }
+    let shown = show::count(page.len() as u64, "entry", "entries");
+    let receipts = format!(
+        "{shown} here; {} stands for {}.",
+        show::one_line(name, usize::MAX),
+        count_entries(found.entries)
+    );
+    Ok(page.finish("entries", &receipts, next).with("total", found.entries))
+}
+
+/// An address: of a conversation's name, that of all its entries.
+fn whole_name(engine: &Engine, name: &str) -> Result<String, Trouble> {
+    if is_address(name) {
+        return Ok(name.to_owned());
+    }
+    let Conversation { key, entries, .. } = engine.resolve(name)?.conversation;
+    Ok(format!("e:{key}:0-{}", entries.saturating_sub(1)))
+}
+
+/// Whether a name is one of entries or of a summary, and not one of a conversation.
+fn is_address(name: &str) -> bool {
+    ["e:", "s:", "sum:"].iter().any(|start| name.starts_with(start))
+}
+
+/// Answers a question, by models.
+///
+/// * `engine` - may write, and has what the client may read and nothing else.
+pub(super) fn answer(
+    (engine, models): Answerer,
+    given: &Arguments,
+    cancel: &Cancel,
+) -> Result<Told, Trouble> {
+    let engine = narrow(engine, given.text("conversation"))?;
+    let grant = Grant { scope: at_hand(&engine)?, within: ANSWER, ..Grant::default() };
+    let reader = Reader { models: &models, cancel };
+    let answered = engine.answer(given.needed("question"), &grant, Some(now()), Some(reader))?;
+    told(answered)
+}
+
+fn told(answered: Answered) -> Result<Told, Trouble> {
+    let (searched, total) = answered.searched;
+    let receipts = format!("Searched {searched} of {}.", count_entries(total));
+    let Some(text) = &answered.text else {
+        return match answered.ended {
+            Ended::NothingFound => {
+                let receipts = format!("Nothing found: {}. {receipts}", answered.negative);
+                Ok(Page::new(0).finish("sources", &receipts, None).with("answer", Value::Null))
+            }
+            Ended::Partial(why) => Err(Trouble::new(
+                format!("the model did not answer: {why}"),
+                "search and expand read the same without a model",
+            )),
+            _ => Err(no_model()),
+        };
+    };
+    let mut page = Page::new(u64::MAX);
+    for one in &answered.evidence {
+        page.add(show::evidence(one));
+    }
+    let remark = match &answered.ended {
+        Ended::Uncited => " It cites nothing that it read: a guess.".to_owned(),
+        Ended::Partial(why) => format!(" It is not whole: {why}."),
+        _ => String::new(),
+    };
+    let invented = match answered.invented.as_slice() {
+        [] => String::new(),
+        numbers => format!(" It cites passages that are not there: {numbers:?}."),
+    };
+    let ended = json!(answered.ended.name());
+    let mut told = page.finish("sources", &format!("{receipts}{remark}{invented}"), None);
+    told.text = format!("{text}\n\nA model read these:\n{}", told.text);
+    Ok(told.with("answer", text.as_str()).with("ended", ended))
+}
+
+/// What is said where no model is configured.
+pub(super) fn no_model() -> Trouble {
+    Trouble::new(
+        "no model is configured that could answer",
+        "use search and expand; or name one under [[summariser.models]] in the settings file, whose place \
+         `unforget config` shows (docs/models.md)",
+    )
+}
+
+fn count_entries(entries: u64) -> String {
+    show::count(entries, "entry", "entries")
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,314 @@
+//! The tools and their parameters: one table gives the schemas that clients are told, and checks what they send.
+
+use serde_json::{Map, Value, json};
+use unforget_core::entry::Role;
+use unforget_core::id::Timestamp;
+
+use super::calls::Trouble;
+
+/// A tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    Search,
+    Grep,
+    Describe,
+    Expand,
+    Answer,
+}
+
+/// Tokens of a page: fewest, usual, most.
+pub(super) const PAGE: (u64, u64, u64) = (300, 3_000, 20_000);
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    /// A text of at most so many bytes, and not an empty one.
+    Text(usize),
+    Flag,
+    Tokens,
+    Time,
+    Role,
+}
+
+struct Parameter {
+    name: &'static str,
+    takes: Takes,
+    is_needed: bool,
+    about: &'static str,
+}
+
+const fn needs(name: &'static str, most: usize, about: &'static str) -> Parameter {
+    Parameter { name, takes: Takes::Text(most), is_needed: true, about }
+}
+
+const fn may(name: &'static str, takes: Takes, about: &'static str) -> Parameter {
+    Parameter { name, takes, is_needed: false, about }
+}
+
+const NAME_MAX: usize = 1_000;
+const CONVERSATION: Parameter = may("conversation", Takes::Text(NAME_MAX), "only this one");
+const CURSOR: Parameter = may("cursor", Takes::Text(100), "from the page before");
+const TOKENS: Parameter = may("tokens", Takes::Tokens, "size of a page");
+const SINCE: Parameter = may("since", Takes::Time, "2026-03-02 or 2026-03-02T09:00Z");
+const UNTIL: Parameter = may("until", Takes::Time, "before this time");
+
+impl Tool {
+    pub(super) const ALL: [Self; 5] = [Self::Search, Self::Grep, Self::Describe, Self::Expand, Self::Answer];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Grep => "grep",
+            Self::Describe => "describe",
+            Self::Expand => "expand",
+            Self::Answer => "answer",
+        }
+    }
+
+    pub(super) const fn about(self) -> &'static str {
+        match self {
+            Self::Search => "Find entries of past conversations by words or a question, best first.",
+            Self::Grep => "Find a regular expression in every stored byte, newest first.",
+            Self::Describe => "Say what a name stands for. Without a name: list conversations.",
+            Self::Expand => "Read what a name stands for, word for word, page by page.",
+            Self::Answer => "Have a model read past conversations and answer a question, with sources.",
+        }
+    }
+
+    const fn parameters(self) -> &'static [Parameter] {
+        const NAME: &str = "e:KEY:12, e:KEY:12-40, sum:… or a conversation";
+        match self {
+            Self::Search => {
+                &const {
+                    [
+                        needs("query", 4_000, "any text"),
+                        CONVERSATION,
+                        may("role", Takes::Role, "who speaks"),
+                        SINCE,
+                        UNTIL,
+                        TOKENS,
+                        CURSOR,
+                    ]
+                }
+            }
+            Self::Grep => {
+                &const {
+                    [
+                        needs("pattern", 2_000, "linear time; no look-around"),
+                        may("ignore_case", Takes::Flag, "a is A"),
+                        CONVERSATION,
+                        TOKENS,
+                        CURSOR,
+                    ]
+                }
+            }
+            Self::Describe => {
+                &const { [may("name", Takes::Text(NAME_MAX), NAME), CONVERSATION, TOKENS, CURSOR] }
+            }
+            Self::Expand => &const { [needs("name", NAME_MAX, NAME), CONVERSATION, TOKENS, CURSOR] },
+            Self::Answer => &const { [needs("question", 8_000, "a whole question"), CONVERSATION] },
+        }
+    }
+
+    /// The tool with this name.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// What it takes, as JSON Schema.
+    pub(super) fn schema(self) -> Map<String, Value> {
+        let properties = self.parameters().iter().map(|one| (one.name.to_owned(), one.schema()));
+        let needed: Vec<_> =
+            self.parameters().iter().filter(|one| one.is_needed).map(|one| one.name).collect();
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(properties.collect()));
+        if !needed.is_empty() {
+            schema.insert("required".to_owned(), json!(needed));
+        }
+        schema
+    }
+
+    /// Arguments as a client sent them, checked. Null is the same as not there.
+    pub(super) fn arguments(self, sent: Option<Map<String, Value>>) -> Result<Arguments, Trouble> {
+        let mut sent = sent.unwrap_or_default();
+        sent.retain(|_, value| !value.is_null());
+        let known = |name: &str| self.parameters().iter().any(|one| one.name == name);
+        if let Some(unknown) = sent.keys().find(|name| !known(name)) {
+            let names: Vec<_> = self.parameters().iter().map(|one| one.name).collect();
+            let what = format!("{} has no parameter {:?}", self.name(), clipped(unknown));
+            return Err(Trouble::new(what, format!("it has {}", names.join(", "))));
+        }
+        for one in self.parameters() {
+            match sent.get(one.name) {
+                Some(value) => one.check(value)?,
+                None if one.is_needed => {
+                    let what = format!("{} needs `{}`", self.name(), one.name);
+                    return Err(Trouble::new(what, format!("give it: {}", one.about)));
+                }
+                None => {}
+            }
+        }
+        Ok(Arguments(sent))
+    }
+}
+
+impl Parameter {
+    fn schema(&self) -> Value {
+        let about = self.about;
+        match self.takes {
+            Takes::Text(_) | Takes::Time => json!({ "type": "string", "description": about }),
+            Takes::Flag => json!({ "type": "boolean", "description": about }),
+            Takes::Tokens => {
+                let (least, usual, most) = PAGE;
+                json!({ "type": "integer", "minimum": least, "maximum": most, "default": usual, "description": about })
+            }
+            Takes::Role => json!({ "type": "string", "enum": ROLES.map(Role::name), "description": about }),
+        }
+    }
+
+    fn check(&self, value: &Value) -> Result<(), Trouble> {
+        let (least, _, most) = PAGE;
+        let text = |most: usize| value.as_str().is_some_and(|text| !text.is_empty() && text.len() <= most);
+        let (is_good, takes) = match self.takes {
+            Takes::Text(most) => (text(most), format!("a text of 1 to {most} bytes")),
+            Takes::Flag => (value.is_boolean(), "true or false".to_owned()),
+            Takes::Tokens => {
+                let is_in = value.as_u64().is_some_and(|tokens| (least..=most).contains(&tokens));
+                (is_in, format!("a whole number from {least} to {most}"))
+            }
+            Takes::Time => {
+                let what =
+                    "a day or a time in UTC, such as 2026-03-02, 2026-03-02T09:00 or 2026-03-02T09:00:00Z";
+                (value.as_str().and_then(time).is_some(), what.to_owned())
+            }
+            Takes::Role => {
+                let is_role = value.as_str().and_then(role).is_some();
+                (is_role, format!("one of {}", ROLES.map(Role::name).join(", ")))
+            }
+        };
+        if is_good {
+            return Ok(());
+        }
+        Err(Trouble::new(
+            format!("`{}` cannot be {}", self.name, clipped(&value.to_string())),
+            format!("give {takes}"),
+        ))
+    }
+}
+
+/// Arguments that were checked.
+#[derive(Debug)]
+pub(super) struct Arguments(Map<String, Value>);
+
+impl Arguments {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name)?.as_str()
+    }
+
+    /// A text that is needed.
+    pub(super) fn needed(&self, name: &str) -> &str {
+        self.text(name).unwrap_or_default()
+    }
+
+    pub(super) fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    pub(super) fn tokens(&self) -> u64 {
+        self.0.get("tokens").and_then(Value::as_u64).unwrap_or(PAGE.1)
+    }
+
+    pub(super) fn time(&self, name: &str) -> Option<Timestamp> {
+        self.text(name).and_then(time)
+    }
+
+    pub(super) fn role(&self) -> Option<Role> {
+        self.text("role").and_then(role)
+    }
+}
+
+const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::Tool, Role::System];
+
+fn role(name: &str) -> Option<Role> {
+    ROLES.into_iter().find(|role| role.name() == name)
+}
+
+/// A day or a time, in UTC unless it says otherwise.
+fn time(text: &str) -> Option<Timestamp> {
+    let utc = |civil: jiff::civil::DateTime| Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp());
+    let instant = text.parse::<jiff::Timestamp>().ok();
+    let time = instant.or_else(|| utc(text.parse().ok()?)).or_else(|| {
+        let day: jiff::civil::Date = text.parse().ok()?;
+        utc(day.to_datetime(jiff::civil::Time::midnight()))
+    })?;
+    Some(Timestamp(time.as_millisecond()))
+}
+
+/// The start of what a client sent, for a message.
+fn clipped(text: &str) -> String {
+    text.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn arguments_table() {
+        let table = [
+            (Tool::Search, json!({ "query": "a" }), "", "the least"),
+            (Tool::Search, json!({ "query": "a", "cursor": null }), "", "null is nothing"),
+            (Tool::Search, json!({}), "search needs `query`", "missing"),
+            (Tool::Search, json!({ "query": null }), "search needs `query`", "null is missing"),
+            (Tool::Search, json!({ "query": 7 }), "`query` cannot be 7", "a number"),
+            (Tool::Search, json!({ "query": "" }), "`query` cannot be \"\"", "empty"),
+            (Tool::Search, json!({ "query": "x".repeat(4_001) }), "`query` cannot be", "long"),
+            (Tool::Search, json!({ "query": "a", "tokens": -1 }), "`tokens` cannot be -1", "negative"),
+            (Tool::Search, json!({ "query": "a", "tokens": 1e300 }), "`tokens` cannot be", "huge"),
+            (Tool::Search, json!({ "query": "a", "tokens": "500" }), "`tokens` cannot be \"500\"", "a text"),
+            (Tool::Search, json!({ "query": "a", "since": "soon" }), "`since` cannot be", "no time"),
+            (Tool::Search, json!({ "query": "a", "since": "2026-03-02" }), "", "a day"),
+            (Tool::Search, json!({ "query": "a", "role": "boss" }), "`role` cannot be", "no role"),
+            (
+                Tool::Search,
+                json!({ "query": "a", "limit": 3 }),
+                "search has no parameter \"limit\"",
+                "unknown",
+            ),
+            (
+                Tool::Grep,
+                json!({ "pattern": "(", "ignore_case": "yes" }),
+                "`ignore_case` cannot be",
+                "no flag",
+            ),
+            (Tool::Describe, json!({}), "", "nothing is needed"),
+            (Tool::Expand, json!({ "name": ["s:1"] }), "`name` cannot be", "a list"),
+            (Tool::Answer, json!({ "question": { "a": 1 } }), "`question` cannot be", "an object"),
+        ];
+        for (tool, sent, want, why) in table {
+            let told = tool
+                .arguments(sent.as_object().cloned())
+                .err()
+                .map(|trouble| trouble.what)
+                .unwrap_or_default();
+            assert!(told.starts_with(want) && told.is_empty() == want.is_empty(), "{why}: {told}");
+        }
+    }
+
+    #[test]
+    fn times_table() {
+        let table = [
+            ("1970-01-02", Some(86_400_000), "a day begins at midnight UTC"),
+            ("1970-01-01T00:01", Some(60_000), "a time is UTC"),
+            ("1970-01-01T00:00:01Z", Some(1_000), "an instant"),
+            ("1970-01-01T01:00:00+01:00", Some(0), "an offset"),
+            ("yesterday", None, "words are not times"),
+            ("999999999-01-01", None, "too far"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(time(text).map(|time| time.0), want, "{why}: {text:?}");
+        }
+    }
+}

@@ -4,7 +4,10 @@
 //! recall for MCP clients; `docs/mcp.md` describes it. This crate decides nothing about histories: it reads calls,
 //! keeps their order, and writes answers.
 
+pub mod api;
+pub mod failed;
 pub mod gateway;
+pub mod json;
 pub mod mcp;
 pub mod rpc;
 pub mod serve;

@@ -2,18 +2,11 @@
 
 use std::io::Write;
 
-use serde::Serialize;
-
 use crate::app::App;
 use crate::args::ReindexArgs;
 use crate::failure::{Exit, Outcome};
+use crate::json::ReindexJson;
 use crate::text;
-
-#[derive(Serialize)]
-struct ReindexJson {
-    conversations: u64,
-    entries: u64,
-}
 
 /// Builds the search index again, of one conversation or of all.
 pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
-use crate::text::iso;
+use unforget_server::json::iso;
 
 /// Everything that a replay found out.
 #[derive(Debug, Serialize)]

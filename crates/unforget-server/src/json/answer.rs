@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 use unforget_engine::recall::{Answered, Ended, Evidence};
+use utoipa::ToSchema;
 
+use super::iso;
 use super::{id_of, role};
-use crate::text::iso;
 
 /// What `answer` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct AnswerJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AnswerJson<'a> {
     /// Null if no model said anything.
     text: Option<&'a str>,
     ended: &'static str,
@@ -27,7 +28,7 @@ pub(crate) struct AnswerJson<'a> {
 }
 
 /// A passage that was read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PassageJson<'a> {
     number: u32,
     id: String,

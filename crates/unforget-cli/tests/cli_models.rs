@@ -236,6 +236,40 @@ fn a_question_is_answered_with_passages_and_under_a_grant() {
     no_letters(&place, &[&answered, &late]);
 }
 
+#[test]
+fn a_question_may_name_what_it_is_about() {
+    let provider = Provider::always(openai::text(&format!(r#"{{"title":"{GOOD} [1]"}}"#)));
+    let place = place(&[&provider.address()]);
+    place.run(&["compact", KEY, "--window", "2k"], 0);
+    let summary = place.json(&["jobs", KEY], 0)["jobs"][0]["name"].as_str().unwrap().to_owned();
+    let question = "what was wrong with part_7";
+    let first = format!("e:{KEY}:8");
+    let args = ["answer", question, KEY, "--from", &first, "--from", &summary, "--from", "s:3"];
+    let read = place.json(&[&args[..], &["--no-model"]].concat(), 0);
+    assert_eq!((&read["passages"][0]["id"], &read["from"][0]["id"]), (&json!(first), &json!(first)));
+    assert_eq!((&read["from"][1]["id"], &read["from"][2]["read"]), (&json!(summary), &json!(1)), "{read}");
+    assert!(read["from"][1]["read"].as_u64() > Some(1), "{read}");
+    let seqs: Vec<_> = read["passages"].as_array().unwrap().iter().map(|one| one["seq"].as_u64()).collect();
+    let once: std::collections::BTreeSet<_> = seqs.iter().collect();
+    assert_eq!(once.len(), seqs.len(), "{seqs:?}");
+    let small = place.run(&["answer", question, KEY, "--from", &summary, "--tokens", "200", "--no-model"], 0);
+    let told = text(&small.stdout);
+    assert!(told.contains(&format!("{summary}: ")) && told.contains("read whole"), "{told}");
+
+    let answered = place.json(&args, 0);
+    assert_eq!((&answered["ended"], &answered["passages"][0]["cited"]), (&json!("answered"), &json!(true)));
+    let many: Vec<&str> = ["--from", "s:1"].repeat(70);
+    for (bad, what) in [
+        (vec!["--from", "e:pi:others:1"], "nothing is called e:pi:others:1 in pi:models"),
+        (vec!["--from", "sum:1.0.abc"], "sum:1.0.abc"),
+        (vec!["--from", ""], "nothing is called"),
+        (many, "70 names"),
+    ] {
+        let failed = place.run(&[&["answer", question, KEY][..], &bad].concat(), 2);
+        assert!(text(&failed.stderr).contains(what), "{what}: {}", text(&failed.stderr));
+    }
+}
+
 /// The engine of a host works on what is left, while it serves, and ends when its input does.
 #[test]
 fn an_engine_has_models_write_behind_its_calls() {

@@ -11,7 +11,7 @@ mod name;
 mod search;
 mod text;
 
-pub use answer::{Answered, Ended, Evidence, Grant, Reader};
+pub use answer::{Answered, Ended, Evidence, Grant, Named, Question, Reader};
 pub use expand::{Description, Item, Page};
 pub use faces::Face;
 pub use grep::{GrepAnswer, GrepMatch, GrepQuery};

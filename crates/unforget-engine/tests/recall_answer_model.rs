@@ -5,46 +5,27 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Session, engine};
+use common::asked::import;
+use common::engine;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::tokens::Ruler as _;
 use unforget_engine::Engine;
-use unforget_engine::recall::{Answered, Ended, Grant, Reader};
+use unforget_engine::recall::{Answered, Ended, Grant, Question, Reader};
 use unforget_engine::summarise::{Config, Priced, Summarisers};
 use unforget_llm::{
     Answer, CallPolicy, Callback, Cancel, Cause, Model, Request, Scripted, Stop, SystemClock,
 };
 use unforget_store::Reading;
 
-/// Imports one pi session of these texts, in turn of user and assistant.
-fn import(engine: &Engine, id: &str, texts: &[&str]) {
-    let letters: String = "abcdefghijklmnopqrstuvwxyz".chars().take(texts.len()).collect();
-    let mut file = Session::new(id).says(&letters).text();
-    for (letter, text) in letters.chars().zip(texts) {
-        let text = serde_json::to_string(text).unwrap();
-        file = file.replace(&format!("\"word {letter}\""), &text);
-    }
-    engine.import_reader(file.as_bytes(), id).unwrap();
-}
-
-/// An answer by a model that says these lines, and what it was told.
+/// An answer to a question that names nothing.
 fn asked(
     engine: &Engine,
-    question: &str,
+    text: &str,
     grant: &Grant,
     lines: Vec<Result<Answer, Cause>>,
 ) -> (Answered, Vec<String>) {
-    let clock = Arc::new(SystemClock::new());
-    let model = Arc::new(Scripted::new("test", "reader", lines));
-    let policy = CallPolicy { attempts_max: 1, ..CallPolicy::default() };
-    let config = Config { calls: policy, ..Config::default() };
-    let first = Priced::from(Arc::clone(&model) as Arc<dyn Model>);
-    let models = Summarisers::new(engine, first, Vec::new(), config, clock).unwrap();
-    let cancel = Cancel::default();
-    let reader = Reader { models: &models, cancel: &cancel };
-    let answered = engine.answer(question, grant, None, Some(reader)).unwrap();
-    (answered, model.heard().into_iter().map(|heard| heard.user).collect())
+    common::asked::asked(engine, &Question { text, ..Question::default() }, grant, lines)
 }
 
 fn stored() -> (Engine, tempfile::TempDir) {
@@ -108,6 +89,33 @@ fn a_model_may_read_on_within_its_grant() {
 }
 
 #[test]
+fn a_search_in_vain_does_not_end_the_answer() {
+    let (engine, _folder) = engine();
+    import(&engine, "one", &APART);
+    for vain in ["SEARCH: zebra", "SEARCH: ?!", "AROUND: 77", "SEARCH: listens"] {
+        let script = vec![Scripted::text(vain), Scripted::text("8443 [1]")];
+        let (answered, heard) = asked(&engine, "listens", &Grant { depth: 3, ..Grant::default() }, script);
+        assert_eq!((answered.ended, answered.text.as_deref()), (Ended::Answered, Some("8443 [1]")), "{vain}");
+        assert!(heard.len() == 2 && heard[1].contains("Answer now"), "{vain}: it is told to answer");
+    }
+}
+
+#[test]
+fn reading_on_spends_nothing_on_what_was_read() {
+    let (engine, _folder) = engine();
+    let said: Vec<String> = (0..20).map(|n| format!("gateway {n} {}", "of many words ".repeat(20))).collect();
+    import(&engine, "one", &said.iter().map(String::as_str).collect::<Vec<_>>());
+    let script = vec![Scripted::text("SEARCH: gateway"), Scripted::text("so [1]")];
+    // The first half of the room is read at once; the same words find others for the rest.
+    let grant = Grant { tokens: 800, depth: 2, ..Grant::default() };
+    let (answered, heard) = asked(&engine, "gateway", &grant, script);
+    let shown: Vec<_> = heard.iter().map(|text| text.matches("<entry").count()).collect();
+    assert!(shown[0] >= 3 && shown[1] >= shown[0] + 3, "{shown:?}");
+    let read: u64 = answered.evidence.iter().map(|one| one.tokens).sum();
+    assert!(read <= 800 && answered.ended == Ended::Answered, "{read}: {answered:?}");
+}
+
+#[test]
 fn f110_a_scope_is_not_left() {
     let (engine, _folder) = stored();
     let scope = engine.store().find(&ConversationKey("pi:one".to_owned())).unwrap().unwrap().id;
@@ -126,7 +134,8 @@ fn f110_a_scope_is_not_left() {
 fn without_a_good_answer_the_evidence_is_left() {
     let (engine, _folder) = stored();
     let question = "port of the gateway";
-    let none = engine.answer(question, &Grant::default(), None, None).unwrap();
+    let asks = Question { text: question, ..Question::default() };
+    let none = engine.answer(&asks, &Grant::default(), None).unwrap();
     assert_eq!((none.text.as_deref(), &none.ended, none.calls), (None, &Ended::NoModel, 0));
     assert!(!none.evidence.is_empty());
     let table = [
@@ -182,6 +191,29 @@ fn tokens_of_a_grant_bound_what_is_read() {
     }
 }
 
+#[test]
+fn many_small_passages_fit_the_window_with_what_stands_around_them() {
+    let (engine, _folder) = engine();
+    let file = common::Session::new("tiny").says(&"a".repeat(400)).text();
+    engine.import_reader(file.as_bytes(), "tiny").unwrap();
+    let from = ["e:pi:tiny:1-400".to_owned()];
+    for window in [3_000, 8_192] {
+        let model = Arc::new(Scripted::new("test", "reader", vec![Scripted::text("so [1]")]));
+        let config = Config { window, ..Config::default() };
+        let first = Priced::from(model as Arc<dyn Model>);
+        let models =
+            Summarisers::new(&engine, first, Vec::new(), config, Arc::new(SystemClock::new())).unwrap();
+        let cancel = Cancel::default();
+        let reader = Reader { models: &models, cancel: &cancel };
+        let question = Question { text: "what was said", from: &from, now: None };
+        let grant = Grant { depth: 0, ..Grant::default() };
+        let answered = engine.answer(&question, &grant, Some(reader)).unwrap();
+        assert_eq!(answered.ended, Ended::Answered, "{window}");
+        let read = answered.named[0].read;
+        assert!(read > window / 100 && read < 400, "{window}: {read}");
+    }
+}
+
 /// An answer by a model that is a function, under the grant that it is given.
 fn answered_by(
     engine: &Engine,
@@ -194,7 +226,8 @@ fn answered_by(
     let clock = Arc::new(SystemClock::new());
     let models = Summarisers::new(engine, Priced::from(model), Vec::new(), config, clock).unwrap();
     let cancel = Cancel::default();
-    engine.answer("gateway listens", grant, None, Some(Reader { models: &models, cancel: &cancel })).unwrap()
+    let question = Question { text: "gateway listens", ..Question::default() };
+    engine.answer(&question, grant, Some(Reader { models: &models, cancel: &cancel })).unwrap()
 }
 
 #[test]
@@ -264,7 +297,8 @@ fn passages_fit_the_smallest_window() {
         let cancel = Cancel::default();
         let grant = Grant { output_tokens_max: 200, ..Grant::default() };
         let reader = Reader { models: &models, cancel: &cancel };
-        let answered = engine.answer("gateway words", &grant, None, Some(reader)).unwrap();
+        let question = Question { text: "gateway words", ..Question::default() };
+        let answered = engine.answer(&question, &grant, Some(reader)).unwrap();
         let heard = heard.lock().unwrap();
         assert!(heard.iter().all(|tokens| *tokens <= window), "{heard:?} in {window}");
         assert!(window < 2_000 || answered.ended == Ended::Answered, "{window}: {answered:?}");

@@ -6,7 +6,8 @@ mod common;
 use std::fs;
 use std::time::Duration;
 
-use common::{Session, data, engine, exported, files_below};
+use common::asked::import;
+use common::{data, engine, exported, files_below};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
 use unforget_engine::recall::{GrepQuery, SearchQuery};
@@ -18,17 +19,6 @@ fn search(text: &str) -> SearchQuery {
 
 fn grep(pattern: &str) -> GrepQuery {
     GrepQuery { pattern: pattern.to_owned(), ..GrepQuery::default() }
-}
-
-/// Imports one pi session of these texts, in turn of user and assistant.
-fn import(engine: &Engine, id: &str, texts: &[&str]) {
-    let letters: String = "abcdefghijklmnopqrstuvwxyz".chars().take(texts.len()).collect();
-    let mut file = Session::new(id).says(&letters).text();
-    for (letter, text) in letters.chars().zip(texts) {
-        let text = serde_json::to_string(text).unwrap();
-        file = file.replace(&format!("\"word {letter}\""), &text);
-    }
-    engine.import_reader(file.as_bytes(), id).unwrap();
 }
 
 #[test]
@@ -250,6 +240,16 @@ fn expand_gives_every_byte_in_pages() {
     assert!(raw[0].body.starts_with(b"{\"type\":\"message\""));
     for bad in ["", "s:", "s:9", "s:2-1", "e:nobody:1", "sum:1.2.3", "x:1", "s:1"] {
         assert!(engine.expand(None, bad, 100, None).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn grep_takes_any_deadline() {
+    let (engine, _folder) = engine();
+    import(&engine, "one", &["alpha", "beta"]);
+    for deadline in [Duration::MAX, Duration::from_secs(u64::MAX / 2)] {
+        let found = engine.grep(&GrepQuery { deadline: Some(deadline), ..grep("alpha") }).unwrap();
+        assert_eq!((found.matches.len(), found.stopped_at_deadline), (1, false));
     }
 }
 

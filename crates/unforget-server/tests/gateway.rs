@@ -19,6 +19,7 @@ use daemon::Running;
 use serde_json::{Value, json};
 use unforget_core::digest::Digest;
 use unforget_engine::host::Host;
+use unforget_server::gateway::{Recall, Settings};
 use unforget_testkit::upstream::{Say, Script, Upstream};
 
 /// A client of one API that keeps its whole conversation and sends it with each call.
@@ -215,6 +216,45 @@ fn lane(host: &Host) -> unforget_engine::host::LaneKey {
     let lanes: Vec<&String> = keys.iter().filter(|key| !key.ends_with("/register")).collect();
     assert_eq!(lanes.len(), 1, "{keys:?}");
     unforget_engine::host::LaneKey(lanes[0].clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_left_out_is_recalled_for_a_question() {
+    let folder = tempfile::tempdir().unwrap();
+    let upstream = Upstream::start(16_000, script()).await;
+    let settings = Settings { recall: Recall::Slot, ..Settings::default() };
+    let running = Running::start_with(&folder.path().join("a.db"), &upstream.url(), 16_000, settings).await;
+    let mut client = Client::new("messages", &running, true);
+    client.say("The password of the blue safe is xylophone-4711.");
+    client.ask().await;
+    for turn in 0..60 {
+        if client.do_tools() {
+            client.ask().await;
+        }
+        client.say(&format!("Question {turn}: what is in the next file?"));
+        client.ask().await;
+    }
+    client.do_tools();
+    client.ask().await;
+    client.say("What was the password of the blue safe?");
+    client.ask().await;
+    let came = upstream.came().clone();
+    assert!(came.iter().all(|call| call.status == 200), "valid and under the window");
+    let last = String::from_utf8(came.last().unwrap().body.clone()).unwrap();
+    let slot = last.find("<history-recall").expect("a block of recalled text");
+    let question = last.rfind("What was the password").unwrap();
+    assert!(
+        slot < question && last[slot..question].contains("xylophone-4711"),
+        "before the question, with what it asks for"
+    );
+    assert!(
+        !client.messages.iter().any(|message| message.to_string().contains("history-recall")),
+        "never the client's"
+    );
+    let host = Arc::clone(&running.host);
+    running.end().await;
+    let kept = host.path(&lane(&host), form("messages")).unwrap();
+    assert!(kept.iter().all(|message| !message.contains("history-recall")), "never stored");
 }
 
 #[tokio::test(flavor = "multi_thread")]

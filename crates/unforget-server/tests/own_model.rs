@@ -182,6 +182,51 @@ fn an_answer_never_asks_for_another_and_blocks_nobody() {
 }
 
 #[test]
+fn what_a_call_names_is_read_first_and_of_its_lane_only() {
+    let (engine, server, _) = serving();
+    let mut client = offering(&server);
+    commit(&mut client, 1, "the boat is in the shed");
+    commit(&mut client, 2, "the oars are under the porch");
+    let other = json!({ "role": "user", "content": "a boat of others" });
+    let turn = json!({ "lane": "b", "form": "pi", "turn": "1", "messages": [{ "message": other }] });
+    assert_eq!(client.call(90, "commitTurn", &turn)["result"]["status"], "committed");
+
+    let question = ask(&mut client, 10, &json!({ "from": ["e:journal:a:3", "s:1"] }));
+    let user = question["params"]["user"].as_str().unwrap();
+    let (oars, boat) = (user.find("the oars are under").unwrap(), user.find("the boat is in").unwrap());
+    assert!(oars < boat && user.matches("the oars are under").count() == 1, "{user}");
+    says(&mut client, &question["id"], "Under the porch [1].");
+    let given = client.answer();
+    assert_eq!(given["result"]["passages"][0]["name"], "e:journal:a:3", "{given}");
+    let receipt = |name: &str| json!({ "name": name, "entries": 1, "read": 1, "cut": 0, "purged": 0 });
+    assert_eq!(given["result"]["from"], json!([receipt("e:journal:a:3"), receipt("s:1")]));
+
+    let many = vec!["s:1"; 5_000];
+    let table = [
+        (json!(["s:1", "e:journal:b:1"]), "usage", "e:journal:b:1 in journal:a"),
+        (json!(["e:journal:c:1"]), "usage", "e:journal:c:1 in journal:a"),
+        (json!(["sum:1.0.000000000000"]), "usage", "sum:1.0.000000000000"),
+        (json!(["s:99"]), "usage", "no entry 99"),
+        (json!(["\u{0}"]), "usage", "\u{0}"),
+        (json!(many), "usage", "5000 names"),
+        (json!("s:1"), "params", ""),
+        (json!([1]), "params", ""),
+        (json!({ "s:1": 1 }), "params", ""),
+        (json!(null), "params", ""),
+    ];
+    for (at, (from, kind, what)) in (20..).zip(table) {
+        let params = json!({ "lane": "a", "question": "where is the boat", "from": from });
+        let refused = client.call(at, "answer", &params);
+        assert_eq!(refused["error"]["data"]["kind"], kind, "{refused}");
+        assert!(refused["error"]["message"].as_str().unwrap().contains(what), "{refused}");
+    }
+    let anywhere = json!({ "question": "boat", "from": ["e:journal:b:1", "e:journal:a:3"], "model": false });
+    let given = client.call(40, "answer", &anywhere);
+    assert_eq!(given["result"]["passages"][0]["text"], "a boat of others", "without a lane: {given}");
+    assert_eq!(engine.store().grants().unwrap().len(), 1, "what is refused reads nothing");
+}
+
+#[test]
 fn a_host_that_goes_away_or_ends_the_server_leaves_nobody_waiting() {
     let (_, server, _) = serving();
     let (mut offers, mut asks) = (offering(&server), Client::of(&server));

@@ -24,6 +24,11 @@ pub fn fence_ledger(until: Seq, body: &str) -> String {
     wrap("history-ledger", &format!(" until=\"s:{until}\""), body)
 }
 
+/// Wraps what was recalled for one call, in the same way.
+pub fn fence_recalled(body: &str) -> String {
+    wrap("history-recall", "", body)
+}
+
 fn wrap(name: &str, facts: &str, body: &str) -> String {
     let mut text = format!("<{name}{facts} trust=\"untrusted\">\n");
     escape_into(&mut text, body, &["history"]);

@@ -23,7 +23,7 @@ mod work;
 pub use anchors::{Anchor, AnchorKind, anchors};
 pub use draft::{Assignment, Inspected, inspect, invented, must_keep};
 pub use excerpt::excerpt;
-pub use fence::{fence, fence_ledger, fence_passage, time_text};
+pub use fence::{fence, fence_ledger, fence_passage, fence_recalled, time_text};
 pub use preview::{Kind, PREVIEW_CHARS, Preview, preview};
 pub use proposals::{Proposal, ProposalKind, proposals};
 pub use render::render;

@@ -52,14 +52,17 @@ pub(crate) enum Role {
 
 /// Answers a question from what is stored, with passages as receipts.
 ///
-/// A model of the settings reads what is found, within a grant: so many tokens, so many times more, so much time. Without one,
-/// what is found is the answer.
+/// A model of the settings reads what is named and found, within a grant: so many tokens, so many times more, so much time.
+/// Without one, the passages are the answer.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
     /// The question
     pub(crate) question: String,
     /// Only this conversation
     pub(crate) conversation: Option<String>,
+    /// Read this first, and what is found after it: an id as for `expand`. Repeat it for several, in the order to read in
+    #[arg(long, value_name = "ID")]
+    pub(crate) from: Vec<String>,
     /// Tokens of passages that may be read in all
     #[arg(long, value_name = "N", value_parser = tokens, default_value = "6000")]
     pub(crate) tokens: u64,

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use unforget_engine::recall::{Answered, Ended, Evidence, Grant, Reader};
+use unforget_engine::recall::{Answered, Ended, Evidence, Grant, Named, Question, Reader};
 use unforget_engine::summarise::{ASKED, Cancel};
 
 use super::confined;
@@ -34,7 +34,8 @@ pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
     };
     let cancel = Cancel::default();
     let reader = models.as_ref().map(|models| Reader { models, cancel: &cancel });
-    let answered = engine.answer(&args.question, &grant, Some(now()), reader)?;
+    let question = Question { text: &args.question, from: &args.from, now: Some(now()) };
+    let answered = engine.answer(&question, &grant, reader)?;
     if app.out.json {
         app.out.json(&AnswerJson::from(&answered))?;
         return Ok(Exit::Done);
@@ -66,6 +67,9 @@ fn say(app: &mut App, answered: &Answered) -> Outcome<()> {
         let numbers: Vec<_> = answered.invented.iter().map(|number| format!("[{number}]")).collect();
         writeln!(app.out, "{}: there is no such passage", numbers.join(", "))?;
     }
+    for one in answered.named.iter().filter(|one| one.read < one.entries) {
+        writeln!(app.out, "{}", text::harmless(&not_all(one)))?;
+    }
     let (searched, total) = answered.searched;
     let line = format!(
         "{} read, {}; {} searched of {}",
@@ -76,6 +80,23 @@ fn say(app: &mut App, answered: &Answered) -> Outcome<()> {
     );
     writeln!(app.out, "{}", paint(p.dim, line))?;
     Ok(())
+}
+
+/// What was not read of a name.
+fn not_all(one: &Named) -> String {
+    let mut line = format!(
+        "{}: {} of {} read whole",
+        one.name,
+        text::count(one.read),
+        text::plural(one.entries, "entry")
+    );
+    for (count, how) in [(one.cut, "in part"), (one.purged, "purged")] {
+        if count > 0 {
+            let part = format!(", {} {how}", text::count(count));
+            line += &part;
+        }
+    }
+    line
 }
 
 /// A passage: in a line beside an answer, else whole.

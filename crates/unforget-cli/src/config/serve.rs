@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
-use unforget_server::gateway::{self, Api, Key, Upstream, Windows};
+use unforget_server::gateway::{self, Api, Key, Recall, Upstream, Windows};
 use unforget_server::serve::Guard;
 
 use super::{Env, Window};
@@ -33,6 +33,8 @@ pub(crate) struct Serve {
     windows: BTreeMap<String, Window>,
     /// No prompt is larger.
     cap: Option<Window>,
+    /// `off` or `slot`.
+    recall: Option<String>,
     /// Bytes of a request at most.
     body_max: Option<usize>,
     /// Seconds that a provider may be silent within an answer.
@@ -86,6 +88,11 @@ impl Serve {
         windows.extend(args.windows.iter().cloned());
         let cap = self.cap.as_ref().map(Window::tokens).transpose();
         let cap = args.cap.or(cap.map_err(|what| wrong(format!("cap: {what}")))?);
+        let recall = match self.recall.as_deref() {
+            None | Some("off") => Recall::Off,
+            Some("slot") => Recall::Slot,
+            Some(other) => return Err(wrong(format!("recall = {other:?} is none of off, slot"))),
+        };
         let defaults = gateway::Settings::default();
         let seconds = |told: Option<u64>, default| told.map_or(default, Duration::from_secs);
         Ok(Serving {
@@ -94,6 +101,7 @@ impl Serve {
             gateway: gateway::Settings {
                 upstreams,
                 windows: Windows { patterns: windows.into_iter().collect(), cap },
+                recall,
                 body_max: self.body_max.unwrap_or(defaults.body_max),
                 idle: seconds(self.idle_seconds, defaults.idle),
                 retry_window: seconds(self.retry_seconds, defaults.retry_window),

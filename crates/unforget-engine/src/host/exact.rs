@@ -162,11 +162,20 @@ impl Host {
     }
 
     /// Takes an array that is the active path. What of the path it leaves out is not active any more; nothing stored goes.
-    pub fn exact(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Receipt, HostError> {
+    ///
+    /// * `request` - the client's request without its messages, as JSON: kept where it is another than before.
+    pub fn exact(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        array: &Array,
+        request: Option<&str>,
+    ) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
             lane.tighten();
             let manner = deliver::Manner { how: How::Exact, is_open: false, now };
-            Ok(lane.deliver_read(&array.messages, manner, Vec::new())?.0)
+            let request = request.map(|request| lane.request(request, now)).transpose()?.flatten();
+            Ok(lane.deliver_read(&array.messages, manner, request.into_iter().collect())?.0)
         })
     }
 
@@ -225,6 +234,17 @@ impl Lane {
             [&item.exact, &item.alike].iter().any(|list| list.binary_search(seq).is_ok())
         };
         Ok(incoming.iter().zip(stored).take_while(is_it).map(|(_, seq)| *seq).collect())
+    }
+
+    /// The line that keeps a request, if no line does.
+    fn request(&self, request: &str, now: Timestamp) -> Result<Option<(String, Vec<Name>)>, HostError> {
+        let name = names::named("request", &[request]);
+        if self.known([name])?.has(&name) {
+            return Ok(None);
+        }
+        // Between tokens of JSON a line break is only space, and inside of them there is none.
+        let detail = request.replace(['\n', '\r'], " ");
+        Ok(Some((journal::event("request", Some(&detail), &After::Newest, now.0), vec![name])))
     }
 
     /// The last entry of an answer with a provider's id.

@@ -1,33 +1,34 @@
 //! A question answered by a model from what recall finds, within a grant.
 //!
-//! The model reads passages and may ask for more of them; it gets no tools, and an answer never asks for another. What
-//! it cites is checked against what it was shown. Its grant is a row of the store: what is read under it is counted
-//! there before it leaves, it can be revoked there, and one that a crash leaves behind is over by itself. Without a model, or when its answer is no good, the passages are the
+//! What the question names is read first; words find the rest. The model reads these passages and may ask for more; it
+//! gets no tools, and an answer never asks for another. What it cites is checked against what it was shown. Its grant
+//! is a row of the store: what is read under it is counted there before it leaves, it can be revoked there, and one
+//! that a crash leaves behind is over by itself. Without a model, or when its answer is no good, the passages are the
 //! answer.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use unforget_core::entry::Role;
-use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
-use unforget_core::tokens::Ruler;
-use unforget_llm::{Call, Cancel, Request, Stop, Urgency};
+use unforget_llm::{Call, Cancel, Clock, Request, Stop, SystemClock, Urgency};
 use unforget_store::{GrantRow, Reading as Used};
 use unforget_text::{fence_passage, redact};
 
-use super::search::{SearchAnswer, SearchQuery};
 use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
+
+mod gather;
+mod named;
+mod reply;
+
+use gather::Gathered;
+use reply::{More, citations, requests};
 
 /// What a model is told.
 const SYSTEM: &str = include_str!("answer.txt");
 
 /// Requests for more that are carried out of one reply.
 const REQUESTS_MAX: usize = 4;
-
-/// Entries on either side of one that is looked around.
-const AROUND: u64 = 3;
 
 /// Grants that are kept.
 const GRANTS_KEPT: u64 = 1_000;
@@ -37,6 +38,21 @@ const REST_TOKENS: u64 = 256;
 
 /// Fewest tokens that further reading is worth.
 const READ_MIN: u64 = 128;
+
+/// Why an answer is partial whose time is over.
+const TOO_LATE: &str = "the time was over";
+
+/// What is asked, and of what.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Question<'a> {
+    /// In words.
+    pub text: &'a str,
+    /// Names of what is read first, in this order, as [`Engine::address`] takes them: at most 64. Under a scope, only of
+    /// its conversation.
+    pub from: &'a [String],
+    /// What `yesterday` is relative to.
+    pub now: Option<Timestamp>,
+}
 
 /// What may be read for an answer, and how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +106,21 @@ pub struct Evidence {
     pub is_cited: bool,
 }
 
+/// What was read of a name that was given. What is in none of the counts was not reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// Entries that it stands for.
+    pub entries: u64,
+    /// Entries that were read whole.
+    pub read: u64,
+    /// Entries of which only a part was read.
+    pub cut: u64,
+    /// Entries whose bytes were purged.
+    pub purged: u64,
+}
+
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -127,6 +158,8 @@ pub struct Answered {
     pub ended: Ended,
     /// What was read, in the order of reading.
     pub evidence: Vec<Evidence>,
+    /// What was read of the names that were given, in their order.
+    pub named: Vec<Named>,
     /// Numbers that the model cited though there is no such passage.
     pub invented: Vec<u32>,
     /// Entries that were searched, and in the store.
@@ -137,6 +170,21 @@ pub struct Answered {
     pub calls: u32,
     /// Number of the grant that it was made under; `None` without a model.
     pub grant: Option<u64>,
+}
+
+impl Evidence {
+    /// The passage as a model reads it.
+    fn fenced(&self) -> String {
+        let (number, time) =
+            (self.number.to_string(), self.time.map(unforget_text::time_text).unwrap_or_default());
+        let facts = [
+            ("number", number.as_str()),
+            ("role", self.role.name()),
+            ("time", &time),
+            ("from", &self.conversation.0),
+        ];
+        fence_passage("entry", &facts, &redact(&self.text)) + "\n"
+    }
 }
 
 /// Models to ask.
@@ -157,83 +205,104 @@ impl std::fmt::Debug for Reader<'_> {
 impl Engine {
     /// Answers a question from what is stored.
     ///
+    /// What it names is read first, all of it if the grant has room for it. Of a name that is too large, those entries
+    /// are read that have the question's words, then others in order. Words then find what else there is.
+    ///
     /// * `reader` - the model; `None` gives the evidence alone.
     ///
-    /// Cost: that of [`Engine::search`] and [`Engine::expand`], and at most `depth + 1` questions to the model, each with
-    /// one durable write of the grant. No transaction is open while a model thinks.
+    /// Cost: that of [`Engine::search`], of [`Engine::address`] for each name, and of [`Engine::expand`]; and at most
+    /// `depth + 1` questions to the model, each with one durable write of the grant. No transaction is open while a
+    /// model thinks.
     ///
     /// # Errors
-    /// Those of [`Engine::search`], and of the store. A model that fails is no error: see [`Ended::Partial`].
+    /// Those of [`Engine::search`], and of the store; [`EngineError::Usage`] if a name is not known, or not in scope, or
+    /// if there are too many: then nothing was read. A model that fails is no error: see [`Ended::Partial`].
     pub fn answer(
         &self,
-        question: &str,
+        question: &Question<'_>,
         grant: &Grant,
-        now: Option<Timestamp>,
         reader: Option<Reader<'_>>,
     ) -> Result<Answered, EngineError> {
-        let mut reading = Reading {
-            engine: self,
-            grant,
-            now,
-            seen: BTreeSet::new(),
-            left: reader.map_or(grant.tokens, |reader| room(question, grant, reader.models)),
-            counted: 0,
-            evidence: Vec::new(),
-        };
-        // Half of the room is kept for what the model asks for.
-        let room = if reader.is_some() && grant.depth > 0 { reading.left / 2 } else { reading.left };
-        let first = reading.search(question, room)?;
+        let own = SystemClock::new();
+        let clock = reader.map_or(&own as &dyn Clock, |reader| reader.models.clock());
+        let cancel = reader.map(|reader| reader.cancel);
+        let watch = Watch { clock, cancel, start: clock.elapsed(), within: grant.within };
+        let made = clock.time();
+        let members = self.members_of(question.from, grant.scope)?;
+        let models = reader.map(|reader| reader.models);
+        let mut gathered = Gathered::new((self, watch, models), question, grant);
+        let named = gathered.named(question, &members)?;
         let mut answered = Answered {
             text: None,
             ended: Ended::NothingFound,
             evidence: Vec::new(),
+            named,
             invented: Vec::new(),
-            searched: (first.searched, first.total),
-            negative: first.evidence,
+            searched: (0, 0),
+            negative: String::new(),
             calls: 0,
             grant: None,
         };
-        if !reading.evidence.is_empty() {
+        gathered.fill(question, &mut answered)?;
+        if !gathered.evidence.is_empty() {
             answered.ended = Ended::NoModel;
+            if watch.left().is_zero() {
+                answered.ended = Ended::Partial(TOO_LATE.to_owned());
+            }
             if let Some(reader) = reader {
-                reading.within_grant(question, reader, &mut answered)?;
+                let mut reading = Reading { gathered: &mut gathered, question, grant, made, counted: 0 };
+                reading.within_grant(reader, &mut answered)?;
             }
         }
-        answered.evidence = reading.evidence;
+        answered.evidence = gathered.evidence;
         Ok(answered)
     }
 }
 
-/// Tokens of passages that a model's window has room for beside the rest, at most those of the grant.
-fn room(question: &str, grant: &Grant, models: &Summarisers) -> u64 {
-    let rest = models.count(SYSTEM) + models.count(question) + grant.output_tokens_max + REST_TOKENS;
-    // A third is for what stands around passages, and for other ways to count.
-    grant.tokens.min(models.window().saturating_sub(rest) / 3 * 2)
+/// How much time is left.
+#[derive(Clone, Copy)]
+struct Watch<'a> {
+    clock: &'a dyn Clock,
+    cancel: Option<&'a Cancel>,
+    start: Duration,
+    within: Duration,
 }
 
-/// Passages that are being gathered.
-struct Reading<'a> {
-    engine: &'a Engine,
+impl Watch<'_> {
+    /// The time that is left; none once the answer was taken back.
+    fn left(&self) -> Duration {
+        if self.cancel.is_some_and(Cancel::is_cancelled) {
+            return Duration::ZERO;
+        }
+        self.within.saturating_sub(self.clock.elapsed().saturating_sub(self.start))
+    }
+}
+
+/// Tokens that a model's window has for passages beside the rest.
+fn space(question: &str, grant: &Grant, models: &Summarisers) -> u64 {
+    let rest = models
+        .count(SYSTEM)
+        .saturating_add(models.count(&redact(question)))
+        .saturating_add(grant.output_tokens_max)
+        .saturating_add(REST_TOKENS);
+    models.window().saturating_sub(rest)
+}
+
+/// A model that reads.
+struct Reading<'a, 'g> {
+    gathered: &'a mut Gathered<'g>,
+    question: &'a Question<'a>,
     grant: &'a Grant,
-    now: Option<Timestamp>,
-    seen: BTreeSet<(ConversationKey, Seq)>,
-    /// Tokens that may still be read.
-    left: u64,
+    /// When the time began.
+    made: Timestamp,
     /// Passages that the grant has counted.
     counted: usize,
-    evidence: Vec<Evidence>,
 }
 
-impl Reading<'_> {
+impl Reading<'_, '_> {
     /// Asks the model under a grant, which ends with it.
-    fn within_grant(
-        &mut self,
-        question: &str,
-        reader: Reader<'_>,
-        answered: &mut Answered,
-    ) -> Result<(), EngineError> {
-        let (store, clock) = (self.engine.store(), reader.models.clock());
-        let made = clock.time();
+    fn within_grant(&mut self, reader: Reader<'_>, answered: &mut Answered) -> Result<(), EngineError> {
+        let (store, clock) = (self.gathered.engine.store(), reader.models.clock());
         let within = i64::try_from(self.grant.within.as_millis()).unwrap_or(i64::MAX);
         let most = Used { tokens: self.grant.tokens, calls: u64::from(self.grant.depth) + 1 };
         let row = GrantRow {
@@ -241,13 +310,13 @@ impl Reading<'_> {
             scope: self.grant.scope,
             most,
             used: Used::default(),
-            made,
-            until: Timestamp(made.0.saturating_add(within)),
+            made: self.made,
+            until: Timestamp(self.made.0.saturating_add(within)),
             ended: None,
         };
         let number = store.put_grant(&row, GRANTS_KEPT)?;
         answered.grant = Some(number);
-        let done = self.ask(question, (reader, number), answered);
+        let done = self.ask((reader, number), answered);
         let how = if done.is_ok() { answered.ended.name() } else { "failed" };
         store.end_grant(number, how, clock.time())?;
         done
@@ -255,34 +324,32 @@ impl Reading<'_> {
 
     /// Counts what is about to be read by a model. False if the grant does not allow it any more.
     fn count(&mut self, number: u64, now: Timestamp) -> Result<bool, EngineError> {
-        let new = self.evidence.get(self.counted..).unwrap_or_default();
+        let new = self.gathered.evidence.get(self.counted..).unwrap_or_default();
         let more = Used { tokens: new.iter().map(|one| one.tokens).sum(), calls: 1 };
-        self.counted = self.evidence.len();
-        Ok(self.engine.store().use_grant(number, more, now)?)
+        self.counted = self.gathered.evidence.len();
+        Ok(self.gathered.engine.store().use_grant(number, more, now)?)
     }
 
     /// Asks the model until it answers, or may ask for no more.
     fn ask(
         &mut self,
-        question: &str,
         (reader, number): (Reader<'_>, u64),
         answered: &mut Answered,
     ) -> Result<(), EngineError> {
-        let (models, clock) = (reader.models, reader.models.clock());
-        let start = clock.elapsed();
+        let (models, watch) = (reader.models, self.gathered.watch);
+        let mut is_dry = false;
         for step in 0..=self.grant.depth {
-            let is_last = step == self.grant.depth || self.left < READ_MIN;
-            let spent = clock.elapsed().saturating_sub(start);
-            let within = self.grant.within.saturating_sub(spent);
-            if within.is_zero() || reader.cancel.is_cancelled() {
-                answered.ended = Ended::Partial("the time was over".to_owned());
+            let is_last = is_dry || step == self.grant.depth || self.gathered.left < READ_MIN;
+            let within = watch.left();
+            if within.is_zero() {
+                answered.ended = Ended::Partial(TOO_LATE.to_owned());
                 return Ok(());
             }
-            if !self.count(number, clock.time())? {
+            if !self.count(number, models.clock().time())? {
                 answered.ended = Ended::Partial("the grant is over, or was revoked".to_owned());
                 return Ok(());
             }
-            let user = self.request(question, is_last);
+            let user = self.request(&answered.named, is_last);
             if !models.fits(&[SYSTEM, &user], self.grant.output_tokens_max) {
                 answered.ended = Ended::Partial("the passages are above the model's window".to_owned());
                 return Ok(());
@@ -291,7 +358,7 @@ impl Reading<'_> {
             let request =
                 Request { system: SYSTEM, user: &user, output_tokens_max, within, temperature: None };
             let call = Call { request, from: 0, urgency: Urgency::Manual, cancel: reader.cancel };
-            let outcome = models.call(self.engine, &call)?;
+            let outcome = models.call(self.gathered.engine, &call)?;
             answered.calls += outcome.attempts.iter().filter(|attempt| attempt.was_made()).count() as u32;
             let (answer, _) = match outcome.result {
                 Ok(answer) => answer,
@@ -300,32 +367,31 @@ impl Reading<'_> {
                     return Ok(());
                 }
             };
-            if !is_last && self.carry_out(&answer.text)? {
-                continue;
+            let asked = requests(&answer.text);
+            if is_last || asked.is_empty() {
+                self.finish(&answer.text, &answer.stop, answered);
+                return Ok(());
             }
-            self.finish(&answer.text, &answer.stop, answered);
-            return Ok(());
+            // A model that asked in vain is told to answer from what it has.
+            is_dry = !self.carry_out(asked)?;
         }
         Ok(())
     }
 
     /// The question and the passages, as one text.
-    fn request(&self, question: &str, is_last: bool) -> String {
+    fn request(&self, named: &[Named], is_last: bool) -> String {
         let mut text = String::new();
-        for one in &self.evidence {
-            let (number, time) =
-                (one.number.to_string(), one.time.map(unforget_text::time_text).unwrap_or_default());
-            let facts = [
-                ("number", number.as_str()),
-                ("role", one.role.name()),
-                ("time", &time),
-                ("from", &one.conversation.0),
-            ];
-            text += &fence_passage("entry", &facts, &redact(&one.text));
-            text.push('\n');
+        for one in &self.gathered.evidence {
+            text += &one.fenced();
+        }
+        let (read, entries) =
+            named.iter().fold((0, 0), |(read, all), one| (read + one.read, all + one.entries));
+        if read < entries {
+            let told = format!("\nThe question is about {entries} entries; {read} of them are here whole.\n");
+            text += &told;
         }
         text += "\nQuestion: ";
-        text += &redact(question);
+        text += &redact(self.question.text);
         if is_last {
             text += "\n\nAnswer now; no more passages can be asked for.";
         }
@@ -333,166 +399,40 @@ impl Reading<'_> {
     }
 
     /// Reads what the model asks for. Returns whether there is anything new to read.
-    fn carry_out(&mut self, reply: &str) -> Result<bool, EngineError> {
-        let before = self.evidence.len();
-        for request in requests(reply).into_iter().take(REQUESTS_MAX) {
+    fn carry_out(&mut self, asked: Vec<More>) -> Result<bool, EngineError> {
+        let before = self.gathered.evidence.len();
+        for request in asked.into_iter().take(REQUESTS_MAX) {
             match request {
                 More::Search(words) => {
                     // What is no question for search is nothing to read.
-                    match self.search(&words, self.left) {
+                    match self.gathered.search(&words, self.gathered.left) {
                         Ok(_) | Err(EngineError::Usage { .. }) => {}
                         Err(error) => return Err(error),
                     }
                 }
-                More::Around(number) => self.around(number)?,
+                More::Around(number) => self.gathered.around(number)?,
             }
         }
-        Ok(self.evidence.len() > before)
-    }
-
-    fn search(&mut self, words: &str, tokens: u64) -> Result<SearchAnswer, EngineError> {
-        let query = SearchQuery {
-            text: words.to_owned(),
-            conversation: self.grant.scope,
-            budget_tokens: Some(tokens.min(self.left)),
-            now: self.now,
-            ..SearchQuery::default()
-        };
-        let found = self.engine.search(&query)?;
-        for hit in &found.results {
-            self.add(Evidence {
-                number: 0,
-                name: format!("e:{}:{}", hit.conversation.0, hit.seq.0),
-                conversation: hit.conversation.clone(),
-                seq: hit.seq,
-                host_id: hit.host_id.clone(),
-                time: hit.time,
-                role: hit.role,
-                text: hit.text.clone(),
-                tokens: hit.tokens,
-                is_cited: false,
-            });
-        }
-        Ok(found)
-    }
-
-    /// Reads what stands around a passage.
-    fn around(&mut self, number: u32) -> Result<(), EngineError> {
-        let Some(one) = self.evidence.iter().find(|one| one.number == number).cloned() else { return Ok(()) };
-        let (first, last) = (one.seq.0.saturating_sub(AROUND), one.seq.0 + AROUND);
-        let name = format!("e:{}:{first}-{last}", one.conversation.0);
-        let page = self.engine.expand(None, &name, self.left, None)?;
-        for item in page.items.into_iter().filter(|item| !item.text.is_empty()) {
-            self.add(Evidence {
-                number: 0,
-                name: format!("e:{}:{}", one.conversation.0, item.seq.0),
-                conversation: one.conversation.clone(),
-                seq: item.seq,
-                host_id: item.host_id,
-                time: item.time,
-                role: item.role,
-                tokens: ClassEstimate.count(&item.text).expected,
-                text: item.text,
-                is_cited: false,
-            });
-        }
-        Ok(())
-    }
-
-    /// Takes a passage that was not read and fits.
-    fn add(&mut self, one: Evidence) {
-        if one.tokens <= self.left && self.seen.insert((one.conversation.clone(), one.seq)) {
-            self.left -= one.tokens;
-            let number = self.evidence.len() as u32 + 1;
-            self.evidence.push(Evidence { number, ..one });
-        }
+        Ok(self.gathered.evidence.len() > before)
     }
 
     fn finish(&mut self, reply: &str, stop: &Stop, answered: &mut Answered) {
         let text = redact(reply.trim()).into_owned();
         let cited = citations(&text);
-        for one in &mut self.evidence {
+        for one in &mut self.gathered.evidence {
             one.is_cited = cited.contains(&one.number);
         }
-        let known = self.evidence.len() as u32;
+        let known = self.gathered.evidence.len() as u32;
         answered.invented = cited.iter().copied().filter(|number| *number == 0 || *number > known).collect();
         answered.ended = match stop {
             _ if text.is_empty() => Ended::Partial(format!("the model said nothing ({})", stop.name())),
             Stop::End if !requests(&text).is_empty() => {
                 Ended::Partial("the model asked for more than the grant allows".to_owned())
             }
-            Stop::End if self.evidence.iter().any(|one| one.is_cited) => Ended::Answered,
+            Stop::End if self.gathered.evidence.iter().any(|one| one.is_cited) => Ended::Answered,
             Stop::End => Ended::Uncited,
             stop => Ended::Partial(format!("the answer is not whole ({})", stop.name())),
         };
         answered.text = (!text.is_empty()).then_some(text);
-    }
-}
-
-/// More to read, as a model asks for it.
-#[derive(Debug, PartialEq, Eq)]
-enum More {
-    Search(String),
-    Around(u32),
-}
-
-/// What a reply asks for; empty if it is an answer.
-fn requests(reply: &str) -> Vec<More> {
-    let one = |line: &str| {
-        let line = line.trim().trim_start_matches(['-', '*', ' ']);
-        if let Some(words) = line.strip_prefix("SEARCH:") {
-            return Some(More::Search(words.trim().to_owned()));
-        }
-        let number = line.strip_prefix("AROUND:")?.trim().trim_matches(['[', ']', '.']);
-        number.parse().ok().map(More::Around)
-    };
-    let lines: Vec<&str> = reply.lines().filter(|line| !line.trim().is_empty()).collect();
-    let asked: Vec<More> = lines.iter().filter_map(|line| one(line)).collect();
-    // An answer that quotes such a line is an answer.
-    if asked.len() == lines.len() { asked } else { Vec::new() }
-}
-
-/// Numbers in square brackets, ascending.
-fn citations(text: &str) -> BTreeSet<u32> {
-    let mut found = BTreeSet::new();
-    for part in text.split('[').skip(1) {
-        let Some((inside, _)) = part.split_once(']') else { continue };
-        let numbers: Option<Vec<u32>> = inside.split(',').map(|number| number.trim().parse().ok()).collect();
-        found.extend(numbers.into_iter().flatten());
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_table() {
-        let table = [
-            ("SEARCH: the port", vec![More::Search("the port".to_owned())], "one"),
-            ("- SEARCH: a\n\nAROUND: [3]", vec![More::Search("a".to_owned()), More::Around(3)], "a list"),
-            ("It is 80 [1].\nSEARCH: more", vec![], "an answer that goes on"),
-            ("AROUND: three", vec![], "no number"),
-            ("", vec![], "nothing"),
-        ];
-        for (reply, want, why) in table {
-            assert_eq!(requests(reply), want, "{why}");
-        }
-    }
-
-    #[test]
-    fn citations_table() {
-        let table: [(&str, &[u32], &str); 6] = [
-            ("80 [1]", &[1], "one"),
-            ("[2][1], [2, 3]", &[1, 2, 3], "several"),
-            ("a[i] = x[0]", &[0], "an index of code is a number that no passage has"),
-            ("[not closed 3", &[], "not closed"),
-            ("[1 and 2]", &[], "words"),
-            ("[99999999999]", &[], "too large"),
-        ];
-        for (text, want, why) in table {
-            assert_eq!(citations(text).into_iter().collect::<Vec<_>>(), want, "{why}");
-        }
     }
 }

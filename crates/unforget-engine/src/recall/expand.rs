@@ -16,7 +16,7 @@ use crate::summarise::Writer;
 use crate::{Engine, EngineError};
 
 /// Rows that are looked at together.
-const STEP: u64 = 256;
+pub(super) const STEP: u64 = 256;
 
 /// Characters of an entry that a description shows.
 const PREVIEW_CHARS: usize = 200;
@@ -242,7 +242,7 @@ impl Engine {
 
     /// One entry as an item: the characters from `from` on that fit `from.end` tokens, and where the rest
     /// begins.
-    fn item(
+    pub(super) fn item(
         &self,
         id: ConversationId,
         format: Format,
@@ -357,7 +357,7 @@ impl Engine {
 }
 
 /// The longest start of `text` within `budget` tokens, and its characters; at least one character.
-fn fitting(text: &str, budget: u64) -> (String, u64) {
+pub(super) fn fitting(text: &str, budget: u64) -> (String, u64) {
     if ClassEstimate.count(text).expected <= budget {
         return (text.to_owned(), text.chars().count() as u64);
     }

@@ -128,7 +128,7 @@ impl Engine {
             conversations: &conversations,
             units: &units,
             limit: wanted.limit.unwrap_or(LIMIT),
-            deadline: Instant::now() + wanted.deadline.unwrap_or(DEADLINE),
+            deadline: Instant::now().checked_add(wanted.deadline.unwrap_or(DEADLINE)),
             next: AtomicUsize::new(0),
             found: AtomicUsize::new(0),
             late: AtomicBool::new(false),
@@ -182,7 +182,8 @@ struct Scan<'a> {
     conversations: &'a [Conversation],
     units: &'a [Unit],
     limit: usize,
-    deadline: Instant,
+    /// `None` if it is beyond all time.
+    deadline: Option<Instant>,
     next: AtomicUsize,
     found: AtomicUsize,
     late: AtomicBool,
@@ -212,7 +213,7 @@ impl Scan<'_> {
         let mut scratch = Scratch::default();
         while self.found.load(Ordering::Relaxed) <= self.limit {
             let Some(unit) = self.units.get(self.next.fetch_add(1, Ordering::Relaxed)) else { break };
-            if Instant::now() > self.deadline {
+            if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 self.late.store(true, Ordering::Relaxed);
                 break;
             }

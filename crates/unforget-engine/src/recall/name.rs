@@ -3,9 +3,15 @@
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, ConversationKey};
-use unforget_store::{SummaryKey, SummaryRow};
+use unforget_store::{Conversation, SummaryKey, SummaryRow};
 
 use crate::{Engine, EngineError};
+
+/// The longest name, in bytes: more than the longest key has.
+const NAME_BYTES_MAX: usize = 4_096;
+
+/// Characters of a longer one that an error repeats.
+const SHOWN_CHARS: usize = 80;
 
 /// What a name stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +57,7 @@ impl Engine {
         }
         let (id, seqs) = if let Some(rest) = name.strip_prefix("e:") {
             let Some((key, seqs)) = rest.rsplit_once(':') else { return Err(unknown(name)) };
-            let found = self.store().find(&ConversationKey(key.to_owned()))?;
-            let conversation = match found {
-                Some(conversation) => conversation,
-                None => self.resolve(key)?.conversation,
-            };
-            (conversation.id, seqs)
+            (self.keyed(key)?.id, seqs)
         } else if let (Some(seqs), Some(id)) = (name.strip_prefix("s:"), conversation) {
             (id, seqs)
         } else {
@@ -69,6 +70,50 @@ impl Engine {
             return Err(EngineError::Usage { what, hint: "seqs count from 0".to_owned() });
         }
         Ok(Address::Entries { conversation: id, seqs: seqs.start..seqs.end.min(entries) })
+    }
+
+    /// The same, confined to a conversation. A name of another is refused in the words for one that nothing has: who is
+    /// confined does not learn what others have.
+    ///
+    /// * `scope` - the only conversation that may be named; `None` for any.
+    pub(super) fn address_within(
+        &self,
+        scope: Option<ConversationId>,
+        name: &str,
+    ) -> Result<Address, EngineError> {
+        if name.len() > NAME_BYTES_MAX {
+            return Err(unknown(&name.chars().take(SHOWN_CHARS).chain(['…']).collect::<String>()));
+        }
+        let Some(only) = scope else { return self.address(None, name) };
+        let foreign = |key: ConversationKey| EngineError::Usage {
+            what: format!("nothing is called {name} in {}", key.0),
+            hint: "only this conversation is read; leave it out to read from others".to_owned(),
+        };
+        let is_foreign = match name.strip_prefix("e:").and_then(|rest| rest.rsplit_once(':')) {
+            Some((key, _)) => match self.keyed(key) {
+                Ok(found) => found.id != only,
+                Err(EngineError::NoConversation { .. } | EngineError::Ambiguous { .. }) => true,
+                Err(error) => return Err(error),
+            },
+            None => false,
+        };
+        if is_foreign {
+            return Err(foreign(self.store().conversation(only)?.key));
+        }
+        match self.address(Some(only), name) {
+            Err(EngineError::Usage { .. }) if name.starts_with("sum:") => {
+                Err(foreign(self.store().conversation(only)?.key))
+            }
+            found => found,
+        }
+    }
+
+    /// The conversation with this key, or else the one that it is enough of.
+    fn keyed(&self, key: &str) -> Result<Conversation, EngineError> {
+        match self.store().find(&ConversationKey(key.to_owned()))? {
+            Some(conversation) => Ok(conversation),
+            None => Ok(self.resolve(key)?.conversation),
+        }
     }
 
     fn summary_address(&self, only: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {

@@ -55,6 +55,16 @@ pub struct SearchQuery {
     pub now: Option<Timestamp>,
 }
 
+/// What narrows a search beside its query.
+pub(super) struct Narrow<'a> {
+    /// Entries that may be found.
+    pub only: &'a dyn Fn(&ConversationKey, Seq) -> bool,
+    /// Entries that are passed over. They still lend their score to what stands beside them.
+    pub but: &'a dyn Fn(&ConversationKey, Seq) -> bool,
+    /// How many these are at most.
+    pub passed: usize,
+}
+
 /// One result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
@@ -110,6 +120,15 @@ impl Engine {
     /// [`EngineError::Usage`] if there is no word in the query; [`EngineError::Store`],
     /// [`EngineError::Index`].
     pub fn search(&self, wanted: &SearchQuery) -> Result<SearchAnswer, EngineError> {
+        self.search_narrowed(wanted, &Narrow { only: &|_, _| true, but: &|_, _| false, passed: 0 })
+    }
+
+    /// The same, of some entries.
+    pub(super) fn search_narrowed(
+        &self,
+        wanted: &SearchQuery,
+        narrow: &Narrow<'_>,
+    ) -> Result<SearchAnswer, EngineError> {
         let mut analyser = Analyser::new();
         let usage = |error: unforget_recall::query::QueryError| EngineError::Usage {
             what: error.to_string(),
@@ -125,9 +144,14 @@ impl Engine {
         let conversations = self.conversations_in(wanted.conversation)?;
         let times = self.times(wanted, &conversations)?;
         let mut corpus = Corpus::open(self.store(), &conversations)?;
-        let accept = |number: u64| times.accepts(number);
+        let is_wanted = |number: u64| {
+            let (at, seq) = place(number);
+            conversations.get(at).is_some_and(|conversation| (narrow.only)(&conversation.key, seq))
+        };
+        let accept = |number: u64| times.accepts(number) && is_wanted(number);
         let limit = wanted.limit.unwrap_or(if wanted.budget_tokens.is_some() { CANDIDATES } else { LIMIT });
-        let limits = Limits { hits: limit, accept: &accept, ..Limits::default() };
+        let limits =
+            Limits { hits: limit.saturating_add(narrow.passed), accept: &accept, ..Limits::default() };
         let ranked = rank::search(&query, &mut corpus, &limits)?;
         let mut answer = SearchAnswer {
             matched: ranked.matched,
@@ -136,7 +160,7 @@ impl Engine {
             absent: absent(&mut analyser, &wanted.text, &ranked),
             ..SearchAnswer::default()
         };
-        self.show(wanted, &conversations, &ranked, &mut answer)?;
+        self.show((wanted, narrow), &conversations, &ranked, &mut answer)?;
         answer.is_complete = answer.results.len() as u64 == answer.matched;
         if answer.results.is_empty() {
             answer.evidence = evidence(&answer, conversations.len());
@@ -158,7 +182,7 @@ impl Engine {
     /// Reads the hits and cuts them to the budget: one that does not fit is passed over.
     fn show(
         &self,
-        wanted: &SearchQuery,
+        (wanted, narrow): (&SearchQuery, &Narrow<'_>),
         conversations: &[Conversation],
         ranked: &Ranked,
         answer: &mut SearchAnswer,
@@ -167,6 +191,9 @@ impl Engine {
         for found in &ranked.hits {
             let (at, seq) = place(found.seq);
             let Some(conversation) = conversations.get(at) else { continue };
+            if (narrow.but)(&conversation.key, seq) {
+                continue;
+            }
             let hit = self.hit(conversation, seq, found.score, &wanted.text)?;
             if hit.tokens <= left {
                 left -= hit.tokens;

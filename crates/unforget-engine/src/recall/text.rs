@@ -50,6 +50,24 @@ pub(super) fn snippet(text: &str, query: &str, chars: usize) -> String {
     let Some((end, _)) = text.char_indices().nth(chars) else { return text.to_owned() };
     let chars = chars.min(SNIPPET_CHARS);
     let end = text.char_indices().nth(chars).map_or(end, |(end, _)| end);
+    cut(text, best(text, query, end), chars)
+}
+
+/// Where a part of `text` of about `chars` characters begins that has most of the words of `query`, in characters;
+/// near the end it begins earlier, so that it is as long.
+///
+/// Cost: O(text × words).
+pub(super) fn start(text: &str, query: &str, chars: usize) -> usize {
+    let Some((end, _)) = text.char_indices().nth(chars) else { return 0 };
+    let at = best(text, query, end);
+    let before = text.get(..at).map_or(0, |before| before.chars().count());
+    before.saturating_sub(chars / 6).min(text.chars().count().saturating_sub(chars))
+}
+
+/// The byte where the part with most of the words of `query` begins.
+///
+/// * `end` - bytes of a part.
+fn best(text: &str, query: &str, end: usize) -> usize {
     let places = places(text, query);
     // Of all windows that start at a word that was asked for, the one with most different words.
     let mut best = (0, 0);
@@ -62,7 +80,7 @@ pub(super) fn snippet(text: &str, query: &str, chars: usize) -> String {
             best = (seen.count_ones(), *at);
         }
     }
-    cut(text, best.1, chars)
+    best.1
 }
 
 /// Where words of the query begin in the text, ascending, and which; inflected forms count. Bounded.

@@ -1,6 +1,7 @@
 //! What the tests of this folder share.
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, reason = "each test uses some of it")]
 
+pub mod asked;
 pub mod host;
 
 use std::path::{Path, PathBuf};

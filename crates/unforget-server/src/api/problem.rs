@@ -68,11 +68,6 @@ impl Problem {
         tracing::error!(what, %error, "a request failed");
         Self::new(500, "defect", format!("{what} failed"), "the log of the daemon says why; please report it")
     }
-
-    /// Its kind.
-    pub(super) const fn kind(&self) -> &'static str {
-        self.kind
-    }
 }
 
 /// The status of a kind.

@@ -6,7 +6,7 @@ use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use unforget_engine::recall::{Grant, GrepQuery, Reader, SearchQuery};
+use unforget_engine::recall::{self, Grant, GrepQuery, Reader, SearchQuery};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked::{Asked, Sent, Speaker, time};
@@ -59,7 +59,7 @@ pub(super) struct Wanted {
     budget: Option<u64>,
 }
 
-fn within<T: PartialOrd + std::fmt::Display>(
+fn within<T: Copy + PartialOrd + std::fmt::Display>(
     name: &str,
     value: Option<T>,
     least: T,
@@ -98,6 +98,7 @@ pub(super) async fn search(seen: Seen, Asked(wanted): Asked<Wanted>, headers: He
 /// What to find by a pattern.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[allow(clippy::struct_field_names, reason = "the name of the parameter")]
 pub(super) struct Pattern {
     /// A regular expression, in the syntax of Rust's regex crate.
     pattern: String,
@@ -216,11 +217,16 @@ pub(super) async fn raw(seen: Seen, Asked(id): Asked<Id>) -> Done<Response> {
 
 /// A question and what its answer may cost.
 #[derive(Debug, Deserialize, ToSchema)]
+#[allow(clippy::struct_field_names, reason = "the name of the field")]
 pub(super) struct Question {
     /// The question.
     question: String,
     /// Only this conversation.
     conversation: Option<String>,
+    /// Ids of what is read first, at most 64.
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    from: Vec<String>,
     /// Tokens of passages that may be read in all: 6,000 if nothing is said.
     #[schema(maximum = 100_000)]
     tokens: Option<u64>,
@@ -254,7 +260,8 @@ pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Resp
         };
         let models = api.models.get().filter(|models| asked.model.unwrap_or(true) && models.is_there());
         let reader = models.as_deref().map(|models| Reader { models, cancel: &api.cancel });
-        let answered = engine.answer(&asked.question, &grant, Some(now()), reader)?;
+        let question = recall::Question { text: &asked.question, from: &asked.from, now: Some(now()) };
+        let answered = engine.answer(&question, &grant, reader)?;
         Ok(axum::Json(AnswerJson::from(&answered)).into_response())
     })
     .await

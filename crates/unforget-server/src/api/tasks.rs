@@ -33,7 +33,7 @@ const TELL: Duration = Duration::from_millis(250);
 /// How a task stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum State {
+pub(super) enum State {
     /// It runs.
     Running,
     /// It did what it should; see `result`.
@@ -44,6 +44,7 @@ pub enum State {
 
 /// Work that outlives its request.
 #[derive(Clone, Debug, Serialize, ToSchema)]
+#[allow(clippy::struct_field_names, reason = "the name of the field")]
 pub struct Task {
     /// Its name.
     task: String,

@@ -8,13 +8,13 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Ask, Asking, Assembled, Recognised, Recovered};
+use unforget_engine::host::{Array, Ask, Asking, Assembled, Recalled, Recognised, Recovered};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Shape, annotations};
 use unforget_wire::{Dialect, Format};
 
-use super::Gateway;
 use super::fault::Problem;
+use super::{Gateway, Recall};
 
 /// What a client sent, as far as it matters here.
 #[derive(Clone, Debug)]
@@ -42,6 +42,7 @@ pub(super) enum Sending {
 
 /// A call that is stored and ready to be sent.
 pub(super) struct Begun {
+    pub(super) dialect: Dialect,
     pub(super) who: Who,
     pub(super) array: Array,
     /// The newest entry of the path: the answer comes after it.
@@ -52,6 +53,8 @@ pub(super) struct Begun {
     /// Tokens of all that is sent.
     pub(super) tokens: Tokens,
     pub(super) model: Option<String>,
+    /// What was looked up for it.
+    pub(super) recalled: Option<Recalled>,
     budget: Budget,
 }
 
@@ -123,6 +126,12 @@ impl Budget {
 /// Part of a window that is kept for an answer whose length the client does not say.
 const RESERVE: u64 = 8;
 
+/// Tokens of a block of recalled text, with what is around it.
+const SLOT: u64 = 1_000;
+
+/// Of these, what is around it.
+const SLOT_FRAME: u64 = 64;
+
 /// Most tokens that are kept so.
 const RESERVE_MAX: u64 = 8_192;
 
@@ -148,15 +157,17 @@ impl Gateway {
                 self.host.follow(&who.lane.lane, form, Some(answer), &array)?
             }
             (None, Some(_)) => self.host.follow(&who.lane.lane, form, None, &array)?,
-            _ => self.host.exact(&who.lane.lane, form, &array)?,
+            _ => self.host.exact(&who.lane.lane, form, &array, Some(&call.without_messages()))?,
         };
         let budget = self.budget(&call);
         let mut begun = Begun {
+            dialect: received.dialect,
             asked_at: receipt.head,
             sending: Sending::AsIs,
             authority: "as-sent",
             tokens: array.tokens() + budget.fixed,
             model: call.model.clone(),
+            recalled: None,
             budget,
             who,
             array,
@@ -164,7 +175,13 @@ impl Gateway {
         let whole = self.whole(&begun, &call)?;
         begun.tokens = whole + budget.fixed;
         if whole.upper > budget.messages() && !begun.array.is_empty() {
-            let assembled = self.host.assemble(&begun.who.lane.lane, form, &begun.ask(received.dialect))?;
+            let slot = if self.settings.recall == Recall::Slot { SLOT } else { 0 };
+            let ask = begun.ask(received.dialect);
+            let ask = Ask { budget: ask.budget.saturating_sub(slot), ..ask };
+            let assembled = self.host.assemble(&begun.who.lane.lane, form, &ask)?;
+            if slot > 0 {
+                begun.recalled = self.recalled(&begun, &assembled)?;
+            }
             begun.take(&assembled, &call, &bodies);
         }
         self.arrays.keep(&begun.who.lane.lane, &begun.array);
@@ -210,6 +227,16 @@ impl Gateway {
         }
         let debt = self.host.status(&begun.who.lane.lane, begun.who.caller.form)?.debt;
         Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
+    }
+
+    /// What the prompt left out and the newest question asks for.
+    fn recalled(&self, begun: &Begun, assembled: &Assembled) -> Result<Option<Recalled>, Problem> {
+        let Some(question) = begun.array.question() else { return Ok(None) };
+        let dialect = begun.dialect;
+        let ruler = ModelRuler::of(begun.model.as_deref(), dialect);
+        let room = SLOT - SLOT_FRAME;
+        let (lane, shown) = (&begun.who.lane.lane, &assembled.messages);
+        Ok(self.host.recalled(lane, &question, room, ruler, shown)?)
     }
 
     /// A smaller body for a call that the provider refused; `None` if nothing smaller makes sense.
@@ -265,6 +292,7 @@ impl Begun {
     fn take(&mut self, assembled: &Assembled, call: &Call<'_>, bodies: &[Cow<'_, str>]) {
         let client: Vec<&str> = bodies.iter().map(AsRef::as_ref).collect();
         let mut messages = assembled.messages.clone();
+        self.tokens = assembled.tokens + self.budget.fixed;
         if call.dialect == Dialect::Anthropic {
             messages = annotations::place(&client, &messages, &|_| None, call.marks);
         }
@@ -280,10 +308,23 @@ impl Begun {
         for name in ["previous_response_id", "conversation"] {
             edits.extend(call.field_edits(name, None));
         }
+        if let Some(recalled) = &self.recalled {
+            let at = messages.iter().rposition(|message| is_question(message)).unwrap_or(messages.len());
+            let text = serde_json::Value::from(recalled.text.as_str());
+            messages.insert(at, format!(r#"{{"role":"user","content":{text}}}"#));
+            self.tokens += Tokens::exact(SLOT);
+        }
         self.sending = Sending::Made(call.with_edits(&edits));
         self.authority = assembled.certificate.authority.name();
-        self.tokens = assembled.tokens + self.budget.fixed;
     }
+}
+
+/// Whether a message of a prompt is a person's words, and no result of a tool.
+fn is_question(message: &str) -> bool {
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(message) else { return false };
+    let is_result = |block: &serde_json::Value| block["type"] == "tool_result";
+    message["role"] == "user"
+        && !message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result))
 }
 
 /// What a call is for, as far as its instructions and tools tell.

@@ -54,6 +54,9 @@ impl Gateway {
             interrupted: interrupted(told),
         };
         self.host.take_answer(&who.lane.lane, who.caller.form, &answered)?;
+        if let Some(recalled) = &begun.recalled {
+            self.host.note_recalled(&who.lane.lane, who.caller.form, recalled)?;
+        }
         self.host.remember(&who.caller.asking(), &who.lane, &begun.array, told.id.as_deref())?;
         if let Some(input) = told.usage.map(|usage| usage.input).filter(|input| *input > 0) {
             self.count(begun, input)?;

@@ -50,10 +50,22 @@ pub struct Settings {
     pub windows: Windows,
     /// Bytes of a request's body at most, unpacked.
     pub body_max: usize,
+    /// Whether what a prompt left out is looked up for the newest question.
+    pub recall: Recall,
     /// Longest silence of a provider within an answer.
     pub idle: Duration,
     /// How long a client's same request again is taken for a retry.
     pub retry_window: Duration,
+}
+
+/// What a gateway recalls by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recall {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A small block before the newest question, where the prompt left something out.
+    Slot,
 }
 
 impl Default for Settings {
@@ -62,6 +74,7 @@ impl Default for Settings {
             upstreams: Upstream::defaults(),
             windows: Windows::default(),
             body_max: 256 << 20,
+            recall: Recall::Off,
             idle: Duration::from_mins(10),
             retry_window: Duration::from_mins(10),
         }

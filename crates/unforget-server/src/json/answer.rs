@@ -1,11 +1,10 @@
 //! An answer with its passages.
 
 use serde::Serialize;
-use unforget_engine::recall::{Answered, Ended, Evidence};
+use unforget_engine::recall::{Answered, Ended, Evidence, Named};
 use utoipa::ToSchema;
 
-use super::iso;
-use super::{id_of, role};
+use super::{id_of, iso, role};
 
 /// What `answer` prints.
 #[derive(Debug, Serialize, ToSchema)]
@@ -16,6 +15,8 @@ pub struct AnswerJson<'a> {
     /// Why it is partial; null if it is not.
     why: Option<&'a str>,
     passages: Vec<PassageJson<'a>>,
+    /// What was read of each id of `--from`.
+    from: Vec<NamedJson<'a>>,
     /// Numbers that are cited though there is no such passage.
     invented: &'a [u32],
     searched: u64,
@@ -25,6 +26,18 @@ pub struct AnswerJson<'a> {
     calls: u32,
     /// Number of the grant; null without a model.
     grant: Option<u64>,
+}
+
+/// What was read of an id. The rest of its entries was not reached.
+#[derive(Debug, Serialize, ToSchema)]
+struct NamedJson<'a> {
+    id: &'a str,
+    entries: u64,
+    /// Whole.
+    read: u64,
+    /// In part.
+    cut: u64,
+    purged: u64,
 }
 
 /// A passage that was read.
@@ -50,6 +63,7 @@ impl<'a> From<&'a Answered> for AnswerJson<'a> {
             ended: answered.ended.name(),
             why,
             passages: answered.evidence.iter().map(Into::into).collect(),
+            from: answered.named.iter().map(Into::into).collect(),
             invented: &answered.invented,
             searched: answered.searched.0,
             total: answered.searched.1,
@@ -57,6 +71,12 @@ impl<'a> From<&'a Answered> for AnswerJson<'a> {
             calls: answered.calls,
             grant: answered.grant,
         }
+    }
+}
+
+impl<'a> From<&'a Named> for NamedJson<'a> {
+    fn from(one: &'a Named) -> Self {
+        Self { id: &one.name, entries: one.entries, read: one.read, cut: one.cut, purged: one.purged }
     }
 }
 

@@ -10,14 +10,20 @@ use super::iso;
 /// A job.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JobJson {
+    /// Name of the summary.
     pub name: String,
     level: u8,
+    /// First entry that it stands for.
     pub first: u64,
+    /// Last entry that it stands for.
     pub last: u64,
+    /// `waiting`, `leased`, `done` or `given-up`.
     pub state: &'static str,
     /// Since or until when: see the state.
     time: Option<String>,
+    /// How often it was tried.
     pub attempts: u32,
+    /// What went wrong last; may be empty.
     pub why: String,
 }
 
@@ -39,8 +45,11 @@ impl From<JobRow> for JobJson {
 /// A job that was worked on.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RunJson {
+    /// Name of the summary.
     pub name: String,
+    /// How it ended.
     pub ended: &'static str,
+    /// What went wrong last; may be empty.
     pub why: String,
     model: Option<String>,
     calls: u64,
@@ -84,8 +93,11 @@ impl From<BreakerRow> for AccountJson {
 /// What an hour cost.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SpentJson {
+    /// Calls of models.
     pub calls: u64,
+    /// Tokens read.
     pub input: u64,
+    /// Tokens written.
     pub output: u64,
     money: f64,
 }
@@ -100,13 +112,19 @@ impl From<Spend> for SpentJson {
 /// All jobs of a conversation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JobsJson {
+    /// Key of the conversation.
     pub conversation: String,
+    /// Jobs, by summary.
     pub jobs: Vec<JobJson>,
+    /// What models did just now.
     pub ran: Vec<RunJson>,
     /// Why jobs wait that are due; null if none does.
     pub held: Option<String>,
+    /// Jobs dropped just now.
     pub dropped: u64,
+    /// What was spent in this hour.
     pub hour: SpentJson,
+    /// Accounts with providers, and whether they are asked.
     pub accounts: Vec<AccountJson>,
 }
 
@@ -137,7 +155,9 @@ impl From<&DecisionRow> for DecisionJson {
 /// The decisions of a conversation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DecisionsJson {
+    /// Key of the conversation.
     pub conversation: String,
+    /// Decisions, oldest first.
     pub decisions: Vec<DecisionJson>,
 }
 

@@ -48,17 +48,24 @@ impl LedgerKind {
 /// What `ledger` prints.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LedgerJson {
+    /// Key of the conversation.
     pub conversation: String,
+    /// By kind, then by entry.
     pub rows: Vec<LedgerRow>,
+    /// Older rows that went: there were too many of a kind.
     pub dropped: u64,
 }
 
 /// A thing that was done.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LedgerRow {
+    /// What it is of.
     pub kind: LedgerKind,
+    /// The path, command, address or words.
     pub what: String,
+    /// Of a file `read`, `written`, `edited`, `removed`; of a command or address `done`, `failed`, `not-run`; of a failure `open`, `cleared`; of a task `open`, `active`, `done`, `dropped`.
     pub state: &'static str,
+    /// How often.
     pub times: u64,
     /// Exit code of a command, if it was told.
     exit: Option<i64>,

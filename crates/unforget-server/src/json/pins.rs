@@ -57,15 +57,20 @@ impl From<&Proposed> for ProposalJson {
 /// What `pin` and `unpin` print.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PinnedJson {
+    /// Key of the conversation.
     pub conversation: String,
     #[serde(flatten)]
+    /// The pin.
     pub pin: PinJson,
 }
 
 /// What `pins` prints.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PinsJson {
+    /// Key of the conversation.
     pub conversation: String,
+    /// Pins, by number.
     pub pins: Vec<PinJson>,
+    /// Sentences that a person may want to pin.
     pub proposals: Vec<ProposalJson>,
 }

@@ -139,14 +139,23 @@ impl CertificateJson {
 /// What compacting did.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CompactJson {
+    /// Key of the conversation.
     pub conversation: String,
+    /// Window that it was made for, in tokens.
     pub window: u64,
+    /// Whether the prompt is another now.
     pub changed: bool,
+    /// Tokens of the prompt before.
     pub before: u64,
+    /// Tokens of it after.
     pub after: u64,
+    /// Leaf summaries made.
     pub leaves: u64,
+    /// Merges made.
     pub merges: u64,
+    /// Summaries that were there.
     pub reused: u64,
+    /// Microseconds in the summariser.
     pub summariser_us: u64,
     /// Summaries that a model wrote; null if none is configured.
     by_model: Option<u64>,

@@ -31,6 +31,7 @@ pub struct RecipeJson {
 }
 
 impl RecipeJson {
+    /// * `number` - of the prompt.
     pub fn new(number: u64, recipe: &Recipe) -> Self {
         Self {
             prompt: number,
@@ -55,7 +56,9 @@ impl RecipeJson {
 /// What `prompts` prints.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PromptsJson {
+    /// Key of the conversation.
     pub conversation: String,
+    /// Recipes, oldest first.
     pub prompts: Vec<RecipeJson>,
 }
 
@@ -71,6 +74,7 @@ pub struct RebuiltJson {
 }
 
 impl RebuiltJson {
+    /// * `key` - of the conversation.
     pub fn new(key: &str, number: u64, rebuilt: &Rebuilt) -> serde_json::Result<Self> {
         let messages = rebuilt.messages.iter().cloned().map(RawValue::from_string);
         Ok(Self {
@@ -134,6 +138,7 @@ pub struct DiffJson {
 }
 
 impl DiffJson {
+    /// * `key` - of the conversation.
     pub fn new(key: &str, (from, to): (u64, u64), difference: &Difference) -> Self {
         let changed = difference.changed.iter();
         let breaks = difference.breaks.iter();
@@ -176,6 +181,7 @@ pub struct WhyJson<'a> {
 }
 
 impl<'a> WhyJson<'a> {
+    /// * `key` - of the conversation.
     pub fn new(key: &str, seq: Seq, why: &'a Represented) -> Self {
         Self {
             conversation: key.to_owned(),

@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::{ConversationId, Timestamp};
-use unforget_engine::recall::{Grant, GrepQuery, Reader, SearchQuery};
+use unforget_engine::recall::{Grant, GrepQuery, Question, Reader, SearchQuery};
 
 use super::protocol::{
     AnswerGiven, AnswerParams, Code, DescribeParams, Description, ExpandAnswer, ExpandParams, Failure,
@@ -91,7 +91,8 @@ pub(super) fn answer_question(server: &Server, call: &Running<'_>) -> Answer {
     };
     let models = server.models.get().filter(|models| wanted.model && models.is_there());
     let reader = models.as_deref().map(|models| Reader { models, cancel: &server.cancel });
-    let answered = server.host.engine().answer(&wanted.question, &grant, now(), reader)?;
+    let question = Question { text: &wanted.question, from: &wanted.from, now: now() };
+    let answered = server.host.engine().answer(&question, &grant, reader)?;
     answer(&AnswerGiven::from(answered))
 }
 

@@ -25,12 +25,17 @@ pub struct Running {
 impl Running {
     /// Starts one on a database.
     pub async fn start(db: &Path, upstream: &str, window: u64) -> Self {
+        Self::start_with(db, upstream, window, Settings::default()).await
+    }
+
+    /// The same with other settings.
+    pub async fn start_with(db: &Path, upstream: &str, window: u64, settings: Settings) -> Self {
         let engine = Engine::open(db).unwrap();
         let host = Arc::new(Host::new(engine, || Timestamp(1_790_000_000_000)));
         let settings = Settings {
             upstreams: vec![Upstream::new("scripted", upstream, Api::Any).unwrap()],
             windows: Windows { patterns: vec![("*".into(), window)], cap: None },
-            ..Settings::default()
+            ..settings
         };
         let gateway = Gateway::open(Arc::clone(&host), settings, spool(db)).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

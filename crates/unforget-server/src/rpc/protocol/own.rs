@@ -117,6 +117,10 @@ pub struct AnswerParams<'a> {
     /// Key of a conversation, or enough of it.
     #[serde(default)]
     pub conversation: Option<String>,
+    /// Names as `expand` takes them, 64 at most: what they stand for is read first, in this order, and what the question's words
+    /// find after it. Of the conversation that is read, if it is only one.
+    #[serde(default)]
+    pub from: Vec<String>,
     /// Tokens of passages that may be read in all.
     #[serde(default)]
     pub tokens: Option<u64>,
@@ -147,6 +151,8 @@ pub struct AnswerGiven {
     pub why: Option<String>,
     /// What was read, in the order of reading.
     pub passages: Vec<Passage>,
+    /// What was read of each name of `from`.
+    pub from: Vec<Named>,
     /// Numbers that the model cited though there is no such passage.
     pub invented: Vec<u32>,
     /// Entries that were searched.
@@ -159,6 +165,28 @@ pub struct AnswerGiven {
     pub calls: u32,
     /// Number of the grant that it was made under; null without a model.
     pub grant: Option<u64>,
+}
+
+/// What was read of a name that was given. The rest of its entries was not reached.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// Entries that it stands for.
+    pub entries: u64,
+    /// Entries that were read whole.
+    pub read: u64,
+    /// Entries of which only a part was read.
+    pub cut: u64,
+    /// Entries whose bytes were purged.
+    pub purged: u64,
+}
+
+impl From<recall::Named> for Named {
+    fn from(one: recall::Named) -> Self {
+        Self { name: one.name, entries: one.entries, read: one.read, cut: one.cut, purged: one.purged }
+    }
 }
 
 /// A passage that was read. Its text is what somebody wrote, never an instruction.
@@ -205,6 +233,7 @@ impl From<recall::Answered> for AnswerGiven {
             ended,
             why,
             passages: answered.evidence.into_iter().map(passage).collect(),
+            from: answered.named.into_iter().map(Into::into).collect(),
             invented: answered.invented,
             searched: answered.searched.0,
             total: answered.searched.1,

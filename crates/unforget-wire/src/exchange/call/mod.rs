@@ -186,6 +186,11 @@ impl<'a> Call<'a> {
         edited(self.text, &self.message_edits(messages)).into_bytes()
     }
 
+    /// The body without its history: instructions, tools and parameters as they came.
+    pub fn without_messages(&self) -> String {
+        edited(self.text, &self.message_edits(&[]))
+    }
+
     /// The body with several changes: [`Call::message_edits`], [`Call::field_edits`].
     pub fn with_edits(&self, edits: &[Edit]) -> Vec<u8> {
         edited(self.text, edits).into_bytes()

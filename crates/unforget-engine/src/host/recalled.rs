@@ -1,0 +1,104 @@
+//! What a prompt left out and the newest words ask for: a small block, made for one call and never part of the history.
+
+use unforget_core::entry::{Part, Role};
+use unforget_core::id::Seq;
+use unforget_core::tokens::Ruler;
+use unforget_text::{fence_recalled, time_text};
+use unforget_wire::Format;
+use unforget_wire::journal::{self, After};
+
+use super::Host;
+use super::exact::Array;
+use super::lane::{Line, conversation_key};
+use super::types::{HostError, LaneKey};
+use crate::EngineError;
+use crate::recall::SearchQuery;
+use crate::ruler::ModelRuler;
+
+/// Words of a question that are looked for, in bytes.
+const QUESTION: usize = 2_000;
+
+/// A block of recalled text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recalled {
+    /// Fenced, and marked as untrusted.
+    pub text: String,
+    /// The entries that it shows.
+    pub entries: Vec<Seq>,
+}
+
+impl Array {
+    /// What a person said last.
+    pub fn question(&self) -> Option<String> {
+        let said = self.messages.iter().rev().find_map(|incoming| {
+            let entry = &incoming.message.as_ref()?.entry;
+            let texts = entry.parts.iter().filter_map(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            let words: Vec<&str> = texts.collect();
+            (entry.role == Role::User && !words.is_empty()).then(|| words.join("\n"))
+        })?;
+        let cut = said.char_indices().map(|(at, _)| at).find(|at| *at >= QUESTION).unwrap_or(said.len());
+        said.get(..cut).map(str::to_owned)
+    }
+}
+
+impl Host {
+    /// What is stored of a lane and answers a question, but is not in its prompt.
+    ///
+    /// * `budget` - tokens of the block at most.
+    /// * `shown` - messages of the prompt, as JSON.
+    ///
+    /// `None` if there is nothing, or the question has no words to look for. Stores nothing: see [`Host::note_recalled`].
+    pub fn recalled(
+        &self,
+        key: &LaneKey,
+        question: &str,
+        budget: u64,
+        ruler: ModelRuler,
+        shown: &[String],
+    ) -> Result<Option<Recalled>, HostError> {
+        let Some(conversation) = self.engine.store().find(&conversation_key(key))? else { return Ok(None) };
+        self.engine.maintain_index(conversation.id)?;
+        let query = SearchQuery {
+            text: question.to_owned(),
+            conversation: Some(conversation.id),
+            budget_tokens: Some(budget),
+            now: Some((self.clock)()),
+            ..SearchQuery::default()
+        };
+        let found = match self.engine.search(&query) {
+            Ok(found) => found,
+            Err(EngineError::Usage { .. }) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let (mut body, mut entries) = (String::new(), Vec::new());
+        for hit in found.results {
+            let quoted = serde_json::Value::from(hit.text.as_str()).to_string();
+            let is_shown = shown.iter().any(|message| message.contains(quoted.trim_matches('"')));
+            let time = hit.time.map(|time| format!(" {}", time_text(time))).unwrap_or_default();
+            let line = format!("[s:{}{time} {}] {}\n", hit.seq, hit.role.name(), hit.text);
+            if is_shown || hit.text == question || ruler.count(&format!("{body}{line}")).upper > budget {
+                continue;
+            }
+            body.push_str(&line);
+            entries.push(hit.seq);
+        }
+        let text = fence_recalled(&body);
+        Ok((!entries.is_empty()).then_some(Recalled { text, entries }))
+    }
+
+    /// Writes down that a call was sent with such a block. The block itself is not kept: its entries are.
+    pub fn note_recalled(&self, key: &LaneKey, form: Format, recalled: &Recalled) -> Result<(), HostError> {
+        self.with(key, form, |lane, now| {
+            let entries: Vec<u64> = recalled.entries.iter().map(|seq| seq.0).collect();
+            let detail = serde_json::json!({ "entries": entries }).to_string();
+            let text = journal::event("recalled", Some(&detail), &After::Newest, now.0);
+            lane.write(
+                vec![Line { text, parent: lane.head(), names: Vec::new(), is_open: false }],
+                Vec::new(),
+            )
+        })
+    }
+}

@@ -1,0 +1,201 @@
+//! Passages that are read, each once, within what may be read.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
+
+use super::{Answered, Evidence, Grant, Question, Watch, space};
+use crate::recall::expand::Item;
+use crate::recall::search::{Narrow, SearchAnswer, SearchQuery};
+use crate::summarise::Summarisers;
+use crate::{Engine, EngineError};
+
+/// Entries on either side of one that is looked around.
+const AROUND: u64 = 3;
+
+/// How an entry was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum How {
+    /// All of it.
+    Whole,
+    /// Some of it.
+    Part,
+    /// Not at all: its bytes were purged.
+    Purged,
+}
+
+/// Passages that are being gathered.
+pub(super) struct Gathered<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) watch: Watch<'a>,
+    scope: Option<ConversationId>,
+    now: Option<Timestamp>,
+    /// Half of what is left is kept for what a model asks for.
+    keeps_half: bool,
+    seen: BTreeMap<ConversationKey, BTreeMap<Seq, How>>,
+    /// Tokens that may still be read.
+    pub(super) left: u64,
+    /// Models to read them.
+    models: Option<&'a Summarisers>,
+    /// Tokens that their window still has for passages and what stands around each.
+    space: u64,
+    pub(super) evidence: Vec<Evidence>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Nothing yet.
+    pub(super) fn new(
+        (engine, watch, models): (&'a Engine, Watch<'a>, Option<&'a Summarisers>),
+        question: &Question<'_>,
+        grant: &Grant,
+    ) -> Self {
+        let space = models.map_or(u64::MAX, |models| space(question.text, grant, models));
+        Self {
+            engine,
+            watch,
+            scope: grant.scope,
+            now: question.now,
+            keeps_half: models.is_some() && grant.depth > 0,
+            seen: BTreeMap::new(),
+            // A third is for what stands around passages, and for other ways to count.
+            left: grant.tokens.min(space / 3 * 2),
+            models,
+            space,
+            evidence: Vec::new(),
+        }
+    }
+
+    /// Tokens that may be read before a model asks for more.
+    pub(super) const fn share(&self) -> u64 {
+        if self.keeps_half { self.left / 2 } else { self.left }
+    }
+
+    /// Whether the time is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.watch.left().is_zero()
+    }
+
+    /// Reads what the question's words find, as far as there is room.
+    pub(super) fn fill(
+        &mut self,
+        question: &Question<'_>,
+        answered: &mut Answered,
+    ) -> Result<(), EngineError> {
+        match self.search(question.text, self.share()) {
+            Ok(found) => {
+                answered.searched = (found.searched, found.total);
+                if self.evidence.is_empty() {
+                    answered.negative = found.evidence;
+                }
+            }
+            // A question about what it names need not have words to search for.
+            Err(EngineError::Usage { .. })
+                if !self.evidence.is_empty() && !question.text.trim().is_empty() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Reads what words find and was not read.
+    pub(super) fn search(&mut self, words: &str, tokens: u64) -> Result<SearchAnswer, EngineError> {
+        let query = SearchQuery {
+            text: words.to_owned(),
+            conversation: self.scope,
+            budget_tokens: Some(tokens.min(self.left)),
+            now: self.now,
+            ..SearchQuery::default()
+        };
+        let narrow =
+            Narrow { only: &|_, _| true, but: &|key, seq| self.has_seen(key, seq), passed: self.seen_len() };
+        let found = self.engine.search_narrowed(&query, &narrow)?;
+        for hit in &found.results {
+            let one = Evidence {
+                number: 0,
+                name: format!("e:{}:{}", hit.conversation.0, hit.seq.0),
+                conversation: hit.conversation.clone(),
+                seq: hit.seq,
+                host_id: hit.host_id.clone(),
+                time: hit.time,
+                role: hit.role,
+                text: hit.text.clone(),
+                tokens: hit.tokens,
+                is_cited: false,
+            };
+            self.add(one, if hit.is_whole { How::Whole } else { How::Part });
+        }
+        Ok(found)
+    }
+
+    /// Reads what stands around a passage.
+    pub(super) fn around(&mut self, number: u32) -> Result<(), EngineError> {
+        let Some(one) = self.evidence.iter().find(|one| one.number == number).cloned() else { return Ok(()) };
+        let (first, last) = (one.seq.0.saturating_sub(AROUND), one.seq.0 + AROUND);
+        let name = format!("e:{}:{first}-{last}", one.conversation.0);
+        let page = self.engine.expand(None, &name, self.left, None)?;
+        for item in page.items.into_iter().filter(|item| !item.text.is_empty()) {
+            let how = if item.piece.is_some() { How::Part } else { How::Whole };
+            self.add(Evidence::of(&one.conversation, item), how);
+        }
+        Ok(())
+    }
+
+    /// Takes a passage that was not read and fits. Returns whether it fits.
+    pub(super) fn add(&mut self, one: Evidence, how: How) -> bool {
+        if self.has_seen(&one.conversation, one.seq) {
+            return true;
+        }
+        let one = Evidence { number: self.evidence.len() as u32 + 1, ..one };
+        let size = self.models.map_or(0, |models| models.count(&one.fenced()));
+        if one.tokens > self.left || size > self.space {
+            return false;
+        }
+        self.note(&one.conversation, one.seq, how);
+        self.left -= one.tokens;
+        self.space -= size;
+        self.evidence.push(one);
+        true
+    }
+
+    /// Notes how an entry was read.
+    pub(super) fn note(&mut self, key: &ConversationKey, seq: Seq, how: How) {
+        self.seen.entry(key.clone()).or_default().insert(seq, how);
+    }
+
+    /// Whether an entry was read, or cannot be.
+    pub(super) fn has_seen(&self, key: &ConversationKey, seq: Seq) -> bool {
+        self.seen.get(key).is_some_and(|seen| seen.contains_key(&seq))
+    }
+
+    /// Entries that were read, or cannot be.
+    pub(super) fn seen_len(&self) -> usize {
+        self.seen.values().map(BTreeMap::len).sum()
+    }
+
+    /// How many entries of some ranges were read like this.
+    pub(super) fn seen(&self, key: &ConversationKey, runs: &[Range<u64>], how: How) -> u64 {
+        let Some(seen) = self.seen.get(key) else { return 0 };
+        let of = |run: &Range<u64>| {
+            seen.range(Seq(run.start)..Seq(run.end)).filter(|(_, one)| **one == how).count() as u64
+        };
+        runs.iter().map(of).sum()
+    }
+}
+
+impl Evidence {
+    /// A passage from an entry as it was read.
+    pub(super) fn of(conversation: &ConversationKey, item: Item) -> Self {
+        Self {
+            number: 0,
+            name: format!("e:{}:{}", conversation.0, item.seq.0),
+            conversation: conversation.clone(),
+            seq: item.seq,
+            host_id: item.host_id,
+            time: item.time,
+            role: item.role,
+            text: item.text,
+            tokens: item.tokens,
+            is_cited: false,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What a model's reply asks for, and what it cites.
+
+use std::collections::BTreeSet;
+
+/// More to read, as a model asks for it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum More {
+    /// Passages with these words.
+    Search(String),
+    /// What stands around the passage with this number.
+    Around(u32),
+}
+
+/// What a reply asks for; empty if it is an answer.
+pub(super) fn requests(reply: &str) -> Vec<More> {
+    let one = |line: &str| {
+        let line = line.trim().trim_start_matches(['-', '*', ' ']);
+        if let Some(words) = line.strip_prefix("SEARCH:") {
+            return Some(More::Search(words.trim().to_owned()));
+        }
+        let number = line.strip_prefix("AROUND:")?.trim().trim_matches(['[', ']', '.']);
+        number.parse().ok().map(More::Around)
+    };
+    let lines: Vec<&str> = reply.lines().filter(|line| !line.trim().is_empty()).collect();
+    let asked: Vec<More> = lines.iter().filter_map(|line| one(line)).collect();
+    // An answer that quotes such a line is an answer.
+    if asked.len() == lines.len() { asked } else { Vec::new() }
+}
+
+/// Numbers in square brackets, ascending.
+pub(super) fn citations(text: &str) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    for part in text.split('[').skip(1) {
+        let Some((inside, _)) = part.split_once(']') else { continue };
+        let numbers: Option<Vec<u32>> = inside.split(',').map(|number| number.trim().parse().ok()).collect();
+        found.extend(numbers.into_iter().flatten());
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_table() {
+        let table = [
+            ("SEARCH: the port", vec![More::Search("the port".to_owned())], "one"),
+            ("- SEARCH: a\n\nAROUND: [3]", vec![More::Search("a".to_owned()), More::Around(3)], "a list"),
+            ("It is 80 [1].\nSEARCH: more", vec![], "an answer that goes on"),
+            ("AROUND: three", vec![], "no number"),
+            ("", vec![], "nothing"),
+        ];
+        for (reply, want, why) in table {
+            assert_eq!(requests(reply), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn citations_table() {
+        let table: [(&str, &[u32], &str); 6] = [
+            ("80 [1]", &[1], "one"),
+            ("[2][1], [2, 3]", &[1, 2, 3], "several"),
+            ("a[i] = x[0]", &[0], "an index of code is a number that no passage has"),
+            ("[not closed 3", &[], "not closed"),
+            ("[1 and 2]", &[], "words"),
+            ("[99999999999]", &[], "too large"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(citations(text).into_iter().collect::<Vec<_>>(), want, "{why}");
+        }
+    }
+}

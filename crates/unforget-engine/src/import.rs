@@ -32,8 +32,7 @@ use unforget_wire::{Format, ReadError, Warning};
 use crate::{Engine, EngineError};
 
 pub(crate) use crew::{Incoming, new_entry};
-pub use folder::Found;
-pub(crate) use folder::walk;
+pub use folder::{Found, walk};
 pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
 pub(crate) use run::turn;

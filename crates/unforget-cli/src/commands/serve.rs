@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::gateway::Gateway;
+use unforget_server::serve::beside::Beside;
 use unforget_server::serve::{Daemon, PATIENCE};
 
 use super::engine::now;
@@ -31,6 +33,10 @@ struct ServingJson {
 
 /// Serves until it is asked to end.
 pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
+    if args.openapi {
+        write!(app.out, "{}", api::document())?;
+        return Ok(Exit::Done);
+    }
     log(args.log_json);
     let serving = app.settings.serve.with(args, &process_env)?;
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };

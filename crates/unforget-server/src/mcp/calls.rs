@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Address, Answered, Ended, Grant, GrepQuery, Reader, SearchQuery};
+use unforget_engine::recall::{Address, Answered, Ended, Grant, GrepQuery, Question, Reader, SearchQuery};
 use unforget_engine::summarise::Cancel;
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{Conversation, StoreError};
@@ -246,7 +246,8 @@ pub(super) fn answer(
     let engine = narrow(engine, given.text("conversation"))?;
     let grant = Grant { scope: at_hand(&engine)?, within: ANSWER, ..Grant::default() };
     let reader = Reader { models: &models, cancel };
-    let answered = engine.answer(given.needed("question"), &grant, Some(now()), Some(reader))?;
+    let question = Question { text: given.needed("question"), from: &[], now: Some(now()) };
+    let answered = engine.answer(&question, &grant, Some(reader))?;
     told(answered)
 }
 

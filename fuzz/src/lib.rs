@@ -15,7 +15,10 @@ use unforget_recall::grep::Pattern;
 use unforget_recall::segment::{Segment, SegmentReader, merge};
 use unforget_recall::terms::Term;
 use unforget_server::rpc::{Ended, Limits, Server};
-use unforget_wire::{Format, Reader, decode};
+use unforget_wire::exchange::annotations::{marks, with, without};
+use unforget_wire::exchange::sse::{Event, Splitter};
+use unforget_wire::exchange::{Answer, Call};
+use unforget_wire::{Dialect, Format, Reader, decode};
 
 /// Leads, bodies and trailer, end to end, are the bytes; and any record decodes as any format.
 ///
@@ -170,5 +173,84 @@ impl Write for Output {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+/// The dialects of a gateway.
+const SERVED: [Dialect; 3] = [Dialect::Anthropic, Dialect::OpenAiChat, Dialect::OpenAiResponses];
+
+/// A request's own messages in their own place are the request, and others are what is then found in it. Marks are
+/// outside of the content of every message.
+///
+/// # Panics
+/// If a byte is lost, added or moved.
+pub fn call(bytes: &[u8]) {
+    for dialect in SERVED {
+        let Ok(call) = Call::read(dialect, bytes) else { continue };
+        let own: Vec<String> = call.history().map(String::from).collect();
+        let spliced = call.with_messages(&own);
+        let again = Call::read(dialect, &spliced).expect("what was spliced is a call");
+        assert!(again.history().eq(own.iter().map(String::as_str)), "the messages are others");
+        let is_exact = call.shape == unforget_wire::exchange::Shape::List;
+        assert!(!is_exact || spliced == bytes, "the body is another");
+        let new = vec![r#"{"n":1}"#.to_owned(), r#"{"n":2}"#.to_owned()];
+        let spliced = call.with_messages(&new);
+        let again = Call::read(dialect, &spliced).expect("what was spliced is a call");
+        assert!(again.history().eq(new.iter().map(String::as_str)), "the messages are others");
+        call.fixed_text(&mut |_| {});
+        for message in &own {
+            let bare = without(message).into_owned();
+            assert!(marks(&bare).is_empty(), "a mark is left");
+            assert_eq!(without(&with(message, &marks(message))), bare, "the content is another");
+        }
+    }
+}
+
+/// Where a stream is cut into pieces changes nothing.
+///
+/// The first byte is the size of the pieces.
+///
+/// # Panics
+/// If the events are others.
+pub fn sse(bytes: &[u8]) {
+    let Some((size, stream)) = bytes.split_first() else { return };
+    for max in [40, 1_000] {
+        let whole = events(max, std::iter::once(stream));
+        let pieces = events(max, stream.chunks(usize::from(*size).max(1)));
+        assert_eq!(whole, pieces);
+    }
+}
+
+fn events<'a>(max: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut each = |event: Event<'_>| {
+        found.push(match event {
+            Event::Message { name, data } => format!("{name}|{data}"),
+            Event::TooLarge => "!".to_owned(),
+        });
+    };
+    let mut splitter = Splitter::new(max);
+    for piece in pieces {
+        splitter.push(piece, &mut each);
+    }
+    splitter.finish(&mut each);
+    found
+}
+
+/// Any stream, and any body, gives messages that are JSON.
+///
+/// # Panics
+/// If a message is not.
+pub fn answer(bytes: &[u8]) {
+    for dialect in SERVED {
+        let mut answer = Answer::new(dialect);
+        Splitter::default().push(bytes, &mut |event| match event {
+            Event::Message { name, data } => answer.event(name, data),
+            Event::TooLarge => answer.lost(),
+        });
+        for message in answer.finish().messages.iter().chain(&Answer::whole(dialect, bytes).messages) {
+            let parsed: Result<&RawValue, _> = serde_json::from_str(message);
+            assert!(parsed.is_ok(), "{message}");
+        }
     }
 }

@@ -162,10 +162,10 @@ pub(crate) enum Command {
     Config,
     /// Serve the engine to an agent host: calls in, answers out
     Engine(EngineArgs),
-    /// Serve a gateway in front of LLM APIs
-    Serve(ServeArgs),
     /// Serve recall to an MCP client on stdin and stdout
     Mcp(McpArgs),
+    /// Serve a gateway in front of LLM APIs
+    Serve(ServeArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

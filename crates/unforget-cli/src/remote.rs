@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use unforget_engine::Engine;
+use unforget_server::serve::TOKEN;
 use unforget_server::serve::beside::Beside;
 
 use crate::app::App;
@@ -99,7 +100,7 @@ impl Remote {
         ureq::http::Request::builder()
             .method(method)
             .uri(format!("{}/api/v1/{path}", self.beside.url))
-            .header("authorization", format!("Bearer {}", self.beside.token))
+            .header(TOKEN, &self.beside.token)
     }
 
     /// Calls a route.

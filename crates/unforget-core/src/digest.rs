@@ -25,6 +25,20 @@ impl Digest {
         i64::from_le_bytes(head)
     }
 
+    /// The digest that 64 hex digits write.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
+        let mut digest = [0; 32];
+        let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+        if pairs.len() != digest.len() || !rest.is_empty() {
+            return None;
+        }
+        for (to, [high, low]) in digest.iter_mut().zip(pairs) {
+            *to = digit(high)? << 4 | digit(low)?;
+        }
+        Some(Self(digest))
+    }
+
     /// Lower-case hex.
     pub fn hex(&self) -> String {
         use std::fmt::Write;

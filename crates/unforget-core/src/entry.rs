@@ -161,7 +161,8 @@ pub struct Entry {
     /// The host's id of the record that this one follows.
     pub parent: HostParent,
     /// Id of the API message that this record is a piece of. Neighbouring assistant records with
-    /// the same id are one message.
+    /// the same id are one message. An empty id is that of the neighbours: the form sends an answer in
+    /// pieces that do not name it, and a result or an input ends it.
     pub message_id: Option<String>,
     /// Side lane of the transcript, by the host's name; `None` is the main lane.
     pub thread: Option<String>,
@@ -188,6 +189,11 @@ pub enum HostParent {
 }
 
 impl Entry {
+    /// Whether it is a piece of the answer that its neighbours are of.
+    pub fn is_nameless_piece(&self) -> bool {
+        self.role == Role::Assistant && self.message_id.as_deref() == Some("")
+    }
+
     /// An entry without content, for records that no model sees.
     pub fn bare(origin: Origin) -> Self {
         Self {

@@ -113,7 +113,11 @@ fn replace(groups: &mut [Group], at: usize, item: Item) -> Placed {
 
 fn push_assistant(groups: &mut Vec<Group>, item: Item) -> Placed {
     let delta = open_calls(&item.entry);
-    let found = item.entry.message_id.as_ref().and_then(|id| {
+    let is_open = |group: &Group| group.items.iter().all(|other| other.entry.is_nameless_piece());
+    let neighbours = groups.last().filter(|group| item.entry.is_nameless_piece() && is_open(group));
+    let neighbours = neighbours.map(|_| groups.len() - 1);
+    let named = item.entry.message_id.as_ref().filter(|id| !id.is_empty());
+    let found = named.and_then(|id| {
         let same = |group: &Group| {
             group.items.iter().any(|other| {
                 other.entry.role == Role::Assistant && other.entry.message_id.as_ref() == Some(id)
@@ -122,6 +126,7 @@ fn push_assistant(groups: &mut Vec<Group>, item: Item) -> Placed {
         let back = groups.iter().rev().take(LATE_GROUPS).position(same)?;
         Some(groups.len() - 1 - back)
     });
+    let found = found.or(neighbours);
     let Some((at, group)) = found.and_then(|at| groups.get_mut(at).map(|group| (at, group))) else {
         groups.push(Group { kind: Kind::Exchange, items: vec![item], unanswered: delta });
         return Placed::New;
@@ -235,6 +240,12 @@ mod tests {
             ("a:x,y r:x u", "0+1? 2", "a missing result is counted"),
             ("a:x r:x r:x", "0+1+2", "a second result stays with its call"),
             ("a a", "0 1", "two answers in a row are two groups"),
+            (
+                "u /a /a:x /a:y r:x r:y /a u /a",
+                "0 1+2+3+4+5 6 7 8",
+                "pieces without a name: neighbours are one answer",
+            ),
+            ("/a a /a", "0 1 2", "others are not pieces of it"),
         ];
         for (history, want, why) in table {
             assert_eq!(groups(history), want, "{why}: {history}");

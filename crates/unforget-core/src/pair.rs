@@ -119,6 +119,10 @@ fn exchange(group: &Group, detail: Detail, replace: &Replace<'_>) -> Paired {
         said.extend(blocks);
         model = model.or_else(|| item.entry.model.clone());
     }
+    if said.iter().all(is_thinking) {
+        said.clear();
+        paired.omitted.extend(said_by.drain(..).map(|seq| (seq, Reason::Blank)));
+    }
     let (answers, answered_by) = answers(group, &calls, replace, &mut paired.omitted);
     if !said.is_empty() {
         paired.push(Speaker::Assistant, said, model, said_by);
@@ -168,11 +172,16 @@ fn assistant_blocks(entry: &Entry, detail: Detail, calls: &mut Vec<ToolCall>) ->
             }
         }
     }
-    // Reasoning alone is not a message: the provider wants something said or called after it.
-    if blocks.iter().all(|block| matches!(block, Block::Part(Part::Thinking { .. }))) {
+    // Reasoning alone is not a message: the provider wants something said or called after it. Of an answer in nameless
+    // pieces that is another piece.
+    if blocks.iter().all(is_thinking) && !entry.is_nameless_piece() {
         blocks.clear();
     }
     blocks
+}
+
+const fn is_thinking(block: &Block) -> bool {
+    matches!(block, Block::Part(Part::Thinking { .. }))
 }
 
 /// The results of `calls` in their order, then whatever else the result entries say.
@@ -316,6 +325,25 @@ mod tests {
             }
         }
         text
+    }
+
+    #[test]
+    fn f058_reasoning_goes_with_the_piece_that_it_led_to() {
+        let think = || Part::Thinking { text: "hm".into(), signature: None, raw: None };
+        let of = |id: &str, parts: Vec<Vec<Part>>| {
+            let mut groups = Vec::new();
+            for (seq, parts) in parts.into_iter().enumerate() {
+                let mut entry = Entry::bare(Origin::Model);
+                (entry.role, entry.message_id, entry.parts) = (Role::Assistant, Some(id.into()), parts);
+                push(&mut groups, Item { seq: Seq(seq as u64), entry: Arc::new(entry) });
+            }
+            let paired = messages(&groups[0], Detail::Full, &|_, _, _| None);
+            let blocks: usize = paired.messages.iter().map(|message| message.blocks.len()).sum();
+            (groups.len(), blocks, paired.omitted.len())
+        };
+        assert_eq!(of("", vec![vec![think()], vec![Part::Text("a".into())]]), (1, 2, 0));
+        assert_eq!(of("", vec![vec![think()], vec![think()]]), (1, 0, 2), "alone it is not sent");
+        assert_eq!(of("m", vec![vec![think()], vec![Part::Text("a".into())]]), (1, 1, 1), "named pieces");
     }
 
     #[test]

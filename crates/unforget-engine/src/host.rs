@@ -68,7 +68,8 @@ impl Host {
 
     /// Opens a lane, or begins it. Cheap if it is open.
     ///
-    /// * `form` - of its messages, if it is new: [`Format::Pi`], [`Format::OpenAiChat`], [`Format::AnthropicMessages`].
+    /// * `form` - of its messages, if it is new: [`Format::Pi`], [`Format::OpenAiChat`],
+    ///   [`Format::OpenAiResponses`], [`Format::AnthropicMessages`].
     pub fn open(&self, key: &LaneKey, form: Format) -> Result<Status, HostError> {
         self.with(key, form, |lane, _| status(lane))
     }

@@ -123,7 +123,7 @@ impl Answers {
         if entry.role != Role::Assistant || !entry.origin.is_visible() || entry.parts.is_empty() {
             return false;
         }
-        let Some(id) = &entry.message_id else { return true };
+        let Some(id) = entry.message_id.as_ref().filter(|id| !id.is_empty()) else { return true };
         if self.recent.contains(id) {
             return false;
         }

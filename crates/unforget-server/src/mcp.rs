@@ -58,16 +58,24 @@ pub type HttpService = StreamableHttpService<Memory, NeverSessionManager>;
 /// what the request may read; neither can widen it.
 ///
 /// * `memory` - what it serves; shared by all requests.
-pub fn service(memory: &Memory, limits: &HttpLimits) -> HttpService {
-    let mut config = StreamableHttpServerConfig::default()
+/// * `limits` - `None` where every request was checked before, as behind the daemon's guard.
+pub fn service(memory: &Memory, limits: Option<&HttpLimits>) -> HttpService {
+    let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(BODY_MAX)
-        .with_allowed_origins(limits.origins.iter().cloned())
-        .enforce_origin_validation();
-    if !limits.hosts.is_empty() {
-        config = config.with_allowed_hosts(limits.hosts.iter().cloned());
-    }
+        .with_max_request_body_bytes(BODY_MAX);
+    let config = match limits {
+        None => config.disable_allowed_hosts().disable_allowed_origins(),
+        Some(limits) => {
+            let checked =
+                config.with_allowed_origins(limits.origins.iter().cloned()).enforce_origin_validation();
+            if limits.hosts.is_empty() {
+                checked
+            } else {
+                checked.with_allowed_hosts(limits.hosts.iter().cloned())
+            }
+        }
+    };
     let memory = memory.clone();
     StreamableHttpService::new(move || Ok(memory.clone()), Arc::default(), config)
 }

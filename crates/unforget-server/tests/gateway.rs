@@ -204,6 +204,7 @@ async fn long(api: &'static str, is_streamed: bool, turns: usize) {
 fn form(api: &str) -> unforget_wire::Format {
     match api {
         "messages" => unforget_wire::Format::AnthropicMessages,
+        "responses" => unforget_wire::Format::OpenAiResponses,
         _ => unforget_wire::Format::OpenAiChat,
     }
 }
@@ -225,9 +226,9 @@ async fn what_was_left_out_is_recalled_for_a_question() {
     let settings = Settings { recall: Recall::Slot, ..Settings::default() };
     let running = Running::start_with(&folder.path().join("a.db"), &upstream.url(), 16_000, settings).await;
     let mut client = Client::new("messages", &running, true);
-    client.say("The password of the blue safe is xylophone-4711.");
+    client.say("Begin.");
     client.ask().await;
-    for turn in 0..60 {
+    for turn in 0..20 {
         if client.do_tools() {
             client.ask().await;
         }
@@ -236,15 +237,17 @@ async fn what_was_left_out_is_recalled_for_a_question() {
     }
     client.do_tools();
     client.ask().await;
-    client.say("What was the password of the blue safe?");
+    let result = client.messages[2]["content"][0]["content"].as_str().unwrap().to_owned();
+    let value = result.lines().nth(1).unwrap();
+    client.say("What were the contents of toolu_00000000_0?");
     client.ask().await;
     let came = upstream.came().clone();
     assert!(came.iter().all(|call| call.status == 200), "valid and under the window");
     let last = String::from_utf8(came.last().unwrap().body.clone()).unwrap();
     let slot = last.find("<history-recall").expect("a block of recalled text");
-    let question = last.rfind("What was the password").unwrap();
+    let question = last.rfind("What were the contents").unwrap();
     assert!(
-        slot < question && last[slot..question].contains("xylophone-4711"),
+        slot < question && last[slot..question].contains(value),
         "before the question, with what it asks for"
     );
     assert!(
@@ -275,4 +278,14 @@ async fn chat_whole() {
 #[tokio::test(flavor = "multi_thread")]
 async fn chat_streamed() {
     long("chat/completions", true, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_whole() {
+    long("responses", false, 30).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn responses_streamed() {
+    long("responses", true, 30).await;
 }

@@ -130,7 +130,7 @@ fn pages_together_are_everything_once() {
 fn a_long_entry_comes_back_word_for_word() {
     run(async {
         let engine = Engine::in_memory();
-        let long: String = (0..3_000).map(|n| format!("word{n} 東京 ")).collect();
+        let long = (0..3_000).map(|n| format!("word{n} 東京")).collect::<Vec<_>>().join(" ");
         import(&engine, "s", &["short", &long]);
         let client = client(Memory::new(engine, Scope::All), discover()).await;
         let (mut read, mut arguments) = (String::new(), json!({ "name": "e:pi:s:2", "tokens": 900 }));
@@ -170,46 +170,51 @@ fn f028_recalled_text_cannot_leave_its_fence_and_credentials_stay() {
     });
 }
 
+/// Values that no parameter takes, or that name nothing.
+fn hostile() -> Vec<Value> {
+    let deep = (0..60).fold(json!(1), |inner, _| json!([inner]));
+    let huge = "x".repeat(2 << 20);
+    vec![
+        json!(null),
+        json!(true),
+        json!(-1),
+        json!(0),
+        json!(1e308),
+        json!(u64::MAX),
+        json!(""),
+        json!("\u{0}"),
+        json!("\u{0}\u{7}\u{1b}[2J"),
+        json!("("),
+        json!("a{1000}{1000}"),
+        json!("(?P<x"),
+        json!(huge),
+        json!([]),
+        json!({}),
+        deep,
+        json!("e:"),
+        json!("e::"),
+        json!("e:pi:one:99"),
+        json!("e:pi:one:2-1"),
+        json!("sum:"),
+        json!("sum:8000.0.0"),
+        json!("s:1"),
+        json!("e:pi:one:0-18446744073709551615"),
+        json!("18446744073709551615.0"),
+        json!("1.-1"),
+        json!("../../etc/passwd"),
+        json!("%"),
+        json!("' OR 1=1 --"),
+        json!("pi:"),
+        json!("９９"),
+        json!("\u{202e}txet"),
+    ]
+}
+
 #[test]
 fn hostile_arguments_are_answered_and_the_session_goes_on() {
     run(async {
         let client = client(memory().1, ClientLifecycleMode::Initialize).await;
-        let deep = (0..60).fold(json!(1), |inner, _| json!([inner]));
-        let huge = "x".repeat(2 << 20);
-        let values = [
-            json!(null),
-            json!(true),
-            json!(-1),
-            json!(0),
-            json!(1e308),
-            json!(u64::MAX),
-            json!(""),
-            json!("\u{0}"),
-            json!("\u{0}\u{7}\u{1b}[2J"),
-            json!("("),
-            json!("a{1000}{1000}"),
-            json!("(?P<x"),
-            json!(huge),
-            json!([]),
-            json!({}),
-            deep,
-            json!("e:"),
-            json!("e::"),
-            json!("e:pi:one:99"),
-            json!("e:pi:one:2-1"),
-            json!("sum:"),
-            json!("sum:8000.0.0"),
-            json!("s:1"),
-            json!("e:pi:one:0-18446744073709551615"),
-            json!("18446744073709551615.0"),
-            json!("1.-1"),
-            json!("../../etc/passwd"),
-            json!("%"),
-            json!("' OR 1=1 --"),
-            json!("pi:"),
-            json!("９９"),
-            json!("\u{202e}txet"),
-        ];
+        let values = hostile();
         let parameters = [
             ("search", "query"),
             ("grep", "pattern"),

@@ -27,7 +27,7 @@ fn engine() -> Engine {
 
 /// A server on a port of this machine. `identity` is what its clients may read, as a token would say.
 async fn serve(limits: HttpLimits, identity: Option<Scope>) -> u16 {
-    let service = service(&Memory::new(engine(), Scope::All), &limits);
+    let service = service(&Memory::new(engine(), Scope::All), Some(&limits));
     let identify = move |mut request: Request, next: Next| {
         if let Some(scope) = identity.clone() {
             request.extensions_mut().insert(scope);
@@ -64,13 +64,16 @@ fn old_and_stateless_clients_are_served() {
     });
 }
 
+/// Identity, headers, which of two conversations is told, why.
+type Row<'a> = (Option<Scope>, &'a [&'a str], (bool, bool), &'a str);
+
 #[test]
 fn an_identity_and_a_header_narrow_and_never_widen() {
     run(async {
         let engine = engine();
         let id = |name| engine.resolve(name).unwrap().conversation.id;
         let one = Scope::Only(BTreeSet::from([id("pi:one")]));
-        let table: [(Option<Scope>, &[&str], (bool, bool), &str); 6] = [
+        let table: [Row<'_>; 6] = [
             (None, &[], (true, true), "everything"),
             (None, &["pi:two"], (false, true), "a header"),
             (Some(one.clone()), &[], (true, false), "an identity"),
@@ -108,7 +111,7 @@ fn post(host: &str, more: &str) -> String {
 }
 
 #[test]
-fn hosts_origins_and_sizes_are_checked() {
+fn f112_hosts_origins_and_sizes_are_checked() {
     run(async {
         let port = serve(HttpLimits::default(), None).await;
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();

@@ -93,7 +93,7 @@ impl Dialect {
             | Format::AnthropicMessages
             | Format::Journal
             | Format::Unknown => Self::Anthropic,
-            Format::Codex => Self::OpenAiResponses,
+            Format::Codex | Format::OpenAiResponses => Self::OpenAiResponses,
             _ => Self::OpenAiChat,
         }
     }

@@ -34,7 +34,8 @@ pub use error::{Place, ReadError, Warning};
 pub use format::{Format, decode};
 pub use reader::{LARGE, Reader, Record, Source};
 pub use render::{
-    Dropped, PLACEHOLDER, TAIL, Units, losses, render, render_head, render_message, visible_text,
+    Dropped, PLACEHOLDER, TAIL, Units, losses, pair_items, render, render_head, render_message, visible_text,
+    whole_item,
 };
 pub use target::{Family, Target};
 pub use validate::{Bound, Checks, FakeSigner, Rule, Violation, rules, validate, wire_rules};

@@ -157,9 +157,9 @@ fn f050_f053_f055_f058_f059_f064_blocks_table() {
         ("blank", text(" \u{200b}\u{a0}"), ["-"; 6]),
         ("half of a server tool", opaque(server), ["-", "-", "-", server, "-", "-"]),
         (
-            "unknown block of another family",
+            "an item of a tool of OpenAI's",
             opaque(r#"{"type":"web_search_call"}"#),
-            ["-", "-", "-", r#"{"type":"web_search_call"}"#, "-", "-"],
+            ["-", "-", r#"{"type":"web_search_call"}"#, r#"{"type":"web_search_call"}"#, "-", "-"],
         ),
         ("opaque that is no object", opaque("[1]"), ["-"; 6]),
         ("opaque with a lone surrogate", opaque(r#"{"type":"x_tool_result","a":"\ud800"}"#), ["-"; 6]),

@@ -6,7 +6,7 @@ use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::{path, render};
 
 /// Hand-written starts of the formats that the test kit does not write.
-const BY_HAND: [(&str, &str); 7] = [
+const BY_HAND: [(&str, &str); 11] = [
     (
         "read_codex",
         r#"{"timestamp":"2026-01-01T00:00:00.000Z","type":"session_meta","payload":{"id":"s1","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/srv","originator":"codex_cli_rs","cli_version":"0.90.0"}}
@@ -46,6 +46,33 @@ const BY_HAND: [(&str, &str); 7] = [
     (
         "read_tau_bench",
         r#"[{"task_id":0,"trial":0,"reward":1.0,"traj":[{"role":"system","content":"s"},{"role":"user","content":"hi"},{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c1","name":"f","content":"a"}]}]"#,
+    ),
+    (
+        "read_openai_responses",
+        r#"[{"role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"reasoning","summary":[],"encrypted_content":"e"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"1"}]"#,
+    ),
+    (
+        "call",
+        r#"{"model":"m","max_tokens":9,"stream":true,"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"metadata":{"user_id":"{\"session_id\":\"s\"}"},"tools":[{"name":"f"}],"messages":[{"role":"system","content":"s"}, {"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}],"input":[{"role":"user","content":"x"},{"type":"function_call"}]}"#,
+    ),
+    ("sse", "\u{7}event: a\r\ndata: {\"x\":1}\r\n\r\n: c\ndata: a\rdata: b\r\rdata: [DONE]\n\n"),
+    (
+        "answer",
+        r#"data: {"type":"message_start","message":{"id":"m","usage":{"input_tokens":1}}}
+
+data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}
+
+data: {"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"a\": 1}"}}
+
+data: {"type":"response.output_item.added","output_index":0,"item":{"type":"message","status":"in_progress","content":[]}}
+
+data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"x"}
+
+data: {"id":"c","choices":[{"index":0,"delta":{"content":"a","tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]}}]}
+
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":3}}
+
+"#,
     ),
     ("grep", "col(o|ou)r\\s+\\d{2,4}\nthe colour  2026 and \\u0063olor 17"),
 ];

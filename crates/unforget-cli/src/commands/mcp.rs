@@ -1,6 +1,5 @@
 //! `unforget mcp`: recall for an MCP client, over stdin and stdout, as `docs/mcp.md` says.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use unforget_engine::summarise::ASKED;
@@ -26,8 +25,8 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
     let engine = app.read()?;
     let scope = Scope::named(&engine, &args.conversation)?;
     let (settings, path) = (app.settings.summariser.clone(), app.settings.db.value.clone());
-    let memory = Memory::new(engine, scope)
-        .with_answerers(Arc::new(move || answerer(&settings, &path)), ANSWERS_AT_ONCE);
+    let answerers = Arc::new(move || answerer(&settings, || Engine::open(&path)));
+    let memory = Memory::new(engine, scope).with_answerers(answerers, ANSWERS_AT_ONCE);
     mcp::serve_stdio(memory).map_err(|error| {
         Failure::input("mcp", unforget_engine::causes(&error), "unforget mcp talks to a program: docs/mcp.md")
     })?;
@@ -37,8 +36,22 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
 /// Each opens the database for writing, which one can at a time.
 const ANSWERS_AT_ONCE: usize = 1;
 
+/// Answers of a daemon that are made at once, each on a thread that waits for a model.
+const DAEMON_ANSWERS_AT_ONCE: usize = 4;
+
+/// The same over HTTP at `/mcp`, for a daemon that owns the database and checks every request before.
+pub(crate) fn routes(settings: &Summariser, engine: &Engine) -> axum::Router {
+    let (settings, owner) = (settings.clone(), engine.clone());
+    let answerers = Arc::new(move || answerer(&settings, || Ok(owner.clone())));
+    let memory = Memory::new(engine.clone(), Scope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
+    axum::Router::new().route_service("/mcp", mcp::service(&memory, None))
+}
+
 /// The models of the settings, and the database open for the grant that their answer is made under.
-fn answerer(settings: &Summariser, path: &PathBuf) -> Result<Option<Answerer>, EngineError> {
+fn answerer(
+    settings: &Summariser,
+    open: impl Fn() -> Result<Engine, EngineError>,
+) -> Result<Option<Answerer>, EngineError> {
     if !settings.is_model() {
         return Ok(None);
     }
@@ -46,7 +59,7 @@ fn answerer(settings: &Summariser, path: &PathBuf) -> Result<Option<Answerer>, E
         let what = "a model that is being asked may not ask for an answer".to_owned();
         return Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() });
     }
-    let engine = Engine::open(path)?;
+    let engine = open()?;
     let models = settings.models(&engine, &process_env, None);
     let models =
         models.map_err(|failure| EngineError::Usage { what: failure.message, hint: failure.hint })?;

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Deserialize;
+use unforget_core::digest::Digest;
 use unforget_server::gateway::{self, Api, Key, Recall, Upstream, Windows};
-use unforget_server::serve::Guard;
+use unforget_server::serve::{Guard, Scope, Token};
 
 use super::{Env, Window};
 use crate::args::ServeArgs;
@@ -30,6 +31,8 @@ pub(crate) struct Serve {
     hosts: Vec<String>,
     /// Origins whose pages may use it.
     origins: Vec<String>,
+    /// Who may use it.
+    tokens: Vec<TokenSetting>,
     /// Providers, in the order in which they are looked at. Nothing said: the providers themselves.
     upstreams: Vec<UpstreamSetting>,
     /// Windows of models.
@@ -48,6 +51,40 @@ pub(crate) struct Serve {
     idle_seconds: Option<u64>,
     /// Seconds in which the same request of a client that went away is a retry.
     retry_seconds: Option<u64>,
+}
+
+/// A token: its digest only.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TokenSetting {
+    /// Whose conversations it is for.
+    tenant: String,
+    /// BLAKE3 of the token, in hex.
+    digest: String,
+    /// `gateway`, `read`, `admin`; nothing said: the first two.
+    scopes: Option<Vec<String>>,
+}
+
+impl TokenSetting {
+    fn token(&self) -> Outcome<Token> {
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if self.tenant.is_empty() || self.tenant.len() > 64 || !self.tenant.chars().all(is_name) {
+            return Err(wrong(format!(
+                "token: tenant = {:?} is no name of letters, digits, - _ .",
+                self.tenant
+            )));
+        }
+        let digest = Digest::from_hex(&self.digest);
+        let digest = digest
+            .ok_or_else(|| wrong(format!("token of {}: its digest is not 64 hex digits", self.tenant)))?;
+        let scopes = match &self.scopes {
+            None => vec![Scope::Gateway, Scope::Read],
+            Some(scopes) => {
+                scopes.iter().map(|scope| scope.parse().map_err(wrong)).collect::<Outcome<_>>()?
+            }
+        };
+        Ok(Token { tenant: self.tenant.as_str().into(), scopes, digest })
+    }
 }
 
 /// A provider.
@@ -104,11 +141,22 @@ impl Serve {
             Some("slot") => Recall::Slot,
             Some(other) => return Err(wrong(format!("recall = {other:?} is none of off, slot"))),
         };
+        let listen = args.listen.or(self.listen).unwrap_or(LISTEN);
+        let tokens = self.tokens.iter().map(TokenSetting::token).collect::<Outcome<Vec<_>>>()?;
+        if tokens.is_empty() && !listen.ip().is_loopback() {
+            let hint = "make a token with `unforget serve --new-token NAME`, or listen on 127.0.0.1";
+            return Err(Failure::input(
+                "settings",
+                format!("{listen} is reached by other machines, and no token is set"),
+                hint,
+            ));
+        }
+        let guard = Guard { hosts: self.hosts.clone(), origins: self.origins.clone(), tokens };
         let defaults = gateway::Settings::default();
         let seconds = |told: Option<u64>, default| told.map_or(default, Duration::from_secs);
         Ok(Serving {
-            listen: args.listen.or(self.listen).unwrap_or(LISTEN),
-            guard: Guard { hosts: self.hosts.clone(), origins: self.origins.clone() },
+            listen,
+            guard,
             backups: self.backups.clone(),
             upload_max: self.upload_max.unwrap_or(UPLOAD_MAX),
             gateway: gateway::Settings {

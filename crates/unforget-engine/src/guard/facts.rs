@@ -29,7 +29,7 @@ pub(super) fn customs(source: &Source) -> Option<Customs> {
             // A sub-agent's file begins behind a record of the session that started it.
             joins_files: source.parent.is_some(),
         },
-        Format::OpenAiChat | Format::AnthropicMessages => Customs {
+        Format::OpenAiChat | Format::OpenAiResponses | Format::AnthropicMessages => Customs {
             is_tree: false,
             sends_in_place: true,
             drops_blank: false,
@@ -181,7 +181,7 @@ fn plain(entry: &Entry) -> Fact {
     let mut fact = Fact {
         id: entry.host_id.as_deref().map(name),
         link,
-        message: entry.message_id.as_deref().map(name),
+        message: entry.message_id.as_deref().filter(|id| !id.is_empty()).map(name),
         voice,
         status: entry.status,
         ..Fact::default()

@@ -2,7 +2,9 @@
 //!
 //! pi and OpenClaw get the stored bytes of every message that is sent whole: their own fields (usage, provider,
 //! signatures) decide what they do with it. What we made or changed carries our mark, so that it is known
-//! when it comes back.
+//! when it comes back. A host that speaks OpenAI Responses gets the stored bytes of its items too: see `items`.
+
+mod items;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_core::pair::is_blank;
 use unforget_core::zoo::{self, Bug};
 use unforget_wire::journal::OWN;
-use unforget_wire::{Dialect, Format, Target, render_message};
+use unforget_wire::{Dialect, Format, Target, pair_items, render_message};
 
 /// A stored message: its bytes and what they say.
 pub(super) type Stored = (String, Arc<Entry>);
@@ -31,14 +33,16 @@ pub(super) fn emit(
     stored: &dyn Fn(Seq) -> Option<Stored>,
 ) -> Vec<Vec<String>> {
     let messages = without_placeholder(&request.messages);
-    let emitted = messages.iter().map(|message| {
-        if target.dialect == Dialect::Pi && form == Format::Pi {
-            whole_and_made(message, stored)
-        } else {
-            split(&render_message(message, target))
-        }
+    let emitted = messages.iter().map(|message| match (target.dialect, form) {
+        (Dialect::Pi, Format::Pi) => whole_and_made(message, stored),
+        (Dialect::OpenAiResponses, Format::OpenAiResponses) => items::items(message, target, stored),
+        _ => split(&render_message(message, target)),
     });
-    emitted.collect()
+    let mut emitted: Vec<Vec<String>> = emitted.collect();
+    if target.dialect == Dialect::OpenAiResponses {
+        pair_items(&mut emitted);
+    }
+    emitted
 }
 
 /// The request with input that it does not show: behind everything, but before the newest input.

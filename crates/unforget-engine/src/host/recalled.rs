@@ -64,7 +64,8 @@ impl Host {
         let query = SearchQuery {
             text: question.to_owned(),
             conversation: Some(conversation.id),
-            budget_tokens: Some(budget),
+            // Texts are cut to expected tokens; the block has to hold their bound and what stands around them.
+            budget_tokens: Some(budget * 2 / 3),
             now: Some((self.clock)()),
             ..SearchQuery::default()
         };

@@ -32,7 +32,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::Uri;
-use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
@@ -56,8 +55,6 @@ pub struct Settings {
     pub db: String,
     /// The settings, without secrets.
     pub config: ConfigJson,
-    /// Who sends this as a bearer token is the owner: our own command line, which finds it beside the database.
-    pub token: Option<String>,
     /// Folder that backups are written to; `None` if none may be made from afar.
     pub backups: Option<PathBuf>,
     /// Folder of uploads that arrive.
@@ -195,7 +192,6 @@ pub fn routes(api: Arc<Api>) -> Router {
         .route("/openapi.json", get(document))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
-        .layer(from_fn_with_state(Arc::clone(&api), scope::own))
         .with_state(Arc::clone(&api));
     Router::new().nest(ROOT, routes).route("/metrics", get(metrics::show).with_state(api))
 }

@@ -36,7 +36,7 @@ pub(super) type Done<T> = Result<T, Problem>;
 impl Problem {
     /// * `kind` - in kebab-case.
     /// * `next` - what to do; may be empty.
-    pub(super) fn new(
+    pub(crate) fn new(
         status: u16,
         kind: &'static str,
         detail: impl Into<String>,

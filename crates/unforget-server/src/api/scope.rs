@@ -2,12 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, Request, State};
-use axum::http::header::AUTHORIZATION;
+use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::middleware::Next;
-use axum::response::Response;
-use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, ConversationKey};
 use unforget_engine::Engine;
 use unforget_engine::host::LaneKey;
@@ -31,18 +27,6 @@ pub(super) fn is_of(tenant: &str, key: &ConversationKey) -> bool {
 /// The lane of a live host that a conversation is of.
 pub(super) fn lane(key: &ConversationKey) -> Option<LaneKey> {
     key.0.strip_prefix("journal:").map(|lane| LaneKey(lane.to_owned()))
-}
-
-/// Knows the owner by their token.
-pub(super) async fn own(State(api): State<Arc<Api>>, mut request: Request, next: Next) -> Response {
-    let told =
-        request.headers().get(AUTHORIZATION).and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
-    // Digests are compared, so that the time it takes tells nothing of the token.
-    let is_own = |token: &String| told.is_some_and(|told| Digest::of(told) == Digest::of(token.as_bytes()));
-    if api.settings.token.as_ref().is_some_and(is_own) {
-        request.extensions_mut().insert(Tenant(OWNER.into()));
-    }
-    next.run(request).await
 }
 
 fn tenant(parts: &Parts) -> Arc<str> {

@@ -32,9 +32,10 @@ impl Arrays {
         kept.iter().find(|kept| kept.first == first).map(|kept| kept.array.clone()).unwrap_or_default()
     }
 
-    /// Keeps the array of a call in place of the lane's last one.
-    pub(super) fn keep(&self, lane: &LaneKey, array: &Array) {
-        let Some(first) = array.first() else { return };
+    /// Keeps the array of a call in place of the lane's last one. Gives the lanes that were not used for the longest time:
+    /// what is in memory of them can go.
+    pub(super) fn keep(&self, lane: &LaneKey, array: &Array) -> Vec<LaneKey> {
+        let Some(first) = array.first() else { return Vec::new() };
         let size = array.size();
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain(|kept| kept.lane != *lane);
@@ -44,6 +45,7 @@ impl Arrays {
             Some(*bytes)
         });
         let fitting = sizes.take_while(|bytes| *bytes <= BYTES).count();
-        kept.truncate(fitting.min(ARRAYS));
+        let fitting = fitting.clamp(1, ARRAYS).min(kept.len());
+        kept.drain(fitting..).map(|kept| kept.lane).collect()
     }
 }

@@ -139,8 +139,7 @@ const RESERVE_MAX: u64 = 8_192;
 pub(super) const fn form(dialect: Dialect) -> Format {
     match dialect {
         Dialect::Anthropic => Format::AnthropicMessages,
-        // Until its items are a form.
-        Dialect::OpenAiResponses => Format::OpenAiChat,
+        Dialect::OpenAiResponses => Format::OpenAiResponses,
         _ => Format::OpenAiChat,
     }
 }
@@ -184,7 +183,9 @@ impl Gateway {
             }
             begun.take(&assembled, &call, &bodies);
         }
-        self.arrays.keep(&begun.who.lane.lane, &begun.array);
+        for left in self.arrays.keep(&begun.who.lane.lane, &begun.array) {
+            self.host.close(&left);
+        }
         Ok(begun)
     }
 
@@ -213,6 +214,8 @@ impl Gateway {
     fn budget(&self, call: &Call<'_>) -> Budget {
         let window = self.window(call.model.as_deref());
         let output = call.output.unwrap_or_else(|| (window / RESERVE).min(RESERVE_MAX));
+        // What leaves no room for a prompt is a limit of the client's, and not a wish.
+        let output = if output > window - window / 4 { window / 4 } else { output };
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));

@@ -105,12 +105,12 @@ fn search(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         0 => format!("No more of {} that match.", count_entries(answer.matched)),
         _ => format!("Shown {}-{shown} of {} that match.", place.shown + 1, count_entries(answer.matched)),
     };
-    receipts += &format!(" Searched {} of {}.", answer.searched, count_entries(answer.total));
+    receipts.extend([" ", &searched(answer.searched, answer.total)]);
     if !answer.absent.is_empty() && answer.matched > 0 {
-        receipts += &format!(" Nowhere: {}.", show::one_line(&answer.absent.join(", "), 200));
+        receipts.extend([" Nowhere: ", &show::one_line(&answer.absent.join(", "), 200), "."]);
     }
     receipts += place.drift(answer.total);
-    let told = page.finish("results", &receipts, next);
+    let told = page.finish("results", &receipts, next.as_deref());
     Ok(told
         .with("matched", answer.matched)
         .with("searched", answer.searched)
@@ -143,12 +143,12 @@ fn grep(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
         _ if is_more => format!("Matches {}-{shown}, and there are more.", place.shown + 1),
         _ => format!("Matches {}-{shown} of {shown}.", place.shown + 1),
     };
-    receipts += &format!(" Searched {} of {}.", answer.entries_searched, count_entries(answer.entries_total));
+    receipts.extend([" ", &searched(answer.entries_searched, answer.entries_total)]);
     if answer.stopped_at_deadline {
         receipts += " Time ran out before all was searched: name a conversation, or a longer literal.";
     }
     receipts += place.drift(answer.entries_total);
-    let told = page.finish("matches", &receipts, next);
+    let told = page.finish("matches", &receipts, next.as_deref());
     Ok(told
         .with("searched", answer.entries_searched)
         .with("total", answer.entries_total)
@@ -180,14 +180,13 @@ fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     }
     let (shown, total) = (place.shown + page.len(), all.len() as u64);
     let next = (page.len() > 0 && shown < all.len()).then(|| place.next(page.len(), total));
-    let receipts = match page.len() {
-        0 => format!("No more of {}.", show::count(total, "conversation", "conversations")),
-        _ => {
-            let all = show::count(total, "conversation", "conversations");
-            format!("Shown {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
-        }
+    let all = show::count(total, "conversation", "conversations");
+    let receipts = if page.len() == 0 {
+        format!("No more of {all}.")
+    } else {
+        format!("Shown {}-{shown} of {all}, newest first.{}", place.shown + 1, place.drift(total))
     };
-    Ok(page.finish("conversations", &receipts, next))
+    Ok(page.finish("conversations", &receipts, next.as_deref()))
 }
 
 /// A page of the entries that a name stands for.
@@ -218,7 +217,7 @@ pub(super) fn expand(
         show::one_line(name, usize::MAX),
         count_entries(found.entries)
     );
-    Ok(page.finish("entries", &receipts, next).with("total", found.entries))
+    Ok(page.finish("entries", &receipts, next.as_deref()).with("total", found.entries))
 }
 
 /// An address: of a conversation's name, that of all its entries.
@@ -247,13 +246,11 @@ pub(super) fn answer(
     let grant = Grant { scope: at_hand(&engine)?, within: ANSWER, ..Grant::default() };
     let reader = Reader { models: &models, cancel };
     let question = Question { text: given.needed("question"), from: &[], now: Some(now()) };
-    let answered = engine.answer(&question, &grant, Some(reader))?;
-    told(answered)
+    told(engine.answer(&question, &grant, Some(reader))?)
 }
 
 fn told(answered: Answered) -> Result<Told, Trouble> {
-    let (searched, total) = answered.searched;
-    let receipts = format!("Searched {searched} of {}.", count_entries(total));
+    let receipts = searched(answered.searched.0, answered.searched.1);
     let Some(text) = &answered.text else {
         return match answered.ended {
             Ended::NothingFound => {
@@ -293,6 +290,10 @@ pub(super) fn no_model() -> Trouble {
         "use search and expand; or name one under [[summariser.models]] in the settings file, whose place \
          `unforget config` shows (docs/models.md)",
     )
+}
+
+fn searched(searched: u64, total: u64) -> String {
+    format!("Searched {searched} of {}.", count_entries(total))
 }
 
 fn count_entries(entries: u64) -> String {

@@ -54,14 +54,14 @@ impl Page {
     ///
     /// * `items` - name of the items in the JSON.
     /// * `next` - how the next page is got.
-    pub(super) fn finish(self, items: &str, receipts: &str, next: Option<String>) -> Told {
+    pub(super) fn finish(self, items: &str, receipts: &str, next: Option<&str>) -> Told {
         let mut text = String::new();
         if !self.items.is_empty() {
             text = format!("{}\n\n{}\n", show::UNTRUSTED, self.text);
         }
         text += receipts;
-        if let Some(next) = &next {
-            text += &format!("\nMore: the same call with cursor {next}");
+        if let Some(next) = next {
+            text.extend(["\nMore: the same call with cursor ", next]);
         }
         let mut value = Map::new();
         value.insert("trust".to_owned(), json!(show::UNTRUSTED));

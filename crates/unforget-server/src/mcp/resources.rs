@@ -143,7 +143,7 @@ pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> 
         all => format!("{} stand for the older part.", show::count(all, "summary", "summaries")),
     };
     if !left_out.is_empty() {
-        receipts += &format!(" Not shown for room: {}.", left_out.join(", "));
+        receipts.extend([" Not shown for room: ", &left_out.join(", "), "."]);
     }
     Ok(page.finish("parts", &receipts, None))
 }
@@ -215,7 +215,7 @@ mod tests {
             key: SummaryKey { thread: Thread(0), grain: 8_000, level, end },
             span: (Seq(span.0), Seq(span.1)),
             count: span.1 - span.0 + 1,
-            sources: sources.iter().map(|row| row.key.clone()).collect(),
+            sources: sources.iter().map(|row| row.key).collect(),
             writer: "test".to_owned(),
             body: String::new(),
             tokens: (1, 1),
@@ -223,19 +223,22 @@ mod tests {
         }
     }
 
+    /// Summaries, the spans of those at the top, and why.
+    type Row<'a> = (&'a [&'a SummaryRow], &'a [(u64, u64)], &'a str);
+
     #[test]
     fn tops_table() {
         let (a, b, c) = (row(0, (0, 4), &[]), row(0, (5, 9), &[]), row(0, (10, 14), &[]));
         let merged = row(1, (0, 9), &[&a, &b]);
         let abandoned = row(0, (8, 12), &[]);
-        let table: [(Vec<&SummaryRow>, Vec<(u64, u64)>, &str); 4] = [
-            (vec![], vec![], "none"),
-            (vec![&c, &a, &b], vec![(0, 4), (5, 9), (10, 14)], "leaves, in order"),
-            (vec![&a, &b, &c, &merged], vec![(0, 9), (10, 14)], "a merge stands for its sources"),
-            (vec![&a, &abandoned, &c], vec![(0, 4), (10, 14)], "one branch"),
+        let table: [Row<'_>; 4] = [
+            (&[], &[], "none"),
+            (&[&c, &a, &b], &[(0, 4), (5, 9), (10, 14)], "leaves, in order"),
+            (&[&a, &b, &c, &merged], &[(0, 9), (10, 14)], "a merge stands for its sources"),
+            (&[&a, &abandoned, &c], &[(0, 4), (10, 14)], "one branch"),
         ];
         for (rows, want, why) in table {
-            let found = tops(rows.into_iter().cloned().collect());
+            let found = tops(rows.iter().copied().cloned().collect());
             assert_eq!(
                 found.iter().map(|row| (row.span.0.0, row.span.1.0)).collect::<Vec<_>>(),
                 want,

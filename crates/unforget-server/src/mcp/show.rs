@@ -116,13 +116,13 @@ pub(super) fn description(what: &Description) -> (String, Value) {
     facts.extend(what.writer.as_ref().map(|writer| format!("written by {}", written_by(writer))));
     let mut text = facts.join(" | ");
     if !what.sources.is_empty() {
-        text += &format!("\nMerged from {}", what.sources.join(", "));
+        text.extend(["\nMerged from ", &what.sources.join(", ")]);
     }
     if !what.faces.is_empty() {
-        text += &format!("\nAlso as {}", faces(&what.faces));
+        text.extend(["\nAlso as ", &faces(&what.faces)]);
     }
     let kind = if what.kind == "summary" { "summary" } else { "entry" };
-    text += &format!("\n{}\n", fenced(kind, &what.preview));
+    text.extend(["\n", &fenced(kind, &what.preview), "\n"]);
     let value = json!({
         "name": what.name, "kind": what.kind, "conversation": what.conversation.0,
         "first": what.span.0.0, "last": what.span.1.0, "entries": what.entries, "tokens": what.tokens,

@@ -6,29 +6,16 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes of a token.
-const TOKEN: usize = 32;
-
 /// How to reach the daemon that owns a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// Its address.
     pub url: String,
-    /// By which it knows who can read this file: the owner of the database.
+    /// By which it knows who can read this file: the owner of the database. Made anew at each start.
     pub token: String,
 }
 
 impl Beside {
-    /// A new token, that nobody can guess.
-    ///
-    /// # Errors
-    /// If the system has no random numbers.
-    pub fn token() -> io::Result<String> {
-        let mut bytes = [0; TOKEN];
-        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-    }
-
     /// What the daemon of a database left; `None` if nothing, or nothing that can be understood.
     ///
     /// A daemon that was killed leaves it behind: the database's lock says who owns it, this only where they listen.
@@ -84,8 +71,7 @@ mod tests {
     fn it_is_for_the_owner_and_goes() {
         let folder = tempfile::tempdir().unwrap();
         let db = folder.path().join("unforget.db");
-        let beside = Beside { url: "http://127.0.0.1:1".to_owned(), token: Beside::token().unwrap() };
-        assert_ne!(beside.token, Beside::token().unwrap());
+        let beside = Beside { url: "http://127.0.0.1:1".to_owned(), token: "uft_0".to_owned() };
         assert_eq!(Beside::read(&db), None);
         fs::write(place(&db), "what another left").unwrap();
         assert_eq!(Beside::read(&db), None);

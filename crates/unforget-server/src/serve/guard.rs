@@ -10,6 +10,12 @@ use axum::http::{StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
+use super::tokens::{self, Token};
+use crate::api::{self, Problem};
+
+/// Paths that tell nothing and need no token.
+const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+
 /// What is asked of a request before anything else looks at it.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
@@ -17,6 +23,8 @@ pub struct Guard {
     pub hosts: Vec<String>,
     /// Origins whose pages may use it, such as `https://chat.example`. Its own pages always may.
     pub origins: Vec<String>,
+    /// Who may use it; everyone who reaches it if there is none.
+    pub tokens: Vec<Token>,
 }
 
 impl Guard {
@@ -25,8 +33,8 @@ impl Guard {
     /// * `address` - of the listener.
     pub(super) fn before(self, routes: Router, address: SocketAddr) -> Router {
         let guard = Arc::new(self);
-        routes.layer(middleware::from_fn(move |request: Request, next: Next| {
-            let checked = guard.check(request.headers(), request.uri(), address.ip());
+        routes.layer(middleware::from_fn(move |mut request: Request, next: Next| {
+            let checked = guard.let_in(&mut request, address.ip());
             async move {
                 match checked {
                     Ok(()) => next.run(request).await,
@@ -34,6 +42,25 @@ impl Guard {
                 }
             }
         }))
+    }
+
+    /// All checks. Notes whose the request is.
+    fn let_in(&self, request: &mut Request, address: IpAddr) -> Result<(), Response> {
+        self.check(request.headers(), request.uri(), address)?;
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        if OPEN.contains(&path.as_str()) {
+            return Ok(());
+        }
+        let tenant =
+            tokens::identify(&self.tokens, request.headers_mut(), &method, &path).map_err(|refused| {
+                let status = match refused {
+                    tokens::Refused::Unknown => StatusCode::UNAUTHORIZED,
+                    tokens::Refused::Scope => StatusCode::FORBIDDEN,
+                };
+                told(&path, status, &refused.to_string())
+            })?;
+        request.extensions_mut().insert(tenant);
+        Ok(())
     }
 
     /// Host and Origin, against DNS rebinding and forged requests of other sites.
@@ -84,6 +111,15 @@ fn without_port(host: &str) -> &str {
     }
 }
 
+/// A refusal in the form of what was asked for.
+fn told(path: &str, status: StatusCode, why: &str) -> Response {
+    if path.starts_with(api::ROOT) {
+        let kind = if status == StatusCode::UNAUTHORIZED { "no-token" } else { "forbidden" };
+        return Problem::new(status.as_u16(), kind, why, "ask the owner of the daemon").into_response();
+    }
+    (status, format!("{why}\n")).into_response()
+}
+
 fn refused(why: &'static str) -> Response {
     (StatusCode::FORBIDDEN, format!("{why}\n")).into_response()
 }
@@ -96,7 +132,11 @@ mod tests {
 
     #[test]
     fn hosts_and_origins_table() {
-        let guard = Guard { hosts: vec!["box.lan".into()], origins: vec!["https://chat.example".into()] };
+        let guard = Guard {
+            hosts: vec!["box.lan".into()],
+            origins: vec!["https://chat.example".into()],
+            ..Guard::default()
+        };
         let local: IpAddr = "127.0.0.1".parse().unwrap();
         let table = [
             (Some("127.0.0.1:8787"), None, true, "its address"),

@@ -2,6 +2,7 @@
 
 pub mod beside;
 mod guard;
+mod tokens;
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,6 +19,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::gateway::{self, Gateway};
 
 pub use guard::Guard;
+pub use tokens::{PREFIX, Scope, TOKEN, Token};
 
 /// How long calls may run on when the daemon is asked to end.
 pub const PATIENCE: Duration = Duration::from_secs(30);

@@ -19,6 +19,7 @@ pub mod sse;
 
 pub use answer::{ANSWER_MAX, Answer, Answered, BLOCKS_MAX, Ended, Usage, Why};
 pub use call::{Call, CallFault, Hints, Shape, Wrong};
+pub(crate) use edit::cut_fields;
 pub use edit::{Edit, edited};
 pub use fault::Fault;
 

@@ -7,25 +7,13 @@
 //! | `compacted` | the host's own summary if it has words, else bookkeeping; `replacement_history` repeats earlier items |
 //! | `session_meta`, `turn_context`, `record_type: state`, anything else | bookkeeping |
 //!
-//! | item | entry |
-//! |---|---|
-//! | `message` of `developer`, `system` | system, injected |
-//! | `message` of `user` | user; injected if Codex wrote it (see [`FRAGMENTS`]), else human |
-//! | `message` of `assistant` | assistant |
-//! | `reasoning` | assistant: thinking, the item kept whole for its encrypted content |
-//! | `function_call`, `custom_tool_call`, `local_shell_call` and other calls with a `call_id` | assistant: a call |
-//! | `web_search_call` and other calls without one | assistant: opaque |
-//! | `…_output` with a `call_id` | tool |
-//!
-//! A call that Codex recorded was whole: its arguments are kept as they are even where they are no JSON. The
-//! input of a custom tool is plain text and becomes `{"input": text}`.
+//! Items are those of OpenAI Responses: see `openai_responses`. A `message` of `user` is injected if Codex wrote it (see
+//! [`FRAGMENTS`]).
 
-use std::borrow::Cow;
+use unforget_core::entry::{Entry, Origin, Part, Role};
 
-use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
-
-use crate::format::{Head, Identity, openai_chat};
-use crate::json::{Object, Value};
+use crate::format::{Head, Identity, openai_chat, openai_responses};
+use crate::json::Object;
 
 /// Starts and ends of the texts that Codex itself writes as user items. It recognises its own texts by
 /// these (`contextual_user_message.rs`); the record has no other mark.
@@ -79,12 +67,13 @@ pub(crate) fn identity(head: &Head<'_>) -> Identity {
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let kind = record.str("type").unwrap_or_default();
     let mut entry = match (&*kind, record.obj("payload")) {
-        ("response_item", Some(payload)) => item(payload),
+        ("response_item", Some(payload)) => openai_responses::item(payload),
         ("event_msg", _) => Entry::bare(Origin::Copy),
         ("compacted", Some(payload)) => compacted(payload),
         (_, Some(_)) => Entry::bare(Origin::Bookkeeping),
-        (_, None) => item(record),
+        (_, None) => openai_responses::item(record),
     };
+    own(&mut entry);
     entry.time = record.time("timestamp");
     entry
 }
@@ -100,101 +89,26 @@ fn compacted(payload: Object<'_>) -> Entry {
     entry
 }
 
-fn item(item: Object<'_>) -> Entry {
-    let kind = item.str("type").unwrap_or_default();
-    let mut entry = Entry::bare(Origin::Bookkeeping);
-    let (role, part) = match &*kind {
-        "message" | "" if item.has("role") => return message(item),
-        "reasoning" => (Role::Assistant, reasoning(item)),
-        kind if kind.ends_with("_call") && item.has("call_id") => {
-            (Role::Assistant, Part::ToolCall(call(item, kind)))
-        }
-        kind if kind.ends_with("_call") => {
-            (Role::Assistant, Part::Opaque { kind: kind.to_owned(), raw: item.raw_text().into() })
-        }
-        kind if kind.ends_with("_output") && item.has("call_id") => {
-            (Role::Tool, Part::ToolResult(output(item)))
-        }
-        _ => return entry,
-    };
-    entry.role = role;
-    entry.origin = if role == Role::Tool { Origin::Tool } else { Origin::Model };
-    entry.parts.push(part);
-    entry
-}
-
-fn message(item: Object<'_>) -> Entry {
-    let role = item.str("role").unwrap_or_default();
-    let (role, origin) = match &*role {
-        "user" => (Role::User, Origin::Human),
-        "assistant" => (Role::Assistant, Origin::Model),
-        "developer" | "system" => (Role::System, Origin::Injected),
-        _ => return Entry::bare(Origin::Bookkeeping),
-    };
-    let mut entry = Entry { role, ..Entry::bare(origin) };
-    openai_chat::content(item.get("content"), &mut entry.parts);
-    if role == Role::User && !entry.parts.is_empty() && entry.parts.iter().all(is_fragment) {
+/// What Codex alone puts into items, in rollouts and in requests: its own texts in a user's name, and the header of the
+/// output of a command.
+pub(crate) fn own(entry: &mut Entry) {
+    let is_words = entry.role == Role::User && entry.origin == Origin::Human;
+    if is_words && !entry.parts.is_empty() && entry.parts.iter().all(is_fragment) {
         entry.origin = Origin::Injected;
     }
-    entry
+    for part in &mut entry.parts {
+        if let Part::ToolResult(result) = part
+            && let Some(Part::Text(text)) = result.content.first()
+        {
+            result.exit_code = exit_code(text);
+        }
+    }
 }
 
 fn is_fragment(part: &Part) -> bool {
     let Part::Text(text) = part else { return false };
     let text = text.trim();
     FRAGMENTS.iter().any(|(start, end)| text.starts_with(start) && text.ends_with(end))
-}
-
-fn reasoning(item: Object<'_>) -> Part {
-    let mut lines = Vec::new();
-    for key in ["summary", "content"] {
-        lines.extend(item.items(key).filter_map(|line| line.obj()?.string("text")));
-    }
-    Part::Thinking { text: lines.join("\n\n"), signature: None, raw: Some(item.raw_text().into()) }
-}
-
-fn call(item: Object<'_>, kind: &str) -> ToolCall {
-    let arguments = match (item.get("arguments"), item.get("input"), item.get("action")) {
-        (Some(arguments), ..) => text_of(arguments),
-        (None, Some(input), _) => format!(r#"{{"input":{}}}"#, input.raw()),
-        (None, None, Some(action)) => action.raw().to_owned(),
-        (None, None, None) => "{}".to_owned(),
-    };
-    let cut = item.is("status", "incomplete") || item.is("status", "in_progress");
-    ToolCall {
-        id: item.string("call_id").unwrap_or_default(),
-        name: item.string("name").unwrap_or_else(|| kind.trim_end_matches("_call").to_owned()),
-        arguments,
-        complete: !cut,
-        raw: Some(item.raw_text().into()),
-    }
-}
-
-/// A string's content, or any other value as it stands.
-fn text_of(value: Value<'_>) -> String {
-    value.str().map_or_else(|| value.raw().to_owned(), Cow::into_owned)
-}
-
-fn output(item: Object<'_>) -> ToolResult {
-    let value = item.get("output").or_else(|| item.get("tools"));
-    let wrapped = value.and_then(Value::obj);
-    let mut content = Vec::new();
-    match (value, wrapped) {
-        (_, Some(wrapped)) => openai_chat::content(wrapped.get("content"), &mut content),
-        (Some(list), None) if item.has("tools") => content.push(Part::Text(list.raw().to_owned())),
-        (other, None) => content = openai_chat::inside(other),
-    }
-    let exit_code = match content.first() {
-        Some(Part::Text(text)) => exit_code(text),
-        _ => None,
-    };
-    ToolResult {
-        call_id: item.string("call_id").unwrap_or_default(),
-        name: item.string("name").unwrap_or_default(),
-        content,
-        is_error: wrapped.and_then(|wrapped| wrapped.bool("success")) == Some(false),
-        exit_code,
-    }
 }
 
 /// The exit code in the header that Codex puts before the output of a command: the lines up to `Output:`,

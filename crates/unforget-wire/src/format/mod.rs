@@ -13,6 +13,7 @@ pub(crate) mod follow;
 pub(crate) mod gemini_cli;
 pub(crate) mod journal;
 pub(crate) mod openai_chat;
+pub(crate) mod openai_responses;
 pub(crate) mod openhands;
 pub(crate) mod pi;
 pub(crate) mod swe_agent;
@@ -34,6 +35,8 @@ pub enum Format {
     Codex,
     /// OpenAI Chat messages: a JSON array, an object with `messages`, or JSONL.
     OpenAiChat,
+    /// OpenAI Responses items: a JSON array.
+    OpenAiResponses,
     /// Anthropic messages: a JSON array, an object with `messages`, or JSONL.
     AnthropicMessages,
     /// Gemini CLI, JSON and JSONL.
@@ -54,10 +57,11 @@ pub enum Format {
 
 impl Format {
     /// Every format, in the order in which detection tries them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Journal,
         Self::Pi,
         Self::ClaudeCode,
+        Self::OpenAiResponses,
         Self::Codex,
         Self::CopilotCli,
         Self::GeminiCli,
@@ -76,6 +80,7 @@ impl Format {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
             Self::OpenAiChat => "openai-chat",
+            Self::OpenAiResponses => "openai-responses",
             Self::AnthropicMessages => "anthropic",
             Self::GeminiCli => "gemini-cli",
             Self::CopilotCli => "copilot-cli",
@@ -143,6 +148,7 @@ fn looks_like(format: Format, head: &Head<'_>) -> bool {
         Format::ClaudeCode => claude_code::looks_like(head),
         Format::Codex => codex::looks_like(head),
         Format::OpenAiChat => openai_chat::looks_like(head),
+        Format::OpenAiResponses => openai_responses::looks_like(head),
         Format::AnthropicMessages => anthropic::looks_like(head),
         Format::GeminiCli => gemini_cli::looks_like(head),
         Format::CopilotCli => copilot_cli::looks_like(head),
@@ -168,7 +174,7 @@ pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
         Format::OpenHands => openhands::identity(head),
         Format::TauBench => tau_bench::identity(head),
         Format::Journal => journal::identity(head),
-        Format::Unknown => Identity::default(),
+        Format::OpenAiResponses | Format::Unknown => Identity::default(),
     }
 }
 
@@ -197,6 +203,7 @@ pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
         Format::ClaudeCode => claude_code::decode(record),
         Format::Codex => codex::decode(record),
         Format::OpenAiChat => openai_chat::decode(record),
+        Format::OpenAiResponses => openai_responses::decode(record),
         Format::AnthropicMessages => anthropic::decode(record),
         Format::GeminiCli => gemini_cli::decode(record),
         Format::CopilotCli => copilot_cli::decode(record),

@@ -6,6 +6,7 @@ use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::message::{Block, Message, Speaker};
 
 use super::head::{CallHead, Head};
+use super::item;
 use super::json::{is_object, without_cache_control};
 use super::media::{self, Keep, Place};
 use super::reasoning::{Thinking, is_base64};
@@ -259,9 +260,14 @@ impl<'a> Former<'a, '_> {
             (Dialect::Pi, Speaker::Assistant) => {
                 !is_blank(&head.kind) && !matches!(&*head.kind, "text" | "thinking" | "toolCall" | "image")
             }
+            (Dialect::OpenAiResponses, _) => !foreign && item::stands_alone(&head.kind),
             _ => false,
         });
-        match kept.and_then(|_| without_cache_control(raw)) {
+        let kept = kept.and_then(|_| match self.dialect {
+            Dialect::OpenAiResponses => item::without_id(raw).map(Cow::Owned),
+            _ => without_cache_control(raw),
+        });
+        match kept {
             Some(raw) => self.pieces.push(Piece::Raw(raw)),
             None => self.lose("a block of a type that the provider does not take here is not sent"),
         }

@@ -16,7 +16,7 @@
 //! | call whose arguments are no object | `{"_raw":text}` | the same | the same | the same | the same | the same |
 //! | image (png, jpeg, gif, webp within limits) | `image` | `image_url` (a tool's: in a user message) | `input_image` | `image` | `inlineData` (a tool's: beside its result; no gif) | `image` |
 //! | other media | a note | a note | a note | a note | a note | a note |
-//! | opaque block | known types, byte for byte | dropped | dropped | in assistant messages | code and its outcome, byte for byte | dropped |
+//! | opaque block | known types, byte for byte | dropped | items of known types | in assistant messages | code and its outcome, byte for byte | dropped |
 //!
 //! A slot that must not be empty gets `(empty)`. Where the [`Target`] says which model gets the request, reasoning
 //! and tools of another family are dropped, never turned into text. Media that are too many or too large
@@ -27,6 +27,7 @@ mod bedrock;
 mod form;
 mod gemini;
 mod head;
+mod item;
 mod json;
 mod media;
 mod openai_chat;
@@ -43,6 +44,8 @@ use crate::target::Target;
 use form::{Form, Piece};
 use json::Json;
 use media::Keep;
+
+pub use item::{pair_items, whole_item};
 
 /// The one text that stands where a provider wants some and there is none.
 pub const PLACEHOLDER: &str = "(empty)";

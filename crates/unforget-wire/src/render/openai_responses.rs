@@ -72,7 +72,7 @@ fn part(piece: &Piece<'_>, kind: &str, json: &mut Json) {
 
 fn item(piece: &Piece<'_>, json: &mut Json) {
     match piece {
-        Piece::RawThinking(raw) => json.comma().lit(raw),
+        Piece::Raw(raw) | Piece::RawThinking(raw) => json.comma().lit(raw),
         Piece::Call { id, name, arguments, .. } => json
             .comma()
             .lit(r#"{"type":"function_call","call_id":"#)

@@ -9,12 +9,27 @@ use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
 
+/// Items of the provider's own tools, and what stands for other items.
+const ALONE: [&str; 9] = [
+    "file_search_call",
+    "image_generation_call",
+    "code_interpreter_call",
+    "mcp_call",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "item_reference",
+    "compaction",
+];
+
 /// What is known of the items so far.
 #[derive(Default)]
 struct Items<'a> {
     pairs: Pairs<'a>,
     /// Ids of the provider's store.
     ids: BTreeSet<&'a str>,
+    /// Ids of calls of custom tools: their outputs have a type of their own.
+    custom: BTreeSet<&'a str>,
     /// Whether the answer that is being read has reasoning.
     reasoned: bool,
 }
@@ -40,7 +55,11 @@ pub(super) fn check(body: &Value, found: &mut Found) {
         match field(turn.value, "type").unwrap_or("message") {
             "message" => message(turn, &mut known, found),
             "function_call" => call(turn, &mut known, found),
-            "function_call_output" => output(turn, &mut known, found),
+            "custom_tool_call" => custom_call(turn, &mut known, found),
+            "local_shell_call" => shell_call(turn, &mut known, found),
+            "function_call_output" | "custom_tool_call_output" => output(turn, &mut known, found),
+            "web_search_call" => item_id(turn, "ws", &mut known, found),
+            kind if ALONE.contains(&kind) => {}
             "reasoning" => reasoning(turn, &mut known, found),
             kind => found.add("block-type", turn.place, format!("an item of type {kind:?} is refused here")),
         }
@@ -91,10 +110,37 @@ fn call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
     known.pairs.call(id, place, found);
 }
 
+fn custom_call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+    let (item, place) = (turn.value, turn.place);
+    found.fields(item, &["type", "id", "call_id", "name", "input", "status", "namespace"], place);
+    item_id(turn, "ctc", known, found);
+    let (Some(id), true) = (field(item, "call_id"), field(item, "input").is_some()) else {
+        return found.add("call-shape", place, "call of a custom tool has no call_id or no input");
+    };
+    found.call_id(id, 64, place);
+    found.tool_name(field(item, "name"), place);
+    known.pairs.call(id, place, found);
+    known.custom.insert(id);
+}
+
+fn shell_call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+    let (item, place) = (turn.value, turn.place);
+    found.fields(item, &["type", "id", "call_id", "action", "status"], place);
+    item_id(turn, "lsh", known, found);
+    let (Some(id), true) = (field(item, "call_id"), item.get("action").is_some_and(Value::is_object)) else {
+        return found.add("call-shape", place, "call of the shell has no call_id or no action");
+    };
+    found.call_id(id, 64, place);
+    known.pairs.call(id, place, found);
+}
+
 fn output<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
     let (item, place) = (turn.value, turn.place);
     found.fields(item, &["type", "id", "call_id", "output", "status"], place);
     let id = field(item, "call_id").unwrap_or_default();
+    let is_custom = field(item, "type") == Some("custom_tool_call_output");
+    let is_same = known.custom.contains(id) == is_custom;
+    found.want(is_same, "result-orphan", place, "output is of another type than its call");
     found.call_id(id, 64, place);
     known.pairs.result(id, place, found);
     known.reasoned = false;
@@ -126,7 +172,7 @@ fn reasoning<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) 
     found.want(listed, "reasoning-summary", turn.place, "reasoning has no list summary");
     let led_to = turn.next.is_some_and(|next| {
         field(next, "role") == Some("assistant")
-            || matches!(field(next, "type"), Some("function_call" | "reasoning"))
+            || field(next, "type").is_some_and(|kind| kind.ends_with("_call") || kind == "reasoning")
     });
     found.want(led_to, "thinking-alone", turn.place, "reasoning is not followed by what it led to");
 }

@@ -32,19 +32,22 @@ pub enum Form {
     Pi,
     /// OpenAI Chat Completions.
     OpenaiChat,
+    /// OpenAI Responses: one item is a message.
+    OpenaiResponses,
     /// Anthropic Messages.
     Anthropic,
 }
 
 impl Form {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Pi, Self::OpenaiChat, Self::Anthropic];
+    pub const ALL: [Self; 4] = [Self::Pi, Self::OpenaiChat, Self::OpenaiResponses, Self::Anthropic];
 
     /// As the engine calls it.
     pub const fn format(self) -> Format {
         match self {
             Self::Pi => Format::Pi,
             Self::OpenaiChat => Format::OpenAiChat,
+            Self::OpenaiResponses => Format::OpenAiResponses,
             Self::Anthropic => Format::AnthropicMessages,
         }
     }

@@ -1,0 +1,183 @@
+//! Tokens: who may use the daemon, for what, and whose conversations are theirs.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName};
+use axum::http::{HeaderValue, Method};
+use unforget_core::digest::Digest;
+
+use crate::gateway::Tenant;
+
+/// Header for a token beside the provider's key.
+pub const TOKEN: HeaderName = HeaderName::from_static("x-unforget-token");
+
+/// Header for keys of Anthropic's API.
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// Tokens of ours begin like this, so that they are known where a provider's key could stand.
+pub const PREFIX: &str = "uft_";
+
+/// What a token is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Calls of models.
+    Gateway,
+    /// Reading what is stored.
+    Read,
+    /// Everything else.
+    Admin,
+}
+
+impl Scope {
+    /// Name in settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gateway => "gateway",
+            Self::Read => "read",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// What a request is.
+    fn of(method: &Method, path: &str) -> Self {
+        let is_ours = ["/api/", "/mcp", "/metrics"].iter().any(|start| path.starts_with(start));
+        match (is_ours, method) {
+            (false, _) => Self::Gateway,
+            (true, &(Method::GET | Method::HEAD)) => Self::Read,
+            // Its calls are searches.
+            (true, &Method::POST) if path.starts_with("/mcp") => Self::Read,
+            (true, _) => Self::Admin,
+        }
+    }
+}
+
+impl FromStr for Scope {
+    type Err = String;
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = [Self::Gateway, Self::Read, Self::Admin];
+        let known = all.into_iter().find(|scope| scope.name() == name);
+        known.ok_or_else(|| format!("{name:?} is none of gateway, read, admin"))
+    }
+}
+
+/// A token as the settings have it: its digest only.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// Whose conversations it is for.
+    pub tenant: Arc<str>,
+    /// What it is for.
+    pub scopes: Vec<Scope>,
+    /// BLAKE3 of the token.
+    pub digest: Digest,
+}
+
+/// Why a request is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    /// There is no token, or one that is not known.
+    #[error("a token is needed: send it as x-unforget-token, or as the API key")]
+    Unknown,
+    /// It is not for this.
+    #[error("this token is not for that")]
+    Scope,
+}
+
+/// Whose a request is. Takes our token out of the headers, so that it is never sent on.
+pub(super) fn identify(
+    tokens: &[Token],
+    headers: &mut HeaderMap,
+    method: &Method,
+    path: &str,
+) -> Result<Tenant, Refused> {
+    let sent = take(headers);
+    if tokens.is_empty() {
+        return Ok(Tenant(Arc::from("default")));
+    }
+    let digest = Digest::of(sent.as_ref().map(HeaderValue::as_bytes).unwrap_or_default());
+    // All are compared, whichever fits, and each in constant time.
+    let is_it = |token: &&Token| is_equal(&token.digest, &digest);
+    let known = tokens.iter().filter(is_it).last().filter(|_| sent.is_some()).ok_or(Refused::Unknown)?;
+    let wanted = Scope::of(method, path);
+    if known.scopes.contains(&wanted) || known.scopes.contains(&Scope::Admin) && wanted == Scope::Read {
+        return Ok(Tenant(Arc::clone(&known.tenant)));
+    }
+    Err(Refused::Scope)
+}
+
+/// The token of a request, wherever it stands.
+fn take(headers: &mut HeaderMap) -> Option<HeaderValue> {
+    let own = headers.remove(TOKEN);
+    let is_ours = |value: &HeaderValue| bare(value).starts_with(PREFIX.as_bytes());
+    let key = [AUTHORIZATION, API_KEY].into_iter().find(|name| headers.get(name).is_some_and(is_ours));
+    let key = key.and_then(|name| headers.remove(name));
+    own.or_else(|| key.and_then(|key| HeaderValue::from_bytes(bare(&key)).ok()))
+}
+
+/// A value without `Bearer`.
+fn bare(value: &HeaderValue) -> &[u8] {
+    let bytes = value.as_bytes();
+    let is_bearer = bytes.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"bearer "));
+    if is_bearer { bytes.get(7..).unwrap_or_default().trim_ascii() } else { bytes.trim_ascii() }
+}
+
+/// Whether two digests are the same, in a time that does not depend on where they differ.
+fn is_equal(one: &Digest, other: &Digest) -> bool {
+    one.0.iter().zip(&other.0).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    fn headers(values: &[(HeaderName, &str)]) -> HeaderMap {
+        values.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+    }
+
+    #[test]
+    fn tokens_table() {
+        let token = |tenant: &str, secret: &str, scopes: &[Scope]| Token {
+            tenant: tenant.into(),
+            scopes: scopes.to_vec(),
+            digest: Digest::of(secret.as_bytes()),
+        };
+        let tokens = [
+            token("ann", "uft_ann", &[Scope::Gateway, Scope::Read]),
+            token("bob", "uft_bob", &[Scope::Gateway]),
+            token("root", "uft_root", &[Scope::Admin]),
+        ];
+        let (get, post) = (Method::GET, Method::POST);
+        let table: &[(&[(HeaderName, &str)], &Method, &str, Result<&str, Refused>, &str)] = &[
+            (&[], &post, "/v1/messages", Err(Refused::Unknown), "none"),
+            (&[(TOKEN, "uft_ann")], &post, "/v1/messages", Ok("ann"), "beside a key"),
+            (&[(AUTHORIZATION, "Bearer uft_ann")], &post, "/v1/messages", Ok("ann"), "as a key"),
+            (&[(AUTHORIZATION, "bearer  uft_bob")], &post, "/v1/messages", Ok("bob"), "as people write it"),
+            (&[(API_KEY, "uft_bob")], &post, "/v1/messages", Ok("bob"), "as a key of the other API"),
+            (
+                &[(AUTHORIZATION, "Bearer sk-ann")],
+                &post,
+                "/v1/messages",
+                Err(Refused::Unknown),
+                "a provider's key",
+            ),
+            (&[(TOKEN, "uft_an")], &post, "/v1/messages", Err(Refused::Unknown), "cut off"),
+            (&[(TOKEN, "")], &post, "/v1/messages", Err(Refused::Unknown), "empty"),
+            (&[(TOKEN, "uft_bob")], &get, "/api/v1/conversations", Err(Refused::Scope), "not for reading"),
+            (&[(TOKEN, "uft_ann")], &get, "/api/v1/conversations", Ok("ann"), "for reading"),
+            (&[(TOKEN, "uft_ann")], &post, "/api/v1/imports", Err(Refused::Scope), "not for changes"),
+            (&[(TOKEN, "uft_ann")], &post, "/mcp", Ok("ann"), "calls of MCP are searches"),
+            (&[(TOKEN, "uft_root")], &get, "/metrics", Ok("root"), "who may change may read"),
+            (&[(TOKEN, "uft_root")], &post, "/v1/messages", Err(Refused::Scope), "but not call models"),
+        ];
+        for (sent, method, path, want, why) in table {
+            let mut headers = headers(sent);
+            let tenant = identify(&tokens, &mut headers, method, path);
+            assert_eq!(tenant.as_ref().map(|tenant| &*tenant.0).map_err(|refused| *refused), *want, "{why}");
+            let is_left = headers.values().any(|value| value.to_str().unwrap().contains("uft_"));
+            assert!(!is_left, "a token of ours is never sent on: {why}");
+        }
+        assert_eq!(&*identify(&[], &mut HeaderMap::new(), &post, "/v1/messages").unwrap().0, "default");
+    }
+}

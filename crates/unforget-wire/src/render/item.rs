@@ -1,0 +1,120 @@
+//! Items of OpenAI Responses that are sent again as the host sent them.
+
+use std::collections::BTreeSet;
+
+use unforget_core::entry::{Entry, Part, ToolCall};
+
+use super::json::is_object;
+use super::reasoning::Thinking;
+use crate::dialect::Dialect;
+use crate::exchange::annotations;
+use crate::exchange::{Edit, cut_fields, edited};
+use crate::json::{Object, Tape, Value};
+use crate::target::Target;
+
+/// Items that are neither a message nor reasoning nor half of a pair, and what became of tools that the provider ran.
+pub(super) fn stands_alone(kind: &str) -> bool {
+    matches!(
+        kind,
+        "web_search_call"
+            | "file_search_call"
+            | "image_generation_call"
+            | "code_interpreter_call"
+            | "mcp_call"
+            | "mcp_list_tools"
+            | "mcp_approval_request"
+            | "mcp_approval_response"
+            | "item_reference"
+            | "compaction"
+    )
+}
+
+/// A stored item as it is sent again: its bytes without cache marks and, where the item does not need it, without the
+/// id that it has in the provider's store. `None` if it has to be rendered.
+///
+/// * `raw` - the item, in the form of OpenAI Responses.
+/// * `entry` - what it says.
+/// * `model` - who wrote it, if that is known.
+///
+/// Source: F058; an id implies the reasoning that came before the item.
+pub fn whole_item(raw: &str, entry: &Entry, target: Target, model: Option<&str>) -> Option<String> {
+    let takes = |part: &Part| match part {
+        Part::Text(_) => true,
+        Part::Thinking { text, signature, raw } => {
+            let (signature, raw) = (signature.as_deref(), raw.as_deref());
+            Thinking { text, signature, raw, model }.piece(target).is_some()
+        }
+        Part::ToolCall(call) => is_plain(call, target),
+        Part::ToolResult(result) => {
+            target.call_id(&result.call_id) == result.call_id
+                && result.content.iter().all(|part| matches!(part, Part::Text(_)))
+        }
+        // Images are counted and left out by the renderer.
+        Part::Media(_) => false,
+        Part::Opaque { kind, .. } => {
+            stands_alone(kind) && !(model.is_some() && target.is_foreign(model, None))
+        }
+    };
+    let is_whole = target.dialect == Dialect::OpenAiResponses && is_object(raw);
+    if !is_whole || entry.parts.is_empty() || !entry.parts.iter().all(takes) {
+        return None;
+    }
+    without_id(&annotations::without(raw))
+}
+
+/// Whether a call can go out as it is: its id and name are legal, and its type is one whose results are texts.
+fn is_plain(call: &ToolCall, target: Target) -> bool {
+    let is_named = target.call_id(&call.id) == call.id && target.dialect.tool_name(&call.name) == call.name;
+    let kind = call.raw.as_deref().and_then(|raw| with_item(raw, |item| item.string("type"))).flatten();
+    let is_known = match kind.as_deref() {
+        Some("function_call" | "local_shell_call") => is_object(&call.arguments),
+        Some("custom_tool_call") => true,
+        _ => false,
+    };
+    is_named && is_known && call.complete
+}
+
+/// The item without its id, unless that is what it says or nothing else names it.
+pub(super) fn without_id(raw: &str) -> Option<String> {
+    with_item(raw, |item| {
+        let kind = item.str("type").unwrap_or_default();
+        let mut edits = Vec::new();
+        if kind != "reasoning" && (kind == "web_search_call" || !stands_alone(&kind)) {
+            cut_fields(item, &|key| key == "id", &mut edits);
+        }
+        edited(raw, &edits)
+    })
+}
+
+/// Gives every output the type that its call wants: a custom tool's call is answered by an output of its own type.
+///
+/// * `items` - the items of a request, in any groups.
+///
+/// Cost: O(bytes) if there is a call of a custom tool, else a search for its name.
+pub fn pair_items(items: &mut [Vec<String>]) {
+    let is_custom = |text: &String| memchr::memmem::find(text.as_bytes(), b"custom_tool_call").is_some();
+    if !items.iter().flatten().any(is_custom) {
+        return;
+    }
+    let id_of = |item: Object<'_>, kind: &str| item.string("call_id").filter(|_| item.is("type", kind));
+    let custom = items.iter().flatten();
+    let custom: BTreeSet<String> =
+        custom.filter_map(|text| with_item(text, |item| id_of(item, "custom_tool_call")).flatten()).collect();
+    for text in items.iter_mut().flatten() {
+        let edit = with_item(text, |item| {
+            let id =
+                id_of(item, "function_call_output").or_else(|| id_of(item, "custom_tool_call_output"))?;
+            let kind = if custom.contains(&id) { "custom_tool_call_output" } else { "function_call_output" };
+            Some(Edit { range: item.get("type")?.range(), text: format!("{kind:?}") })
+        });
+        if let Some(edit) = edit.flatten() {
+            *text = edited(text, &[edit]);
+        }
+    }
+}
+
+fn with_item<T>(text: &str, then: impl FnOnce(Object<'_>) -> T) -> Option<T> {
+    let mut tape = Tape::default();
+    tape.read(text.as_bytes()).ok()?;
+    tape.value(text).and_then(Value::obj).map(then)
+}

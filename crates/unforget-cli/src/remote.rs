@@ -137,18 +137,33 @@ impl Remote {
 
     /// Waits for a task to end, and gives its result.
     pub(crate) fn wait(&self, task: &Value, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
-        let name = task["task"].as_str().unwrap_or_default();
+        let name = text(task, "task");
         loop {
-            let mut now = self.call("GET", &format!("tasks/{}", encoded(name)), None)?;
-            match now["state"].as_str() {
-                Some("running") => {}
-                Some("done") => return Ok(now["result"].take()),
-                _ => return Err(problem(&now["problem"])),
+            let now = self.call("GET", &format!("tasks/{}", encoded(name)), None)?;
+            match text(&now, "state") {
+                "running" => {}
+                "done" => return Ok(field(&now, "result")),
+                _ => return Err(problem(&field(&now, "problem"))),
             }
-            progress(now["done"].as_u64().unwrap_or(0), now["total"].as_u64().unwrap_or(0));
+            progress(number(&now, "done"), number(&now, "total"));
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// A field of an object, null if it has none.
+pub(crate) fn field(object: &Value, name: &str) -> Value {
+    object.get(name).cloned().unwrap_or_default()
+}
+
+/// A field that is text, empty if it is none.
+pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A field that is a number, 0 if it is none.
+pub(crate) fn number(object: &Value, name: &str) -> u64 {
+    object.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// Text as a part of an address.
@@ -161,21 +176,25 @@ pub(crate) fn encoded(text: &str) -> String {
 fn read(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Outcome<Value> {
     let answer = answer.map_err(|error| unreached(&error))?;
     let is_done = answer.status().is_success();
-    let text = answer.into_body().into_with_config().limit(ANSWER_MAX).read_to_vec();
-    let value: Value = serde_json::from_slice(&text.map_err(|error| unreached(&error))?)?;
+    let bytes = answer.into_body().into_with_config().limit(ANSWER_MAX).read_to_vec();
+    let value: Value = serde_json::from_slice(&bytes.map_err(|error| unreached(&error))?)?;
     if is_done { Ok(value) } else { Err(problem(&value)) }
 }
 
 /// What the daemon says was wrong.
 fn problem(problem: &Value) -> Failure {
-    let text = |field: &str| problem[field].as_str().unwrap_or_default();
-    let kind = KINDS.into_iter().find(|kind| *kind == text("kind")).unwrap_or("daemon");
-    let exit = match problem["status"].as_u64() {
-        Some(400 | 403 | 404 | 409 | 412) => Exit::Usage,
-        Some(413 | 415 | 422) => Exit::Input,
+    let kind = KINDS.into_iter().find(|kind| *kind == text(problem, "kind")).unwrap_or("daemon");
+    let exit = match number(problem, "status") {
+        400 | 403 | 404 | 409 | 412 => Exit::Usage,
+        413 | 415 | 422 => Exit::Input,
         _ => Exit::Store,
     };
-    Failure { kind, message: text("detail").to_owned(), hint: text("next").to_owned(), exit }
+    Failure {
+        kind,
+        message: text(problem, "detail").to_owned(),
+        hint: text(problem, "next").to_owned(),
+        exit,
+    }
 }
 
 fn unreached(error: &dyn std::fmt::Display) -> Failure {

@@ -14,7 +14,7 @@ use crate::args::{PinArgs, PinsArgs, UnpinArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{PinJson, PinnedJson, PinsJson};
 use crate::output::paint;
-use crate::remote::{Writer, encoded};
+use crate::remote::{Writer, encoded, number};
 use crate::text;
 
 /// Columns of words on a terminal.
@@ -62,7 +62,7 @@ fn put(
                 Some(old) => ("PUT", format!("{}/{old}", place(found))),
                 None => ("POST", place(found)),
             };
-            Ok(PinId(remote.call(method, &place, Some(&body))?["pin"].as_u64().unwrap_or_default()))
+            Ok(PinId(number(&remote.call(method, &place, Some(&body))?, "pin")))
         }
     }
 }

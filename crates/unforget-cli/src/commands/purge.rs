@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use unforget_store::Purged;
 
 use crate::app::App;
@@ -10,7 +10,7 @@ use crate::args::PurgeArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::PurgedJson;
 use crate::output::paint;
-use crate::remote::{Writer, encoded};
+use crate::remote::{Writer, encoded, field};
 use crate::text;
 
 /// The word that a person types to agree.
@@ -41,10 +41,9 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
         Writer::Here(engine) => engine.purge(&found, first..end)?,
         Writer::There(remote) => {
             let place = format!("conversations/{}/purge", encoded(&found.key.0));
-            let mut body = json!({"first": first, "last": end - 1});
-            let token = remote.call("POST", &place, Some(&body))?["token"].take();
-            body["token"] = token;
-            remote.call("POST", &place, Some(&body))?;
+            let what = |token: &Value| json!({"first": first, "last": end - 1, "token": token});
+            let token = field(&remote.call("POST", &place, Some(&what(&Value::Null)))?, "token");
+            remote.call("POST", &place, Some(&what(&token)))?;
             plan
         }
     };

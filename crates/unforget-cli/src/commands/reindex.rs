@@ -6,7 +6,7 @@ use crate::app::App;
 use crate::args::ReindexArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::ReindexJson;
-use crate::remote::{Remote, Writer, encoded};
+use crate::remote::{Remote, Writer, encoded, number};
 use crate::text;
 
 /// Builds the search index again, of one conversation or of all.
@@ -39,8 +39,8 @@ fn there(app: &mut App, remote: &Remote, args: &ReindexArgs) -> Outcome {
     let query = args.conversation.as_ref().map(|name| format!("?conversation={}", encoded(name)));
     let task = remote.call("POST", &format!("reindex{}", query.unwrap_or_default()), None)?;
     let done = remote.wait(&task, &mut |_, _| ())?;
-    let number = |field: &str| done[field].as_u64().unwrap_or_default();
-    say(app, &ReindexJson { conversations: number("conversations"), entries: number("entries") })
+    let (conversations, entries) = (number(&done, "conversations"), number(&done, "entries"));
+    say(app, &ReindexJson { conversations, entries })
 }
 
 fn say(app: &mut App, done: &ReindexJson) -> Outcome {

@@ -10,6 +10,7 @@
 mod arrays;
 mod ask;
 mod fault;
+mod figures;
 mod finish;
 mod live;
 mod lives;

@@ -16,6 +16,7 @@ use unforget_wire::refusal;
 use super::Gateway;
 use super::ask::{Begun, Received, Sending};
 use super::fault::{self, Problem};
+use super::figures;
 use super::reading::Reading;
 
 use super::live::{End, Head, Live};
@@ -41,9 +42,11 @@ impl Gateway {
     pub(super) async fn run(self: Arc<Self>, call: Call) {
         let live = Arc::clone(&call.live);
         let dialect = call.received.dialect;
+        let _running = figures::Running::begin();
         if let Err(fault) = Arc::clone(&self).serve(call).await {
             tracing::warn!(%fault, "a call failed");
             let (head, body) = fault::response(&fault, dialect, "").into_parts();
+            figures::call(dialect, head.status, "none", None);
             let body = axum::body::to_bytes(body, REFUSAL).await.unwrap_or_default();
             live.refuse(Head { status: head.status, headers: head.headers }, body);
         }
@@ -83,6 +86,7 @@ impl Gateway {
             if !is_smaller {
                 let mut headers = returned(&head.headers);
                 ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
+                figures::call(call.received.dialect, head.status, begun.authority, Some(overhead));
                 call.live.refuse(Head { status: head.status, headers }, body);
                 return Ok(());
             }
@@ -91,6 +95,7 @@ impl Gateway {
         let mut headers = returned(answer.headers());
         ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
         let is_streamed = is_stream(answer.headers());
+        figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
         let label = label(&begun, is_streamed);
         let spooled =
             self.spool.begin(&label).map_err(|error| fault::internal("the answer cannot be kept", &error))?;

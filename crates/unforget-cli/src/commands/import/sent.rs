@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, SkippedJson};
 use crate::output::paint;
-use crate::remote::Remote;
+use crate::remote::{self, Remote, number};
 use crate::text;
 
 /// Sends files, and those in folders.
@@ -31,7 +31,7 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf]) -> Outcome 
             })
         });
         match sent {
-            Ok(imported) => bar.suspend(|| say(app, &file, imported))?,
+            Ok(imported) => bar.suspend(|| say(app, &file, &imported))?,
             Err(failure) if failure.kind == "not-a-transcript" && !is_asked => {
                 if app.out.json {
                     app.out.json(&SkippedJson::new(&file, &failure.message))?;
@@ -51,18 +51,16 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf]) -> Outcome 
 }
 
 /// Says what the daemon did with a file: the object that it would print.
-fn say(app: &mut App, path: &Path, mut imported: Value) -> Outcome<()> {
+fn say(app: &mut App, path: &Path, imported: &Value) -> Outcome<()> {
     if app.out.json {
-        imported["path"] = path.display().to_string().into();
-        return app.out.json(&imported);
+        return app.out.json(imported);
     }
-    let number = |field: &str| imported[field].as_u64().unwrap_or_default();
-    let entries = text::plural(number("entries"), "entry");
-    let what = match number("added") {
+    let entries = text::plural(number(imported, "entries"), "entry");
+    let what = match number(imported, "added") {
         0 => format!("nothing new in {entries}"),
         added => format!("{} new of {entries}", text::count(added)),
     };
-    let key = paint(app.out.palette.strong, imported["conversation"].as_str().unwrap_or_default());
+    let key = paint(app.out.palette.strong, remote::text(imported, "conversation"));
     let place = paint(app.out.palette.dim, path.display());
     Ok(writeln!(app.out, "{key}  {what}, by the daemon  {place}")?)
 }

@@ -79,7 +79,7 @@ async fn what_is_stored_is_shown_and_given_back() {
     let bytes = served.get(&format!("conversations/{KEY}/export")).await.bytes().await.unwrap();
     assert_eq!(bytes, served::PI.as_bytes(), "byte for byte");
     let found = served.json("search?q=where+does+the+heron+nest").await;
-    assert_eq!(found["total"], 6);
+    assert_eq!(found["total"], 5, "the header is nothing that anybody said");
     assert!(found["results"].as_array().unwrap().iter().any(|hit| hit["text"].to_string().contains("heron")));
     let found = served.json("grep?pattern=nest-7741&fixed=true").await;
     assert!(!found["results"].as_array().unwrap().is_empty());

@@ -69,7 +69,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
 #[into_params(parameter_in = Path)]
 pub(super) struct Named {
     /// Its key, percent-encoded, or enough of it.
-    #[param(example = "claude-code%3A6f1c2a90")]
+    #[param(example = "claude-code:6f1c2a90")]
     pub(super) name: String,
 }
 

@@ -48,7 +48,7 @@ fn place(conversation: &Conversation) -> (Reverse<i64>, i64) {
 
 /// Lists conversations, by newest entry.
 #[utoipa::path(get, path = "/conversations", tag = "conversations", params(Paged, Listed),
-    responses((status = 200, body = inline(Page<ConversationJson>)), Problems))]
+    responses((status = 200, description = "Done", body = inline(Page<ConversationJson>)), Problems))]
 pub(super) async fn list(
     seen: Seen,
     Asked(paged): Asked<Paged>,
@@ -94,14 +94,14 @@ pub(super) fn full(engine: &Engine, found: &Resolved) -> Done<Shown> {
 
 /// Shows a conversation: its generations and saves.
 #[utoipa::path(get, path = "/conversations/{name}", tag = "conversations", params(Named),
-    responses((status = 200, body = ShowJson), Problems))]
+    responses((status = 200, description = "Done", body = ShowJson), Problems))]
 pub(super) async fn show(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| Ok(full(engine, &found)?.answer(&headers))).await
 }
 
 /// Lists entries of all generations, in the order of their arrival.
 #[utoipa::path(get, path = "/conversations/{name}/entries", tag = "conversations", params(Named, Paged),
-    responses((status = 200, body = inline(Page<EntryJson>)), Problems))]
+    responses((status = 200, description = "Done", body = inline(Page<EntryJson>)), Problems))]
 pub(super) async fn entries(
     seen: Seen,
     At(named): At<Named>,
@@ -122,7 +122,7 @@ pub(super) async fn entries(
 
 /// How much is stored of a conversation.
 #[utoipa::path(get, path = "/conversations/{name}/stats", tag = "conversations", params(Named),
-    responses((status = 200, body = StatsJson), Problems))]
+    responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
     seen.of(named.name, move |_, found, api| {
         Ok(Shown::new(&StatsJson::new(api.settings.db.clone(), &[found.conversation], Vec::new()))?
@@ -142,7 +142,7 @@ pub(super) struct Kind {
 
 /// What was done with tools.
 #[utoipa::path(get, path = "/conversations/{name}/ledger", tag = "conversations", params(Named, Kind),
-    responses((status = 200, body = LedgerJson), Problems))]
+    responses((status = 200, description = "Done", body = LedgerJson), Problems))]
 pub(super) async fn ledger(
     seen: Seen,
     At(named): At<Named>,
@@ -174,7 +174,7 @@ const PIECE: usize = 64 << 10;
 
 /// Gives a transcript, byte for byte as it was received.
 #[utoipa::path(get, path = "/conversations/{name}/export", tag = "conversations", params(Named, Save),
-    responses((status = 200, body = [u8], content_type = "application/octet-stream"), Problems))]
+    responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
 pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<Save>) -> Done<Response> {
     let (engine, found, number) = seen
         .of(named.name, move |engine, found, _| {

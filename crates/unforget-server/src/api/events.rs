@@ -154,7 +154,7 @@ pub(super) struct ChangedJson {
 /// than is kept, read again what you show. After a break, `Last-Event-ID` goes on where it was.
 #[utoipa::path(get, path = "/events", tag = "events",
     params(Heard, ("last-event-id" = Option<String>, Header, description = "Where the client left off")),
-    responses((status = 200, body = String, content_type = "text/event-stream"), Problems))]
+    responses((status = 200, description = "Done", body = String, content_type = "text/event-stream"), Problems))]
 pub(super) async fn events(seen: Seen, Asked(heard): Asked<Heard>, headers: HeaderMap) -> Done<Response> {
     let tenant = seen.tenant.clone();
     let last = headers.get(LAST).and_then(|value| value.to_str().ok()).map(str::to_owned);

@@ -36,7 +36,7 @@ pub(super) struct From {
 /// Sending it again changes nothing; sending it when it has grown adds what is new.
 #[utoipa::path(post, path = "/imports", tag = "conversations", params(From),
     request_body(content = [u8], content_type = "application/octet-stream"),
-    responses((status = 202, body = Task, headers(("location" = String, description = "The task"))), Problems))]
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn import(
     Owned(seen): Owned,
     Asked(from): Asked<From>,

@@ -118,6 +118,7 @@ impl Api {
         description = "A lossless context engine for LLM agents: conversations, recall, prompts, pins, upkeep.\n\nA conversation's `name` is its key, or enough of it to be the only one. Errors are `application/problem+json`.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
+    components(schemas(Problem)),
     tags(
         (name = "conversations", description = "What is stored"),
         (name = "prompts", description = "What models are sent, were sent, and why"),
@@ -131,7 +132,7 @@ impl Api {
 struct Document;
 
 fn described() -> OpenApiRouter<Arc<Api>> {
-    OpenApiRouter::with_openapi(Document::openapi())
+    OpenApiRouter::new()
         .routes(routes!(conversations::list))
         .routes(routes!(conversations::show))
         .routes(routes!(conversations::entries))
@@ -171,7 +172,8 @@ fn described() -> OpenApiRouter<Arc<Api>> {
 
 /// The description of all routes, as JSON that ends with a line feed.
 pub fn document() -> String {
-    let (_, document) = OpenApiRouter::new().nest(ROOT, described()).split_for_parts();
+    let (_, document) =
+        OpenApiRouter::with_openapi(Document::openapi()).nest(ROOT, described()).split_for_parts();
     let mut text = document.to_pretty_json().unwrap_or_default();
     text.push('\n');
     text

@@ -56,14 +56,14 @@ fn one(engine: &Engine, found: &Resolved, id: PinId) -> Done<PinnedJson> {
 
 /// Lists pins, those that do not hold any more too.
 #[utoipa::path(get, path = "/conversations/{name}/pins", tag = "pins", params(Named),
-    responses((status = 200, body = PinsJson), Problems))]
+    responses((status = 200, description = "Done", body = PinsJson), Problems))]
 pub(super) async fn list(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| Ok(all(engine, &found)?.answer(&headers))).await
 }
 
 /// Lists sentences that a person may want to pin, without the pins.
 #[utoipa::path(get, path = "/conversations/{name}/pins/proposals", tag = "pins", params(Named),
-    responses((status = 200, body = PinsJson), Problems))]
+    responses((status = 200, description = "Done", body = PinsJson), Problems))]
 pub(super) async fn proposals(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| {
         let proposals = engine.proposed_pins(found.conversation.id)?;
@@ -78,7 +78,7 @@ pub(super) async fn proposals(seen: Seen, At(named): At<Named>, headers: HeaderM
 /// tag of the list.
 #[utoipa::path(post, path = "/conversations/{name}/pins", tag = "pins", request_body = Words,
     params(Named, ("if-match" = Option<String>, Header, description = "Tag of the list of pins")),
-    responses((status = 201, body = PinnedJson, headers(("location" = String, description = "The pin"))), Problems))]
+    responses((status = 201, description = "Made", body = PinnedJson, headers(("location" = String, description = "The pin"))), Problems))]
 pub(super) async fn pin(
     seen: Seen,
     At(named): At<Named>,
@@ -113,7 +113,7 @@ pub(super) struct Pinned {
 /// Puts other words in the place of a pin, as a new pin. `If-Match`: the tag of the list.
 #[utoipa::path(put, path = "/conversations/{name}/pins/{pin}", tag = "pins", request_body = Words,
     params(Pinned, ("if-match" = Option<String>, Header, description = "Tag of the list of pins")),
-    responses((status = 201, body = PinnedJson, headers(("location" = String, description = "The new pin"))), Problems))]
+    responses((status = 201, description = "Made", body = PinnedJson, headers(("location" = String, description = "The new pin"))), Problems))]
 pub(super) async fn supersede(
     seen: Seen,
     At(at): At<Pinned>,
@@ -132,7 +132,7 @@ pub(super) async fn supersede(
 /// Takes a pin back. `If-Match`: the tag of the list.
 #[utoipa::path(delete, path = "/conversations/{name}/pins/{pin}", tag = "pins",
     params(Pinned, ("if-match" = Option<String>, Header, description = "Tag of the list of pins")),
-    responses((status = 200, body = PinnedJson), Problems))]
+    responses((status = 200, description = "Done", body = PinnedJson), Problems))]
 pub(super) async fn unpin(seen: Seen, At(at): At<Pinned>, headers: HeaderMap) -> Done<Response> {
     seen.of(at.name, move |engine, found, _| {
         all(engine, &found)?.must_match(&headers)?;

@@ -134,7 +134,7 @@ impl IntoResponse for Problem {
     content_type = "application/problem+json"
 )]
 #[allow(dead_code, reason = "its shape is described, its values are problems")]
-pub(super) struct Problems(#[to_schema] Problem);
+pub(super) struct Problems(Problem);
 
 #[cfg(test)]
 mod tests {

@@ -92,7 +92,7 @@ pub(super) fn now() -> Timestamp {
 
 /// Makes the prompt of a conversation, with its certificate. Changes nothing.
 #[utoipa::path(get, path = "/conversations/{name}/prompt", tag = "prompts", params(Named, For, When),
-    responses((status = 200, body = PromptJson), Problems))]
+    responses((status = 200, description = "Done", body = PromptJson), Problems))]
 pub(super) async fn prompt(
     seen: Seen,
     At(named): At<Named>,
@@ -128,7 +128,7 @@ pub(super) async fn prompt(
 /// Makes summaries for what is old, so that the next prompt is smaller. `If-Match`: the conversation's tag.
 #[utoipa::path(post, path = "/conversations/{name}/compact", tag = "prompts",
     params(Named, For, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
-    responses((status = 200, body = CompactJson), Problems))]
+    responses((status = 200, description = "Done", body = CompactJson), Problems))]
 pub(super) async fn compact(
     seen: Seen,
     At(named): At<Named>,
@@ -161,7 +161,7 @@ impl Api {
 
 /// Lists the prompts that a live host was given, as far as they are kept: the newest 256.
 #[utoipa::path(get, path = "/conversations/{name}/prompts", tag = "prompts", params(Named),
-    responses((status = 200, body = PromptsJson), Problems))]
+    responses((status = 200, description = "Done", body = PromptsJson), Problems))]
 pub(super) async fn prompts(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| {
         let recipes = engine.recipes(found.conversation.id)?;
@@ -192,7 +192,7 @@ fn kept(engine: &Engine, found: &Resolved, number: u64) -> Done<()> {
 
 /// Composes a prompt that was sent again, and says whether it is the same, byte for byte.
 #[utoipa::path(get, path = "/conversations/{name}/prompts/{number}", tag = "prompts", params(Numbered),
-    responses((status = 200, body = RebuiltJson), Problems))]
+    responses((status = 200, description = "Done", body = RebuiltJson), Problems))]
 pub(super) async fn rebuilt(seen: Seen, At(at): At<Numbered>, headers: HeaderMap) -> Done<Response> {
     seen.of(at.name, move |engine, found, _| {
         kept(engine, &found, at.number)?;
@@ -216,7 +216,7 @@ pub(super) struct Between {
 
 /// Says what changed between two prompts that were sent, and why.
 #[utoipa::path(get, path = "/conversations/{name}/diff", tag = "prompts", params(Named, Between),
-    responses((status = 200, body = DiffJson), Problems))]
+    responses((status = 200, description = "Done", body = DiffJson), Problems))]
 pub(super) async fn diff(
     seen: Seen,
     At(named): At<Named>,
@@ -242,7 +242,7 @@ pub(super) struct One {
 
 /// Says how the newest prompt represents an entry, and since when.
 #[utoipa::path(get, path = "/conversations/{name}/why", tag = "prompts", params(Named, One, For),
-    responses((status = 200, body = WhyJson), Problems))]
+    responses((status = 200, description = "Done", body = WhyJson), Problems))]
 pub(super) async fn why(
     seen: Seen,
     At(named): At<Named>,
@@ -276,7 +276,7 @@ pub(super) struct Newest {
 
 /// Says what was decided in the newest turns, and why.
 #[utoipa::path(get, path = "/conversations/{name}/decisions", tag = "prompts", params(Named, Newest),
-    responses((status = 200, body = DecisionsJson), Problems))]
+    responses((status = 200, description = "Done", body = DecisionsJson), Problems))]
 pub(super) async fn decisions(
     seen: Seen,
     At(named): At<Named>,
@@ -311,7 +311,7 @@ fn jobs_of(engine: &Engine, found: &Resolved, dropped: u64, worked: Worked) -> D
 
 /// Lists summaries that models should write.
 #[utoipa::path(get, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
-    responses((status = 200, body = JobsJson), Problems))]
+    responses((status = 200, description = "Done", body = JobsJson), Problems))]
 pub(super) async fn jobs(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| {
         Ok(Shown::new(&jobs_of(engine, &found, 0, Worked::default())?)?.answer(&headers))
@@ -321,7 +321,7 @@ pub(super) async fn jobs(seen: Seen, At(named): At<Named>, headers: HeaderMap) -
 
 /// Drops the jobs that wait, and says how many those were.
 #[utoipa::path(delete, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
-    responses((status = 200, body = JobsJson), Problems))]
+    responses((status = 200, description = "Done", body = JobsJson), Problems))]
 pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
     seen.of(named.name, move |engine, found, _| {
         let dropped = engine.store().drop_jobs(found.conversation.id, now())?;
@@ -332,7 +332,7 @@ pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response
 
 /// Has models do the jobs of a conversation, in a task whose result is as that of `GET` on the jobs.
 #[utoipa::path(post, path = "/conversations/{name}/jobs/run", tag = "prompts", params(Named),
-    responses((status = 202, body = Task, headers(("location" = String, description = "The task"))), Problems))]
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn run_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
     let tenant = seen.tenant.clone();
     seen.of(named.name, move |engine, found, api| {

@@ -65,7 +65,7 @@ pub(super) struct PlanJson {
 /// `If-Match`: the conversation's tag.
 #[utoipa::path(post, path = "/conversations/{name}/purge", tag = "conversations", request_body = Asking,
     params(Named, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
-    responses((status = 200, body = PlanJson), Problems))]
+    responses((status = 200, description = "Done", body = PlanJson), Problems))]
 pub(super) async fn purge(
     seen: Seen,
     At(named): At<Named>,

@@ -75,7 +75,7 @@ fn within<T: Copy + PartialOrd + std::fmt::Display>(
 
 /// Finds entries by words.
 #[utoipa::path(get, path = "/search", tag = "recall", params(Wanted),
-    responses((status = 200, body = SearchJson), Problems))]
+    responses((status = 200, description = "Done", body = SearchJson), Problems))]
 pub(super) async fn search(seen: Seen, Asked(wanted): Asked<Wanted>, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, _| {
         let query = SearchQuery {
@@ -126,7 +126,7 @@ pub(super) struct Pattern {
 
 /// Finds a pattern in every stored byte. It gives up after 30 seconds, and says so.
 #[utoipa::path(get, path = "/grep", tag = "recall", params(Pattern),
-    responses((status = 200, body = GrepJson), Problems))]
+    responses((status = 200, description = "Done", body = GrepJson), Problems))]
 pub(super) async fn grep(seen: Seen, Asked(wanted): Asked<Pattern>, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, _| {
         let query = GrepQuery {
@@ -158,7 +158,7 @@ pub(super) struct Id {
 
 /// Says what is behind an id.
 #[utoipa::path(get, path = "/describe", tag = "recall", params(Id),
-    responses((status = 200, body = DescriptionJson), Problems))]
+    responses((status = 200, description = "Done", body = DescriptionJson), Problems))]
 pub(super) async fn describe(seen: Seen, Asked(id): Asked<Id>, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, _| {
         let at_hand = confined(engine, id.conversation.as_deref())?;
@@ -180,7 +180,7 @@ pub(super) struct Cut {
 
 /// Goes from an id down to the entries, a page at a time.
 #[utoipa::path(get, path = "/expand", tag = "recall", params(Id, Cut),
-    responses((status = 200, body = PageJson), Problems))]
+    responses((status = 200, description = "Done", body = PageJson), Problems))]
 pub(super) async fn expand(
     seen: Seen,
     Asked(id): Asked<Id>,
@@ -198,7 +198,7 @@ pub(super) async fn expand(
 
 /// Gives the bytes that an id stands for as they were received, each entry with a line feed behind it.
 #[utoipa::path(get, path = "/raw", tag = "recall", params(Id),
-    responses((status = 200, body = [u8], content_type = "application/octet-stream"), Problems))]
+    responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
 pub(super) async fn raw(seen: Seen, Asked(id): Asked<Id>) -> Done<Response> {
     seen.with(move |engine, _| {
         let at_hand = confined(engine, id.conversation.as_deref())?;
@@ -245,7 +245,7 @@ pub(super) struct Question {
 
 /// Answers a question from what is stored. Where no model is configured, the passages are the answer.
 #[utoipa::path(post, path = "/answer", tag = "recall", request_body = Question,
-    responses((status = 200, body = AnswerJson), Problems))]
+    responses((status = 200, description = "Done", body = AnswerJson), Problems))]
 pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Response> {
     seen.with(move |engine, api| {
         let usual = Grant::default();

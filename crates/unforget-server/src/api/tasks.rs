@@ -215,7 +215,7 @@ impl Tasks {
 
 /// Lists tasks, newest first; the newest 256 of this process are kept.
 #[utoipa::path(get, path = "/tasks", tag = "tasks",
-    responses((status = 200, body = inline(Page<Task>)), Problems))]
+    responses((status = 200, description = "Done", body = inline(Page<Task>)), Problems))]
 pub(super) async fn list(seen: Seen, headers: HeaderMap) -> Done<Response> {
     let tenant = seen.tenant.clone();
     seen.with(move |_, api| {
@@ -235,7 +235,7 @@ pub(super) struct Called {
 
 /// Says how a task stands.
 #[utoipa::path(get, path = "/tasks/{task}", tag = "tasks", params(Called),
-    responses((status = 200, body = Task), Problems))]
+    responses((status = 200, description = "Done", body = Task), Problems))]
 pub(super) async fn show(seen: Seen, At(called): At<Called>, headers: HeaderMap) -> Done<Response> {
     let tenant = seen.tenant.clone();
     seen.with(move |_, api| {

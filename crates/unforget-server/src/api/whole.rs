@@ -16,7 +16,7 @@ use super::tasks::{Report, Task};
 use crate::json::{BackupJson, ConfigJson, DoctorJson, ReindexJson, StatsJson, VerifyJson};
 
 /// How much is stored. Of other tenants than the owner, tables are not told.
-#[utoipa::path(get, path = "/stats", tag = "store", responses((status = 200, body = StatsJson), Problems))]
+#[utoipa::path(get, path = "/stats", tag = "store", responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, api| {
         let all = engine.store().conversations()?;
@@ -27,7 +27,7 @@ pub(super) async fn stats(seen: Seen, headers: HeaderMap) -> Done<Response> {
 }
 
 /// Looks for what should be mended, without reading everything.
-#[utoipa::path(get, path = "/doctor", tag = "store", responses((status = 200, body = DoctorJson), Problems))]
+#[utoipa::path(get, path = "/doctor", tag = "store", responses((status = 200, description = "Done", body = DoctorJson), Problems))]
 pub(super) async fn doctor(Owned(seen): Owned, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, _| {
         Ok(Shown::new(&DoctorJson::from(engine.doctor()?.as_slice()))?.answer(&headers))
@@ -36,14 +36,14 @@ pub(super) async fn doctor(Owned(seen): Owned, headers: HeaderMap) -> Done<Respo
 }
 
 /// The settings and who said them, without secrets.
-#[utoipa::path(get, path = "/config", tag = "store", responses((status = 200, body = ConfigJson), Problems))]
+#[utoipa::path(get, path = "/config", tag = "store", responses((status = 200, description = "Done", body = ConfigJson), Problems))]
 pub(super) async fn config(Owned(seen): Owned, headers: HeaderMap) -> Done<Response> {
     seen.with(move |_, api| Ok(Shown::new(&api.settings.config)?.answer(&headers))).await
 }
 
 /// Reads everything back, in a task whose result is what `unforget verify` prints.
 #[utoipa::path(post, path = "/verify", tag = "store",
-    responses((status = 202, body = Task, headers(("location" = String, description = "The task"))), Problems))]
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn verify(Owned(seen): Owned) -> Done<Response> {
     let tenant = seen.tenant.clone();
     let task = seen.with(move |engine, api| {
@@ -75,7 +75,7 @@ fn is_plain(name: &str) -> bool {
 
 /// Writes a verified copy of the database into the folder of backups that the settings name, in a task.
 #[utoipa::path(post, path = "/backups", tag = "store", request_body = Copy,
-    responses((status = 202, body = Task, headers(("location" = String, description = "The task"))), Problems))]
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn backup(Owned(seen): Owned, Sent(copy): Sent<Copy>) -> Done<Response> {
     let tenant = seen.tenant.clone();
     let task = seen.with(move |engine, api| {
@@ -117,7 +117,7 @@ pub(super) struct Which {
 
 /// Builds the search index again, in a task whose result is what `unforget reindex` prints.
 #[utoipa::path(post, path = "/reindex", tag = "store", params(Which),
-    responses((status = 202, body = Task, headers(("location" = String, description = "The task"))), Problems))]
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn reindex(seen: Seen, Asked(which): Asked<Which>) -> Done<Response> {
     let tenant = seen.tenant.clone();
     let task = seen.with(move |engine, api| {

@@ -97,7 +97,7 @@ pub struct Sizes {
 pub enum Pressure {
     /// Nothing to do.
     Calm,
-    /// Summaries should be prepared.
+    /// A break is due when it costs nothing.
     Soft,
     /// A break is due before the next prompt.
     Hard,
@@ -119,6 +119,12 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
 pub fn target(pressure: Pressure, policy: &Policy) -> u64 {
     let trigger = if pressure == Pressure::Hard { policy.hard_permille } else { policy.soft_permille };
     policy.share(policy.target_permille).min(policy.share(trigger) * 6 / 10)
+}
+
+/// Whether a prompt of this size nears a break: from half way between what a break leaves and where the next one may be
+/// due on. The summaries that it will want are made from here, one before each prompt, so that it has none left to make.
+pub fn nears(total: Tokens, policy: &Policy) -> bool {
+    2 * total.expected >= target(Pressure::Soft, policy) + policy.share(policy.soft_permille)
 }
 
 /// A summary to be made, in the order given.

@@ -26,12 +26,16 @@ struct Talk {
 
 impl Talk {
     fn new(dialect: Dialect) -> Self {
+        Self::within(8_192, dialect, false)
+    }
+
+    fn within(window: u64, dialect: Dialect, persist: bool) -> Self {
         let engine = Engine::in_memory();
         let text = common::Session::new("cold").says("a").text();
         let live = Live::begin(&engine, Reader::open(text.as_bytes()).unwrap().source()).unwrap();
         let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
-        let shape = Shape::new(8_192, None, dialect);
-        Self { session: Session::new(&engine, lane, shape, false), now: 0, seq: 0 }
+        let shape = Shape::new(window, None, dialect);
+        Self { session: Session::new(&engine, lane, shape, persist), now: 0, seq: 0 }
     }
 
     fn say(&mut self, role: Role) {
@@ -104,6 +108,29 @@ fn a_warm_cache_waits_until_the_prompt_is_full_and_then_says_what_it_costs() {
     };
     assert_eq!(broken.cause, Cause::Compaction);
     assert!(broken.rebilled > 4_000 && broken.hit < 100, "{broken:?}");
+}
+
+#[test]
+fn a_break_finds_its_summaries_made() {
+    let table = [(1, "it breaks when it is full"), (6, "it breaks when the cache has run out")];
+    for (minutes, why) in table {
+        let mut talk = Talk::within(32_768, Dialect::Anthropic, true);
+        let mut breaks = 0;
+        while breaks < 4 {
+            let before = talk.session.counters();
+            talk.turn(minutes * MINUTE);
+            let after = talk.session.counters();
+            let made = after.leaves + after.merges - before.leaves - before.merges;
+            if after.breaks > before.breaks {
+                breaks += 1;
+                // A leaf that came due with the break itself, and its merge.
+                assert!(made <= 2, "{why}: break {breaks} makes {made}");
+            } else {
+                assert!(made <= 1, "one before each prompt, not {made}: {why}");
+            }
+            assert_eq!(after.summaries_reused, 0, "none is made twice: {why}");
+        }
+    }
 }
 
 /// A recorded session of the data folder, with and without looking at the cache.

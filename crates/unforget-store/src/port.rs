@@ -19,7 +19,9 @@ pub use values::*;
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// The port. Every method is atomic; every write is durable when it returns (`synchronous=FULL`).
+/// The port. Every method is atomic; every write is durable when it returns (`synchronous=FULL`). A method may say that
+/// what it writes is derived: that may be lost when power fails, with later derived writes and nothing else, and what is
+/// durable never comes without what was written before it.
 ///
 /// Unless said otherwise, methods that take a conversation fail with [`StoreError::NoConversation`]
 /// if it is not there, and nothing is written on an error.
@@ -136,7 +138,7 @@ pub trait Store: Jobs + Send + Sync {
     /// Drops the search index of a conversation; it is derived.
     fn drop_segments(&self, id: ConversationId) -> Result<()>;
 
-    /// Writes summaries and, with them, the state of a prompt. A key that is there already stays as it is.
+    /// Writes summaries and, with them, the state of a prompt. A key that is there already stays as it is. Derived.
     fn put_summaries(
         &self,
         id: ConversationId,
@@ -170,7 +172,7 @@ pub trait Store: Jobs + Send + Sync {
     fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()>;
 
     /// Keeps how a prompt was composed, and drops all but the newest `keep` recipes with the contexts that only they
-    /// used. Returns its number. It is derived: unlike other writes it may be lost when power fails.
+    /// used. Returns its number. Derived.
     ///
     /// * `turn` - what was decided about the turn that begins with it, and how many decisions to keep: see
     ///   [`Jobs::decide`].

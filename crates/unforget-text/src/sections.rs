@@ -1,5 +1,6 @@
 //! A summary as typed sections, its text encoding, and merging.
 
+use std::borrow::Borrow;
 use std::fmt::Write as _;
 
 use unforget_core::id::{Seq, Timestamp};
@@ -283,9 +284,10 @@ impl Summary {
     /// newest items, up to a fixed number.
     ///
     /// Cost: O(n log n) in items.
-    pub fn merge(parts: &[Self]) -> Self {
-        let mut merged = Self { title: title_of(parts), span: span_of(parts), sections: Vec::new() };
-        let (asks, open) = settle(parts);
+    pub fn merge<S: Borrow<Self>>(parts: &[S]) -> Self {
+        let parts: Vec<&Self> = parts.iter().map(Borrow::borrow).collect();
+        let mut merged = Self { title: title_of(&parts), span: span_of(&parts), sections: Vec::new() };
+        let (asks, open) = settle(&parts);
         for kind in SectionKind::ALL {
             let all = || parts.iter().flat_map(|part| part.items(kind)).cloned().collect();
             let mut kept = newest(match kind {
@@ -311,7 +313,7 @@ impl Summary {
 /// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request
 /// before it; a newer request leaves an open one behind without a known end. Gives all requests, and those that are
 /// open at the end together with the open questions of the last span.
-fn settle(parts: &[Summary]) -> (Vec<Item>, Vec<Item>) {
+fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
     let mut asks: Vec<Item> = Vec::new();
     for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
         match asks.last_mut() {
@@ -354,7 +356,7 @@ fn newest(items: Vec<Item>) -> Vec<Item> {
 }
 
 /// The first and the last title, where they differ.
-fn title_of(parts: &[Summary]) -> String {
+fn title_of(parts: &[&Summary]) -> String {
     let mut titles = parts.iter().map(|part| part.title.as_str()).filter(|title| !title.is_empty());
     let Some(first) = titles.next() else { return String::new() };
     let half = |title| crate::clip::clip(title, 70).into_owned();
@@ -366,7 +368,7 @@ fn title_of(parts: &[Summary]) -> String {
     }
 }
 
-fn span_of(parts: &[Summary]) -> Option<Span> {
+fn span_of(parts: &[&Summary]) -> Option<Span> {
     let spans = || parts.iter().filter_map(|part| part.span);
     Some(Span {
         first: spans().map(|span| span.first).min()?,

@@ -41,6 +41,8 @@ impl Cache {
 pub struct Moment {
     /// How full the prompt is.
     pub pressure: Pressure,
+    /// Whether the next break is near: see [`super::nears`].
+    pub is_near: bool,
     /// What a break would cost.
     pub cache: Cache,
     /// Whether better summaries than some of those that are shown are prepared.
@@ -70,6 +72,7 @@ impl Moment {
             (Pressure::Hard, _) | (Pressure::Soft, Cache::Cold) => Step::Break,
             (Pressure::Calm, Cache::Cold) if self.is_better_prepared => Step::Refresh,
             (Pressure::Soft, Cache::Warm | Cache::Unknown) => Step::Prepare,
+            (Pressure::Calm, _) if self.is_near => Step::Prepare,
             (Pressure::Calm, _) => Step::Keep,
         }
     }
@@ -97,19 +100,22 @@ mod tests {
     fn step_table() {
         use {Cache::*, Pressure::*, Step::*};
         let table = [
-            // pressure, cache, better, step, why
-            (Hard, Warm, false, Break, "it would not fit soon"),
-            (Hard, Cold, true, Break, "what is prepared is shown by the break"),
-            (Soft, Cold, false, Break, "all is billed again anyway"),
-            (Soft, Warm, true, Prepare, "a warm cache is worth waiting"),
-            (Soft, Unknown, false, Prepare, "a fact that nobody told is not guessed"),
-            (Calm, Cold, true, Refresh, "better words for the same price"),
-            (Calm, Cold, false, Keep, "nothing to gain"),
-            (Calm, Warm, true, Keep, "better words are not worth a break"),
-            (Calm, Unknown, true, Keep, "nor on a guess"),
+            // pressure, near, cache, better, step, why
+            (Hard, true, Warm, false, Break, "it would not fit soon"),
+            (Hard, true, Cold, true, Break, "what is prepared is shown by the break"),
+            (Soft, true, Cold, false, Break, "all is billed again anyway"),
+            (Soft, true, Warm, true, Prepare, "a warm cache is worth waiting"),
+            (Soft, true, Unknown, false, Prepare, "a fact that nobody told is not guessed"),
+            (Calm, false, Cold, true, Refresh, "better words for the same price"),
+            (Calm, true, Cold, true, Refresh, "what is near can wait for the next prompt"),
+            (Calm, false, Cold, false, Keep, "nothing to gain"),
+            (Calm, false, Warm, true, Keep, "better words are not worth a break"),
+            (Calm, false, Unknown, true, Keep, "nor on a guess"),
+            (Calm, true, Warm, false, Prepare, "the break may come with the next prompt"),
+            (Calm, true, Cold, false, Prepare, "also where this one came late"),
         ];
-        for (pressure, cache, is_better_prepared, want, why) in table {
-            assert_eq!(Moment { pressure, cache, is_better_prepared }.step(), want, "{why}");
+        for (pressure, is_near, cache, is_better_prepared, want, why) in table {
+            assert_eq!(Moment { pressure, is_near, cache, is_better_prepared }.step(), want, "{why}");
         }
     }
 }

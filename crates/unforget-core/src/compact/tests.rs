@@ -143,6 +143,21 @@ fn allotment_table() {
     }
 }
 
+#[test]
+fn nears_table() {
+    let policy = Policy::for_window(32_768);
+    let table = [
+        (360, false, "what a break leaves is far from the next"),
+        (470, false, "not yet half way"),
+        (490, true, "more than half way to where a cold cache breaks"),
+        (600, true, "it may break with the next prompt"),
+        (900, true, "it does"),
+    ];
+    for (permille, want, why) in table {
+        assert_eq!(nears(Tokens::exact(policy.share(permille)), &policy), want, "{why}");
+    }
+}
+
 proptest! {
     /// No entry is compressed again more often than log₄ of the leaves allows, however the history came: once into its
     /// leaf, then once for every level.

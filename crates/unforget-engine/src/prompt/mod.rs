@@ -129,8 +129,16 @@ struct ShownRoot {
     room: u64,
     /// Whether a model wrote it.
     rewritten: bool,
-    summary: Arc<Summary>,
+    written: Written,
     piece: Piece,
+}
+
+/// A summary as it is stored.
+#[derive(Clone, Debug)]
+struct Written {
+    summary: Arc<Summary>,
+    /// Expected tokens of its stored text.
+    tokens: u64,
 }
 
 /// A prompt and how it relates to the one before.
@@ -189,6 +197,8 @@ pub struct Session {
     batch: Option<Vec<SummaryRow>>,
     /// Summaries made since the last break for the next one, in the order of its jobs.
     ahead: Vec<summaries::Made>,
+    /// How many of them models were asked for.
+    asked: usize,
     /// Groups that were weighed before they are played.
     weighed: Weighed,
     /// Images and documents that may be sent.
@@ -248,6 +258,7 @@ impl Session {
             counters: Counters::default(),
             batch: None,
             ahead: Vec::new(),
+            asked: 0,
             weighed: Weighed::default(),
             media: Limit::default(),
             passed: Vec::new(),
@@ -473,7 +484,8 @@ impl Session {
                 self.make(group, pieces);
             }
         };
-        if odd.len() < FORMS_ALONE {
+        // While a history is played the other processor reads ahead.
+        if odd.len() < FORMS_ALONE || self.batch.is_some() {
             make(even);
             make(odd);
         } else {

@@ -3,14 +3,12 @@
 //! A prompt never waits for a model. What a break shows is what is stored at that moment.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use unforget_core::compact::Root;
 use unforget_store::SummaryKey;
-use unforget_text::Summary;
 
-use super::Session;
 use super::summaries::name;
+use super::{Session, Written};
 use crate::error::EngineError;
 
 impl Session {
@@ -46,11 +44,10 @@ impl Session {
     }
 
     /// A summary as a model wrote it.
-    pub(super) fn rewrite(&self, root: &Root) -> Result<Arc<Summary>, EngineError> {
+    pub(super) fn rewrite(&self, root: &Root) -> Result<Written, EngineError> {
         let key = self.key(root);
         let row = self.engine.store().rewrite(self.conversation, &key)?;
-        let summary = row.and_then(|row| Summary::parse(&row.body).ok());
-        summary.map(Arc::new).ok_or_else(|| EngineError::MissingSummary { name: name(&key) })
+        row.and_then(|row| Written::of(&row)).ok_or_else(|| EngineError::MissingSummary { name: name(&key) })
     }
 
     /// Asks for summaries of these spans by a model, where there is none: once for each.

@@ -42,10 +42,11 @@ impl Session {
     }
 
     fn moment(&self) -> Result<Moment, EngineError> {
-        let (pressure, cache) = (self.pressure(), self.cache());
+        let (total, policy, cache) = (self.total(), &self.shape.policy, self.cache());
+        let (pressure, is_near) = (compact::pressure(total, policy), compact::nears(total, policy));
         // Only a cold cache makes it worth looking.
         let is_better_prepared = cache == Cache::Cold && self.is_better_prepared()?;
-        Ok(Moment { pressure, cache, is_better_prepared })
+        Ok(Moment { pressure, is_near, cache, is_better_prepared })
     }
 
     /// Compacts everything that is old enough, whatever the pressure, if the prompt gets smaller by it: summaries of

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use unforget_core::assemble::ours;
-use unforget_core::compact::{self, Break, Context, Job, Root, allotments};
+use unforget_core::compact::{self, Break, Context, Job, Pressure, Root, allotments};
 use unforget_core::group::{Group, Item};
 use unforget_core::id::Seq;
 use unforget_core::pair::{self, Detail};
@@ -17,7 +17,7 @@ use crate::error::EngineError;
 use super::pieces::weigh;
 use super::state::{self, Kept};
 use super::worked::Superseded;
-use super::{Cause, Session, ShownRoot};
+use super::{Cause, Session, ShownRoot, Written};
 
 /// Who wrote a deterministic summary, and in which version.
 pub(super) const WRITER: &str = "deterministic/2";
@@ -32,7 +32,20 @@ const BATCH: usize = 256;
 const RENDER_MIN: u64 = 30;
 
 /// A summary that was made, and where it stands.
-pub(super) type Made = (Root, Arc<Summary>);
+#[derive(Clone, Debug)]
+pub(super) struct Made {
+    root: Root,
+    written: Written,
+    /// As a prompt with room for it shows it, where there was time to render it.
+    shown: Option<ShownRoot>,
+}
+
+impl Written {
+    pub(super) fn of(row: &SummaryRow) -> Option<Self> {
+        let summary = Arc::new(Summary::parse(&row.body).ok()?);
+        Some(Self { summary, tokens: row.tokens.1 })
+    }
+}
 
 impl Session {
     /// Makes what the break needs and commits it with the new context in one transaction.
@@ -54,12 +67,13 @@ impl Session {
     /// Makes summaries. Also gives those that are not stored yet.
     fn make_all(&mut self, jobs: &[Job]) -> Result<(Vec<Made>, Vec<SummaryRow>), EngineError> {
         let started = Instant::now();
-        let mut made = self.made_for(jobs);
+        self.check_ahead(jobs);
+        let mut made: Vec<_> = self.ahead.iter().take(jobs.len()).cloned().collect();
         let mut rows = Vec::new();
         for job in jobs.iter().skip(made.len()) {
-            let (root, row, summary) = self.run(job, &made)?;
+            let (root, row, written) = self.run(job, &made)?;
             rows.extend(row);
-            made.push((root, summary));
+            made.push(Made { root, written, shown: None });
         }
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
         Ok((made, rows))
@@ -109,15 +123,16 @@ impl Session {
         state::encode(&Kept { context: context.clone(), as_of, rewritten, superseded, ledger })
     }
 
-    /// What was made ahead, as far as these jobs still begin with it: a late entry may have changed them.
-    fn made_for(&mut self, jobs: &[Job]) -> Vec<Made> {
-        let mut made = std::mem::take(&mut self.ahead);
+    /// Lets go of what was made ahead from where these jobs are others: a late entry may have changed them.
+    fn check_ahead(&mut self, jobs: &[Job]) {
         let wanted = jobs.iter().map(|job| match job {
             Job::Leaf { root, .. } | Job::Merge { root, .. } => root,
         });
-        let same = wanted.zip(&made).take_while(|(root, (made, _))| *root == made).count();
-        made.truncate(same);
-        made
+        let same = wanted.zip(&self.ahead).take_while(|(root, made)| **root == made.root).count();
+        if same < jobs.len() {
+            self.ahead.truncate(same);
+        }
+        self.asked = self.asked.min(self.ahead.len());
     }
 
     /// Makes one summary that the next break will want, so that the break itself is short.
@@ -127,31 +142,43 @@ impl Session {
         }
         let plan = compact::plan_all(&self.context, &self.sizes, &self.shape.policy);
         let Some(plan) = plan else { return Ok(()) };
-        let made = self.made_for(&plan.jobs);
-        let Some(job) = plan.jobs.get(made.len()).copied() else {
-            self.ahead = made;
-            return Ok(());
-        };
+        self.check_ahead(&plan.jobs);
+        let Some(job) = plan.jobs.get(self.ahead.len()).copied() else { return self.ask_ahead() };
         let started = Instant::now();
+        let made = std::mem::take(&mut self.ahead);
         let outcome = self.run(&job, &made);
         self.ahead = made;
-        let (root, row, summary) = outcome?;
+        let (root, row, written) = outcome?;
         self.counters.summariser_us += started.elapsed().as_micros() as u64;
         match (row, &mut self.batch) {
             (Some(row), Some(batch)) => batch.push(row),
-            (Some(row), None) => {
-                self.engine.store().put_summaries(self.conversation, &[row], None)?;
-                self.leave_jobs(&[root])?;
-            }
+            (Some(row), None) => self.engine.store().put_summaries(self.conversation, &[row], None)?,
             (None, _) => {}
         }
-        self.ahead.push((root, summary));
+        let room = self.shape.policy.summary_tokens(root.level);
+        let shown = Some(self.render_root(root, room, false, written.clone()));
+        self.ahead.push(Made { root, written, shown });
+        self.ask_ahead()
+    }
+
+    /// Asks models for what was made ahead, when the next break is due as soon as it costs nothing: not before, since
+    /// many a history ends without one.
+    fn ask_ahead(&mut self) -> Result<(), EngineError> {
+        if self.batch.is_some() || self.pressure() < Pressure::Soft {
+            return Ok(());
+        }
+        let new: Vec<_> = self.ahead.iter().skip(self.asked).map(|made| made.root).collect();
+        self.leave_jobs(&new)?;
+        self.asked = self.ahead.len();
         Ok(())
     }
 
     fn apply(&mut self, plan: Break, made: &[Made]) -> Result<(), EngineError> {
         let carried = self.carried_item(plan.context.carried, plan.groups);
         self.context = plan.context;
+        let used = plan.jobs.len().min(self.ahead.len());
+        self.ahead.drain(..used);
+        self.asked = self.asked.saturating_sub(used);
         self.forget_facts();
         self.view.drop_groups(plan.groups);
         self.passed.extend(self.sizes.iter().take(plan.groups).map(|sizes| sizes.full.expected));
@@ -199,26 +226,32 @@ impl Session {
             let is_same = |other: &&ShownRoot| {
                 other.root == *root && other.room == room && other.rewritten == rewritten
             };
-            if let Some(same) = self.roots.iter().find(is_same) {
+            let ahead = made.iter().filter_map(|made| made.shown.as_ref());
+            if let Some(same) = self.roots.iter().chain(ahead).find(is_same) {
                 shown.push(same.clone());
                 continue;
             }
-            let summary = if rewritten { self.rewrite(root)? } else { self.find(root, made)? };
-            let body = render(&summary, room.saturating_sub(FENCE_TOKENS).max(RENDER_MIN), &self.shape.ruler);
-            let text = fence(&name(&self.key(root)), root.span, &body);
-            let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
-            shown.push(ShownRoot { root: *root, room, rewritten, summary, piece });
+            let written = if rewritten { self.rewrite(root)? } else { self.find(root, made)? };
+            shown.push(self.render_root(*root, room, rewritten, written));
         }
         Ok(shown)
     }
 
-    fn find(&self, root: &Root, made: &[Made]) -> Result<Arc<Summary>, EngineError> {
-        let made = made.iter().find(|(other, _)| other == root).map(|(_, summary)| summary.clone());
+    fn render_root(&self, root: Root, room: u64, rewritten: bool, written: Written) -> ShownRoot {
+        let body_tokens = room.saturating_sub(FENCE_TOKENS).max(RENDER_MIN);
+        let body = render(&written.summary, body_tokens, &self.shape.ruler);
+        let text = fence(&name(&self.key(&root)), root.span, &body);
+        let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
+        ShownRoot { root, room, rewritten, written, piece }
+    }
+
+    fn find(&self, root: &Root, made: &[Made]) -> Result<Written, EngineError> {
+        let made = made.iter().find(|made| made.root == *root).map(|made| &made.written);
         // What no model wrote is made of what no model wrote, so that it can be made again.
         let plain = |other: &&ShownRoot| other.root == *root && !other.rewritten;
-        let shown = || self.roots.iter().find(plain).map(|other| other.summary.clone());
-        if let Some(summary) = made.or_else(shown) {
-            return Ok(summary);
+        let shown = || self.roots.iter().find(plain).map(|other| &other.written);
+        if let Some(written) = made.or_else(shown) {
+            return Ok(written.clone());
         }
         self.stored(root)?.ok_or_else(|| EngineError::MissingSummary { name: name(&self.key(root)) })
     }
@@ -238,14 +271,13 @@ impl Session {
         self.leave_jobs(&self.context.roots)
     }
 
-    pub(super) fn stored(&self, root: &Root) -> Result<Option<Arc<Summary>>, EngineError> {
+    fn stored(&self, root: &Root) -> Result<Option<Written>, EngineError> {
         let key = self.key(root);
         let gathered = self.batch.iter().flatten().find(|row| row.key == key);
-        if let Some(summary) = gathered.and_then(|row| Summary::parse(&row.body).ok()) {
-            return Ok(Some(Arc::new(summary)));
+        if let Some(written) = gathered.and_then(Written::of) {
+            return Ok(Some(written));
         }
-        let row = self.engine.store().summary(self.conversation, &key)?;
-        Ok(row.and_then(|row| Summary::parse(&row.body).ok()).map(Arc::new))
+        Ok(self.engine.store().summary(self.conversation, &key)?.as_ref().and_then(Written::of))
     }
 
     pub(super) fn key(&self, root: &Root) -> SummaryKey {
@@ -254,15 +286,11 @@ impl Session {
     }
 
     /// One summary: from the store if it is there, else made now.
-    fn run(
-        &mut self,
-        job: &Job,
-        made: &[Made],
-    ) -> Result<(Root, Option<SummaryRow>, Arc<Summary>), EngineError> {
+    fn run(&mut self, job: &Job, made: &[Made]) -> Result<(Root, Option<SummaryRow>, Written), EngineError> {
         let (Job::Leaf { root, .. } | Job::Merge { root, .. }) = *job;
-        if let Some(summary) = self.stored(&root)? {
+        if let Some(written) = self.stored(&root)? {
             self.counters.summaries_reused += 1;
-            return Ok((root, None, summary));
+            return Ok((root, None, written));
         }
         let (summary, sources, read) = match job {
             Job::Leaf { groups, .. } => {
@@ -277,9 +305,10 @@ impl Session {
             }
             Job::Merge { sources, .. } => {
                 self.counters.merges += 1;
-                let parts = sources.iter().map(|root| self.find(root, made).map(Arc::unwrap_or_clone));
+                let parts = sources.iter().map(|root| self.find(root, made));
                 let parts = parts.collect::<Result<Vec<_>, _>>()?;
-                let read = parts.iter().map(|part| self.shape.ruler.count(&part.to_text()).expected).sum();
+                let read = parts.iter().map(|part| part.tokens).sum();
+                let parts: Vec<_> = parts.into_iter().map(|part| part.summary).collect();
                 (Summary::merge(&parts), sources.iter().map(|root| self.key(root)).collect(), read)
             }
         };
@@ -295,7 +324,7 @@ impl Session {
             tokens,
             time: self.stamp(),
         };
-        Ok((root, Some(row), Arc::new(summary)))
+        Ok((root, Some(row), Written { summary: Arc::new(summary), tokens: tokens.1 }))
     }
 }
 

@@ -283,7 +283,8 @@ pub trait Jobs {
     /// Writes breakers over those of the same accounts; others stay.
     fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()>;
 
-    /// Adds a decision and drops all but the newest `keep`. Returns its number.
+    /// Adds a decision and drops all but the newest `keep`. Returns its number. Counts as derived: it goes with the
+    /// prompt state that it led to.
     fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64>;
 
     /// The decisions that are kept, oldest first.

@@ -378,7 +378,10 @@ impl Jobs for SqliteStore {
     }
 
     fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
-        self.put_desk("decide", id, |tx| decide(tx, id, row, keep))
+        self.write_derived("decide", |tx| {
+            conversations::require(tx, id)?;
+            decide(tx, id, row, keep)
+        })
     }
 
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {

@@ -41,7 +41,7 @@ use crate::port::Result;
 use fault::Outcome;
 use lock::LockFile;
 use readers::Readers;
-use writer::Writer;
+use writer::{Durability, Writer};
 
 pub use open::{FilterFn, OpenOptions};
 
@@ -80,7 +80,16 @@ impl SqliteStore {
 
     /// Runs `work` in a transaction that is durable on return.
     fn write<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
-        self.writer()?.run(work).map_err(|fault| fault.into_store(&self.path, operation))
+        self.writer()?.run(Durability::Full, work).map_err(|fault| fault.into_store(&self.path, operation))
+    }
+
+    /// The same of what can be derived again: it need not be durable on return.
+    fn write_derived<T>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Result<T> {
+        self.writer()?.run(Durability::Derived, work).map_err(|fault| fault.into_store(&self.path, operation))
     }
 
     fn writer(&self) -> Result<&Writer> {

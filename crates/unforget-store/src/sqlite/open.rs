@@ -13,7 +13,7 @@ use super::lock::LockFile;
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
 use super::readers::{Readers, steady_plans};
-use super::writer::Writer;
+use super::writer::{Durability, Writer};
 use super::{Dictionaries, SqliteStore, maintain};
 use crate::error::{BoxError, StoreError};
 use crate::port::Result;
@@ -63,7 +63,7 @@ impl SqliteStore {
         let lock = LockFile::claim(&path)?;
         let conn = open_writing(&path, options).map_err(|fault| fault.into_store(&path, "open"))?;
         let identity = Identity::of(&path);
-        let writer = Some(Writer::new(conn, identity));
+        let writer = Some(Writer::new(conn, most(options), identity));
         Self::assemble(path, writer, options, Some(lock))
     }
 
@@ -143,6 +143,11 @@ pub(super) fn check_version(version: &str, number: i32) -> Result<()> {
     Ok(())
 }
 
+/// The most that is asked of a transaction.
+const fn most(options: &OpenOptions) -> Durability {
+    if options.relaxed_durability { Durability::Derived } else { Durability::Full }
+}
+
 fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -161,7 +166,7 @@ fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
     if found == Found::Empty {
         conn.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
     }
-    let synchronous = if options.relaxed_durability { "NORMAL" } else { "FULL" };
+    let synchronous = most(options).pragma();
     conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     conn.execute_batch(&format!(
         "PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;

@@ -203,7 +203,7 @@ impl Store for SqliteStore {
         rows: &[SummaryRow],
         context: Option<&ContextRow>,
     ) -> Result<()> {
-        self.write("put_summaries", |tx| {
+        self.write_derived("put_summaries", |tx| {
             conversations::require(tx, id)?;
             summaries::put(tx, summaries::Table::Summary, id, rows)?;
             context.map_or(Ok(()), |context| summaries::put_context(tx, id, context))
@@ -259,7 +259,7 @@ impl Store for SqliteStore {
         keep: u64,
         turn: Option<(&DecisionRow, u64)>,
     ) -> Result<u64> {
-        self.write("put_recipe", |tx| {
+        self.write_derived("put_recipe", |tx| {
             conversations::require(tx, id)?;
             if let Some((row, keep)) = turn {
                 jobs::decide(tx, id, row, keep)?;

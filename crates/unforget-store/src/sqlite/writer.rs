@@ -16,13 +16,41 @@ use super::identity::Identity;
 use crate::error::StoreError;
 use crate::port::{Append, Receipt, Result};
 
+/// What holds of a transaction when its call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Durability {
+    /// It survives power loss.
+    Full,
+    /// It survives the end of the process. When power fails it may be lost, with what came after it and nothing before:
+    /// the log is one sequence, and the next durable transaction makes all of it durable.
+    Derived,
+}
+
+impl Durability {
+    /// Its value of `PRAGMA synchronous`.
+    pub(super) const fn pragma(self) -> &'static str {
+        match self {
+            Self::Full => "FULL",
+            Self::Derived => "NORMAL",
+        }
+    }
+}
+
 /// The writing connection and the queue before it.
 pub(super) struct Writer {
-    conn: Mutex<Connection>,
+    conn: Mutex<Wire>,
+    /// The most that is asked of a transaction.
+    most: Durability,
     queue: Mutex<Vec<Waiting>>,
     identity: Identity,
     /// Why the file cannot be trusted any more; once it is set, nothing is written.
     stopped: OnceLock<StoreError>,
+}
+
+/// The connection and how it commits at the moment.
+struct Wire {
+    conn: Connection,
+    commits: Durability,
 }
 
 struct Waiting {
@@ -31,22 +59,27 @@ struct Waiting {
 }
 
 impl Writer {
-    pub(super) fn new(conn: Connection, identity: Identity) -> Self {
+    /// * `most` - how the connection commits, and the most that is asked of a transaction.
+    pub(super) fn new(conn: Connection, most: Durability, identity: Identity) -> Self {
         let (queue, stopped) = (Mutex::new(Vec::new()), OnceLock::new());
-        Self { conn: Mutex::new(conn), queue, identity, stopped }
+        Self { conn: Mutex::new(Wire { conn, commits: most }), most, queue, identity, stopped }
     }
 
     /// Runs `work` in a transaction of its own.
-    pub(super) fn run<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
-        let mut conn = self.conn();
-        self.transact(&mut conn, work)
+    pub(super) fn run<T>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let mut wire = self.wire();
+        self.transact(self.committing(&mut wire, durability)?, work)
     }
 
     /// Runs `work` on the connection outside any transaction, for pragmas and checkpoints.
     pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
-        let conn = self.conn();
+        let mut wire = self.wire();
         self.may_write()?;
-        let outcome = work(&conn);
+        let outcome = work(self.committing(&mut wire, Durability::Full)?);
         self.look_for_damage(&outcome);
         outcome
     }
@@ -55,13 +88,13 @@ impl Writer {
     pub(super) fn append(&self, append: Append, path: &Path) -> Result<Receipt> {
         let (reply, answer) = channel();
         self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { append, reply });
-        let mut conn = self.conn();
+        let mut wire = self.wire();
         if let Some(done) = already(&answer) {
             return done;
         }
         let waiting = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
-        self.append_all(&mut conn, waiting, path);
-        drop(conn);
+        self.append_all(&mut wire, waiting, path);
+        drop(wire);
         already(&answer).unwrap_or_else(|| {
             Err(StoreError::Backend {
                 operation: "append",
@@ -70,9 +103,9 @@ impl Writer {
         })
     }
 
-    fn append_all(&self, conn: &mut Connection, mut waiting: Vec<Waiting>, path: &Path) {
+    fn append_all(&self, wire: &mut Wire, mut waiting: Vec<Waiting>, path: &Path) {
         let mut replies = Vec::with_capacity(waiting.len());
-        let outcome = self.transact(conn, |tx| {
+        let write = |tx: &Connection| {
             let mut damage = None;
             for Waiting { append, reply } in waiting.drain(..) {
                 let written = match &damage {
@@ -88,7 +121,8 @@ impl Writer {
             }
             // What was written before the damage was seen is not committed on top of it.
             damage.map_or(Ok(()), |damage| Err(Fault::Store(damage)))
-        });
+        };
+        let outcome = self.committing(wire, Durability::Full).and_then(|conn| self.transact(conn, write));
         let failure = outcome.err().map(|fault| fault.into_store(path, "append"));
         for (reply, written) in replies {
             let answer = match (&failure, written) {
@@ -136,7 +170,17 @@ impl Writer {
         }
     }
 
-    fn conn(&self) -> MutexGuard<'_, Connection> {
+    /// The connection, committing as it is asked to.
+    fn committing<'a>(&self, wire: &'a mut Wire, durability: Durability) -> Outcome<&'a mut Connection> {
+        let durability = if self.most == Durability::Full { durability } else { self.most };
+        if wire.commits != durability {
+            wire.conn.pragma_update(None, "synchronous", durability.pragma())?;
+            wire.commits = durability;
+        }
+        Ok(&mut wire.conn)
+    }
+
+    fn wire(&self) -> MutexGuard<'_, Wire> {
         // A panic elsewhere rolled its transaction back when it unwound; the connection is fine.
         self.conn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,7 +191,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if self.stopped.get().is_some() {
             // It cannot fail on an open connection.
-            self.conn().set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+            self.wire().conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
         }
     }
 }

@@ -81,11 +81,11 @@ pub(super) fn describe(text: &str) -> Option<(Kind, String)> {
             (definition.find_iter(look).take(200).count(), hint.find_iter(look).take(200).count());
         if definitions == 0 { hints / 3 } else { 2 * definitions + hints }
     };
-    let best = PATTERNS.iter().rev().max_by_key(score)?;
+    let scored = PATTERNS.iter().rev().map(|language| (score(&language), language));
+    let (points, best) = scored.max_by_key(|(points, _)| *points)?;
     let typed = || {
         PATTERNS.iter().any(|(name, _, hint)| *name == "TypeScript" && hint.find_iter(look).nth(1).is_some())
     };
-    let points = score(&best);
     // A page of prose with a snippet in it is still prose.
     if points < 3 || points * 12 < lines {
         return None;

@@ -4,10 +4,13 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rusqlite::Connection;
+
 use super::open;
 use crate::conformance::{Tape, opening};
 use crate::error::StoreError;
 use crate::port::{Segment, Store};
+use crate::sqlite::writer::Durability;
 use crate::sqlite::{OpenOptions, SqliteStore};
 
 /// Names the database to a child of this test executable.
@@ -92,6 +95,24 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
         }
     }
     assert!(safe > 0, "the child never got to append");
+}
+
+#[test]
+fn what_is_no_derived_data_is_synchronous_whatever_came_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let strict = SqliteStore::open(path("strict"), &OpenOptions::default()).unwrap();
+    let options = OpenOptions { relaxed_durability: true, ..OpenOptions::default() };
+    let relaxed = SqliteStore::open(path("relaxed"), &options).unwrap();
+    let (normal, full) = (1_i64, 2_i64);
+    let table = [(Durability::Full, full), (Durability::Derived, normal), (Durability::Full, full)];
+    for (durability, want) in table {
+        for (store, want) in [(&strict, want), (&relaxed, normal)] {
+            let asked = |conn: &Connection| Ok(conn.query_row("PRAGMA synchronous", [], |row| row.get(0))?);
+            let found: i64 = store.writer().unwrap().run(durability, asked).unwrap();
+            assert_eq!(found, want, "{durability:?}");
+        }
+    }
 }
 
 /// A small file system that goes away with the value.

@@ -136,7 +136,7 @@ fn the_examples_of_the_page_are_what_happens() {
         match (&mut block, line) {
             (None, "```sh") => block = Some(String::new()),
             (Some(_), "```") => block = None,
-            (Some(variables), line) if line.starts_with("TOKEN=") => variables.push_str(&format!("{line}\n")),
+            (Some(variables), line) if line.starts_with("TOKEN=") => variables.extend([line, "\n"]),
             (Some(variables), line) if line.starts_with("curl ") => {
                 sh(&format!("{api}\n{variables}{line}"));
                 done += 1;

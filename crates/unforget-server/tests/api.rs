@@ -188,6 +188,7 @@ async fn purge_takes_two_steps() {
     served.end().await;
 }
 
+#[allow(clippy::type_complexity, reason = "a table")]
 #[tokio::test]
 async fn errors_say_what_to_do_next() {
     let served = Served::start().await;

@@ -117,7 +117,9 @@ async fn client_goes_away(
     let mut messages = vec![first];
     messages.extend(answer);
     // Ids of items go with the reasoning that they imply; these have none.
-    messages.iter_mut().for_each(|message| drop(message.as_object_mut().unwrap().remove("id")));
+    for message in &mut messages {
+        message.as_object_mut().unwrap().remove("id");
+    }
     // Results for the calls, then another question.
     for message in messages.clone() {
         for call in message["tool_calls"].as_array().into_iter().flatten() {

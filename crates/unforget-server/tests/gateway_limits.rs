@@ -95,7 +95,8 @@ async fn heads_table() {
     let place = place(Limits::default()).await;
     let call = call();
     let chat = "/v1/chat/completions";
-    let many: String = (0..150).map(|n| format!("x-h{n}: 1\r\n")).collect();
+    let many: Vec<String> = (0..150).map(|n| format!("x-h{n}: 1\r\n")).collect();
+    let many = many.concat();
     let long = format!("x-long: {}\r\n", "a".repeat(400_000));
     let named = |name: &str| format!("x-unforget-conversation: {name}\r\n");
     let table: Vec<(Vec<u8>, &str, &str)> = vec![
@@ -203,6 +204,7 @@ async fn packed(place: &Place, encoding: Option<&str>, bytes: Vec<u8>, is_chunke
     (response.status().as_u16(), response.text().await.unwrap_or_default())
 }
 
+#[allow(clippy::type_complexity, reason = "a table")]
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_table() {
     let place = place(Limits::default()).await;

@@ -52,7 +52,8 @@ async fn provider(deed: Deed) -> SocketAddr {
                     return;
                 }
                 let mut buffer = vec![0; 1 << 20];
-                stream.read(&mut buffer).await.ok();
+                // Some of the request is enough: it answers all alike.
+                let _some = stream.read(&mut buffer).await;
                 match deed {
                     Deed::Say(bytes) => {
                         stream.write_all(&bytes).await.ok();

@@ -384,7 +384,7 @@ impl World {
                     .map(|(at, was)| (at - place, was))
                     .collect();
             }
-            5 => self.talks[at].kind = "kind-2".to_owned(),
+            5 => "kind-2".clone_into(&mut self.talks[at].kind),
             _ => {
                 self.story.push("restart".to_owned());
                 self.host = host(&self.engine);

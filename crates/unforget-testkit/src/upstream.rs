@@ -3,6 +3,11 @@
 //! Every request is held against the offline validator and counted by a tokeniser that the engine does not use. What is wrong
 //! or too large gets the provider's own error, and is remembered: a test looks at [`Upstream::calls`] in the end.
 
+#![allow(
+    clippy::indexing_slicing,
+    reason = "JSON is indexed by key: what is missing is null, and what is written to is an object"
+)]
+
 mod answers;
 mod kept;
 pub mod scripts;
@@ -147,13 +152,14 @@ async fn count(body: Bytes) -> Response {
         .into_response()
 }
 
+#[allow(clippy::unused_async, reason = "a handler")]
 async fn take(
     State(shared): State<Arc<Shared>>,
     dialect: Dialect,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let body = unpacked(&headers, body);
+    let body = unpacked(&headers, &body);
     let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
     let Ok(request) = shared.kept.whole(&sent) else {
         shared.remember(Came { dialect, headers, body, tokens: 0, violations: Vec::new(), status: 400 });
@@ -204,27 +210,22 @@ fn overflow(dialect: Dialect, input: u64, output: u64, window: u64) -> String {
 }
 
 fn refuse(dialect: Dialect, message: &str) -> Response {
-    let body = match dialect {
-        Dialect::Anthropic => {
-            json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}})
-        }
-        _ => {
-            let code = match message {
-                message if message.contains("maximum context") => Some("context_length_exceeded"),
-                message if message.starts_with("Previous response") => Some("previous_response_not_found"),
-                _ => None,
-            };
-            json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": code}})
-        }
+    const CODES: [(&str, &str); 2] = [
+        ("This model's maximum context", "context_length_exceeded"),
+        ("Previous response", "previous_response_not_found"),
+    ];
+    let body = if dialect == Dialect::Anthropic {
+        json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}})
+    } else {
+        let code = CODES.iter().find(|(start, _)| message.starts_with(start)).map(|(_, code)| *code);
+        json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": code}})
     };
     (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
 }
 
-fn unpacked(headers: &HeaderMap, body: Bytes) -> Vec<u8> {
-    match headers.get("content-encoding").and_then(|value| value.to_str().ok()) {
-        Some("zstd") => zstd::decode_all(&*body).unwrap_or_default(),
-        _ => body.to_vec(),
-    }
+fn unpacked(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
+    let is_packed = headers.get("content-encoding").is_some_and(|value| value == "zstd");
+    if is_packed { zstd::decode_all(body).unwrap_or_default() } else { body.to_vec() }
 }
 
 /// Tokens of the strings of a request, keys not counted: near what a provider counts, never the engine's own number.

@@ -18,7 +18,7 @@ impl Walk<'_> {
         let mut fates = Vec::with_capacity(self.items.len());
         for (at, item) in self.items.iter().enumerate() {
             let Some(seq) = stored.get(at) else { break };
-            match self.stands(item, *seq) {
+            match Self::stands(item, *seq) {
                 true if is_exact(item, *seq) => fates.push(Fate::Known(*seq)),
                 true => fates.push(Fate::Face(*seq)),
                 false if self.is_rewritten(stored, at) => fates.push(Fate::Changed(*seq)),
@@ -39,7 +39,7 @@ impl Walk<'_> {
     }
 
     /// Whether an item says what an entry says. Words that are empty prove nothing.
-    fn stands(&self, item: &Item, seq: Seq) -> bool {
+    fn stands(item: &Item, seq: Seq) -> bool {
         let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());
         let says = |list: &[Seq]| list.binary_search(&seq).is_ok();
         is_exact(item, seq) || (has_words && (says(&item.alike) || says(&item.named)))
@@ -50,7 +50,7 @@ impl Walk<'_> {
     fn is_rewritten(&self, stored: &[Seq], at: usize) -> bool {
         let mut behind = self.items.iter().zip(stored).skip(at + 1);
         let mut stands =
-            || behind.next().filter(|(item, seq)| self.stands(item, **seq)).map(|(item, _)| item);
+            || behind.next().filter(|(item, seq)| Self::stands(item, **seq)).map(|(item, _)| item);
         stands().is_some_and(|next| next.is_answer || stands().is_some())
     }
 
@@ -58,7 +58,7 @@ impl Walk<'_> {
     /// on to the end of one of the two.
     fn begin(&self, stored: &[Seq]) -> usize {
         let Some(first) = self.items.first() else { return 0 };
-        if stored.first().is_none_or(|seq| self.stands(first, *seq)) || self.is_rewritten(stored, 0) {
+        if stored.first().is_none_or(|seq| Self::stands(first, *seq)) || self.is_rewritten(stored, 0) {
             return 0;
         }
         let places = first.exact.iter().chain(first.alike.iter());
@@ -67,7 +67,7 @@ impl Walk<'_> {
         places.dedup();
         let run = |at: usize| {
             let pairs = self.items.iter().zip(stored.get(at..).unwrap_or_default());
-            pairs.take_while(|(item, seq)| self.stands(item, **seq)).count()
+            pairs.take_while(|(item, seq)| Self::stands(item, **seq)).count()
         };
         let goes_on = |at: &usize| run(*at) >= RUN && at + run(*at) == stored.len();
         places.into_iter().find(goes_on).unwrap_or(0)

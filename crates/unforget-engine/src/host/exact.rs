@@ -47,14 +47,14 @@ impl Array {
             let plain = plain(body);
             let digest = Digest::of(&plain);
             let known = before.weights.get(index).filter(|known| known.0 == digest);
-            let (incoming, tokens) = match (before.messages.get(index), known) {
-                (Some(incoming), Some((_, tokens))) => (incoming.clone(), *tokens),
-                _ => {
-                    let incoming = Incoming::read(form, Delivered::new(body), index, None)?;
-                    let incoming = incoming.with_face(names::face(&plain));
-                    let tokens = incoming.message.as_ref().map(|message| measure::tokens(&message.entry).0);
-                    (incoming, tokens.unwrap_or_default() + FRAME)
-                }
+            let known = before.messages.get(index).zip(known.map(|(_, tokens)| *tokens));
+            let (incoming, tokens) = if let Some((incoming, tokens)) = known {
+                (incoming.clone(), tokens)
+            } else {
+                let incoming = Incoming::read(form, Delivered::new(body), index, None)?;
+                let incoming = incoming.with_face(names::face(&plain));
+                let tokens = incoming.message.as_ref().map(|message| measure::tokens(&message.entry).0);
+                (incoming, tokens.unwrap_or_default() + FRAME)
             };
             messages.push(incoming);
             weights.push((digest, tokens));

@@ -51,6 +51,7 @@ impl Host {
     /// * `shown` - messages of the prompt, as JSON.
     ///
     /// `None` if there is nothing, or the question has no words to look for. Stores nothing: see [`Host::note_recalled`].
+    #[allow(clippy::too_many_arguments, reason = "the question, and what it is held against")]
     pub fn recalled(
         &self,
         key: &LaneKey,

@@ -77,10 +77,11 @@ mod tests {
     use super::*;
 
     fn page(limit: usize, all: &[u64]) -> (Vec<u64>, Option<String>) {
-        let page = Page::new("/x", limit, all, |one| one.to_string(), |one| **one);
+        let page = Page::new("/x", limit, all, ToString::to_string, |one| **one);
         (page.items, page.next)
     }
 
+    #[allow(clippy::type_complexity, reason = "a table")]
     #[test]
     fn pages_table() {
         let table: [(usize, &[u64], &[u64], Option<&str>, &str); 4] = [

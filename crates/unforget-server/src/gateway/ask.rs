@@ -354,9 +354,11 @@ impl Begun {
 /// Whether a message of a prompt is a person's words, and no result of a tool.
 fn is_question(message: &str) -> bool {
     let Ok(message) = serde_json::from_str::<serde_json::Value>(message) else { return false };
-    let is_result = |block: &serde_json::Value| block["type"] == "tool_result";
-    message["role"] == "user"
-        && !message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_result))
+    let is =
+        |value: &serde_json::Value, key: &str, word: &str| value.get(key).is_some_and(|value| value == word);
+    let blocks = message.get("content").and_then(serde_json::Value::as_array);
+    let is_result = blocks.is_some_and(|blocks| blocks.iter().any(|block| is(block, "type", "tool_result")));
+    is(&message, "role", "user") && !is_result
 }
 
 /// What a call is for, as far as its instructions and tools tell.

@@ -60,8 +60,10 @@ impl Gateway {
         }
         self.host.remember(&who.caller.asking(), &who.lane, &begun.array, told.id.as_deref())?;
         if let Some(usage) = told.usage {
-            let counts = [("input", usage.input), ("cached", usage.cached), ("output", usage.output)];
-            counts.into_iter().for_each(|(kind, count)| figures::tokens(kind, count));
+            for (kind, count) in [("input", usage.input), ("cached", usage.cached), ("output", usage.output)]
+            {
+                figures::tokens(kind, count);
+            }
         }
         if let Some(input) = told.usage.map(|usage| usage.input).filter(|input| *input > 0) {
             self.count(begun, input)?;

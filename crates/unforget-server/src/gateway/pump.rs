@@ -58,7 +58,7 @@ impl Gateway {
 
     async fn serve(self: Arc<Self>, call: Call) -> Result<(), Fault> {
         let start = Instant::now();
-        let mut begun = self.at_work(&call.received, |gateway, received| gateway.begin(received)).await?;
+        let mut begun = self.at_work(&call.received, Self::begin).await?;
         let overhead = start.elapsed();
         let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
         let upstream = self.upstream(api, begun.model.as_deref())?;

@@ -21,7 +21,7 @@ enum Form {
 /// How a body is packed. Providers are asked for none, and proxies before them pack it nevertheless.
 enum Packing {
     None,
-    Gzip(flate2::write::MultiGzDecoder<Vec<u8>>),
+    Gzip(Box<flate2::write::MultiGzDecoder<Vec<u8>>>),
     Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
     /// One that is not read, or broken.
     Unread(String),
@@ -31,7 +31,7 @@ impl Packing {
     fn of(encoding: Option<&str>) -> Self {
         match encoding {
             None | Some("" | "identity") => Self::None,
-            Some("gzip" | "x-gzip") => Self::Gzip(flate2::write::MultiGzDecoder::new(Vec::new())),
+            Some("gzip" | "x-gzip") => Self::Gzip(Box::new(flate2::write::MultiGzDecoder::new(Vec::new()))),
             Some("zstd") => match zstd::stream::write::Decoder::new(Vec::new()) {
                 Ok(decoder) => Self::Zstd(Box::new(decoder)),
                 Err(error) => Self::Unread(error.to_string()),

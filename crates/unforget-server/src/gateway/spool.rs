@@ -69,7 +69,7 @@ impl Spool {
 
     /// What a process before this one left: labels and bytes, oldest first. A file that cannot be read as one is given as
     /// its path, and stays.
-    pub(super) fn left(&self) -> io::Result<Vec<Result<(Label, Vec<u8>, PathBuf), PathBuf>>> {
+    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
         let mut paths = files(&self.folder)?;
         paths.sort_by_key(|path| number(path));
         let read = |path: PathBuf| -> io::Result<_> {
@@ -84,6 +84,9 @@ impl Spool {
         paths.into_iter().map(read).collect()
     }
 }
+
+/// What a process before this one left: a label, bytes and their file; or a file that is none of ours.
+pub(super) type Left = Result<(Label, Vec<u8>, PathBuf), PathBuf>;
 
 /// The number of a file of ours.
 fn number(path: &Path) -> Option<u64> {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use axum::http::uri::Authority;
 use axum::http::{StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -45,6 +46,7 @@ impl Guard {
     }
 
     /// All checks. Notes whose the request is.
+    #[allow(clippy::result_large_err, reason = "once per request")]
     fn let_in(&self, request: &mut Request, address: IpAddr) -> Result<(), Response> {
         self.check(request.headers(), request.uri(), address)?;
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -64,8 +66,9 @@ impl Guard {
     }
 
     /// Host and Origin, against DNS rebinding and forged requests of other sites.
+    #[allow(clippy::result_large_err, reason = "once per request")]
     fn check(&self, headers: &HeaderMap, uri: &Uri, address: IpAddr) -> Result<(), Response> {
-        let named = one(headers, &HOST).or_else(|| uri.authority().map(|authority| authority.as_str()));
+        let named = one(headers, &HOST).or_else(|| uri.authority().map(Authority::as_str));
         let Some(host) = named.map(without_port) else {
             return Err(refused("a request needs one Host header"));
         };

@@ -97,7 +97,8 @@ pub(super) fn identify(
     let digest = Digest::of(sent.as_ref().map(HeaderValue::as_bytes).unwrap_or_default());
     // All are compared, whichever fits, and each in constant time.
     let is_it = |token: &&Token| is_equal(&token.digest, &digest);
-    let known = tokens.iter().filter(is_it).last().filter(|_| sent.is_some()).ok_or(Refused::Unknown)?;
+    let known: Vec<&Token> = tokens.iter().filter(is_it).collect();
+    let known = known.first().filter(|_| sent.is_some()).ok_or(Refused::Unknown)?;
     let wanted = Scope::of(method, path);
     if known.scopes.contains(&wanted) || known.scopes.contains(&Scope::Admin) && wanted == Scope::Read {
         return Ok(Tenant(Arc::clone(&known.tenant)));
@@ -136,6 +137,7 @@ mod tests {
         values.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
     }
 
+    #[allow(clippy::type_complexity, reason = "a table")]
     #[test]
     fn tokens_table() {
         let token = |tenant: &str, secret: &str, scopes: &[Scope]| Token {

@@ -16,7 +16,7 @@ use unforget_engine::host::{Delivered, Host, LaneKey};
 use unforget_engine::summarise::Current;
 use unforget_server::api::{self, Api, Events, Figures, Settings};
 use unforget_server::gateway::{self, Gateway};
-use unforget_server::serve::{Daemon, Guard, Scope, TOKEN, Token};
+use unforget_server::serve::{Daemon, Guard, Limits, Scope, TOKEN, Token};
 use unforget_wire::Format;
 
 /// A pi session: two turns, a call with its result, and a half-written last line.
@@ -103,7 +103,8 @@ impl Served {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let ending = CancellationToken::new();
         let guard = Guard { tokens, ..Guard::default() };
-        let daemon = Daemon { gateway, guard, more: api::routes(Arc::clone(&api)) };
+        let limits = Limits::default();
+        let daemon = Daemon { gateway, guard, limits, more: api::routes(Arc::clone(&api)) };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
         Self { folder, url, host, http: reqwest::Client::new(), api, ending, serving }
     }
@@ -240,7 +241,8 @@ impl Listening {
                     id: field("id:"),
                     data: serde_json::from_str(&field("data:")).unwrap_or_default(),
                 };
-                self.rest = rest.to_owned();
+                let rest = rest.to_owned();
+                self.rest = rest;
                 if !told.event.is_empty() {
                     return told;
                 }

@@ -124,7 +124,7 @@ impl Client {
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
-        request.timeout(Duration::from_secs(60)).send().await
+        request.timeout(Duration::from_mins(1)).send().await
     }
 
     /// Sends a call and goes away after so many events of its answer.

@@ -125,15 +125,12 @@ fn anthropic_events(whole: &Value) -> Vec<String> {
             _ => ("partial_json", "input_json_delta"),
         };
         let mut empty = block.clone();
-        let text = match block[field].as_str() {
-            Some(text) => {
-                empty[field] = json!("");
-                text.to_owned()
-            }
-            None => {
-                empty["input"] = json!({});
-                block["input"].to_string()
-            }
+        let text = if let Some(text) = block[field].as_str() {
+            empty[field] = json!("");
+            text.to_owned()
+        } else {
+            empty["input"] = json!({});
+            block["input"].to_string()
         };
         let mut deltas: Vec<Value> =
             pieces(&text).into_iter().map(|piece| json!({"type": kind, (field): piece})).collect();

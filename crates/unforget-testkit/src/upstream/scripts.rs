@@ -102,7 +102,7 @@ fn wants_object(request: &Value) -> bool {
 fn offered(request: &Value) -> Vec<String> {
     let of_items = history(request).iter().filter(|item| item["type"] == "additional_tools");
     let lists = std::iter::once(request).chain(of_items);
-    let mut open: Vec<&Value> = lists.flat_map(|holder| holder["tools"].as_array()).flatten().collect();
+    let mut open: Vec<&Value> = lists.filter_map(|holder| holder["tools"].as_array()).flatten().collect();
     let mut names = Vec::new();
     while let Some(tool) = open.pop() {
         open.extend(tool["tools"].as_array().into_iter().flatten());

@@ -3,9 +3,11 @@
 //! * `ci` - everything that must pass: format, tidy, clippy, tests, docs, licences.
 //! * `tidy` - the rules of this repository that no other tool checks.
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
+//! * `e2e clients` - the official SDKs, Claude Code and Codex at the gateway; `--long` as long as the goals say.
 //! * `example` - writes `examples/long-session.jsonl`.
 
 mod ci;
+mod e2e;
 mod example;
 mod failures;
 mod tidy;
@@ -22,6 +24,8 @@ fn main() -> anyhow::Result<()> {
         ["failures"] => failures::write(),
         ["failures", "--check"] => failures::check(),
         ["example"] => example::write(),
-        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | example"),
+        ["e2e", "clients"] => e2e::clients(false),
+        ["e2e", "clients", "--long"] => e2e::clients(true),
+        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | example | e2e clients [--long]"),
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -35,24 +36,56 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     if let Some(tenant) = &args.new_token {
         return new_token(app, tenant);
     }
-    log(args.log_json);
+    log(args.log_json, "info");
     let serving = app.settings.serve.with(args, &process_env)?;
-    let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
-    let in_memory = args.in_memory.then(tempfile::tempdir).transpose()?;
-    let spool =
-        in_memory.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
-    let runtime = Builder::new_multi_thread().enable_all().build()?;
-    let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
-    serve(app, &runtime, engine, (serving, spool), db)
+    let opened = open(app, args, serving)?;
+    let url = opened.url();
+    if app.out.json {
+        let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
+        app.out.json(&ServingJson { listen: opened.listen, url, db })?;
+        app.out.flush()?;
+    } else {
+        app.out.note(format_args!(
+            "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
+        ));
+    }
+    let ending = CancellationToken::new();
+    let asked = ending.clone();
+    opened.runtime.block_on(async move {
+        tokio::spawn(async move {
+            asked_to_end().await;
+            tracing::info!("asked to end: finishing calls that run");
+            asked.cancel();
+        });
+        opened.daemon.serve(opened.listener, ending, PATIENCE).await
+    })?;
+    Ok(Exit::Done)
 }
 
-fn serve(
-    app: &mut App,
-    runtime: &Runtime,
-    engine: Engine,
-    (serving, spool): (Serving, PathBuf),
-    db: Option<String>,
-) -> Outcome {
+/// A daemon that is ready to serve.
+pub(super) struct Opened {
+    pub(super) runtime: Runtime,
+    pub(super) daemon: Daemon,
+    pub(super) listener: TcpListener,
+    pub(super) listen: SocketAddr,
+    /// Where the spool of a daemon without a database is; it goes with this.
+    pub(super) folder: Option<TempDir>,
+}
+
+impl Opened {
+    /// Where it listens, as a base URL.
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.listen)
+    }
+}
+
+/// Opens the database and the listener.
+pub(super) fn open(app: &mut App, args: &ServeArgs, serving: Serving) -> Outcome<Opened> {
+    let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
+    let folder = args.in_memory.then(tempfile::tempdir).transpose()?;
+    let spool =
+        folder.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
     let more = super::mcp::routes(&app.settings.summariser, &engine);
     let host = Arc::new(Host::new(engine, now));
     let gateway = {
@@ -64,27 +97,8 @@ fn serve(
         Failure::input("listen", format!("cannot listen on {}: {error}", serving.listen), hint)
     })?;
     let listen = listener.local_addr()?;
-    let url = format!("http://{listen}");
-    if app.out.json {
-        app.out.json(&ServingJson { listen, url, db })?;
-        app.out.flush()?;
-    } else {
-        app.out.note(format_args!(
-            "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
-        ));
-    }
-    let ending = CancellationToken::new();
-    let asked = ending.clone();
     let daemon = Daemon { gateway, guard: serving.guard, more };
-    runtime.block_on(async move {
-        tokio::spawn(async move {
-            asked_to_end().await;
-            tracing::info!("asked to end: finishing calls that run");
-            asked.cancel();
-        });
-        daemon.serve(listener, ending, PATIENCE).await
-    })?;
-    Ok(Exit::Done)
+    Ok(Opened { runtime, daemon, listener, listen, folder })
 }
 
 /// A new token, with `--json`.
@@ -144,8 +158,8 @@ async fn asked_to_end() {
 }
 
 /// The log goes to stderr; `UNFORGET_LOG` says how much of it.
-fn log(is_json: bool) {
-    let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+pub(super) fn log(is_json: bool, level: &str) {
+    let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // It fails only if a log is set already, which is then as good.
     let set = if is_json {

@@ -3,7 +3,7 @@
 //! * `ci` - everything that must pass: format, tidy, clippy, tests, docs, licences.
 //! * `tidy` - the rules of this repository that no other tool checks.
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
-//! * `e2e clients` - the official SDKs, Claude Code and Codex at the gateway; `--long` as long as the goals say.
+//! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: clients of others, from their registries.
 //! * `example` - writes `examples/long-session.jsonl`.
 
 mod ci;
@@ -23,9 +23,9 @@ fn main() -> anyhow::Result<()> {
         ["tidy"] => tidy::run(),
         ["failures"] => failures::write(),
         ["failures", "--check"] => failures::check(),
+        ["e2e", name] => e2e::run(name, &[]),
+        ["e2e", name, "long"] => e2e::run(name, &["long"]),
         ["example"] => example::write(),
-        ["e2e", "clients"] => e2e::clients(false),
-        ["e2e", "clients", "--long"] => e2e::clients(true),
-        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | example | e2e clients [--long]"),
+        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | e2e NAME [long] | example"),
     }
 }

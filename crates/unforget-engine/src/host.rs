@@ -38,7 +38,7 @@ use names::Incoming;
 use crate::{Engine, EngineError};
 
 pub use compare::{Changed, Difference, Kept, Represented};
-pub use exact::{Answered, Array, Foreseen};
+pub use exact::{Answered, Array, Brings, Foreseen};
 pub use names::face;
 pub use rebuild::Rebuilt;
 pub use recalled::Recalled;
@@ -50,7 +50,49 @@ pub use types::*;
 pub struct Host {
     engine: Engine,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
-    lanes: Mutex<HashMap<LaneKey, Arc<Mutex<Option<Lane>>>>>,
+    lanes: Mutex<Lanes>,
+}
+
+/// Lanes in memory at most, but for those that are worked on or have a turn open. Others are opened when they are used.
+const LANES_MAX: usize = 512;
+
+#[derive(Default)]
+struct Lanes {
+    by_key: HashMap<LaneKey, Slot>,
+    /// Times that any was used.
+    used: u64,
+}
+
+struct Slot {
+    lane: Arc<Mutex<Option<Lane>>>,
+    /// When it was used last.
+    used: u64,
+}
+
+impl Lanes {
+    /// The slot of a lane. Forgets the one that was used least lately if there are too many.
+    fn slot(&mut self, key: &LaneKey) -> Arc<Mutex<Option<Lane>>> {
+        self.used += 1;
+        if let Some(slot) = self.by_key.get_mut(key) {
+            slot.used = self.used;
+            return Arc::clone(&slot.lane);
+        }
+        if self.by_key.len() >= LANES_MAX {
+            let idle = self.by_key.iter().filter(|(_, slot)| slot.is_idle());
+            let last = idle.min_by_key(|(_, slot)| slot.used).map(|(key, _)| key.clone());
+            last.map(|key| self.by_key.remove(&key));
+        }
+        let slot = Slot { lane: Arc::default(), used: self.used };
+        Arc::clone(&self.by_key.entry(key.clone()).or_insert(slot).lane)
+    }
+}
+
+impl Slot {
+    /// Whether nobody works on it and nothing of it is in memory only.
+    fn is_idle(&self) -> bool {
+        let is_between_turns = |lane: &Option<Lane>| lane.as_ref().is_none_or(|lane| lane.turn.is_none());
+        Arc::strong_count(&self.lane) == 1 && self.lane.try_lock().is_ok_and(|lane| is_between_turns(&lane))
+    }
 }
 
 impl Host {
@@ -277,10 +319,10 @@ impl Host {
 
     /// Forgets what is in memory of a lane. It is opened again when it is used.
     pub fn close(&self, key: &LaneKey) {
-        self.lanes().remove(key);
+        self.lanes().by_key.remove(key);
     }
 
-    fn lanes(&self) -> MutexGuard<'_, HashMap<LaneKey, Arc<Mutex<Option<Lane>>>>> {
+    fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -291,7 +333,7 @@ impl Host {
         form: Format,
         act: impl FnOnce(&mut Lane, Timestamp) -> Result<T, HostError>,
     ) -> Result<T, HostError> {
-        let slot = Arc::clone(self.lanes().entry(key.clone()).or_default());
+        let slot = self.lanes().slot(key);
         // A panic left a lane in the slot that may be half done: it is taken out below and dropped.
         let mut slot = slot.lock().unwrap_or_else(|poisoned| {
             let mut slot = poisoned.into_inner();

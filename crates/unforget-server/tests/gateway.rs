@@ -214,7 +214,7 @@ fn lane(host: &Host) -> unforget_engine::host::LaneKey {
     let all = host.engine().store().conversations().unwrap();
     let keys: Vec<String> =
         all.iter().filter_map(|one| one.key.0.strip_prefix("journal:").map(str::to_owned)).collect();
-    let lanes: Vec<&String> = keys.iter().filter(|key| !key.ends_with("/register")).collect();
+    let lanes: Vec<&String> = keys.iter().filter(|key| !key.starts_with("register/")).collect();
     assert_eq!(lanes.len(), 1, "{keys:?}");
     unforget_engine::host::LaneKey(lanes[0].clone())
 }

@@ -34,16 +34,17 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     // The terminal is the command's.
     serve::log(args.serve.log_json, "off");
     let opened = serve::open(app, &args.serve, serving)?;
-    let mut child = start(args, way, &opened.url())?;
+    let serve::Opened { runtime, daemon, listener, listen, api, left } = opened;
+    let mut child = start(args, way, &format!("http://{listen}"))?;
     let pid = child.id();
-    let serve::Opened { runtime, daemon, listener, folder, .. } = opened;
     let ending = CancellationToken::new();
     let served = runtime.spawn(daemon.serve(listener, ending.clone(), PATIENCE));
     runtime.spawn(pass_signals_on(pid));
     let status = child.wait()?;
+    api.close();
     ending.cancel();
     runtime.block_on(served).map_err(std::io::Error::other)??;
-    drop(folder);
+    drop(left);
     ended(app, status)
 }
 

@@ -1,7 +1,7 @@
 //! `unforget serve`: the daemon, as `docs/serve.md` says.
 
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,8 +14,11 @@ use tracing_subscriber::EnvFilter;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::summarise::Current;
+use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::gateway::Gateway;
-use unforget_server::serve::{Daemon, PATIENCE, PREFIX};
+use unforget_server::serve::beside::{Beside, Left};
+use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 
 use super::engine::now;
 use crate::app::App;
@@ -33,16 +36,20 @@ struct ServingJson {
 
 /// Serves until it is asked to end.
 pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
+    if args.openapi {
+        write!(app.out, "{}", api::document())?;
+        return Ok(Exit::Done);
+    }
     if let Some(tenant) = &args.new_token {
         return new_token(app, tenant);
     }
     log(args.log_json, "info");
     let serving = app.settings.serve.with(args, &process_env)?;
-    let opened = open(app, args, serving)?;
-    let url = opened.url();
+    let Opened { runtime, daemon, listener, listen, api, left } = open(app, args, serving)?;
+    let url = format!("http://{listen}");
     if app.out.json {
         let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
-        app.out.json(&ServingJson { listen: opened.listen, url, db })?;
+        app.out.json(&ServingJson { listen, url, db })?;
         app.out.flush()?;
     } else {
         app.out.note(format_args!(
@@ -51,14 +58,16 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     }
     let ending = CancellationToken::new();
     let asked = ending.clone();
-    opened.runtime.block_on(async move {
+    runtime.block_on(async move {
         tokio::spawn(async move {
             asked_to_end().await;
             tracing::info!("asked to end: finishing calls that run");
+            api.close();
             asked.cancel();
         });
-        opened.daemon.serve(opened.listener, ending, PATIENCE).await
+        daemon.serve(listener, ending, PATIENCE).await
     })?;
+    drop(left);
     Ok(Exit::Done)
 }
 
@@ -68,26 +77,27 @@ pub(super) struct Opened {
     pub(super) daemon: Daemon,
     pub(super) listener: TcpListener,
     pub(super) listen: SocketAddr,
-    /// Where the spool of a daemon without a database is; it goes with this.
-    pub(super) folder: Option<TempDir>,
-}
-
-impl Opened {
-    /// Where it listens, as a base URL.
-    pub(super) fn url(&self) -> String {
-        format!("http://{}", self.listen)
-    }
+    pub(super) api: Arc<Api>,
+    /// What goes when it ends.
+    pub(super) left: (Option<Left>, Option<TempDir>),
 }
 
 /// Opens the database and the listener.
-pub(super) fn open(app: &mut App, args: &ServeArgs, serving: Serving) -> Outcome<Opened> {
+pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Outcome<Opened> {
     let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
     let folder = args.in_memory.then(tempfile::tempdir).transpose()?;
     let spool =
         folder.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
     let runtime = Builder::new_multi_thread().enable_all().build()?;
-    let more = super::mcp::routes(&app.settings.summariser, &engine);
+    Figures::collect();
+    let events = Arc::new(Events::default());
+    let engine = events.on(engine);
+    let mut more = super::mcp::routes(&app.settings.summariser, &engine);
+    let models = Current::default();
+    models.set(app.settings.summariser.models(&engine, &process_env, None)?.map(Arc::new));
     let host = Arc::new(Host::new(engine, now));
+    let api = Api::new(Arc::clone(&host), api_settings(app, &serving, &spool), models, events);
+    more = more.merge(api::routes(Arc::clone(&api)));
     let gateway = {
         let _inside = runtime.enter();
         Gateway::open(host, serving.gateway, spool)?
@@ -97,8 +107,49 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, serving: Serving) -> Outcome
         Failure::input("listen", format!("cannot listen on {}: {error}", serving.listen), hint)
     })?;
     let listen = listener.local_addr()?;
-    let daemon = Daemon { gateway, guard: serving.guard, more };
-    Ok(Opened { runtime, daemon, listener, listen, folder })
+    let own = format!("{PREFIX}{}", Digest(rand()?).hex());
+    serving.guard.tokens = with_own(serving.guard.tokens, &own);
+    let beside = (!args.in_memory).then(|| Beside { url: reached(listen), token: own });
+    let path = &app.settings.db.value;
+    let left =
+        beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
+    let daemon = Daemon { gateway, guard: serving.guard, limits: Limits::default(), more };
+    Ok(Opened { runtime, daemon, listener, listen, api, left: (left, folder) })
+}
+
+/// What the API is told of the settings.
+fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
+    let settings = &app.settings;
+    api::Settings {
+        db: settings.db.value.display().to_string(),
+        config: super::config::of(settings),
+        backups: serving.backups.clone(),
+        uploads: spool.join("uploads"),
+        upload_max: serving.upload_max,
+        window: settings.window.value,
+        model: settings.model.value.clone(),
+        dialect: settings.dialect.value.map(|dialect| dialect.0),
+    }
+}
+
+/// Where tokens are asked for, that of our own command line is one of them: it is beside the database, and whoever can read
+/// it there has the database anyway.
+fn with_own(mut tokens: Vec<Token>, own: &str) -> Vec<Token> {
+    if !tokens.is_empty() {
+        let scopes = vec![Scope::Read, Scope::Admin];
+        tokens.push(Token { tenant: "default".into(), scopes, digest: Digest::of(own.as_bytes()) });
+    }
+    tokens
+}
+
+/// Where a daemon is reached from its own machine.
+fn reached(listen: SocketAddr) -> String {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, listen.port()))
 }
 
 /// A new token, with `--json`.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use unforget_core::deliver::{Base, Fate, How, Plan, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::recover::Refused;
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
 use unforget_wire::Format;
@@ -14,8 +15,8 @@ use unforget_wire::journal::{self, After};
 
 use super::lane::{Lane, Line};
 use super::names::{self, Incoming};
-use super::types::{Delivered, HostError, LaneKey, Receipt};
-use super::{Host, deliver};
+use super::types::{Ask, Assembled, Delivered, HostError, LaneKey, Receipt};
+use super::{Host, Recovered, deliver};
 use crate::measure;
 
 /// What a provider counts around a message.
@@ -133,6 +134,15 @@ pub struct Foreseen {
     pub left: u64,
 }
 
+/// What of the path an array brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brings<'a> {
+    /// All of it.
+    All,
+    /// What comes after the answer with this id of the provider's; after the newest entry without one.
+    Rest(Option<&'a str>),
+}
+
 /// An answer of a model.
 #[derive(Clone, Debug, Default)]
 pub struct Answered {
@@ -161,54 +171,59 @@ impl Host {
         })
     }
 
-    /// Takes an array that is the active path. What of the path it leaves out is not active any more; nothing stored goes.
+    /// Takes an array that is the active path, or its end. What of the path it leaves out is not active any more; nothing
+    /// stored goes.
     ///
     /// * `request` - the client's request without its messages, as JSON: kept where it is another than before.
-    pub fn exact(
+    ///
+    /// # Errors
+    /// [`HostError::Refused`] if it brings the rest after an answer that this lane does not have.
+    pub fn take(
         &self,
         key: &LaneKey,
         form: Format,
-        array: &Array,
+        (brings, array): (Brings<'_>, &Array),
         request: Option<&str>,
     ) -> Result<Receipt, HostError> {
+        self.with(key, form, |lane, now| lane.take(brings, array, request, now))
+    }
+
+    /// The prompt for the call that brought an array. Another call of the same lane may have come in between: then the
+    /// array is taken again, so that the prompt never holds what another call brought.
+    ///
+    /// * `head` - the newest entry of the path when the array was taken.
+    ///
+    /// Gives the newest entry for which the prompt is, too.
+    pub fn assemble_at(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        (brings, array, head): (Brings<'_>, &Array, Option<Seq>),
+        ask: &Ask,
+    ) -> Result<(Assembled, Option<Seq>), HostError> {
         self.with(key, form, |lane, now| {
-            lane.tighten();
-            let manner = deliver::Manner { how: How::Exact, is_open: false, now };
-            let request = request.map(|request| lane.request(request, now)).transpose()?.flatten();
-            Ok(lane.deliver_read(&array.messages, manner, request.into_iter().collect())?.0)
+            // A conversation that is named as such goes on at its newest entry, whoever brought that.
+            if lane.head() != head && brings != Brings::Rest(None) {
+                lane.take(brings, array, None, now)?;
+            }
+            Ok((lane.assemble(ask, now)?, lane.head()))
         })
     }
 
-    /// Takes what a client said after an answer, and nothing else of the path.
-    ///
-    /// * `answer` - the provider's id of it; `None` if that is the newest.
-    ///
-    /// # Errors
-    /// [`HostError::Refused`] if no answer of this lane has the id.
-    pub fn follow(
+    /// The provider refused the call for which a prompt was made with this newest entry. As [`Host::refused`]; `None` if
+    /// another call of the lane came in between.
+    pub fn refused_at(
         &self,
         key: &LaneKey,
         form: Format,
-        answer: Option<&str>,
-        array: &Array,
-    ) -> Result<Receipt, HostError> {
+        head: Option<Seq>,
+        refused: Refused,
+    ) -> Result<Option<Recovered>, HostError> {
         self.with(key, form, |lane, now| {
-            lane.tighten();
-            let at = answer.map(|answer| lane.answer(answer)).transpose()?.or(lane.head());
-            // Asked once more: what was appended by the first try stands there already.
-            let is_active = at.is_none_or(|at| lane.path().holds(at));
-            let behind = if is_active { lane.path_after(at) } else { Vec::new() };
-            let known = lane.match_at(&array.messages, &behind)?;
-            let last = known.last().copied().or(at);
-            let (why, base) = match (known.len() == array.len(), is_active && known.len() == behind.len()) {
-                (true, true) => (Why::UpToDate, Base::Head),
-                (false, true) => (Why::Append, Base::Head),
-                (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
-            };
-            let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
-            let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
-            let plan = Plan { why, base, fates };
-            Ok(lane.carry_out(&plan, &array.messages, (false, now), Vec::new())?.0)
+            if lane.head() != head {
+                return Ok(None);
+            }
+            lane.refused(refused, now).map(Some)
         })
     }
 
@@ -226,6 +241,49 @@ impl Host {
 }
 
 impl Lane {
+    fn take(
+        &mut self,
+        brings: Brings<'_>,
+        array: &Array,
+        request: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Receipt, HostError> {
+        self.tighten();
+        let request = request.map(|request| self.request(request, now)).transpose()?.flatten();
+        let behind = request.into_iter().collect();
+        match brings {
+            Brings::All => {
+                let manner = deliver::Manner { how: How::Exact, is_open: false, now };
+                Ok(self.deliver_read(&array.messages, manner, behind)?.0)
+            }
+            Brings::Rest(answer) => self.follow_answer(answer, array, behind, now),
+        }
+    }
+
+    fn follow_answer(
+        &mut self,
+        answer: Option<&str>,
+        array: &Array,
+        behind: Vec<(String, Vec<Name>)>,
+        now: Timestamp,
+    ) -> Result<Receipt, HostError> {
+        let at = answer.map(|answer| self.answer(answer)).transpose()?.or(self.head());
+        // Asked once more: what was appended by the first try stands there already.
+        let is_active = at.is_none_or(|at| self.path().holds(at));
+        let later = if is_active { self.path_after(at) } else { Vec::new() };
+        let known = self.match_at(&array.messages, &later)?;
+        let last = known.last().copied().or(at);
+        let (why, base) = match (known.len() == array.len(), is_active && known.len() == later.len()) {
+            (true, true) => (Why::UpToDate, Base::Head),
+            (false, true) => (Why::Append, Base::Head),
+            (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
+        };
+        let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
+        let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
+        let plan = Plan { why, base, fates };
+        Ok(self.carry_out(&plan, &array.messages, (false, now), behind)?.0)
+    }
+
     /// The entries that these messages are, as far as they stand where `stored` has them.
     fn match_at(&self, incoming: &[Incoming], stored: &[Seq]) -> Result<Vec<Seq>, HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;

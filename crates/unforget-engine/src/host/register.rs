@@ -48,6 +48,18 @@ pub struct Recognised {
     line: Seq,
 }
 
+impl Recognised {
+    /// Its line in the register.
+    pub const fn line(&self) -> Seq {
+        self.line
+    }
+
+    /// The name by which clients may call it.
+    pub fn name(&self) -> &str {
+        self.lane.0.splitn(3, '/').nth(2).unwrap_or(&self.lane.0)
+    }
+}
+
 /// A line of the register.
 #[derive(Serialize, Deserialize)]
 struct Registered {
@@ -115,6 +127,12 @@ impl Host {
         let names = names.map(|name| (name, lane.line)).collect();
         self.with(&register(asking.tenant), FORM, |register, _| register.write(Vec::new(), names))
     }
+
+    /// Remembers the provider's id of an answer that was given in the lane with this line of the register.
+    pub fn remember_answer(&self, tenant: &str, line: Seq, answer: &str) -> Result<(), HostError> {
+        let names = vec![(names::answer_id(answer), line)];
+        self.with(&register(tenant), FORM, |register, _| register.write(Vec::new(), names))
+    }
 }
 
 /// Form that the register's journal says it has; it holds no message.
@@ -122,12 +140,22 @@ const FORM: Format = Format::OpenAiChat;
 
 /// The journal of a tenant's lanes.
 fn register(tenant: &str) -> LaneKey {
-    LaneKey(in_tenant(tenant, "register"))
+    LaneKey(format!("register/{}", segment(tenant)))
 }
 
-/// Keys of other tenants begin otherwise.
+/// Keys of other tenants begin otherwise, and no name of a lane is the register's.
 fn in_tenant(tenant: &str, name: &str) -> String {
-    format!("gateway/{tenant}/{name}")
+    format!("gateway/{}/{name}", segment(tenant))
+}
+
+/// A tenant's name as one segment of a key.
+fn segment(tenant: &str) -> String {
+    tenant.replace('%', "%25").replace('/', "%2f")
+}
+
+/// Name of the line of the lane with this name, which no other lane has.
+fn lane_name(name: &str) -> Name {
+    names::named("lane", &[name])
 }
 
 fn recognised(line: Seq, found: &Registered) -> Recognised {
@@ -164,8 +192,10 @@ fn candidates(
         }
     }
     let of_session = session(asking).map(|name| register.under(&[name])).transpose()?.unwrap_or_default();
-    if asking.is_named {
+    if let Some(session) = asking.session.filter(|_| asking.is_named) {
+        // By the name that a person gave, else by the one that we did.
         lines = of_session;
+        lines.extend(register.under(&[lane_name(session)])?);
     } else {
         lines.extend(of_session.into_iter().rev());
     }
@@ -199,13 +229,14 @@ fn begin(
 ) -> Result<Recognised, HostError> {
     register.forget();
     let line = register.next();
-    let of_session = session(asking);
-    let before = of_session.map(|name| register.under(&[name])).transpose()?.unwrap_or_default().len();
-    let name = match (asking.session, before) {
-        (Some(session), 0) => session.to_owned(),
-        (Some(session), before) => format!("{session}/{}", before + 1),
-        // The number of its line makes it unique.
-        (None, _) => format!("call-{}", line.0),
+    // The number of its line makes it unique, unless a client happened to give that name to another.
+    let name = asking.session.map_or_else(|| format!("call-{}", line.0), str::to_owned);
+    let mut names = (1..).map(|count| if count == 1 { name.clone() } else { format!("{name}/{count}") });
+    let name = loop {
+        let Some(name) = names.next() else { break name };
+        if register.under(&[lane_name(&name)])?.is_empty() {
+            break name;
+        }
     };
     let registered = Registered {
         lane: in_tenant(asking.tenant, &name),
@@ -216,7 +247,8 @@ fn begin(
     // Strings always serialise.
     let detail = serde_json::to_string(&registered).unwrap_or_default();
     let text = journal::event("lane", Some(&detail), &After::Newest, at);
-    let names = of_session.into_iter().chain(array.beginnings(seed(asking)).pop()).collect();
+    let names = session(asking).into_iter().chain(array.beginnings(seed(asking)).pop());
+    let names = names.chain([lane_name(&name)]).collect();
     register.write(vec![Line { text, parent: None, names, is_open: false }], Vec::new())?;
     Ok(recognised(line, &registered))
 }

@@ -8,7 +8,7 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Ask, Asking, Assembled, Recalled, Recognised, Recovered};
+use unforget_engine::host::{Array, Ask, Asking, Assembled, Brings, Recalled, Recognised, Recovered};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Shape, annotations};
 use unforget_wire::{Dialect, Format};
@@ -94,6 +94,14 @@ impl Caller {
         }
     }
 
+    /// Calls with the same order may be of one lane.
+    ///
+    /// * `first` - the first message.
+    fn order(&self, first: &str) -> Digest {
+        let by = self.session.as_deref().unwrap_or(first);
+        Digest::of(format!("{}\n{}\n{by}", self.tenant, self.user).as_bytes())
+    }
+
     pub(super) fn asking(&self) -> Asking<'_> {
         Asking {
             tenant: &self.tenant,
@@ -159,13 +167,15 @@ impl Gateway {
         let call = Call::read(received.dialect, &received.body)?;
         let form = form(received.dialect);
         let bodies: Vec<_> = call.history().collect();
-        let (who, array) = self.recognise(received, &call, &bodies)?;
-        let receipt = match (&call.hints.previous_response_id, &call.hints.conversation) {
-            (Some(answer), _) if self.host.answered_in(&who.caller.tenant, answer)?.is_some() => {
-                self.host.follow(&who.lane.lane, form, Some(answer), &array)?
-            }
-            (None, Some(_)) => self.host.follow(&who.lane.lane, form, None, &array)?,
-            _ => self.host.exact(&who.lane.lane, form, &array, Some(&call.without_messages()))?,
+        let caller = Caller::of(received, &call);
+        let (who, array, receipt) = {
+            // Calls that may be of one lane are taken one after the other: two at once would begin it twice.
+            let _alone = self.orders.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
+            let (who, array) = self.recognise(caller, &call, &bodies)?;
+            let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
+            let request = call.without_messages();
+            let receipt = self.host.take(&who.lane.lane, form, (brings, &array), Some(&request))?;
+            (who, array, receipt)
         };
         let budget = self.budget(&call);
         let mut begun = Begun {
@@ -182,11 +192,15 @@ impl Gateway {
         };
         let whole = self.whole(&begun, &call)?;
         begun.tokens = whole + budget.fixed;
-        if whole.upper > budget.messages() && !begun.array.is_empty() {
+        let is_too_large = whole.upper > budget.messages() && !begun.array.is_empty();
+        // What the provider has and we do not can only be sent by its name.
+        if let Some(brings) = self.brings(&begun.who, &call)?.filter(|_| is_too_large) {
+            let at = (brings, &begun.array, begun.asked_at);
             let slot = if self.settings.recall == Recall::Slot { SLOT } else { 0 };
             let ask = begun.ask(received.dialect);
             let ask = Ask { budget: ask.budget.saturating_sub(slot), ..ask };
-            let assembled = self.host.assemble(&begun.who.lane.lane, form, &ask)?;
+            let (assembled, head) = self.host.assemble_at(&begun.who.lane.lane, form, at, &ask)?;
+            begun.asked_at = head;
             if slot > 0 {
                 begun.recalled = self.recalled(&begun, &assembled)?;
             }
@@ -201,11 +215,10 @@ impl Gateway {
     /// The lane of a call, and its messages.
     fn recognise(
         &self,
-        received: &Received,
+        caller: Caller,
         call: &Call<'_>,
         bodies: &[Cow<'_, str>],
     ) -> Result<(Who, Array), Problem> {
-        let caller = Caller::of(received, call);
         let read =
             |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
         if let Some(answer) = &call.hints.previous_response_id
@@ -218,6 +231,18 @@ impl Gateway {
         let array = read(&self.arrays.like(first.as_bytes()))?;
         let lane = self.host.recognise(&caller.asking(), &array)?;
         Ok((Who { lane, caller }, array))
+    }
+
+    /// What of the path a call brings; `None` if it goes on from an answer that only the provider has.
+    fn brings<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
+        Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
+            (Some(answer), _) => {
+                let is_ours = self.host.answered_in(&who.caller.tenant, answer)?.is_some();
+                is_ours.then_some(Brings::Rest(Some(answer)))
+            }
+            (None, Some(_)) => Some(Brings::Rest(None)),
+            (None, None) => Some(Brings::All),
+        })
     }
 
     fn budget(&self, call: &Call<'_>) -> Budget {
@@ -262,6 +287,7 @@ impl Gateway {
         let call = Call::read(received.dialect, &received.body)?;
         let bodies: Vec<_> = call.history().collect();
         let (lane, form) = (begun.who.lane.lane.clone(), begun.who.caller.form);
+        let Some(brings) = self.brings(&begun.who, &call)? else { return Ok(false) };
         let assembled = if begun.sending == Sending::AsIs {
             let sent = Sent {
                 input: begun.tokens.expected,
@@ -274,11 +300,14 @@ impl Gateway {
             let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
             let room = retry.input.saturating_sub(begun.budget.fixed.expected);
             let ask = Ask { budget: room.min(begun.budget.messages()), ..begun.ask(received.dialect) };
-            self.host.assemble(&lane, form, &ask)?
+            let at = (brings, &begun.array, begun.asked_at);
+            let (assembled, head) = self.host.assemble_at(&lane, form, at, &ask)?;
+            begun.asked_at = head;
+            assembled
         } else {
-            match self.host.refused(&lane, form, refused)? {
-                Recovered::Retry { assembled, .. } => *assembled,
-                Recovered::Surface(_) => return Ok(false),
+            match self.host.refused_at(&lane, form, begun.asked_at, refused)? {
+                Some(Recovered::Retry { assembled, .. }) => *assembled,
+                Some(Recovered::Surface(_)) | None => return Ok(false),
             }
         };
         begun.take(&assembled, &call, &bodies);

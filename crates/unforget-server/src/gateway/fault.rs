@@ -27,6 +27,12 @@ pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Fault {
     Fault::Internal
 }
 
+/// The disk did not take what has to be kept: the log has why.
+pub(super) fn not_stored(what: &str, error: &dyn std::fmt::Display) -> Fault {
+    tracing::error!(%error, "{what}");
+    Fault::NotStored
+}
+
 /// Why a call is not sent.
 #[derive(Debug)]
 pub(super) enum Problem {
@@ -68,6 +74,9 @@ impl From<Problem> for Fault {
                 budget: irreducible.budget,
                 fixed: 0,
             },
+            Problem::Host(HostError::Engine(EngineError::Store(error))) => {
+                not_stored("a call is not stored", &error)
+            }
             Problem::Host(error) => internal("the engine failed", &error),
         }
     }

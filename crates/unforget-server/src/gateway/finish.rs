@@ -15,6 +15,7 @@ use unforget_wire::{Dialect, Format};
 use super::Gateway;
 use super::ask::{Begun, Sending, form};
 use super::fault::Problem;
+use super::figures;
 use super::reading::{Reading, interrupted};
 
 use super::spool::Label;
@@ -58,6 +59,10 @@ impl Gateway {
             self.host.note_recalled(&who.lane.lane, who.caller.form, recalled)?;
         }
         self.host.remember(&who.caller.asking(), &who.lane, &begun.array, told.id.as_deref())?;
+        if let Some(usage) = told.usage {
+            let counts = [("input", usage.input), ("cached", usage.cached), ("output", usage.output)];
+            counts.into_iter().for_each(|(kind, count)| figures::tokens(kind, count));
+        }
         if let Some(input) = told.usage.map(|usage| usage.input).filter(|input| *input > 0) {
             self.count(begun, input)?;
         }
@@ -103,7 +108,12 @@ impl Gateway {
         for left in self.spool.left()? {
             match left {
                 Err(path) => tracing::warn!(path = %path.display(), "this is no answer of ours; it stays"),
-                Ok((label, bytes, path)) => self.recover_one(&label, &bytes, &path)?,
+                Ok((label, bytes, path)) => {
+                    if let Err(error) = self.recover_one(&label, &bytes, &path) {
+                        // One answer must not keep all others from being served. Its file stays for the next start.
+                        tracing::error!(path = %path.display(), %error, "an answer cannot be stored; it stays");
+                    }
+                }
             }
         }
         Ok(())
@@ -115,7 +125,7 @@ impl Gateway {
             tracing::warn!(path = %path.display(), "an answer of a form that this version does not know; it stays");
             return Ok(());
         };
-        let mut answer = Reading::new(dialect, label.is_streamed);
+        let mut answer = Reading::new(dialect, label.is_streamed, label.encoding.as_deref());
         answer.push(bytes);
         let told = answer.finish();
         let answered = Answered {
@@ -125,6 +135,9 @@ impl Gateway {
             interrupted: interrupted(&told),
         };
         self.host.take_answer(&LaneKey(label.lane.clone()), form, &answered).map_err(io::Error::other)?;
+        if let (Some(line), Some(id)) = (label.line, &told.id) {
+            self.host.remember_answer(&label.tenant, Seq(line), id).map_err(io::Error::other)?;
+        }
         fs::remove_file(path)
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Head {
 pub(super) enum End {
     /// As the provider ended it.
     Whole,
+    /// As the provider ended it, but it did not say that this is all.
+    Short,
     /// Early: the provider's connection broke.
     Broken,
 }
@@ -31,8 +33,12 @@ struct State {
     head: Option<Head>,
     chunks: Vec<Bytes>,
     end: Option<End>,
-    /// A client got all of it, or it is not an answer.
-    is_done: bool,
+    /// Chunks with which it is whole, though the connection may stay open.
+    whole: Option<usize>,
+    /// It is not an answer of a model.
+    is_refusal: bool,
+    /// A client got all of it.
+    is_taken: bool,
     /// Clients that read it, or wait for it.
     readers: usize,
 }
@@ -69,10 +75,25 @@ impl Live {
         self.change(|state| state.end = Some(end));
     }
 
-    /// Whether a client that asks again may be given this answer: no client has got all of it, and it did not break.
-    pub(super) fn is_wanted(&self) -> bool {
+    /// What has come is the whole answer.
+    pub(super) fn is_whole(&self) {
+        self.change(|state| state.whole = state.whole.or(Some(state.chunks.len())));
+    }
+
+    /// Whether a client that asks again may be given this: it is an answer, and all of it.
+    pub(super) fn is_answer(&self) -> bool {
         let state = self.state();
-        !state.is_done && state.end != Some(End::Broken)
+        !state.is_refusal && state.end.is_none_or(|end| end == End::Whole)
+    }
+
+    /// Whether a client got all of it.
+    pub(super) fn is_taken(&self) -> bool {
+        self.state().is_taken
+    }
+
+    /// Bytes that it holds.
+    pub(super) fn size(&self) -> usize {
+        self.state().chunks.iter().map(Bytes::len).sum()
     }
 
     /// Whether no client reads it.
@@ -86,7 +107,7 @@ impl Live {
             state.head = Some(head);
             state.chunks = vec![body];
             state.end = Some(End::Whole);
-            state.is_done = true;
+            state.is_refusal = true;
         });
     }
 
@@ -98,12 +119,13 @@ impl Live {
 
     fn next(&self, at: usize) -> Next {
         let mut state = self.state();
-        if let Some(chunk) = state.chunks.get(at) {
-            return Next::Chunk(chunk.clone());
+        if let Some(chunk) = state.chunks.get(at).cloned() {
+            state.is_taken |= state.whole.is_some_and(|whole| at + 1 >= whole);
+            return Next::Chunk(chunk);
         }
         match state.end {
             Some(end) => {
-                state.is_done |= end == End::Whole;
+                state.is_taken |= end == End::Whole;
                 Next::End(end)
             }
             None => Next::Wait,
@@ -151,7 +173,7 @@ impl Reader {
                         reader.at += 1;
                         return Some((Ok(chunk), Some(reader)));
                     }
-                    Next::End(End::Whole) => return None,
+                    Next::End(End::Whole | End::Short) => return None,
                     Next::End(End::Broken) => return Some((Err(Broken), None)),
                     Next::Wait => reader.changed.changed().await.ok()?,
                 }

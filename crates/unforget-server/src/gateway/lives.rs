@@ -1,20 +1,23 @@
 //! Answers that a client may ask for again.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use unforget_core::digest::Digest;
 
 use super::live::Live;
 
-/// Answers that are remembered at most.
+/// Answers that are kept at most when they are whole.
 const MOST: usize = 4_096;
+
+/// Bytes of them that are kept at most.
+const BYTES: usize = 32 << 20;
 
 /// What a request is to those before it.
 pub(super) enum Before {
-    /// A new call.
-    New(Arc<Live>),
+    /// A new call, and the name under which its answer is known.
+    New(Arc<Live>, Digest),
     /// The same as one whose client went away, or said that it tries again.
     Again(Arc<Live>),
     /// Another request under a key that was used.
@@ -27,44 +30,73 @@ struct Known {
     since: Instant,
 }
 
+#[derive(Default)]
+struct State {
+    by_name: HashMap<Digest, Known>,
+    /// Those that have ended, with their bytes, the oldest first.
+    ended: VecDeque<(Digest, Arc<Live>, usize)>,
+    bytes: usize,
+}
+
 /// See the module.
 pub(super) struct Lives {
     window: Duration,
-    by_name: Mutex<HashMap<Digest, Known>>,
+    state: Mutex<State>,
 }
 
 impl Lives {
     pub(super) fn new(window: Duration) -> Self {
-        Self { window, by_name: Mutex::default() }
+        Self { window, state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks a request up and remembers it.
     ///
+    /// Without a key and without a word of the client's the same request is a retry only if no client has the answer: a
+    /// person who wants another answer sends the same request too.
+    ///
     /// * `key` - digest of the caller and its idempotency key.
-    /// * `request` - digest of the caller, the path and the body.
+    /// * `request` - digest of the caller, the path, the conversation and the body.
     /// * `is_retry` - the client says that it tries again.
     pub(super) fn look(&self, key: Option<Digest>, request: Digest, is_retry: bool) -> Before {
-        let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let name = key.unwrap_or(request);
-        let fresh = by_name.get(&name).filter(|known| known.since.elapsed() < self.window);
+        let fresh = state.by_name.get(&name).filter(|known| known.since.elapsed() < self.window);
         match fresh {
             Some(known) if known.request != request => return Before::Conflict,
-            Some(known) if known.live.is_wanted() && (key.is_some() || is_retry || known.live.is_alone()) => {
-                return Before::Again(Arc::clone(&known.live));
+            Some(known) if known.live.is_answer() => {
+                let is_same = key.is_some() || is_retry;
+                if is_same || (known.live.is_alone() && !known.live.is_taken()) {
+                    return Before::Again(Arc::clone(&known.live));
+                }
             }
             _ => {}
         }
-        if by_name.len() >= MOST {
-            by_name.retain(|_, known| known.since.elapsed() < self.window && known.live.is_wanted());
-        }
         let live = Live::new();
-        by_name.insert(name, Known { request, live: Arc::clone(&live), since: Instant::now() });
-        Before::New(live)
+        state.by_name.insert(name, Known { request, live: Arc::clone(&live), since: Instant::now() });
+        Before::New(live, name)
     }
 
-    /// Forgets answers that nobody will ask for.
-    pub(super) fn tidy(&self) {
-        let mut by_name = self.by_name.lock().unwrap_or_else(PoisonError::into_inner);
-        by_name.retain(|_, known| known.since.elapsed() < self.window && known.live.is_wanted());
+    /// An answer has ended. It is kept for the window, if there is room.
+    pub(super) fn ended(&self, name: Digest, live: &Arc<Live>) {
+        let mut state = self.state();
+        let size = live.size();
+        state.bytes += size;
+        state.ended.push_back((name, Arc::clone(live), size));
+        while let Some((name, live, size)) = state.ended.front().cloned() {
+            let known = state.by_name.get(&name).filter(|known| Arc::ptr_eq(&known.live, &live));
+            let is_fresh = known.is_some_and(|known| known.since.elapsed() < self.window);
+            if is_fresh && state.bytes <= BYTES && state.ended.len() <= MOST {
+                break;
+            }
+            if known.is_some() {
+                state.by_name.remove(&name);
+            }
+            state.ended.pop_front();
+            state.bytes -= size;
+        }
     }
 }

@@ -9,10 +9,13 @@
 
 mod arrays;
 mod ask;
+mod body;
 mod fault;
+mod figures;
 mod finish;
 mod live;
 mod lives;
+mod orders;
 mod pump;
 mod reading;
 mod route;
@@ -35,6 +38,7 @@ use unforget_engine::host::{Host, LaneKey};
 use arrays::Arrays;
 use finish::Measured;
 use lives::Lives;
+use orders::Orders;
 use spool::Spool;
 
 pub use route::{Tenant, routes};
@@ -52,6 +56,8 @@ pub struct Settings {
     pub body_max: usize,
     /// Whether what a prompt left out is looked up for the newest question.
     pub recall: Recall,
+    /// Longest silence of a client within a request.
+    pub silence: Duration,
     /// Longest silence of a provider within an answer.
     pub idle: Duration,
     /// How long a client's same request again is taken for a retry.
@@ -75,6 +81,7 @@ impl Default for Settings {
             windows: Windows::default(),
             body_max: 256 << 20,
             recall: Recall::Off,
+            silence: Duration::from_secs(30),
             idle: Duration::from_mins(10),
             retry_window: Duration::from_mins(10),
         }
@@ -94,6 +101,7 @@ pub struct Gateway {
     client: reqwest::Client,
     arrays: Arrays,
     lives: Lives,
+    orders: Orders,
     spool: Spool,
     /// What providers counted of the last call of a lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
@@ -119,6 +127,7 @@ impl Gateway {
             client,
             arrays: Arrays::default(),
             lives: Lives::new(settings.retry_window),
+            orders: Orders::default(),
             settings,
             spool: Spool::open(spool)?,
             measured: Mutex::default(),

@@ -8,6 +8,7 @@ use axum::http::HeaderMap;
 use axum::http::Method;
 use axum::http::header::CONTENT_ENCODING;
 use tokio::task::spawn_blocking;
+use unforget_core::digest::Digest;
 use unforget_core::recover::Refused;
 use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
@@ -16,7 +17,8 @@ use unforget_wire::refusal;
 use super::Gateway;
 use super::ask::{Begun, Received, Sending};
 use super::fault::{self, Problem};
-use super::reading::Reading;
+use super::figures;
+use super::reading::{self, Reading};
 
 use super::live::{End, Head, Live};
 use super::route::{is_refusal, ours, unreached};
@@ -34,20 +36,24 @@ pub(super) struct Call {
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) live: Arc<Live>,
+    /// The name under which its answer may be asked for again.
+    pub(super) known_as: Digest,
 }
 
 impl Gateway {
     /// Runs a call. Whatever happens, its readers get an answer or a fault.
     pub(super) async fn run(self: Arc<Self>, call: Call) {
-        let live = Arc::clone(&call.live);
+        let (live, known_as) = (Arc::clone(&call.live), call.known_as);
         let dialect = call.received.dialect;
+        let _running = figures::Running::begin();
         if let Err(fault) = Arc::clone(&self).serve(call).await {
             tracing::warn!(%fault, "a call failed");
             let (head, body) = fault::response(&fault, dialect, "").into_parts();
+            figures::call(dialect, head.status, "none", None);
             let body = axum::body::to_bytes(body, REFUSAL).await.unwrap_or_default();
             live.refuse(Head { status: head.status, headers: head.headers }, body);
         }
-        self.lives.tidy();
+        self.lives.ended(known_as, &live);
     }
 
     async fn serve(self: Arc<Self>, call: Call) -> Result<(), Fault> {
@@ -57,13 +63,13 @@ impl Gateway {
         let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
         let upstream = self.upstream(api, begun.model.as_deref())?;
         let mut attempt = 0;
-        let answer = loop {
+        let mut answer = loop {
             let answer = self.send(&call, &begun, (upstream, api)).await?;
             if !is_refusal(answer.status()) {
                 break answer;
             }
             let (head, body) = self.refusal(answer, &upstream.name).await?;
-            let known = classify(&head, &body);
+            let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
             let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
                 Some(known) => {
                     self.learn(&begun, &known);
@@ -83,66 +89,93 @@ impl Gateway {
             if !is_smaller {
                 let mut headers = returned(&head.headers);
                 ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
+                figures::call(call.received.dialect, head.status, begun.authority, Some(overhead));
                 call.live.refuse(Head { status: head.status, headers }, body);
                 return Ok(());
             }
             attempt += 1;
         };
+        // Until something of it is there, a break is a fault and not half an answer.
+        let first = answer.chunk().await;
+        let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
         let mut headers = returned(answer.headers());
         ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
         let is_streamed = is_stream(answer.headers());
-        let label = label(&begun, is_streamed);
-        let spooled =
-            self.spool.begin(&label).map_err(|error| fault::internal("the answer cannot be kept", &error))?;
+        figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
+        let encoding = reading::encoding(answer.headers());
+        let read = Reading::new(call.received.dialect, is_streamed, encoding.as_deref());
+        let label = label(&begun, is_streamed, encoding);
+        let spooled = self
+            .spool
+            .begin(&label)
+            .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
         call.live.begin(Head { status: answer.status(), headers });
-        let read = Reading::new(call.received.dialect, is_streamed);
-        self.pump(call.live, answer, (spooled, read), begun).await;
+        let dialect = call.received.dialect;
+        let arriving = Arriving {
+            begun: Arc::new(begun),
+            dialect,
+            is_referred_to: dialect == Dialect::OpenAiResponses,
+            open: Some((spooled, read)),
+        };
+        self.pump(&call.live, (answer, first), arriving).await;
         Ok(())
     }
 
     /// Reads an answer to its end, and stores it.
+    ///
+    /// * `first` - its first chunk.
     async fn pump(
         self: Arc<Self>,
-        live: Arc<Live>,
-        mut answer: reqwest::Response,
-        (mut spooled, mut read): (Spooled, Reading),
-        begun: Begun,
+        live: &Live,
+        (mut answer, first): (reqwest::Response, Option<Bytes>),
+        mut arriving: Arriving,
     ) {
+        let mut next = Ok(first);
         let end = loop {
-            match answer.chunk().await {
-                Ok(Some(chunk)) => {
-                    if let Err(error) = spooled.push(&chunk) {
+            match next {
+                Ok(Some(chunk)) => match arriving.take(&chunk) {
+                    Ok(has_ended) => {
+                        if has_ended && arriving.is_referred_to {
+                            self.store(&mut arriving).await;
+                        }
+                        live.push(chunk);
+                        if has_ended {
+                            live.is_whole();
+                        }
+                    }
+                    Err(error) => {
                         tracing::error!(%error, "an answer cannot be kept, so it is broken off");
-                        break End::Broken;
+                        break arriving.broken_off(live);
                     }
-                    if let Some(file) = spooled.due() {
-                        // Not waited for: it bounds what a loss of power takes, not what a client gets.
-                        drop(spawn_blocking(move || file.sync_data()));
-                    }
-                    read.push(&chunk);
-                    live.push(chunk);
-                }
-                Ok(None) => break End::Whole,
+                },
+                Ok(None) => break arriving.end(),
                 Err(error) => {
                     tracing::warn!(%error, "an answer broke off");
                     break End::Broken;
                 }
             }
+            next = answer.chunk().await;
         };
+        if arriving.is_referred_to {
+            self.store(&mut arriving).await;
+        }
         live.end(end);
-        let told = read.finish();
-        let gateway = Arc::clone(&self);
+        self.store(&mut arriving).await;
+    }
+
+    /// Stores what has come of an answer, once.
+    async fn store(self: &Arc<Self>, arriving: &mut Arriving) {
+        let Some((spooled, read)) = arriving.open.take() else { return };
+        let (gateway, begun) = (Arc::clone(self), Arc::clone(&arriving.begun));
         let stored = spawn_blocking(move || {
+            let told = read.finish();
             gateway.finish(&begun, &told).map_err(Fault::from).map(|()| spooled.done())
         });
+        let what = "an answer is not stored; it stays in the spool for the next start";
         match stored.await {
             Ok(Ok(())) => {}
-            Ok(Err(fault)) => {
-                tracing::error!(%fault, "an answer is not stored; it stays in the spool for the next start")
-            }
-            Err(error) => {
-                tracing::error!(%error, "an answer is not stored; it stays in the spool for the next start")
-            }
+            Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
+            Err(error) => tracing::error!(%error, "{what}"),
         }
     }
 
@@ -199,23 +232,65 @@ impl Gateway {
     }
 }
 
+/// An answer that arrives.
+struct Arriving {
+    begun: Arc<Begun>,
+    dialect: Dialect,
+    /// Later calls may name it by its id, so it is stored before a client can know that it is whole.
+    is_referred_to: bool,
+    /// Until it is stored.
+    open: Option<(Spooled, Reading)>,
+}
+
+impl Arriving {
+    /// Takes a chunk. Gives whether the answer ends in it.
+    fn take(&mut self, chunk: &[u8]) -> std::io::Result<bool> {
+        let Some((spooled, read)) = &mut self.open else { return Ok(false) };
+        spooled.push(chunk)?;
+        if let Some(file) = spooled.due() {
+            // Not waited for: it bounds what a loss of power takes, not what a client gets.
+            drop(spawn_blocking(move || file.sync_data()));
+        }
+        let had_ended = read.has_ended();
+        read.push(chunk);
+        Ok(!had_ended && read.has_ended())
+    }
+
+    /// How it ended, when the provider has closed the connection.
+    fn end(&self) -> End {
+        let is_short = self.open.as_ref().is_some_and(|(_, read)| !read.is_all());
+        if is_short { End::Short } else { End::Whole }
+    }
+
+    /// Tells the clients that no more comes, in their dialect where the stream allows it.
+    fn broken_off(&self, live: &Live) -> End {
+        let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
+        if is_between {
+            live.push(Fault::NotStored.event(self.dialect, "").into());
+        }
+        End::Broken
+    }
+}
+
 /// What a client is told about its call.
 fn told(begun: &Begun, overhead: f64) -> [(&'static str, String); 4] {
     [
-        ("x-unforget-conversation", begun.who.lane.lane.0.clone()),
+        ("x-unforget-conversation", begun.who.lane.name().to_owned()),
         ("x-unforget-authority", begun.authority.to_owned()),
         ("x-unforget-prompt-tokens", begun.tokens.expected.to_string()),
         ("x-unforget-overhead-ms", format!("{:.2}", overhead * 1e3)),
     ]
 }
 
-fn label(begun: &Begun, is_streamed: bool) -> Label {
+fn label(begun: &Begun, is_streamed: bool, encoding: Option<String>) -> Label {
     Label {
         tenant: begun.who.caller.tenant.clone(),
         lane: begun.who.lane.lane.0.clone(),
         form: begun.who.caller.form.name().to_owned(),
         asked_at: begun.asked_at.map(|seq| seq.0),
         is_streamed,
+        encoding,
+        line: Some(begun.who.lane.line().0),
     }
 }
 

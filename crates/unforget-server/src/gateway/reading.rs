@@ -1,25 +1,115 @@
-//! An answer read on its way, streamed or whole.
+//! An answer read on its way, streamed or whole, packed or not.
 
+use std::io::{Read, Write};
+
+use axum::http::header::{CONTENT_ENCODING, HeaderMap};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::sse::{EVENT_MAX, Event, Splitter};
 use unforget_wire::exchange::{ANSWER_MAX, Answer, Answered, Ended, Why};
 
 /// See the module.
-pub(super) enum Reading {
+pub(super) struct Reading {
+    packing: Packing,
+    form: Form,
+}
+
+enum Form {
     Streamed { splitter: Splitter, answer: Box<Answer> },
     Whole { dialect: Dialect, body: Vec<u8>, is_too_large: bool },
 }
 
-impl Reading {
-    pub(super) fn new(dialect: Dialect, is_streamed: bool) -> Self {
-        if is_streamed {
-            Self::Streamed { splitter: Splitter::new(EVENT_MAX), answer: Box::new(Answer::new(dialect)) }
-        } else {
-            Self::Whole { dialect, body: Vec::new(), is_too_large: false }
+/// How a body is packed. Providers are asked for none, and proxies before them pack it nevertheless.
+enum Packing {
+    None,
+    Gzip(flate2::write::MultiGzDecoder<Vec<u8>>),
+    Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
+    /// One that is not read, or broken.
+    Unread(String),
+}
+
+impl Packing {
+    fn of(encoding: Option<&str>) -> Self {
+        match encoding {
+            None | Some("" | "identity") => Self::None,
+            Some("gzip" | "x-gzip") => Self::Gzip(flate2::write::MultiGzDecoder::new(Vec::new())),
+            Some("zstd") => match zstd::stream::write::Decoder::new(Vec::new()) {
+                Ok(decoder) => Self::Zstd(Box::new(decoder)),
+                Err(error) => Self::Unread(error.to_string()),
+            },
+            Some(other) => Self::Unread(format!("content-encoding {other} is not read")),
         }
     }
 
+    /// What these bytes are, unpacked.
+    fn unpacked(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let done = match self {
+            Self::None => return bytes.to_vec(),
+            Self::Unread(_) => return Vec::new(),
+            Self::Gzip(decoder) => decoder
+                .write_all(bytes)
+                .and_then(|()| decoder.flush())
+                .map(|()| std::mem::take(decoder.get_mut())),
+            Self::Zstd(decoder) => decoder
+                .write_all(bytes)
+                .and_then(|()| decoder.flush())
+                .map(|()| std::mem::take(decoder.get_mut())),
+        };
+        done.unwrap_or_else(|error| {
+            *self = Self::Unread(format!("its packing is broken: {error}"));
+            Vec::new()
+        })
+    }
+}
+
+impl Reading {
+    /// * `encoding` - the `content-encoding` of the answer.
+    pub(super) fn new(dialect: Dialect, is_streamed: bool, encoding: Option<&str>) -> Self {
+        let form = if is_streamed {
+            Form::Streamed { splitter: Splitter::new(EVENT_MAX), answer: Box::new(Answer::new(dialect)) }
+        } else {
+            Form::Whole { dialect, body: Vec::new(), is_too_large: false }
+        };
+        Self { packing: Packing::of(encoding), form }
+    }
+
     pub(super) fn push(&mut self, bytes: &[u8]) {
+        if let Packing::None = self.packing {
+            self.form.push(bytes);
+        } else {
+            let bytes = self.packing.unpacked(bytes);
+            self.form.push(&bytes);
+        }
+    }
+
+    /// Whether the provider said how its answer ended. Of a body that is no stream, only its end tells.
+    pub(super) const fn has_ended(&self) -> bool {
+        matches!(&self.form, Form::Streamed { answer, .. } if answer.has_ended())
+    }
+
+    /// Whether what came may be all of it. What is no stream tells by its framing.
+    pub(super) const fn is_all(&self) -> bool {
+        match &self.form {
+            Form::Streamed { answer, .. } => answer.has_ended(),
+            Form::Whole { .. } => true,
+        }
+    }
+
+    /// Whether something may be put into the stream that a client gets: all of it was whole events so far.
+    pub(super) fn is_between(&self) -> bool {
+        matches!((&self.packing, &self.form), (Packing::None, Form::Streamed { splitter, .. }) if splitter.is_between())
+    }
+
+    pub(super) fn finish(self) -> Answered {
+        let mut answered = self.form.finish();
+        if let Packing::Unread(why) = self.packing {
+            answered.ended = Ended::Interrupted(Why::Told(why));
+        }
+        answered
+    }
+}
+
+impl Form {
+    fn push(&mut self, bytes: &[u8]) {
         match self {
             Self::Streamed { splitter, answer } => splitter.push(bytes, &mut |event| take(answer, event)),
             Self::Whole { body, is_too_large, .. } => {
@@ -31,7 +121,7 @@ impl Reading {
         }
     }
 
-    pub(super) fn finish(self) -> Answered {
+    fn finish(self) -> Answered {
         match self {
             Self::Streamed { splitter, mut answer } => {
                 splitter.finish(&mut |event| take(&mut answer, event));
@@ -55,6 +145,28 @@ fn take(answer: &mut Answer, event: Event<'_>) {
     }
 }
 
+/// The `content-encoding` of an answer.
+pub(super) fn encoding(headers: &HeaderMap) -> Option<String> {
+    headers
+        .get(CONTENT_ENCODING)
+        .and_then(|value| value.to_str().ok())
+        .map(|value| value.trim().to_ascii_lowercase())
+}
+
+/// A short body without its packing; as it is if that cannot be read.
+pub(super) fn plain(headers: &HeaderMap, body: &[u8], limit: usize) -> Vec<u8> {
+    let mut plain = Vec::new();
+    let read = match encoding(headers).as_deref() {
+        Some("gzip" | "x-gzip") => {
+            flate2::read::MultiGzDecoder::new(body).take(limit as u64).read_to_end(&mut plain).is_ok()
+        }
+        Some("zstd") => zstd::Decoder::new(body)
+            .is_ok_and(|decoder| decoder.take(limit as u64).read_to_end(&mut plain).is_ok()),
+        _ => false,
+    };
+    if read { plain } else { body.to_vec() }
+}
+
 /// Why an answer is not whole, for the log; `None` if it is.
 pub(super) fn interrupted(answered: &Answered) -> Option<String> {
     match &answered.ended {
@@ -63,5 +175,50 @@ pub(super) fn interrupted(answered: &Answered) -> Option<String> {
         Ended::Interrupted(Why::TooLarge) => Some("too large".to_owned()),
         Ended::Interrupted(Why::Told(why)) => Some(why.clone()),
         Ended::Error(error) => Some(error.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    const BODY: &[u8] = br#"{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}"#;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        zstd::encode_all(bytes, 3).unwrap()
+    }
+
+    #[test]
+    fn packed_answers_are_read() {
+        let table: [(Option<&str>, Vec<u8>, bool, &str); 7] = [
+            (None, BODY.to_vec(), true, "as it is"),
+            (Some("identity"), BODY.to_vec(), true, "said so"),
+            (Some("gzip"), gzip(BODY), true, "gzip"),
+            (Some("zstd"), zstd(BODY), true, "zstd"),
+            (Some("gzip"), BODY.to_vec(), false, "not what it says"),
+            (Some("gzip"), gzip(BODY).split_at(40).0.to_vec(), false, "cut"),
+            (Some("br"), BODY.to_vec(), false, "not known"),
+        ];
+        for (encoding, body, is_read, why) in table {
+            for piece in [1, 7, 4_096] {
+                let mut reading = Reading::new(Dialect::OpenAiChat, false, encoding);
+                body.chunks(piece).for_each(|piece| reading.push(piece));
+                let told = reading.finish();
+                assert_eq!(
+                    told.ended == Ended::Complete && told.messages.len() == 1,
+                    is_read,
+                    "{why}: {told:?}"
+                );
+                assert_eq!(interrupted(&told).is_none(), is_read, "{why}");
+            }
+        }
     }
 }

@@ -1,25 +1,28 @@
 //! Requests of clients: which are calls of a model, and what they bring. Everything else goes to the provider untouched.
 
-use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_ENCODING, HeaderMap, HeaderName, HeaderValue};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
+};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
 use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 
 use super::ask::Received;
+use super::body::{self, bad};
 use super::fault;
 use super::live::Reader;
 use super::lives::Before;
 use super::pump::Call;
-use super::upstream::{API_KEY, Api, returned};
+use super::upstream::{API_KEY, Api, has_steps, returned};
 use super::{Gateway, WAITING};
 
 /// Names the conversation of a call, in requests and responses.
@@ -27,6 +30,9 @@ const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversatio
 
 /// Longest name that a client may give.
 const NAME_MAX: usize = 200;
+
+/// Bytes that are looked through at once.
+const AT_ONCE: usize = 256 * 1024;
 
 /// Headers in which clients name their session. Source: Claude Code 2.1.330, Codex 0.169.0.
 const SESSION: [HeaderName; 3] = [
@@ -66,6 +72,7 @@ fn api(path: &str, headers: &HeaderMap) -> Api {
 async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
     let dialect = dialect(request.method(), request.uri().path());
     let taken = match dialect {
+        _ if has_steps(request.uri().path()) => Err(bad("a path has no . and .. in it".to_owned())),
         Some(dialect) => gateway.call(dialect, request).await,
         None => gateway.pass(request).await,
     };
@@ -81,34 +88,43 @@ impl Gateway {
         let (parts, body) = request.into_parts();
         let tenant = parts.extensions.get::<Tenant>().map_or("default", |tenant| &tenant.0).to_owned();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        let raw = self.read(body).await?;
-        let body = unpacked(&parts.headers, &raw, self.settings.body_max)?;
+        let named = name(&parts.headers)?;
+        let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
+        let raw = body::whole(body, self.settings.body_max, self.settings.silence).await?;
+        let (body, digest) = self.unpack(&parts.headers, &raw).await?;
         let caller = caller(&tenant, &parts.headers);
-        let request = Digest::of(&[path.as_bytes(), b"\n", caller.as_bytes(), b"\n", &raw].concat());
+        let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
+        let request = Digest::of(request.as_bytes());
         let key = text(&parts.headers, &HeaderName::from_static("idempotency-key"));
         let key = key.map(|key| Digest::of(format!("{caller}\n{key}").as_bytes()));
         let is_retry = text(&parts.headers, &HeaderName::from_static("x-stainless-retry-count"));
         let is_retry = is_retry.is_some_and(|count| count != "0");
-        let live = match self.lives.look(key, request, is_retry) {
+        let (live, known_as) = match self.lives.look(key, request, is_retry) {
             Before::Conflict => {
                 let what = "this idempotency key was used with another request".to_owned();
                 return Err(Fault::Conflict { what });
             }
             Before::Again(live) => return answer(live.reader()).await,
-            Before::New(live) => live,
+            Before::New(live, known_as) => (live, known_as),
         };
         let reader = live.reader();
-        let received = Received {
-            dialect,
-            tenant,
-            named: name(&parts.headers)?,
-            session: SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned),
-            caller,
-            body: body.unwrap_or_else(|| raw.to_vec()),
-        };
-        let call = Call { received: Arc::new(received), raw, path, headers: parts.headers, live };
+        let received =
+            Received { dialect, tenant, named, session, caller, body: body.unwrap_or_else(|| raw.to_vec()) };
+        let call = Call { received: Arc::new(received), raw, path, headers: parts.headers, live, known_as };
         self.tasks.spawn(Arc::clone(self).run(call));
         answer(reader).await
+    }
+
+    /// A call's body without its packing, if it has one, and the digest of the body as it came.
+    async fn unpack(&self, headers: &HeaderMap, raw: &Bytes) -> Result<(Option<Vec<u8>>, Digest), Fault> {
+        let limit = self.settings.body_max;
+        // What takes longer than a moment is not done where streams wait.
+        if raw.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING) {
+            return Ok((None, Digest::of(raw)));
+        }
+        let (headers, raw) = (headers.clone(), raw.clone());
+        let work = move || Ok((body::unpacked(&headers, &raw, limit)?, Digest::of(&raw)));
+        spawn_blocking(work).await.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
     /// Anything else, as it is.
@@ -117,28 +133,22 @@ impl Gateway {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let api = api(path, &parts.headers);
         let upstream = self.upstream(api, None)?;
-        let request = self
-            .client
-            .request(parts.method, upstream.at(path))
-            .headers(upstream.headers(&parts.headers, api))
-            .body(reqwest::Body::wrap_stream(body.into_data_stream()));
+        let mut headers = upstream.headers(&parts.headers, api);
+        // It goes on as it is, so its length does too.
+        headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
+        let mut request = self.client.request(parts.method, upstream.at(path)).headers(headers);
+        if !body.is_end_stream() {
+            request = request.body(reqwest::Body::wrap_stream(body::patient(body, self.settings.silence)));
+        }
         let answer =
             request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = answer.status();
         *response.headers_mut() = returned(answer.headers());
+        let length = answer.headers().get(CONTENT_LENGTH).cloned();
+        response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
         *response.body_mut() = Body::from_stream(answer.bytes_stream());
         Ok(response)
-    }
-
-    /// The body of a request, bounded.
-    async fn read(&self, body: Body) -> Result<Bytes, Fault> {
-        let limit = self.settings.body_max;
-        axum::body::to_bytes(body, limit).await.map_err(|error| {
-            let is_length =
-                std::error::Error::source(&error).is_some_and(|source| source.to_string().contains("limit"));
-            if is_length { too_large(limit) } else { bad(format!("the request broke off: {error}")) }
-        })
     }
 }
 
@@ -161,16 +171,8 @@ pub(super) fn unreached(upstream: &str, error: &reqwest::Error, idle: Duration) 
     Fault::Unreachable { upstream }
 }
 
-fn bad(what: String) -> Fault {
-    Fault::BadRequest { what }
-}
-
-const fn too_large(limit: usize) -> Fault {
-    Fault::TooLarge { max: limit as u64 }
-}
-
 /// A header's text, if it has one.
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
 }
 
@@ -190,23 +192,6 @@ fn caller(tenant: &str, headers: &HeaderMap) -> String {
     let key = headers.get(AUTHORIZATION).or_else(|| headers.get(API_KEY)).map(HeaderValue::as_bytes);
     let digest = Digest::of(key.unwrap_or_default());
     format!("{tenant}\n{}", digest.hex())
-}
-
-/// The body without its packing; `None` if it has none. A body that unpacks to more than `limit` is refused while it is
-/// unpacked.
-fn unpacked(headers: &HeaderMap, raw: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Fault> {
-    let packed: Box<dyn Read> = match text(headers, &CONTENT_ENCODING) {
-        None | Some("identity") => return Ok(None),
-        Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
-        Some("gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
-        Some(other) => {
-            return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
-        }
-    };
-    let mut body = Vec::new();
-    let read = packed.take(limit as u64 + 1).read_to_end(&mut body);
-    read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
-    if body.len() > limit { Err(too_large(limit)) } else { Ok(Some(body)) }
 }
 
 /// The header values of ours for a call.

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::figures;
+
 /// Unsynced bytes are at most this old, while bytes arrive.
 const SYNC: Duration = Duration::from_millis(250);
 
@@ -24,6 +26,12 @@ pub(super) struct Label {
     /// The newest entry of the path when the model was asked.
     pub(super) asked_at: Option<u64>,
     pub(super) is_streamed: bool,
+    /// How it is packed, if it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) encoding: Option<String>,
+    /// The lane's line in the register.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<u64>,
 }
 
 /// The folder of answers that arrive.
@@ -55,6 +63,7 @@ impl Spool {
         let mut line = serde_json::to_vec(label)?;
         line.push(b'\n');
         file.write_all(&line)?;
+        figures::spooled(1.0);
         Ok(Spooled { file, path, synced: Instant::now() })
     }
 
@@ -112,6 +121,7 @@ impl Spooled {
     pub(super) fn done(self) {
         // What stays is stored once more after a restart, and recognised.
         fs::remove_file(&self.path).ok();
+        figures::spooled(-1.0);
     }
 }
 
@@ -130,6 +140,8 @@ mod tests {
             form: "anthropic".into(),
             asked_at: Some(3),
             is_streamed: true,
+            encoding: None,
+            line: None,
         };
         let spool = Spool::open(folder.path().join("spool")).unwrap();
         for lane in ["a", "b", "c"] {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use axum::http::header::{
-    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, COOKIE, HOST, HeaderMap,
-    HeaderName, HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REFERER, SET_COOKIE, TE,
-    TRAILER, TRANSFER_ENCODING, UPGRADE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderName,
+    HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REFERER, SET_COOKIE, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
@@ -106,7 +106,7 @@ impl Upstream {
     /// A client's headers as they go to the provider.
     pub(super) fn headers(&self, client: &HeaderMap, api: Api) -> HeaderMap {
         let mut headers =
-            forwarded(client, &[HOST, ACCEPT_ENCODING, CONTENT_LENGTH, COOKIE, ORIGIN, REFERER]);
+            forwarded(client, &[HOST, ACCEPT_ENCODING, CONTENT_LENGTH, COOKIE, EXPECT, ORIGIN, REFERER]);
         // Answers are read on the way, so they come unpacked.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(Key(key)) = &self.key {
@@ -133,9 +133,15 @@ fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// A provider's headers as they go to the client.
+/// A provider's headers as they go to the client. How its body is packed is among them: that goes on as it came.
 pub(super) fn returned(provider: &HeaderMap) -> HeaderMap {
-    forwarded(provider, &[CONTENT_LENGTH, CONTENT_ENCODING, SET_COOKIE])
+    forwarded(provider, &[CONTENT_LENGTH, SET_COOKIE])
+}
+
+/// Whether a path leads out of where it begins. Addresses are put together from it, and those have no such steps.
+pub(super) fn has_steps(path: &str) -> bool {
+    let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
+    plain.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
 }
 
 /// Headers without those of the connection, those of ours, and `but`.
@@ -209,6 +215,26 @@ mod tests {
         ];
         for (base, path, want) in table {
             assert_eq!(upstream(base).at(path).as_str(), want);
+        }
+    }
+
+    #[test]
+    fn paths_with_steps_table() {
+        let table = [
+            ("/v1/messages", false),
+            ("/v1//messages", false),
+            ("/v1/a..b/...", false),
+            ("/v1/messages/../responses", true),
+            ("/v1/./messages", true),
+            ("/..", true),
+            ("/v1/%2e%2E/x", true),
+            ("/v1/.%2e/x", true),
+            ("/v1/..%2f..%2Fx", true),
+            ("/v1/..\\x", true),
+            ("/v1/%2e%2e%5cx", true),
+        ];
+        for (path, has) in table {
+            assert_eq!(has_steps(path), has, "{path}");
         }
     }
 

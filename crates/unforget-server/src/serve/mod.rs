@@ -1,6 +1,8 @@
 //! The daemon: one listener for the gateway and all that comes beside it.
 
+pub mod beside;
 mod guard;
+mod listen;
 mod tokens;
 
 use std::io;
@@ -18,6 +20,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use crate::gateway::{self, Gateway};
 
 pub use guard::Guard;
+pub use listen::Limits;
 pub use tokens::{PREFIX, Scope, TOKEN, Token};
 
 /// How long calls may run on when the daemon is asked to end.
@@ -29,6 +32,8 @@ pub struct Daemon {
     pub gateway: Arc<Gateway>,
     /// Who may ask.
     pub guard: Guard,
+    /// Bounds of connections.
+    pub limits: Limits,
     /// More routes, such as the HTTP API. Their paths come before the gateway's.
     pub more: Router,
 }
@@ -48,11 +53,9 @@ impl Daemon {
     ) -> io::Result<()> {
         let address = listener.local_addr()?;
         let gateway = Arc::clone(&self.gateway);
+        let limits = self.limits;
         let routes = self.routes(address);
-        let ended = ending.clone();
-        let server = axum::serve(listener, routes.into_make_service_with_connect_info::<SocketAddr>())
-            .with_graceful_shutdown(async move { ended.cancelled().await });
-        let server = tokio::spawn(async move { server.await });
+        let server = tokio::spawn(listen::serve(listener, routes, limits, ending.clone()));
         ending.cancelled().await;
         gateway.close(patience).await;
         // Connections that only wait for another request hold nothing that is worth waiting for.

@@ -12,16 +12,19 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_server::gateway::{Api, Gateway, Settings, Upstream, Windows};
-use unforget_server::serve::{Daemon, Guard};
+use unforget_server::serve::{Daemon, Guard, Limits};
 
 /// A running daemon.
+#[allow(dead_code, reason = "not every test uses all of it")]
 pub struct Running {
     pub address: SocketAddr,
     pub host: Arc<Host>,
+    pub gateway: Arc<Gateway>,
     ending: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
 }
 
+#[allow(dead_code, reason = "not every test uses all of it")]
 impl Running {
     /// Starts one on a database.
     pub async fn start(db: &Path, upstream: &str, window: u64) -> Self {
@@ -30,6 +33,16 @@ impl Running {
 
     /// The same with other settings.
     pub async fn start_with(db: &Path, upstream: &str, window: u64, settings: Settings) -> Self {
+        Self::start_within(db, upstream, window, (settings, Limits::default())).await
+    }
+
+    /// The same with other bounds of connections.
+    pub async fn start_within(
+        db: &Path,
+        upstream: &str,
+        window: u64,
+        (settings, limits): (Settings, Limits),
+    ) -> Self {
         let engine = Engine::open(db).unwrap();
         let host = Arc::new(Host::new(engine, || Timestamp(1_790_000_000_000)));
         let settings = Settings {
@@ -41,9 +54,14 @@ impl Running {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let ending = CancellationToken::new();
-        let daemon = Daemon { gateway, guard: Guard::default(), more: axum::Router::new() };
+        let daemon = Daemon {
+            gateway: Arc::clone(&gateway),
+            guard: Guard::default(),
+            limits,
+            more: axum::Router::new(),
+        };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
-        Self { address, host, ending, serving }
+        Self { address, host, gateway, ending, serving }
     }
 
     pub fn url(&self) -> String {
@@ -59,4 +77,13 @@ impl Running {
 
 pub fn spool(db: &Path) -> PathBuf {
     db.with_extension("spool")
+}
+
+/// The form of a dialect's messages in a lane.
+#[allow(dead_code, reason = "not every test asks")]
+pub fn form(dialect: unforget_wire::Dialect) -> unforget_wire::Format {
+    match dialect {
+        unforget_wire::Dialect::Anthropic => unforget_wire::Format::AnthropicMessages,
+        _ => unforget_wire::Format::OpenAiChat,
+    }
 }

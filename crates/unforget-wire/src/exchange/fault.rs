@@ -12,6 +12,7 @@
 //! | overloaded | 529, 503 | `overloaded_error` | `server_error` | `overloaded` |
 //! | upstream unreachable | 502 | `api_error` | `server_error` | `upstream_unreachable` |
 //! | upstream timeout | 504 | `timeout_error` | `server_error` | `upstream_timeout` |
+//! | not stored | 503 | `api_error` | `server_error` | `not_stored` |
 //! | internal | 500 | `api_error` | `server_error` | `internal_error` |
 
 use super::call::CallFault;
@@ -89,6 +90,9 @@ pub enum Fault {
         /// Upper bound of instructions and tools.
         fixed: u64,
     },
+    /// What was said could not be stored, and what is not stored is not sent on. A disk may be full.
+    #[error("gateway cannot store the conversation: its disk may be full")]
+    NotStored,
     /// A defect of ours. What it was is in the log.
     #[error("gateway failed")]
     Internal,
@@ -124,6 +128,7 @@ impl Fault {
             Self::Timeout { .. } => words(504, "timeout_error", SERVER, "upstream_timeout"),
             Self::Overloaded { .. } => words(503, "overloaded_error", SERVER, "overloaded"),
             Self::Irreducible { .. } => words(400, INVALID, INVALID, "context_length_exceeded"),
+            Self::NotStored => words(503, "api_error", SERVER, "not_stored"),
             Self::Internal => words(500, "api_error", SERVER, "internal_error"),
         }
     }

@@ -181,6 +181,11 @@ impl Answer {
         answer.finish()
     }
 
+    /// Whether the provider said how it ended: nothing that matters comes behind, but a count in some dialects.
+    pub const fn has_ended(&self) -> bool {
+        self.facts.is_done || self.facts.cut.is_some() || self.facts.error.is_some()
+    }
+
     /// Takes the end of the stream.
     pub fn finish(self) -> Answered {
         let facts = self.facts;

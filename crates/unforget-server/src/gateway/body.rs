@@ -1,0 +1,77 @@
+//! Bodies of requests: bounded in size and in time, and unpacked.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_ENCODING, HeaderMap};
+use futures_util::{Stream, StreamExt};
+use tokio::time::{Instant, timeout, timeout_at};
+use unforget_wire::exchange::Fault;
+
+use super::route::text;
+
+/// Longest time for all of a call's body.
+const WHOLE: Duration = Duration::from_mins(5);
+
+/// A body as a stream that ends with an error when its client falls silent.
+///
+/// * `silence` - the longest that is waited for.
+pub(super) fn patient(
+    body: Body,
+    silence: Duration,
+) -> impl Stream<Item = Result<Bytes, axum::BoxError>> + Send + 'static {
+    futures_util::stream::unfold(Some(body.into_data_stream()), move |stream| async move {
+        let mut stream = stream?;
+        match timeout(silence, stream.next()).await {
+            Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some(stream))),
+            Ok(Some(Err(error))) => Some((Err(error.into()), None)),
+            Ok(None) => None,
+            Err(_) => Some((Err("it fell silent".into()), None)),
+        }
+    })
+}
+
+/// All of a body.
+///
+/// * `limit` - in bytes.
+pub(super) async fn whole(body: Body, limit: usize, silence: Duration) -> Result<Bytes, Fault> {
+    let until = Instant::now() + WHOLE;
+    let mut stream = Box::pin(patient(body, silence));
+    let mut read = Vec::new();
+    loop {
+        let next = timeout_at(until, stream.next()).await;
+        let next = next.map_err(|_| bad(format!("the request took more than {} s", WHOLE.as_secs())))?;
+        let Some(bytes) = next else { return Ok(read.into()) };
+        let bytes = bytes.map_err(|error| bad(format!("the request broke off: {error}")))?;
+        if read.len() + bytes.len() > limit {
+            return Err(too_large(limit));
+        }
+        read.extend_from_slice(&bytes);
+    }
+}
+
+/// The body without its packing; `None` if it has none. A body that unpacks to more than `limit` is refused while it is
+/// unpacked.
+pub(super) fn unpacked(headers: &HeaderMap, raw: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Fault> {
+    let packed: Box<dyn Read> = match text(headers, &CONTENT_ENCODING) {
+        None | Some("identity") => return Ok(None),
+        Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
+        Some("gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
+        Some(other) => {
+            return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
+        }
+    };
+    let mut body = Vec::new();
+    let read: io::Result<usize> = packed.take(limit as u64 + 1).read_to_end(&mut body);
+    read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
+    if body.len() > limit { Err(too_large(limit)) } else { Ok(Some(body)) }
+}
+
+pub(super) const fn bad(what: String) -> Fault {
+    Fault::BadRequest { what }
+}
+
+const fn too_large(limit: usize) -> Fault {
+    Fault::TooLarge { max: limit as u64 }
+}

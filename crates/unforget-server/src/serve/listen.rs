@@ -1,0 +1,178 @@
+//! Connections of clients: bounded in number, and in the time that they may say nothing.
+//!
+//! `axum::serve` has neither bound, so this is its loop with both.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Extension};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, Sleep};
+use tokio_util::sync::CancellationToken;
+use tower::Layer;
+
+/// Bounds of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections at once. More wait in the system's queue.
+    pub connections: usize,
+    /// Longest time until a request's head is there, from the connection or the answer before on.
+    pub head: Duration,
+    /// Longest time in which a client takes nothing of its answer.
+    pub taken: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 4_096, head: Duration::from_mins(1), taken: Duration::from_mins(5) }
+    }
+}
+
+/// Bytes that tell the version of HTTP.
+const PREFACE: usize = 24;
+
+/// Bytes of a request's head at most, on HTTP/1.
+const HEAD: usize = 256 * 1024;
+
+/// Serves connections until it is told to end, then ends those that wait for a request and waits for the others.
+pub(super) async fn serve(
+    listener: TcpListener,
+    routes: Router,
+    limits: Limits,
+    ending: CancellationToken,
+) -> io::Result<()> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(limits.head).max_buf_size(HEAD);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(limits.head).max_concurrent_streams(256);
+    let (places, open) = (Arc::new(Semaphore::new(limits.connections)), GracefulShutdown::new());
+    loop {
+        let next = async { (Arc::clone(&places).acquire_owned().await, listener.accept().await) };
+        let (place, accepted) = tokio::select! {
+            next = next => next,
+            () = ending.cancelled() => break,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // The system has no room for it, or it is gone. Others have to end before there is room.
+                tracing::warn!(%error, "a connection is not taken");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        // What streams is small and wanted at once; without this it is only later.
+        stream.set_nodelay(true).ok();
+        let service = TowerToHyperService::new(Extension(ConnectInfo(peer)).layer(routes.clone()));
+        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream, limits)), service);
+        let connection = open.watch(connection.into_owned());
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection broke off");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    open.shutdown().await;
+    Ok(())
+}
+
+/// A connection that ends when its client takes nothing for too long, or says nothing at its beginning.
+struct Patient {
+    stream: TcpStream,
+    patience: Duration,
+    /// Until then the first bytes have to be there: hyper waits for them without end, to know the version.
+    begun: Option<Pin<Box<Sleep>>>,
+    /// Bytes that came.
+    came: usize,
+    /// Runs while the client takes nothing.
+    until: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    fn new(stream: TcpStream, limits: Limits) -> Self {
+        let begun = Some(Box::pin(tokio::time::sleep(limits.head)));
+        Self { stream, patience: limits.taken, begun, came: 0, until: None }
+    }
+
+    /// Waits no longer than its patience for what is pending.
+    fn wait<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        poll: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if let Poll::Ready(done) = poll(Pin::new(&mut self.stream), context) {
+            self.until = None;
+            return Poll::Ready(done);
+        }
+        let patience = self.patience;
+        let until =
+            self.until.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + patience)));
+        ready!(until.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        if let Poll::Ready(done) = Pin::new(&mut self.stream).poll_read(context, into) {
+            self.came += into.filled().len() - before;
+            if self.came >= PREFACE {
+                self.begun = None;
+            }
+            return Poll::Ready(done);
+        }
+        match &mut self.begun {
+            Some(begun) => {
+                ready!(begun.as_mut().poll(context));
+                Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.wait(context, |stream, context| stream.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.wait(context, |stream, context| stream.poll_write_vectored(context, bytes))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.wait(context, |stream, context| stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -23,7 +23,7 @@ pub(crate) use operate::{
 pub(crate) use pins::{LedgerArgs, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
-pub(crate) use serve::ServeArgs;
+pub(crate) use serve::{RunArgs, ServeArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GrowthArgs, ImportBenchArgs, McpArgs, NeedlesArgs,
     PoliciesArgs, RecallArgs, RpcArgs,
@@ -166,6 +166,8 @@ pub(crate) enum Command {
     Mcp(McpArgs),
     /// Serve a gateway in front of LLM APIs
     Serve(ServeArgs),
+    /// Run an agent with the gateway in front of its model
+    Run(RunArgs),
     /// Measure speed, size and recall on this machine
     Bench(BenchArgs),
     /// Print the completion script of a shell

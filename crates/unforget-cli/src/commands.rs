@@ -25,6 +25,7 @@ pub(crate) mod reindex;
 pub(crate) mod repair;
 pub(crate) mod replay;
 pub(crate) mod restore;
+pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;

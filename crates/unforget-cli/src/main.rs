@@ -92,6 +92,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Engine(args) => commands::engine::run(app, &args),
         Command::Mcp(args) => commands::mcp::run(app, &args),
         Command::Serve(args) => commands::serve::run(app, &args),
+        Command::Run(args) => commands::run::run(app, &args),
         Command::Bench(args) => bench::run(app, &args.command),
         Command::Completions(args) => commands::completions::run(app, &args),
         Command::Man => commands::man::run(app),

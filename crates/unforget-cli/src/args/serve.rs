@@ -7,7 +7,7 @@ use clap::Args;
 use super::value::tokens;
 
 /// What to serve.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct ServeArgs {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", env = "UNFORGET_LISTEN")]
@@ -33,6 +33,20 @@ pub(crate) struct ServeArgs {
     /// Print the log as JSON
     #[arg(long)]
     pub(crate) log_json: bool,
+}
+
+/// What to run.
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to serve meanwhile, unless a daemon listens there already
+    #[command(flatten)]
+    pub(crate) serve: ServeArgs,
+    /// Which client the command is, if its name does not tell
+    #[arg(long = "as", value_name = "CLIENT")]
+    pub(crate) client: Option<String>,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 fn window(text: &str) -> Result<(String, u64), String> {

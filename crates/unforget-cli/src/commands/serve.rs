@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +17,7 @@ use unforget_engine::host::Host;
 use unforget_engine::summarise::Current;
 use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::gateway::Gateway;
-use unforget_server::serve::beside::Beside;
+use unforget_server::serve::beside::{Beside, Left};
 use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 
 use super::engine::now;
@@ -42,24 +43,52 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     if let Some(tenant) = &args.new_token {
         return new_token(app, tenant);
     }
-    log(args.log_json);
+    log(args.log_json, "info");
     let serving = app.settings.serve.with(args, &process_env)?;
-    let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
-    let in_memory = args.in_memory.then(tempfile::tempdir).transpose()?;
-    let spool =
-        in_memory.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
-    let runtime = Builder::new_multi_thread().enable_all().build()?;
-    let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
-    serve(app, &runtime, engine, (serving, spool), db)
+    let Opened { runtime, daemon, listener, listen, api, left } = open(app, args, serving)?;
+    let url = format!("http://{listen}");
+    if app.out.json {
+        let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
+        app.out.json(&ServingJson { listen, url, db })?;
+        app.out.flush()?;
+    } else {
+        app.out.note(format_args!(
+            "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
+        ));
+    }
+    let ending = CancellationToken::new();
+    let asked = ending.clone();
+    runtime.block_on(async move {
+        tokio::spawn(async move {
+            asked_to_end().await;
+            tracing::info!("asked to end: finishing calls that run");
+            api.close();
+            asked.cancel();
+        });
+        daemon.serve(listener, ending, PATIENCE).await
+    })?;
+    drop(left);
+    Ok(Exit::Done)
 }
 
-fn serve(
-    app: &mut App,
-    runtime: &Runtime,
-    engine: Engine,
-    (mut serving, spool): (Serving, PathBuf),
-    db: Option<String>,
-) -> Outcome {
+/// A daemon that is ready to serve.
+pub(super) struct Opened {
+    pub(super) runtime: Runtime,
+    pub(super) daemon: Daemon,
+    pub(super) listener: TcpListener,
+    pub(super) listen: SocketAddr,
+    pub(super) api: Arc<Api>,
+    /// What goes when it ends.
+    pub(super) left: (Option<Left>, Option<TempDir>),
+}
+
+/// Opens the database and the listener.
+pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Outcome<Opened> {
+    let engine = if args.in_memory { Engine::in_memory() } else { app.open()? };
+    let folder = args.in_memory.then(tempfile::tempdir).transpose()?;
+    let spool =
+        folder.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
+    let runtime = Builder::new_multi_thread().enable_all().build()?;
     Figures::collect();
     let events = Arc::new(Events::default());
     let engine = events.on(engine);
@@ -78,34 +107,14 @@ fn serve(
         Failure::input("listen", format!("cannot listen on {}: {error}", serving.listen), hint)
     })?;
     let listen = listener.local_addr()?;
-    let url = format!("http://{listen}");
     let own = format!("{PREFIX}{}", Digest(rand()?).hex());
     serving.guard.tokens = with_own(serving.guard.tokens, &own);
-    let beside = db.as_ref().map(|_| Beside { url: reached(listen), token: own });
+    let beside = (!args.in_memory).then(|| Beside { url: reached(listen), token: own });
     let path = &app.settings.db.value;
-    let _left =
+    let left =
         beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
-    if app.out.json {
-        app.out.json(&ServingJson { listen, url, db })?;
-        app.out.flush()?;
-    } else {
-        app.out.note(format_args!(
-            "serving on {url}: set it as the base URL of your client, and see docs/serve.md"
-        ));
-    }
-    let ending = CancellationToken::new();
-    let asked = ending.clone();
     let daemon = Daemon { gateway, guard: serving.guard, limits: Limits::default(), more };
-    runtime.block_on(async move {
-        tokio::spawn(async move {
-            asked_to_end().await;
-            tracing::info!("asked to end: finishing calls that run");
-            api.close();
-            asked.cancel();
-        });
-        daemon.serve(listener, ending, PATIENCE).await
-    })?;
-    Ok(Exit::Done)
+    Ok(Opened { runtime, daemon, listener, listen, api, left: (left, folder) })
 }
 
 /// What the API is told of the settings.
@@ -200,8 +209,8 @@ async fn asked_to_end() {
 }
 
 /// The log goes to stderr; `UNFORGET_LOG` says how much of it.
-fn log(is_json: bool) {
-    let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+pub(super) fn log(is_json: bool, level: &str) {
+    let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new(level));
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // It fails only if a log is set already, which is then as good.
     let set = if is_json {

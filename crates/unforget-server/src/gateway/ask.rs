@@ -143,6 +143,15 @@ const SLOT_FRAME: u64 = 64;
 /// Most tokens that are kept so.
 const RESERVE_MAX: u64 = 8_192;
 
+/// Tokens of a window that are kept for the answer.
+///
+/// Newer models of Anthropic's end an answer where the window ends, whatever they were allowed, and Claude Code 2.1.330 allows
+/// 128,000 of 200,000: that is no plan, and kept it would halve the conversation. A model that refuses gets a smaller prompt.
+fn kept(dialect: Dialect, told: Option<u64>, window: u64) -> u64 {
+    let told = told.filter(|told| dialect != Dialect::Anthropic || *told <= window / 2);
+    told.unwrap_or_else(|| (window / RESERVE).min(RESERVE_MAX))
+}
+
 /// The form of a dialect's messages.
 pub(super) const fn form(dialect: Dialect) -> Format {
     match dialect {
@@ -238,7 +247,7 @@ impl Gateway {
 
     fn budget(&self, call: &Call<'_>) -> Budget {
         let window = self.window(call.model.as_deref());
-        let output = call.output.unwrap_or_else(|| (window / RESERVE).min(RESERVE_MAX));
+        let output = kept(call.dialect, call.output, window);
         // What leaves no room for a prompt is a limit of the client's, and not a wish.
         let output = if output > window - window / 4 { window / 4 } else { output };
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
@@ -372,4 +381,23 @@ fn kind(call: &Call<'_>) -> String {
         }
     };
     digest.hex().chars().take(16).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kept_for_the_answer_table() {
+        let table = [
+            (Dialect::Anthropic, Some(8_000), 64_000, 8_000, "as told"),
+            (Dialect::Anthropic, Some(128_000), 200_000, RESERVE_MAX, "Claude Code allows more than half"),
+            (Dialect::OpenAiChat, Some(128_000), 200_000, 128_000, "others refuse what might not fit"),
+            (Dialect::OpenAiResponses, None, 400_000, RESERVE_MAX, "nothing told"),
+            (Dialect::Anthropic, None, 8_000, 1_000, "a small window"),
+        ];
+        for (dialect, told, window, want, why) in table {
+            assert_eq!(kept(dialect, told, window), want, "{why}");
+        }
+    }
 }

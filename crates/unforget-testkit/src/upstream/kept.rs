@@ -32,7 +32,11 @@ impl Kept {
             return;
         }
         let mut all = items(request);
-        all.extend(answer["output"].as_array().into_iter().flatten().cloned());
+        // Their ids are the provider's own: it knows what stood before them.
+        all.extend(answer["output"].as_array().into_iter().flatten().map(|item| {
+            let fields = item.as_object().into_iter().flatten().filter(|(name, _)| *name != "id");
+            Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }));
         let id = answer["id"].as_str().unwrap_or_default().to_owned();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, all);
     }

@@ -186,9 +186,12 @@ impl<'a> Call<'a> {
         edited(self.text, &self.message_edits(messages)).into_bytes()
     }
 
-    /// The body without its history: instructions, tools and parameters as they came.
+    /// The body without its history: instructions, tools and parameters as they came. Without `client_metadata` too, in
+    /// which Codex numbers its turns: it is no part of what is asked, and would make every request another one.
     pub fn without_messages(&self) -> String {
-        edited(self.text, &self.message_edits(&[]))
+        let mut edits = self.message_edits(&[]);
+        edits.extend(self.field_edits("client_metadata", None));
+        edited(self.text, &edits)
     }
 
     /// The body with several changes: [`Call::message_edits`], [`Call::field_edits`].

@@ -3,9 +3,11 @@
 //! * `ci` - everything that must pass: format, tidy, clippy, tests, docs, licences.
 //! * `tidy` - the rules of this repository that no other tool checks.
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
+//! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: clients of others, from their registries.
 //! * `example` - writes `examples/long-session.jsonl`.
 
 mod ci;
+mod e2e;
 mod example;
 mod failures;
 mod tidy;
@@ -21,7 +23,9 @@ fn main() -> anyhow::Result<()> {
         ["tidy"] => tidy::run(),
         ["failures"] => failures::write(),
         ["failures", "--check"] => failures::check(),
+        ["e2e", name] => e2e::run(name, &[]),
+        ["e2e", name, "long"] => e2e::run(name, &["long"]),
         ["example"] => example::write(),
-        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | example"),
+        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | e2e NAME [long] | example"),
     }
 }

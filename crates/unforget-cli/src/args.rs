@@ -20,7 +20,7 @@ pub(crate) use guard::{DoctorArgs, RepairArgs, WatchArgs};
 pub(crate) use operate::{
     BackupArgs, ExportArgs, ImportArgs, PurgeArgs, ReindexArgs, RestoreArgs, ShowArgs, StatsArgs, VerifyArgs,
 };
-pub(crate) use pins::{LedgerArgs, LedgerKind, PinArgs, PinsArgs, UnpinArgs};
+pub(crate) use pins::{LedgerArgs, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use serve::ServeArgs;

@@ -38,26 +38,9 @@ use std::io::{BufRead, IsTerminal, Write};
 use unforget_core::entry;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::Engine;
-use unforget_wire::{Dialect, Format};
 
 use crate::args::Role;
 use crate::failure::{Failure, Outcome};
-
-/// The dialect that a host of this format talks.
-pub(crate) fn dialect_of(format: Format) -> Dialect {
-    match format {
-        Format::Pi | Format::ClaudeCode | Format::AnthropicMessages | Format::Journal | Format::Unknown => {
-            Dialect::Anthropic
-        }
-        Format::Codex | Format::OpenAiResponses => Dialect::OpenAiResponses,
-        Format::OpenAiChat
-        | Format::GeminiCli
-        | Format::CopilotCli
-        | Format::SweAgent
-        | Format::OpenHands
-        | Format::TauBench => Dialect::OpenAiChat,
-    }
-}
 
 /// Asks a person to type a word. False if something else was typed or there is nobody to ask.
 pub(crate) fn types(question: &str, word: &str) -> bool {
@@ -94,40 +77,11 @@ pub(crate) const fn role_of(role: Role) -> entry::Role {
 /// A day or a time, in UTC unless it says otherwise.
 pub(crate) fn time_of(text: Option<&str>) -> Outcome<Option<Timestamp>> {
     let Some(text) = text else { return Ok(None) };
-    let utc =
-        |civil: jiff::civil::DateTime| civil.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
-    let time = text
-        .parse::<jiff::Timestamp>()
-        .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(utc))
-        .or_else(|_| {
-            text.parse::<jiff::civil::Date>()
-                .and_then(|day| utc(day.to_datetime(jiff::civil::Time::midnight())))
-        });
-    match time {
-        Ok(time) => Ok(Some(Timestamp(time.as_millisecond()))),
-        Err(_) => Err(Failure::usage(
+    match unforget_server::json::time(text) {
+        Some(time) => Ok(Some(time)),
+        None => Err(Failure::usage(
             format!("{text} is not a time"),
             "write 2026-03-02, 2026-03-02T09:00 or 2026-03-02T09:00:00Z",
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_table() {
-        let table = [
-            ("1970-01-02", Some(86_400_000), "a day begins at midnight UTC"),
-            ("1970-01-01T00:01", Some(60_000), "a time is UTC"),
-            ("1970-01-01T00:00:01Z", Some(1_000), "an instant"),
-            ("1970-01-01T01:00:00+01:00", Some(0), "an offset"),
-            ("yesterday", None, "words are not times"),
-            ("", None, "nothing"),
-        ];
-        for (text, want, why) in table {
-            assert_eq!(time_of(Some(text)).ok().flatten().map(|time| time.0), want, "{why}: {text:?}");
-        }
     }
 }

@@ -3,10 +3,9 @@
 use std::io;
 use std::process::ExitCode;
 
-use unforget_core::pin::PinError;
-use unforget_engine::{EngineError, causes};
+use unforget_engine::EngineError;
+use unforget_server::failed::{Blame, Failed};
 use unforget_store::StoreError;
-use unforget_wire::ReadError;
 
 /// How a command ended. Of several, the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,14 +57,7 @@ impl Failure {
 
     /// A file that cannot be read or written.
     pub(crate) fn file(path: &std::path::Path, error: &io::Error) -> Self {
-        let hint = match error.kind() {
-            io::ErrorKind::NotFound => "check the path",
-            io::ErrorKind::PermissionDenied => "check the permissions",
-            io::ErrorKind::StorageFull => "make room on the disk and run the same command again",
-            io::ErrorKind::AlreadyExists => "name a file that is not there yet",
-            _ => "",
-        };
-        Self::input("file", format!("{}: {error}", path.display()), hint)
+        Failed::file(path, error).into()
     }
 
     /// Whether the reader of our output went away: no error, there is just nobody to tell.
@@ -88,112 +80,40 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+impl From<Blame> for Exit {
+    fn from(blame: Blame) -> Self {
+        match blame {
+            Blame::Asker => Self::Usage,
+            Blame::Input => Self::Input,
+            Blame::Store => Self::Store,
+        }
+    }
+}
+
+impl From<Failed> for Failure {
+    fn from(failed: Failed) -> Self {
+        let Failed { kind, message, hint, blame } = failed;
+        Self { kind, message, hint, exit: blame.into() }
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let (kind, exit, hint) = of_store(&error);
-        Self { kind, message: causes(&error), hint, exit }
+        Failed::from(error).into()
     }
 }
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        let message = causes(&error);
-        match error {
-            EngineError::Store(store) => store.into(),
-            EngineError::Index(_) => Self {
-                kind: "index",
-                message,
-                hint: "the search index is derived: unforget doctor says how to build it again".to_owned(),
-                exit: Exit::Store,
-            },
-            EngineError::Read { source: ReadError::NotATranscript { .. }, .. } => {
-                Self::input("not-a-transcript", message, "give a JSON or JSON-lines history of an agent host")
-            }
-            EngineError::Read { .. } => Self::input("file", message, "check the disk and run it again"),
-            EngineError::File { path, source } => Self::file(&path, &source),
-            EngineError::NoConversation { near, .. } => {
-                let hint = match near.as_slice() {
-                    [] => "unforget list shows what there is".to_owned(),
-                    near => format!("did you mean {}?", near.join(" or ")),
-                };
-                Self { kind: "no-conversation", message, hint, exit: Exit::Usage }
-            }
-            EngineError::Ambiguous { .. } => {
-                let hint = "write more of it".to_owned();
-                Self { kind: "ambiguous", message, hint, exit: Exit::Usage }
-            }
-            EngineError::MissingSummary { .. } => Self {
-                kind: "damaged",
-                message,
-                hint: "unforget verify says what is missing".to_owned(),
-                exit: Exit::Store,
-            },
-            EngineError::Irreducible(_) => {
-                Self::input("irreducible", message, "name a larger window with --window")
-            }
-            EngineError::Pin(PinError::Damaged { .. }) => Self {
-                kind: "damaged",
-                message,
-                hint: "unforget restore puts a backup in its place".to_owned(),
-                exit: Exit::Store,
-            },
-            EngineError::Pin(_) => Self::usage(message, "unforget pins CONVERSATION lists them"),
-            EngineError::Usage { hint, .. } => Self::usage(message, hint),
-            _ => Self { kind: "engine", message, hint: String::new(), exit: Exit::Store },
-        }
+        Failed::from(error).into()
     }
-}
-
-fn of_store(error: &StoreError) -> (&'static str, Exit, String) {
-    let (kind, hint) = match error {
-        StoreError::Busy { pid, .. } => {
-            let owner = if *pid == 0 { "the other process".to_owned() } else { format!("process {pid}") };
-            let hint = format!(
-                "wait for {owner} or end it; list, show, search, grep and export work meanwhile, \
-                 and --db names another database"
-            );
-            ("busy", hint)
-        }
-        StoreError::NewerSchema { .. } => ("newer-schema", "update unforget".to_owned()),
-        StoreError::OlderSchema { .. } => {
-            ("older-schema", "open it for writing once, for instance with: unforget import".to_owned())
-        }
-        StoreError::NotAStore { .. } => ("not-a-store", "name another file with --db".to_owned()),
-        StoreError::UnsafeSqlite { .. } => {
-            ("unsafe-sqlite", "build unforget with the SQLite that it brings along".to_owned())
-        }
-        StoreError::NoConversation { .. } => {
-            return ("no-conversation", Exit::Usage, "unforget list shows what there is".to_owned());
-        }
-        StoreError::Damaged { .. } | StoreError::Corrupt { .. } | StoreError::Missing { .. } => (
-            "damaged",
-            "unforget verify shows all of it; unforget restore puts a backup in its place".to_owned(),
-        ),
-        StoreError::Replaced { .. } => {
-            ("replaced", "run the command again on the file that is there now".to_owned())
-        }
-        StoreError::ReadOnly { .. } => {
-            ("read-only", "run it while no other process owns the database".to_owned())
-        }
-        StoreError::NetworkFilesystem { .. } => {
-            ("network-file-system", "put the database on a local disk: --db PATH".to_owned())
-        }
-        StoreError::Full { .. } => {
-            ("full", "make room and run the same command again; what was acknowledged is safe".to_owned())
-        }
-        StoreError::Moved { .. } | StoreError::PinsMoved { .. } => {
-            ("moved", "run the same command again".to_owned())
-        }
-        _ => {
-            ("store", "running the same command again is safe; unforget doctor looks at the place".to_owned())
-        }
-    };
-    (kind, Exit::Store, hint)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+
+    use unforget_wire::ReadError;
 
     use super::*;
 

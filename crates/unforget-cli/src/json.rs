@@ -1,34 +1,17 @@
-//! What `--json` prints. Fields are added, never renamed.
+//! What `--json` prints. Fields are added, never renamed. What the HTTP API answers too is in [`unforget_server::json`].
 
-mod answer;
+mod failed;
 mod guard;
-mod imported;
-mod jobs;
-mod ledger;
-mod pins;
-mod prompt;
-mod recall;
 mod report;
-mod stored;
-mod travel;
 
 use serde::Serialize;
 
 use crate::failure::Failure;
 
-pub(crate) use answer::AnswerJson;
+pub(crate) use failed::FailedJson;
 pub(crate) use guard::{InspectionJson, RepairJson, SurveySum, SurveySumJson, UndoneJson};
-pub(crate) use imported::{FailedJson, ImportedJson, SkippedJson};
-pub(crate) use jobs::{DecisionsJson, JobsJson, RunJson};
-pub(crate) use ledger::{LedgerJson, LedgerRow, ledger_rows};
-pub(crate) use pins::{PinJson, PinnedJson, PinsJson};
-pub(crate) use prompt::{CertificateJson, CompactJson, PromptJson, violation};
-pub(crate) use recall::{DescriptionJson, GrepJson, PageJson, SearchJson, id_of};
 pub(crate) use report::ReportJson;
-pub(crate) use stored::{
-    ConversationJson, EntryJson, GenerationJson, PurgedJson, SnapshotJson, opened_by, origin, role,
-};
-pub(crate) use travel::{DiffJson, PromptsJson, RebuiltJson, RecipeJson, WhyJson};
+pub(crate) use unforget_server::json::*;
 
 /// A failure.
 #[derive(Debug, Serialize)]

@@ -7,6 +7,7 @@
 //! | [`config`] | settings and who said them |
 //! | [`app`] | what commands share |
 //! | [`commands`] | one module per command |
+//! | [`remote`] | a daemon that owns the database |
 //! | [`json`] | what `--json` prints |
 //! | [`chart`], [`html`] | the replay report for people |
 //! | [`mod@bench`] | `unforget bench` |
@@ -22,6 +23,7 @@ mod failure;
 mod html;
 mod json;
 mod output;
+mod remote;
 mod text;
 
 use std::process::ExitCode;

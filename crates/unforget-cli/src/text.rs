@@ -75,11 +75,6 @@ pub(crate) fn minute(time: Timestamp) -> String {
         .map_or_else(|_| String::new(), |time| time.strftime("%F %H:%M").to_string())
 }
 
-/// A time in full, in UTC, for scripts.
-pub(crate) fn iso(time: Timestamp) -> Option<String> {
-    jiff::Timestamp::from_millisecond(time.0).ok().map(|time| time.to_string())
-}
-
 /// Text on one line without control characters, cut to `width` characters.
 pub(crate) fn one_line(text: &str, width: usize) -> String {
     let mut line = String::new();

@@ -32,8 +32,7 @@ use unforget_wire::{Format, ReadError, Warning};
 use crate::{Engine, EngineError};
 
 pub(crate) use crew::{Incoming, new_entry};
-pub use folder::Found;
-pub(crate) use folder::walk;
+pub use folder::{Found, walk};
 pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
 pub(crate) use run::turn;
@@ -152,8 +151,24 @@ impl Engine {
     /// # Errors
     /// As [`Engine::import_file`].
     pub fn import_reader(&self, input: impl BufRead, name: &str) -> Result<Imported, EngineError> {
-        let place = Place { path: Path::new(name), name: name.to_owned(), size: 0, modified_ns: 0 };
-        run::import(self.store(), input, &place, &mut |_| ())
+        self.import_sent(input, (name, 0), &mut |_| ())
+    }
+
+    /// Imports a transcript that somebody sent.
+    ///
+    /// * `named` - where it comes from, for people and as a snapshot's path: no such file is opened; and its length, 0
+    ///   if that is not known.
+    ///
+    /// # Errors
+    /// As [`Engine::import_file`].
+    pub fn import_sent(
+        &self,
+        input: impl BufRead,
+        (name, size): (&str, u64),
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Imported, EngineError> {
+        let place = Place { path: Path::new(name), name: name.to_owned(), size, modified_ns: 0 };
+        run::import(self.store(), input, &place, progress)
     }
 
     /// Imports files and folders, in the order given and within a folder sorted by path. Symbolic links

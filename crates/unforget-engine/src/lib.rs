@@ -39,7 +39,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unforget_core::id::ConversationId;
-use unforget_store::{MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store};
+use unforget_store::{MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, Told, WatchedStore};
 
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
@@ -93,6 +93,12 @@ impl Engine {
     pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
         let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
         Self { store, writer: false, models: Arc::default(), pins: false }
+    }
+
+    /// The same, with somebody who is told what changes in its store.
+    #[must_use]
+    pub fn watched(self, told: Told) -> Self {
+        Self { store: Arc::new(WatchedStore::new(self.store, told)), ..self }
     }
 
     /// The same, whose sessions leave jobs for models: see [`summarise`].

@@ -1,10 +1,13 @@
 //! The engine for other processes: calls in, answers out.
 //!
-//! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0; `docs/protocol.md` describes it. [`mcp`] is
+//! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0; `docs/protocol.md` describes it. [`api`] is the HTTP API; `docs/http-api.md` describes it. [`mcp`] is
 //! recall for MCP clients; `docs/mcp.md` describes it. This crate decides nothing about histories: it reads calls,
 //! keeps their order, and writes answers.
 
+pub mod api;
+pub mod failed;
 pub mod gateway;
+pub mod json;
 pub mod mcp;
 pub mod rpc;
 pub mod serve;

@@ -5,6 +5,7 @@
 //! * [`SqliteStore`] - the embedded default.
 //! * [`MemoryStore`] - the same contract without a disk, for tests and for throw-away replays.
 //! * [`ScopedStore`] - some conversations of another store.
+//! * [`WatchedStore`] - another store, with somebody who is told what changes.
 //! * `conformance` - the suite that every implementation passes; behind feature `testing`.
 //!
 //! The store decides nothing: it is told what to write and keeps the facts together in one
@@ -19,6 +20,7 @@ mod port;
 mod scoped;
 mod sqlite;
 mod unpack;
+mod watched;
 
 pub use error::{BoxError, StoreError};
 pub use memory::MemoryStore;
@@ -27,3 +29,4 @@ pub use port::*;
 pub use scoped::ScopedStore;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};
 pub use unpack::Scratch;
+pub use watched::{Told, WatchedStore, What};

@@ -6,6 +6,7 @@
 //! * [`render`] - histories as the bytes of four transcript formats.
 //! * [`mutate`] - damaged lines and files.
 //! * [`provider`] - a scripted provider on 127.0.0.1, with the ways in which real ones fail.
+//! * [`upstream`] - a strict provider of three APIs that answers by script; also as the process `scripted-provider`.
 //! * [`workload`] - large well-formed sessions; the same generator as the product's `bench` commands.
 
 pub mod hostile;

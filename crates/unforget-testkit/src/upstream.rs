@@ -4,6 +4,8 @@
 //! or too large gets the provider's own error, and is remembered: a test looks at [`Upstream::calls`] in the end.
 
 mod answers;
+mod kept;
+pub mod scripts;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,6 +22,7 @@ use tokio::net::TcpListener;
 use unforget_wire::{Checks, Dialect, validate};
 
 pub use answers::{Deed, Say};
+use kept::Kept;
 
 /// A request that came.
 #[derive(Clone, Debug)]
@@ -41,10 +44,16 @@ pub struct Came {
 /// What decides about answers: from the request and its number to what the model says.
 pub type Script = Arc<dyn Fn(&Value, usize) -> Say + Send + Sync>;
 
+/// What looks at requests while they come.
+pub type Look = Arc<dyn Fn(&Came) + Send + Sync>;
+
 struct Shared {
     window: u64,
     script: Script,
+    look: Option<Look>,
     came: Mutex<Vec<Came>>,
+    /// Answers of the Responses API that later requests refer to.
+    kept: Kept,
 }
 
 /// A running provider. Ends with the runtime that it runs in.
@@ -63,19 +72,20 @@ impl Upstream {
     /// # Panics
     /// If there is no port.
     pub async fn start(window: u64, script: Script) -> Self {
-        Self::start_at("127.0.0.1:0".parse().unwrap_or_else(|_| unreachable!("an address")), window, script)
-            .await
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), window, script, None).await
     }
 
     /// Starts one at an address.
     ///
+    /// * `look` - is shown each request in place of its being kept.
+    ///
     /// # Panics
     /// If the port is taken.
     #[allow(clippy::unwrap_used, reason = "for tests")]
-    pub async fn start_at(address: SocketAddr, window: u64, script: Script) -> Self {
+    pub async fn start_at(address: SocketAddr, window: u64, script: Script, look: Option<Look>) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { window, script, came: Mutex::default() });
+        let shared = Arc::new(Shared { window, script, look, came: Mutex::default(), kept: Kept::default() });
         let routes = Router::new()
             .route(
                 "/v1/messages",
@@ -113,13 +123,28 @@ impl Upstream {
 }
 
 impl Shared {
+    /// Takes a request down, and gives its number.
+    fn remember(&self, came: Came) -> usize {
+        let mut all = self.came();
+        let kept = match &self.look {
+            None => came,
+            Some(look) => {
+                look(&came);
+                Came { body: Vec::new(), ..came }
+            }
+        };
+        all.push(kept);
+        all.len() - 1
+    }
+
     fn came(&self) -> MutexGuard<'_, Vec<Came>> {
         self.came.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 async fn count(body: Bytes) -> Response {
-    axum::Json(json!({"input_tokens": tokens(&body)})).into_response()
+    axum::Json(json!({"input_tokens": tokens(&serde_json::from_slice(&body).unwrap_or_default())}))
+        .into_response()
 }
 
 async fn take(
@@ -129,8 +154,14 @@ async fn take(
     body: Bytes,
 ) -> Response {
     let body = unpacked(&headers, body);
-    let request: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let text = String::from_utf8_lossy(&body);
+    let sent: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Ok(request) = shared.kept.whole(&sent) else {
+        shared.remember(Came { dialect, headers, body, tokens: 0, violations: Vec::new(), status: 400 });
+        return refuse(dialect, "Previous response not found.");
+    };
+    // Of a request that refers to an answer, all that the model reads is judged.
+    let text =
+        if request == sent { String::from_utf8_lossy(&body).into_owned() } else { request.to_string() };
     let checks = Checks { whole: false, ..dialect.into() };
     let violations: Vec<String> = match validate(&text, checks) {
         Ok(()) => Vec::new(),
@@ -138,29 +169,26 @@ async fn take(
             found.into_iter().map(|found| format!("{} {}: {}", found.rule, found.place, found.what)).collect()
         }
     };
-    let input = tokens(&body);
+    let input = tokens(&request);
     let output = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let output = output.iter().find_map(|key| request.get(key)?.as_u64()).unwrap_or(0);
-    let status = match (violations.first(), input + output > shared.window) {
-        (Some(_), _) => 400,
-        (None, true) => 400,
-        _ => 200,
-    };
-    let number = {
-        let mut came = shared.came();
-        let (violations, body) = (violations.clone(), body.clone());
-        came.push(Came { dialect, headers, body, tokens: input + output, violations, status });
-        came.len() - 1
-    };
-    if let Some(violation) = violations.first() {
-        return refuse(dialect, violation);
+    let is_refused = !violations.is_empty() || input + output > shared.window;
+    let violation = violations.first().cloned();
+    let status = if is_refused { 400 } else { 200 };
+    let number = shared.remember(Came { dialect, headers, body, tokens: input + output, violations, status });
+    if let Some(violation) = violation {
+        return refuse(dialect, &violation);
     }
-    if status != 200 {
+    if is_refused {
         return refuse(dialect, &overflow(dialect, input, output, shared.window));
     }
     let say = (shared.script)(&request, number);
     let is_streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
-    answers::response(dialect, &request, &say, (number, input), is_streamed)
+    let whole = answers::whole(dialect, &sent, &say, (number, input));
+    if dialect == Dialect::OpenAiResponses {
+        shared.kept.keep(&request, &whole);
+    }
+    answers::response(dialect, &request, whole, &say, is_streamed)
 }
 
 /// The words of the providers for a request that does not fit.
@@ -181,7 +209,11 @@ fn refuse(dialect: Dialect, message: &str) -> Response {
             json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}})
         }
         _ => {
-            let code = message.contains("maximum context").then_some("context_length_exceeded");
+            let code = match message {
+                message if message.contains("maximum context") => Some("context_length_exceeded"),
+                message if message.starts_with("Previous response") => Some("previous_response_not_found"),
+                _ => None,
+            };
             json!({"error": {"message": message, "type": "invalid_request_error", "param": "messages", "code": code}})
         }
     };
@@ -196,7 +228,7 @@ fn unpacked(headers: &HeaderMap, body: Bytes) -> Vec<u8> {
 }
 
 /// Tokens of the strings of a request, keys not counted: near what a provider counts, never the engine's own number.
-fn tokens(body: &[u8]) -> u64 {
+fn tokens(request: &Value) -> u64 {
     fn walk(value: &Value, text: &mut String) {
         match value {
             Value::String(said) if said.len() < 512 * 1024 => {
@@ -212,7 +244,7 @@ fn tokens(body: &[u8]) -> u64 {
         }
     }
     let mut text = String::new();
-    walk(&serde_json::from_slice(body).unwrap_or_default(), &mut text);
+    walk(request, &mut text);
     tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64
 }
 

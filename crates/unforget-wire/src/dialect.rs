@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use unforget_core::digest::Digest;
 
+use crate::Format;
+
 /// The form in which a provider takes a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
@@ -81,6 +83,19 @@ impl Dialect {
         }
         let hex = Digest::of(id.as_bytes()).hex();
         Cow::Owned(format!("{MAPPED}{}", hex.get(..32).unwrap_or_default()))
+    }
+
+    /// The dialect that a transcript of this format is sent in, if nobody says otherwise: that of its host.
+    pub const fn usual(format: Format) -> Self {
+        match format {
+            Format::Pi
+            | Format::ClaudeCode
+            | Format::AnthropicMessages
+            | Format::Journal
+            | Format::Unknown => Self::Anthropic,
+            Format::Codex | Format::OpenAiResponses => Self::OpenAiResponses,
+            _ => Self::OpenAiChat,
+        }
     }
 
     /// Spells a tool name so that the provider takes it: other characters become `_`, 64 at most, and

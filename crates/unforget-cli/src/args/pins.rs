@@ -1,7 +1,8 @@
 //! Arguments of the commands about pins and about what was done.
 
-use clap::{Args, ValueEnum};
-use serde::Serialize;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use unforget_server::json::LedgerKind;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
 #[derive(Debug, Args)]
@@ -41,42 +42,6 @@ pub(crate) struct PinsArgs {
     pub(crate) accept: Vec<u64>,
 }
 
-/// Kind of a row of the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum LedgerKind {
-    /// Files read, written, edited, removed
-    File,
-    /// Command lines, tests among them
-    Command,
-    /// What failed, and whether it was cleared
-    Failure,
-    /// Addresses fetched
-    Url,
-    /// Commits
-    Commit,
-    /// Tasks
-    Task,
-}
-
-impl LedgerKind {
-    /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::File, Self::Command, Self::Failure, Self::Url, Self::Commit, Self::Task];
-
-    /// What stands above its rows.
-    pub(crate) const fn heading(self) -> &'static str {
-        match self {
-            Self::File => "files",
-            Self::Command => "commands",
-            Self::Failure => "failures",
-            Self::Url => "addresses",
-            Self::Commit => "commits",
-            Self::Task => "tasks",
-        }
-    }
-}
-
 /// Lists what was done with tools: files, commands, failures, addresses, commits, tasks.
 ///
 /// Read from the calls and results of the conversation, without a model. Each row names its entries.
@@ -85,6 +50,10 @@ pub(crate) struct LedgerArgs {
     /// The conversation's key, or enough of it
     pub(crate) conversation: String,
     /// Only rows of this kind; may be given several times
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(LedgerKind::ALL.map(LedgerKind::name)).try_map(kind))]
     pub(crate) kind: Vec<LedgerKind>,
+}
+
+fn kind(name: String) -> Result<LedgerKind, String> {
+    LedgerKind::by_name(&name).ok_or(name)
 }

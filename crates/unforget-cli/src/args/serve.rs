@@ -24,6 +24,9 @@ pub(crate) struct ServeArgs {
     /// Keep everything in memory and forget it at the end
     #[arg(long)]
     pub(crate) in_memory: bool,
+    /// Print the description of the HTTP API, as OpenAPI 3.1, and end
+    #[arg(long)]
+    pub(crate) openapi: bool,
     /// Make a token for this name, print it and the lines for the settings file, and end
     #[arg(long, value_name = "TENANT")]
     pub(crate) new_token: Option<String>,

@@ -2,18 +2,11 @@
 
 use std::io::Write;
 
-use serde::Serialize;
-
 use crate::app::App;
 use crate::args::BackupArgs;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::json::BackupJson;
 use crate::text;
-
-#[derive(Serialize)]
-struct BackupJson {
-    path: String,
-    bytes: u64,
-}
 
 /// Writes a verified copy.
 pub(crate) fn run(app: &mut App, args: &BackupArgs) -> Outcome {

@@ -5,12 +5,11 @@ use std::io::Write;
 use unforget_engine::prompt::Until;
 use unforget_engine::summarise::Urgency;
 
-use super::jobs::Worked;
 use super::prompt::{open, shape_of};
 use crate::app::App;
 use crate::args::CompactArgs;
 use crate::failure::{Exit, Outcome};
-use crate::json::CompactJson;
+use crate::json::{CompactJson, Worked};
 use crate::text;
 
 /// Summarises everything that is old enough and keeps the summaries.

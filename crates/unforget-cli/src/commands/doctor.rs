@@ -2,33 +2,14 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use unforget_engine::trust::Finding;
 
 use crate::app::App;
 use crate::args::DoctorArgs;
 use crate::failure::{Exit, Outcome};
+use crate::json::DoctorJson;
 use crate::output::paint;
 use crate::text;
-
-#[derive(Serialize)]
-struct DoctorJson<'a> {
-    ok: bool,
-    findings: Vec<FindingJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct FindingJson<'a> {
-    what: &'a str,
-    place: &'a str,
-    command: &'a str,
-}
-
-impl<'a> From<&'a Finding> for FindingJson<'a> {
-    fn from(finding: &'a Finding) -> Self {
-        Self { what: &finding.what, place: &finding.place, command: &finding.command }
-    }
-}
 
 /// Says what is wrong here, or in the transcripts that were named, and the command that mends it.
 pub(crate) fn run(app: &mut App, args: &DoctorArgs) -> Outcome {
@@ -38,8 +19,7 @@ pub(crate) fn run(app: &mut App, args: &DoctorArgs) -> Outcome {
     let engine = app.read()?;
     let findings = engine.doctor()?;
     if app.out.json {
-        let findings: Vec<_> = findings.iter().map(FindingJson::from).collect();
-        app.out.json(&DoctorJson { ok: findings.is_empty(), findings })?;
+        app.out.json(&DoctorJson::from(findings.as_slice()))?;
     } else {
         say(app, &findings)?;
     }

@@ -3,24 +3,14 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 
-use serde::Serialize;
 use unforget_engine::EngineError;
 use unforget_engine::trust::Exported;
 
 use crate::app::App;
 use crate::args::ExportArgs;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::json::ExportJson;
 use crate::text;
-
-#[derive(Serialize)]
-struct ExportJson<'a> {
-    conversation: &'a str,
-    snapshot: Option<u64>,
-    entries: u64,
-    bytes: u64,
-    purged: u64,
-    path: String,
-}
 
 /// Writes the original bytes to stdout or to a new file.
 pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
@@ -48,11 +38,10 @@ pub(crate) fn run(app: &mut App, args: &ExportArgs) -> Outcome {
 }
 
 fn say(app: &mut App, args: &ExportArgs, key: &str, exported: &Exported) -> Outcome<()> {
-    let Exported { snapshot, entries, bytes, purged } = *exported;
     if let (true, Some(path)) = (app.out.json, &args.output) {
-        let path = path.display().to_string();
-        return app.out.json(&ExportJson { conversation: key, snapshot, entries, bytes, purged, path });
+        return app.out.json(&ExportJson::new(key, exported, path.display().to_string()));
     }
+    let Exported { entries, bytes, purged, .. } = *exported;
     if let Some(path) = &args.output {
         let line =
             format!("{}, {} to {}", text::plural(entries, "entry"), text::bytes(bytes), path.display());

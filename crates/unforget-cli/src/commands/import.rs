@@ -1,5 +1,7 @@
 //! `unforget import`.
 
+mod sent;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,6 +16,7 @@ use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{FailedJson, ImportedJson, SkippedJson};
 use crate::output::paint;
+use crate::remote::Writer;
 use crate::text;
 
 /// Bytes known, a rate and a guess when it ends; for files of unknown length see the spinner in `app`.
@@ -39,7 +42,10 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
     if paths.is_empty() {
         return Ok(Exit::Done);
     }
-    let engine = app.open()?;
+    let engine = match app.writer(App::open)? {
+        Writer::Here(engine) => engine,
+        Writer::There(remote) => return sent::run(app, &remote, &paths),
+    };
     let bar = app.progress(0, BAR);
     let is_first = RefCell::new(true);
     let mut progress = |at: Progress<'_>| {

@@ -12,7 +12,7 @@ use crate::app::App;
 use crate::args::{DecisionsArgs, JobsArgs};
 use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::json::{DecisionsJson, JobsJson, RunJson};
+use crate::json::{DecisionsJson, JobsJson, RunJson, Worked};
 use crate::text;
 
 /// Milliseconds of an hour.
@@ -107,15 +107,6 @@ fn say_breaker(app: &mut App, row: &BreakerRow) -> Outcome<()> {
     };
     writeln!(app.out, "{} ({}): {what}", text::harmless(&row.provider), text::harmless(&row.credential))?;
     Ok(())
-}
-
-/// What became of jobs.
-#[derive(Debug, Default)]
-pub(crate) struct Worked {
-    /// Those that were worked on.
-    pub(crate) ran: Vec<RunJson>,
-    /// Why others wait that are due, if they do.
-    pub(crate) held: Option<String>,
 }
 
 /// Does the jobs of a conversation; `None` if no model is configured.

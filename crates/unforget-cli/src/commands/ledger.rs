@@ -5,9 +5,9 @@ use std::io::Write;
 use unforget_engine::Folded;
 
 use crate::app::App;
-use crate::args::{LedgerArgs, LedgerKind};
+use crate::args::LedgerArgs;
 use crate::failure::{Exit, Outcome};
-use crate::json::{LedgerJson, LedgerRow, ledger_rows};
+use crate::json::{LedgerJson, LedgerKind, LedgerRow, ledger_rows};
 use crate::output::paint;
 use crate::text;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(app: &mut App, args: &LedgerArgs) -> Outcome {
         if of_kind.is_empty() {
             continue;
         }
-        writeln!(app.out, "{}", paint(strong, kind.heading()))?;
+        writeln!(app.out, "{}", paint(strong, heading(kind)))?;
         let cells = of_kind.iter().map(|row| {
             let seqs = format!("s:{}", row.last);
             vec![seqs, row.state.to_owned(), row.times.to_string(), text::one_line(&row.what, WIDTH)]
@@ -47,4 +47,15 @@ pub(crate) fn run(app: &mut App, args: &LedgerArgs) -> Outcome {
         ));
     }
     Ok(Exit::Done)
+}
+
+const fn heading(kind: LedgerKind) -> &'static str {
+    match kind {
+        LedgerKind::File => "files",
+        LedgerKind::Command => "commands",
+        LedgerKind::Failure => "failures",
+        LedgerKind::Url => "addresses",
+        LedgerKind::Commit => "commits",
+        LedgerKind::Task => "tasks",
+    }
 }

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use unforget_core::id::ConversationId;
+use serde_json::json;
+use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::{Engine, Proposed};
-use unforget_store::PinRow;
+use unforget_store::{Conversation, PinRow};
 
 use super::engine::now;
 use crate::app::App;
@@ -13,6 +14,7 @@ use crate::args::{PinArgs, PinsArgs, UnpinArgs};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::{PinJson, PinnedJson, PinsJson};
 use crate::output::paint;
+use crate::remote::{Writer, encoded, number};
 use crate::text;
 
 /// Columns of words on a terminal.
@@ -20,24 +22,54 @@ const WIDTH: usize = 100;
 
 /// Pins words.
 pub(crate) fn pin(app: &mut App, args: &PinArgs) -> Outcome {
-    let engine = app.open_existing()?;
+    let writer = app.writer(App::open_existing)?;
+    let engine = writer.reader(app)?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
     let source = args.entry.as_deref().map(|name| engine.words_of(found.id, name)).transpose()?;
     let (seq, said) = source.map_or((None, None), |(seq, said)| (Some(seq), Some(said)));
     let words = args.text.clone().or(said).unwrap_or_default();
-    let id = match args.supersedes {
-        Some(old) => engine.supersede_pin(found.id, PinId(old), (&words, seq), now())?,
-        None => engine.pin(found.id, &words, seq, now())?,
-    };
+    let id = put(&writer, &found, (&words, seq), args.supersedes)?;
     shown(app, &engine, (&found.key.0, found.id), id)
 }
 
 /// Takes a pin back.
 pub(crate) fn unpin(app: &mut App, args: &UnpinArgs) -> Outcome {
-    let engine = app.open_existing()?;
+    let writer = app.writer(App::open_existing)?;
+    let engine = writer.reader(app)?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
-    engine.unpin(found.id, PinId(args.pin), now())?;
+    match &writer {
+        Writer::Here(engine) => engine.unpin(found.id, PinId(args.pin), now())?,
+        Writer::There(remote) => {
+            remote.call("DELETE", &format!("{}/{}", place(&found), args.pin), None)?;
+        }
+    }
     shown(app, &engine, (&found.key.0, found.id), PinId(args.pin))
+}
+
+/// Pins words, here or by the daemon.
+fn put(
+    writer: &Writer,
+    found: &Conversation,
+    words: (&str, Option<Seq>),
+    old: Option<u64>,
+) -> Outcome<PinId> {
+    match (writer, old) {
+        (Writer::Here(engine), Some(old)) => Ok(engine.supersede_pin(found.id, PinId(old), words, now())?),
+        (Writer::Here(engine), None) => Ok(engine.pin(found.id, words.0, words.1, now())?),
+        (Writer::There(remote), old) => {
+            let body = json!({"text": words.0, "entry": words.1.map(|seq| seq.to_string())});
+            let (method, place) = match old {
+                Some(old) => ("PUT", format!("{}/{old}", place(found))),
+                None => ("POST", place(found)),
+            };
+            Ok(PinId(number(&remote.call(method, &place, Some(&body))?, "pin")))
+        }
+    }
+}
+
+/// Where the daemon has the pins of a conversation.
+fn place(found: &Conversation) -> String {
+    format!("conversations/{}/pins", encoded(&found.key.0))
 }
 
 /// Says how a pin stands now.
@@ -61,10 +93,12 @@ fn shown(app: &mut App, engine: &Engine, (key, id): (&str, ConversationId), pin:
 
 /// Lists pins and proposals, and accepts these.
 pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
-    let engine = if args.accept.is_empty() { app.read()? } else { app.open_existing()? };
+    let writer =
+        if args.accept.is_empty() { Writer::Here(app.read()?) } else { app.writer(App::open_existing)? };
+    let engine = writer.reader(app)?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
     if !args.accept.is_empty() {
-        accept(&engine, found.id, &args.accept)?;
+        accept((&engine, &writer), &found, &args.accept)?;
     }
     let rows = engine.store().pins(found.id)?;
     let proposals = if args.proposals { engine.proposed_pins(found.id)? } else { Vec::new() };
@@ -87,8 +121,8 @@ pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn accept(engine: &Engine, id: ConversationId, numbers: &[u64]) -> Outcome<()> {
-    let proposals = engine.proposed_pins(id)?;
+fn accept((engine, writer): (&Engine, &Writer), found: &Conversation, numbers: &[u64]) -> Outcome<()> {
+    let proposals = engine.proposed_pins(found.id)?;
     let chosen = numbers.iter().map(|number| {
         let found = proposals.iter().find(|one| one.number == *number);
         let message = || format!("there is no proposal {number}");
@@ -97,7 +131,7 @@ fn accept(engine: &Engine, id: ConversationId, numbers: &[u64]) -> Outcome<()> {
     // All are looked up before any is pinned.
     let chosen: Vec<&Proposed> = chosen.collect::<Outcome<_>>()?;
     for one in chosen {
-        engine.pin(id, &one.text, Some(one.seq), now())?;
+        put(writer, found, (&one.text, Some(one.seq)), None)?;
     }
     Ok(())
 }

@@ -54,7 +54,7 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
 /// What prompts of a transcript of this format are made for, and the model's name.
 pub(super) fn shape_of(app: &App, args: &ShapeArgs, format: &str) -> (Shape, Option<String>) {
     let settings = app.shape(args);
-    let usual = || super::dialect_of(Format::by_name(format).unwrap_or(Format::Unknown));
+    let usual = || unforget_wire::Dialect::usual(Format::by_name(format).unwrap_or(Format::Unknown));
     let dialect = settings.dialect.value.map_or_else(usual, |dialect| dialect.0);
     let model = settings.model.value;
     (Shape::new(settings.window.value, model.as_deref(), dialect), model)

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use serde_json::{Value, json};
 use unforget_store::Purged;
 
 use crate::app::App;
@@ -9,6 +10,7 @@ use crate::args::PurgeArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::json::PurgedJson;
 use crate::output::paint;
+use crate::remote::{Writer, encoded, field};
 use crate::text;
 
 /// The word that a person types to agree.
@@ -16,7 +18,8 @@ const WORD: &str = "purge";
 
 /// Says what would go, asks, and takes it.
 pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
-    let engine = app.open_existing()?;
+    let writer = app.writer(App::open_existing)?;
+    let engine = writer.reader(app)?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
     let (first, end) = match args.entries {
         Some(range) => (range.first, (range.last + 1).min(found.entries)),
@@ -34,7 +37,16 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     if !args.yes && !super::types(&format!("This cannot be undone. Type {WORD} to do it:"), WORD) {
         return Err(Failure::usage("nothing was purged", format!("type {WORD} when asked, or add --yes")));
     }
-    let done = engine.purge(&found, first..end)?;
+    let done = match &writer {
+        Writer::Here(engine) => engine.purge(&found, first..end)?,
+        Writer::There(remote) => {
+            let place = format!("conversations/{}/purge", encoded(&found.key.0));
+            let what = |token: &Value| json!({"first": first, "last": end - 1, "token": token});
+            let token = field(&remote.call("POST", &place, Some(&what(&Value::Null)))?, "token");
+            remote.call("POST", &place, Some(&what(&token)))?;
+            plan
+        }
+    };
     if app.out.json {
         app.out.json(&PurgedJson::new(&found.key.0, (first, end - 1), true, &done))?;
     } else {

@@ -2,22 +2,19 @@
 
 use std::io::Write;
 
-use serde::Serialize;
-
 use crate::app::App;
 use crate::args::ReindexArgs;
 use crate::failure::{Exit, Outcome};
+use crate::json::ReindexJson;
+use crate::remote::{Remote, Writer, encoded, number};
 use crate::text;
-
-#[derive(Serialize)]
-struct ReindexJson {
-    conversations: u64,
-    entries: u64,
-}
 
 /// Builds the search index again, of one conversation or of all.
 pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
-    let engine = app.open_existing()?;
+    let engine = match app.writer(App::open_existing)? {
+        Writer::Here(engine) => engine,
+        Writer::There(remote) => return there(app, &remote, args),
+    };
     let all = match &args.conversation {
         Some(name) => vec![super::resolve(&engine, name)?.conversation],
         None => engine.store().conversations()?,
@@ -34,8 +31,21 @@ pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
         conversations: all.len() as u64,
         entries: all.iter().map(|conversation| conversation.entries).sum(),
     };
+    say(app, &done)
+}
+
+/// The same by the daemon that owns the database.
+fn there(app: &mut App, remote: &Remote, args: &ReindexArgs) -> Outcome {
+    let query = args.conversation.as_ref().map(|name| format!("?conversation={}", encoded(name)));
+    let task = remote.call("POST", &format!("reindex{}", query.unwrap_or_default()), None)?;
+    let done = remote.wait(&task, &mut |_, _| ())?;
+    let (conversations, entries) = (number(&done, "conversations"), number(&done, "entries"));
+    say(app, &ReindexJson { conversations, entries })
+}
+
+fn say(app: &mut App, done: &ReindexJson) -> Outcome {
     if app.out.json {
-        app.out.json(&done)?;
+        app.out.json(done)?;
     } else {
         let (conversations, entries) =
             (text::plural(done.conversations, "conversation"), text::plural(done.entries, "entry"));

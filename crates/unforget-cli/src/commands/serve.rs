@@ -1,7 +1,7 @@
 //! `unforget serve`: the daemon, as `docs/serve.md` says.
 
 use std::io::{IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,8 +13,11 @@ use tracing_subscriber::EnvFilter;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
+use unforget_engine::summarise::Current;
+use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::gateway::Gateway;
-use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX};
+use unforget_server::serve::beside::Beside;
+use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 
 use super::engine::now;
 use crate::app::App;
@@ -32,6 +35,10 @@ struct ServingJson {
 
 /// Serves until it is asked to end.
 pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
+    if args.openapi {
+        write!(app.out, "{}", api::document())?;
+        return Ok(Exit::Done);
+    }
     if let Some(tenant) = &args.new_token {
         return new_token(app, tenant);
     }
@@ -50,11 +57,18 @@ fn serve(
     app: &mut App,
     runtime: &Runtime,
     engine: Engine,
-    (serving, spool): (Serving, PathBuf),
+    (mut serving, spool): (Serving, PathBuf),
     db: Option<String>,
 ) -> Outcome {
-    let more = super::mcp::routes(&app.settings.summariser, &engine);
+    Figures::collect();
+    let events = Arc::new(Events::default());
+    let engine = events.on(engine);
+    let mut more = super::mcp::routes(&app.settings.summariser, &engine);
+    let models = Current::default();
+    models.set(app.settings.summariser.models(&engine, &process_env, None)?.map(Arc::new));
     let host = Arc::new(Host::new(engine, now));
+    let api = Api::new(Arc::clone(&host), api_settings(app, &serving, &spool), models, events);
+    more = more.merge(api::routes(Arc::clone(&api)));
     let gateway = {
         let _inside = runtime.enter();
         Gateway::open(host, serving.gateway, spool)?
@@ -65,6 +79,12 @@ fn serve(
     })?;
     let listen = listener.local_addr()?;
     let url = format!("http://{listen}");
+    let own = format!("{PREFIX}{}", Digest(rand()?).hex());
+    serving.guard.tokens = with_own(serving.guard.tokens, &own);
+    let beside = db.as_ref().map(|_| Beside { url: reached(listen), token: own });
+    let path = &app.settings.db.value;
+    let _left =
+        beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
     if app.out.json {
         app.out.json(&ServingJson { listen, url, db })?;
         app.out.flush()?;
@@ -80,11 +100,47 @@ fn serve(
         tokio::spawn(async move {
             asked_to_end().await;
             tracing::info!("asked to end: finishing calls that run");
+            api.close();
             asked.cancel();
         });
         daemon.serve(listener, ending, PATIENCE).await
     })?;
     Ok(Exit::Done)
+}
+
+/// What the API is told of the settings.
+fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
+    let settings = &app.settings;
+    api::Settings {
+        db: settings.db.value.display().to_string(),
+        config: super::config::of(settings),
+        backups: serving.backups.clone(),
+        uploads: spool.join("uploads"),
+        upload_max: serving.upload_max,
+        window: settings.window.value,
+        model: settings.model.value.clone(),
+        dialect: settings.dialect.value.map(|dialect| dialect.0),
+    }
+}
+
+/// Where tokens are asked for, that of our own command line is one of them: it is beside the database, and whoever can read
+/// it there has the database anyway.
+fn with_own(mut tokens: Vec<Token>, own: &str) -> Vec<Token> {
+    if !tokens.is_empty() {
+        let scopes = vec![Scope::Read, Scope::Admin];
+        tokens.push(Token { tenant: "default".into(), scopes, digest: Digest::of(own.as_bytes()) });
+    }
+    tokens
+}
+
+/// Where a daemon is reached from its own machine.
+fn reached(listen: SocketAddr) -> String {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    format!("http://{}", SocketAddr::new(ip, listen.port()))
 }
 
 /// A new token, with `--json`.

@@ -2,28 +2,14 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot};
 
 use crate::app::App;
 use crate::args::ShowArgs;
 use crate::failure::{Exit, Outcome};
-use crate::json::{ConversationJson, EntryJson, GenerationJson, SnapshotJson, opened_by, origin, role};
+use crate::json::{EntryJson, GenerationJson, ShowJson, SnapshotJson, opened_by, origin, role};
 use crate::output::paint;
 use crate::text;
-
-/// Everything about a conversation but its text.
-#[derive(Serialize)]
-struct ShowJson {
-    #[serde(flatten)]
-    conversation: ConversationJson,
-    children: Vec<String>,
-    generations: Vec<GenerationJson>,
-    snapshots: Vec<SnapshotJson>,
-    summaries: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<Vec<EntryJson>>,
-}
 
 struct Shown {
     conversation: Conversation,

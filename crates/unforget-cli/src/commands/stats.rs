@@ -1,35 +1,12 @@
 //! `unforget stats`.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-
-use serde::Serialize;
-use unforget_store::Conversation;
 
 use crate::app::App;
 use crate::args::StatsArgs;
 use crate::failure::{Exit, Outcome};
+use crate::json::StatsJson;
 use crate::text;
-
-/// What is stored and what it takes.
-#[derive(Serialize)]
-struct StatsJson {
-    db: String,
-    conversations: u64,
-    entries: u64,
-    tokens: u64,
-    raw_bytes: u64,
-    stored_bytes: Option<u64>,
-    ratio: Option<f64>,
-    formats: BTreeMap<String, u64>,
-    tables: Vec<TableJson>,
-}
-
-#[derive(Serialize)]
-struct TableJson {
-    name: String,
-    bytes: u64,
-}
 
 /// Counts everything, or one conversation.
 pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
@@ -40,33 +17,13 @@ pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
     };
     // Tables hold all conversations: their sizes say nothing about one.
     let tables = if args.conversation.is_none() { engine.store().sizes()? } else { Vec::new() };
-    let stats = count(app, &all, tables);
+    let stats = StatsJson::new(app.settings.db.value.display().to_string(), &all, tables);
     if app.out.json {
         app.out.json(&stats)?;
     } else {
         say(app, &stats)?;
     }
     Ok(Exit::Done)
-}
-
-fn count(app: &App, all: &[Conversation], tables: Vec<(String, u64)>) -> StatsJson {
-    let mut formats = BTreeMap::new();
-    for conversation in all {
-        *formats.entry(conversation.format.clone()).or_default() += 1;
-    }
-    let raw_bytes = all.iter().map(|conversation| conversation.raw_bytes).sum();
-    let stored_bytes = (!tables.is_empty()).then(|| tables.iter().map(|(_, bytes)| bytes).sum::<u64>());
-    StatsJson {
-        db: app.settings.db.value.display().to_string(),
-        conversations: all.len() as u64,
-        entries: all.iter().map(|conversation| conversation.entries).sum(),
-        tokens: all.iter().map(|conversation| conversation.tokens).sum(),
-        raw_bytes,
-        stored_bytes,
-        ratio: stored_bytes.filter(|_| raw_bytes > 0).map(|stored| stored as f64 / raw_bytes as f64),
-        formats,
-        tables: tables.into_iter().map(|(name, bytes)| TableJson { name, bytes }).collect(),
-    }
 }
 
 fn say(app: &mut App, stats: &StatsJson) -> Outcome<()> {

@@ -2,46 +2,14 @@
 
 use std::io::Write;
 
-use serde::Serialize;
 use unforget_engine::trust::Verified;
-use unforget_store::Problem;
 
 use crate::app::App;
 use crate::args::VerifyArgs;
 use crate::failure::{Exit, Outcome};
+use crate::json::VerifyJson;
 use crate::output::paint;
 use crate::text;
-
-#[derive(Serialize)]
-struct VerifyJson {
-    ok: bool,
-    problems: Vec<ProblemJson>,
-    conversations: u64,
-    entries: u64,
-    segments: u64,
-    summaries: u64,
-    rewrites: u64,
-    snapshots: u64,
-}
-
-#[derive(Serialize)]
-struct ProblemJson {
-    kind: &'static str,
-    conversation: Option<String>,
-    seq: Option<u64>,
-    detail: String,
-}
-
-impl From<&Problem> for ProblemJson {
-    fn from(problem: &Problem) -> Self {
-        Self {
-            kind: problem.kind,
-            conversation: problem.conversation.as_ref().map(|key| key.0.clone()),
-            seq: problem.seq.map(|seq| seq.0),
-            detail: problem.detail.clone(),
-        }
-    }
-}
 
 /// Reads everything back and says what is not as it should be.
 pub(crate) fn run(app: &mut App, _: &VerifyArgs) -> Outcome {
@@ -56,16 +24,7 @@ pub(crate) fn run(app: &mut App, _: &VerifyArgs) -> Outcome {
     let verified = verified?;
     let is_ok = verified.problems.is_empty();
     if app.out.json {
-        app.out.json(&VerifyJson {
-            ok: is_ok,
-            problems: verified.problems.iter().map(ProblemJson::from).collect(),
-            conversations: verified.conversations,
-            entries: verified.entries,
-            segments: verified.segments,
-            summaries: verified.summaries,
-            rewrites: verified.rewrites,
-            snapshots: verified.snapshots,
-        })?;
+        app.out.json(&VerifyJson::from(&verified))?;
     } else {
         say(app, &verified)?;
     }

@@ -18,6 +18,9 @@ use crate::failure::{Failure, Outcome};
 /// Where the daemon listens if nobody says.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
 
+/// Bytes of an upload at most, if nobody says: larger than any transcript seen.
+const UPLOAD_MAX: u64 = 4 << 30;
+
 /// The table. A word that it does not know is an error.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -40,6 +43,10 @@ pub(crate) struct Serve {
     recall: Option<String>,
     /// Bytes of a request at most.
     body_max: Option<usize>,
+    /// Folder that backups made over HTTP go to.
+    backups: Option<PathBuf>,
+    /// Bytes of an upload at most.
+    upload_max: Option<u64>,
     /// Seconds that a provider may be silent within an answer.
     idle_seconds: Option<u64>,
     /// Seconds in which the same request of a client that went away is a retry.
@@ -103,6 +110,10 @@ pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
     pub(crate) guard: Guard,
     pub(crate) gateway: gateway::Settings,
+    /// Folder of backups made over HTTP.
+    pub(crate) backups: Option<PathBuf>,
+    /// Bytes of an upload at most.
+    pub(crate) upload_max: u64,
 }
 
 impl Serve {
@@ -146,6 +157,8 @@ impl Serve {
         Ok(Serving {
             listen,
             guard,
+            backups: self.backups.clone(),
+            upload_max: self.upload_max.unwrap_or(UPLOAD_MAX),
             gateway: gateway::Settings {
                 upstreams,
                 windows: Windows { patterns: windows.into_iter().collect(), cap },

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
-use crate::text::iso;
+use unforget_server::json::iso;
 
 /// Everything that a replay found out.
 #[derive(Debug, Serialize)]
@@ -213,7 +213,7 @@ impl From<&Report> for TotalsJson {
         let breaks = report.breaks.iter();
         let rejected = report.rejected.iter().map(|rejected| RejectedJson {
             call: rejected.call,
-            violations: rejected.violations.iter().map(super::prompt::violation).collect(),
+            violations: rejected.violations.iter().map(super::violation).collect(),
         });
         let too_large = report.too_large.iter();
         let facts = report.facts;

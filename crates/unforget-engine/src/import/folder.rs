@@ -38,7 +38,7 @@ impl Found {
 
 /// Calls `each` with every regular file at or below `path`, sorted by path; with an error for what cannot
 /// be read. Symbolic links are followed only if `path` itself is one. Depth is not bounded by the stack.
-pub(crate) fn walk(path: &Path, each: &mut dyn FnMut(io::Result<()>, &Path)) {
+pub fn walk(path: &Path, each: &mut dyn FnMut(io::Result<()>, &Path)) {
     match fs::metadata(path) {
         Err(error) => return each(Err(error), path),
         Ok(facts) if !facts.is_dir() => return each(Ok(()), path),

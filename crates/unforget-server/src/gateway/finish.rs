@@ -15,6 +15,7 @@ use unforget_wire::{Dialect, Format};
 use super::Gateway;
 use super::ask::{Begun, Sending, form};
 use super::fault::Problem;
+use super::figures;
 use super::reading::{Reading, interrupted};
 
 use super::spool::Label;
@@ -58,6 +59,10 @@ impl Gateway {
             self.host.note_recalled(&who.lane.lane, who.caller.form, recalled)?;
         }
         self.host.remember(&who.caller.asking(), &who.lane, &begun.array, told.id.as_deref())?;
+        if let Some(usage) = told.usage {
+            let counts = [("input", usage.input), ("cached", usage.cached), ("output", usage.output)];
+            counts.into_iter().for_each(|(kind, count)| figures::tokens(kind, count));
+        }
         if let Some(input) = told.usage.map(|usage| usage.input).filter(|input| *input > 0) {
             self.count(begun, input)?;
         }

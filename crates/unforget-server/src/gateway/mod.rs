@@ -11,6 +11,7 @@ mod arrays;
 mod ask;
 mod body;
 mod fault;
+mod figures;
 mod finish;
 mod live;
 mod lives;

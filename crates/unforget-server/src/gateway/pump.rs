@@ -17,6 +17,7 @@ use unforget_wire::refusal;
 use super::Gateway;
 use super::ask::{Begun, Received, Sending};
 use super::fault::{self, Problem};
+use super::figures;
 use super::reading::{self, Reading};
 
 use super::live::{End, Head, Live};
@@ -44,9 +45,11 @@ impl Gateway {
     pub(super) async fn run(self: Arc<Self>, call: Call) {
         let (live, known_as) = (Arc::clone(&call.live), call.known_as);
         let dialect = call.received.dialect;
+        let _running = figures::Running::begin();
         if let Err(fault) = Arc::clone(&self).serve(call).await {
             tracing::warn!(%fault, "a call failed");
             let (head, body) = fault::response(&fault, dialect, "").into_parts();
+            figures::call(dialect, head.status, "none", None);
             let body = axum::body::to_bytes(body, REFUSAL).await.unwrap_or_default();
             live.refuse(Head { status: head.status, headers: head.headers }, body);
         }
@@ -86,6 +89,7 @@ impl Gateway {
             if !is_smaller {
                 let mut headers = returned(&head.headers);
                 ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
+                figures::call(call.received.dialect, head.status, begun.authority, Some(overhead));
                 call.live.refuse(Head { status: head.status, headers }, body);
                 return Ok(());
             }
@@ -97,6 +101,7 @@ impl Gateway {
         let mut headers = returned(answer.headers());
         ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
         let is_streamed = is_stream(answer.headers());
+        figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
         let encoding = reading::encoding(answer.headers());
         let read = Reading::new(call.received.dialect, is_streamed, encoding.as_deref());
         let label = label(&begun, is_streamed, encoding);

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::figures;
+
 /// Unsynced bytes are at most this old, while bytes arrive.
 const SYNC: Duration = Duration::from_millis(250);
 
@@ -61,6 +63,7 @@ impl Spool {
         let mut line = serde_json::to_vec(label)?;
         line.push(b'\n');
         file.write_all(&line)?;
+        figures::spooled(1.0);
         Ok(Spooled { file, path, synced: Instant::now() })
     }
 
@@ -118,6 +121,7 @@ impl Spooled {
     pub(super) fn done(self) {
         // What stays is stored once more after a restart, and recognised.
         fs::remove_file(&self.path).ok();
+        figures::spooled(-1.0);
     }
 }
 

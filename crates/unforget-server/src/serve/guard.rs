@@ -11,6 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
 use super::tokens::{self, Token};
+use crate::api::{self, Problem};
 
 /// Paths that tell nothing and need no token.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
@@ -56,7 +57,7 @@ impl Guard {
                     tokens::Refused::Unknown => StatusCode::UNAUTHORIZED,
                     tokens::Refused::Scope => StatusCode::FORBIDDEN,
                 };
-                (status, format!("{refused}\n")).into_response()
+                told(&path, status, &refused.to_string())
             })?;
         request.extensions_mut().insert(tenant);
         Ok(())
@@ -108,6 +109,15 @@ fn without_port(host: &str) -> &str {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !name.ends_with(':') => name,
         _ => host,
     }
+}
+
+/// A refusal in the form of what was asked for.
+fn told(path: &str, status: StatusCode, why: &str) -> Response {
+    if path.starts_with(api::ROOT) {
+        let kind = if status == StatusCode::UNAUTHORIZED { "no-token" } else { "forbidden" };
+        return Problem::new(status.as_u16(), kind, why, "ask the owner of the daemon").into_response();
+    }
+    (status, format!("{why}\n")).into_response()
 }
 
 fn refused(why: &'static str) -> Response {

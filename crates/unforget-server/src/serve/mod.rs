@@ -1,5 +1,6 @@
 //! The daemon: one listener for the gateway and all that comes beside it.
 
+pub mod beside;
 mod guard;
 mod listen;
 mod tokens;

@@ -27,7 +27,7 @@ pub struct Say {
 pub struct Deed {
     /// The tool.
     pub name: String,
-    /// Its arguments.
+    /// Its arguments: an object, or a string for a tool that takes free text.
     pub arguments: Value,
 }
 
@@ -43,21 +43,25 @@ impl Say {
     }
 }
 
-/// The response for an answer.
+/// The body of an answer that is not streamed.
 ///
 /// * `at` - number of the request, and its tokens.
-pub(super) fn response(
-    dialect: Dialect,
-    request: &Value,
-    say: &Say,
-    at: (usize, u64),
-    is_streamed: bool,
-) -> Response {
-    let whole = match dialect {
+pub(super) fn whole(dialect: Dialect, request: &Value, say: &Say, at: (usize, u64)) -> Value {
+    match dialect {
         Dialect::Anthropic => anthropic(request, say, at),
         Dialect::OpenAiResponses => responses(request, say, at),
         _ => chat(request, say, at),
-    };
+    }
+}
+
+/// The response for an answer.
+pub(super) fn response(
+    dialect: Dialect,
+    request: &Value,
+    whole: Value,
+    say: &Say,
+    is_streamed: bool,
+) -> Response {
     if !is_streamed {
         return axum::Json(whole).into_response();
     }
@@ -78,6 +82,12 @@ fn model(request: &Value) -> &str {
 
 fn anthropic(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
     let mut content = Vec::new();
+    if matches!(request["thinking"]["type"].as_str(), Some("enabled" | "adaptive")) {
+        let thought = format!("Number {number}: I think about what to read next.");
+        content.push(
+            json!({"type": "thinking", "thinking": thought, "signature": format!("sealed{number:08}")}),
+        );
+    }
     if !say.text.is_empty() {
         content.push(json!({"type": "text", "text": say.text}));
     }
@@ -109,28 +119,33 @@ fn anthropic_events(whole: &Value) -> Vec<String> {
     start["stop_reason"] = Value::Null;
     let mut events = vec![event("message_start", &json!({"type": "message_start", "message": start}))];
     for (index, block) in whole["content"].as_array().into_iter().flatten().enumerate() {
-        let is_text = block["type"] == "text";
+        let (field, kind) = match block["type"].as_str() {
+            Some("text") => ("text", "text_delta"),
+            Some("thinking") => ("thinking", "thinking_delta"),
+            _ => ("partial_json", "input_json_delta"),
+        };
         let mut empty = block.clone();
-        if is_text {
-            empty["text"] = json!("");
-        } else {
-            empty["input"] = json!({});
+        let text = match block[field].as_str() {
+            Some(text) => {
+                empty[field] = json!("");
+                text.to_owned()
+            }
+            None => {
+                empty["input"] = json!({});
+                block["input"].to_string()
+            }
+        };
+        let mut deltas: Vec<Value> =
+            pieces(&text).into_iter().map(|piece| json!({"type": kind, (field): piece})).collect();
+        if let Some(signature) = block.get("signature") {
+            empty["signature"] = json!("");
+            deltas.push(json!({"type": "signature_delta", "signature": signature}));
         }
         events.push(event(
             "content_block_start",
             &json!({"type": "content_block_start", "index": index, "content_block": empty}),
         ));
-        let text = if is_text {
-            block["text"].as_str().unwrap_or_default().to_owned()
-        } else {
-            block["input"].to_string()
-        };
-        for piece in pieces(&text) {
-            let delta = if is_text {
-                json!({"type": "text_delta", "text": piece})
-            } else {
-                json!({"type": "input_json_delta", "partial_json": piece})
-            };
+        for delta in deltas {
             events.push(event(
                 "content_block_delta",
                 &json!({"type": "content_block_delta", "index": index, "delta": delta}),
@@ -200,13 +215,27 @@ fn chat_events(whole: &Value, request: &Value) -> Vec<String> {
 
 fn responses(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
     let mut output = Vec::new();
+    let wants = |item: &Value| item == "reasoning.encrypted_content";
+    if request["include"].as_array().is_some_and(|items| items.iter().any(wants)) {
+        output.push(json!({"type": "reasoning", "id": format!("rs_{number:08}"), "summary": [],
+                           "encrypted_content": format!("sealed{number:08}")}));
+    }
     if !say.text.is_empty() {
         output.push(json!({"type": "message", "id": format!("msg_{number:08}"), "status": "completed", "role": "assistant",
                            "content": [{"type": "output_text", "text": say.text, "annotations": []}]}));
     }
     for (index, deed) in say.deeds.iter().enumerate() {
-        output.push(json!({"type": "function_call", "id": format!("fc_{number:08}_{index}"), "call_id": format!("call_{number:08}_{index}"),
-                           "name": deed.name, "arguments": deed.arguments.to_string(), "status": "completed"}));
+        let call = format!("call_{number:08}_{index}");
+        output.push(match &deed.arguments {
+            Value::String(input) => {
+                json!({"type": "custom_tool_call", "id": format!("ctc_{number:08}_{index}"), "call_id": call,
+                                           "name": deed.name, "input": input, "status": "completed"})
+            }
+            arguments => {
+                json!({"type": "function_call", "id": format!("fc_{number:08}_{index}"), "call_id": call,
+                                "name": deed.name, "arguments": arguments.to_string(), "status": "completed"})
+            }
+        });
     }
     json!({
         "id": format!("resp_{number:08}"), "object": "response", "created_at": 1_790_000_000 + number, "status": "completed",
@@ -235,6 +264,11 @@ fn responses_events(whole: &Value) -> Vec<String> {
     push("response.in_progress", json!({"response": begun}));
     for (index, item) in whole["output"].as_array().into_iter().flatten().enumerate() {
         let mut empty = item.clone();
+        if item["type"] == "reasoning" {
+            push("response.output_item.added", json!({"output_index": index, "item": item}));
+            push("response.output_item.done", json!({"output_index": index, "item": item}));
+            continue;
+        }
         empty["status"] = json!("in_progress");
         if item["type"] == "message" {
             empty["content"] = json!([]);
@@ -258,19 +292,22 @@ fn responses_events(whole: &Value) -> Vec<String> {
             push("response.output_text.done", with(json!({"text": text, "logprobs": []})));
             push("response.content_part.done", with(json!({"part": item["content"][0]})));
         } else {
-            empty["arguments"] = json!("");
+            let (field, events) = match item["type"].as_str() {
+                Some("custom_tool_call") => ("input", "response.custom_tool_call_input"),
+                _ => ("arguments", "response.function_call_arguments"),
+            };
+            empty[field] = json!("");
             push("response.output_item.added", json!({"output_index": index, "item": empty}));
-            let arguments = item["arguments"].as_str().unwrap_or_default();
+            let arguments = item[field].as_str().unwrap_or_default();
             for piece in pieces(arguments) {
                 push(
-                    "response.function_call_arguments.delta",
+                    &format!("{events}.delta"),
                     json!({"item_id": item["id"], "output_index": index, "delta": piece}),
                 );
             }
-            push(
-                "response.function_call_arguments.done",
-                json!({"item_id": item["id"], "output_index": index, "name": item["name"], "arguments": arguments}),
-            );
+            let mut done = json!({"item_id": item["id"], "output_index": index, "name": item["name"]});
+            done[field] = json!(arguments);
+            push(&format!("{events}.done"), done);
         }
         push("response.output_item.done", json!({"output_index": index, "item": item}));
     }

@@ -9,7 +9,7 @@ use super::{blank, field, items};
 
 pub(super) fn check(body: &Value, found: &mut Found) {
     system(body, found);
-    dialogue(body, found, content);
+    dialogue(body, found, Some(instructions), content);
     starts_with_thinking(body, found);
     marks(body, found);
 }
@@ -24,6 +24,26 @@ fn system(body: &Value, found: &mut Found) {
             }
         }
         Some(text) => found.instructions(text.as_str(), "/system"),
+    }
+}
+
+/// Instructions between messages, which newer models take: text, behind a user and before nothing or an assistant.
+fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
+    found.fields(turn.value, &["role", "content", "cache_control", "output_config"], turn.place);
+    let before = turn.before.and_then(|before| field(before, "role"));
+    found.want(before == Some("user"), "system-place", turn.place, "instructions do not stand behind a user");
+    let next = turn.next.and_then(|next| field(next, "role"));
+    let is_before = turn.next.is_none() || next == Some("assistant");
+    found.want(is_before, "system-place", turn.place, "instructions do not stand before an assistant");
+    let place = format!("{}/content", turn.place);
+    match turn.value.get("content") {
+        Some(Value::Array(blocks)) => {
+            for (index, block) in blocks.iter().enumerate() {
+                let text = field(block, "text").filter(|_| field(block, "type") == Some("text"));
+                found.instructions(text, &format!("{place}/{index}"));
+            }
+        }
+        text => found.instructions(text.and_then(Value::as_str), &place),
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     }
     let listed = body.get("system").is_none_or(Value::is_array);
     found.want(listed, "instructions", "/system", "system is no list");
-    dialogue(body, found, |turn, pairs, found| content(turn, pairs, &mut counts, found));
+    dialogue(body, found, None, |turn, pairs, found| content(turn, pairs, &mut counts, found));
     let tools = body.get("toolConfig").map(|config| items(config, "tools")).unwrap_or_default();
     counts.marks += tools.iter().filter(|tool| tool.get("cachePoint").is_some()).count();
     found.want(counts.marks <= 4, "cache-control", "", "more than 4 cache points");

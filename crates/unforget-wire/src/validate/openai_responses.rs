@@ -10,7 +10,8 @@ use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
 
 /// Items of the provider's own tools, and what stands for other items.
-const ALONE: [&str; 9] = [
+const ALONE: [&str; 10] = [
+    "additional_tools",
     "file_search_call",
     "image_generation_call",
     "code_interpreter_call",

@@ -72,14 +72,20 @@ pub(super) fn walk<'a>(
 
 /// The list `messages` of a dialect that knows users and assistants only, with results in users' messages.
 ///
+/// * `instructions` - checks a message of the role `system`, where the dialect takes one between the others.
 /// * `content` - checks a message's content, its calls and results paired.
 pub(super) fn dialogue<'a>(
     body: &'a Value,
     found: &mut Found,
+    instructions: Option<fn(&Turn<'_, '_>, &mut Found)>,
     mut content: impl FnMut(&Turn<'a, '_>, &mut Pairs<'a>, &mut Found),
 ) {
     let mut pairs = Pairs::default();
     walk(body, "messages", found, |turn, found| {
+        if let Some(check) = instructions.filter(|_| turn.role == "system") {
+            check(turn, found);
+            return Who::System;
+        }
         found.fields(turn.value, &["role", "content"], turn.place);
         turn.alternates(found);
         let who = match turn.role {

@@ -54,8 +54,9 @@ impl Head {
         for key in ["system", "instructions"] {
             head.instructions(body.get(key));
         }
-        for message in leading {
-            head.instructions(message.obj().and_then(|message| message.get("content")));
+        for message in leading.iter().filter_map(|message| message.obj()) {
+            head.instructions(message.get("content"));
+            head.fixed.extend(message.get("tools").map(Fixed::of));
         }
         let nested = [("text", "format"), ("output_config", "format")];
         let nested = nested.into_iter().filter_map(|(key, inner)| body.obj(key)?.get(inner));

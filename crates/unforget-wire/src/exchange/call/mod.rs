@@ -286,9 +286,12 @@ fn output(dialect: Dialect, object: Object<'_>) -> Option<u64> {
     keys.iter().find_map(|key| object.i64(key)).and_then(|tokens| u64::try_from(tokens).ok())
 }
 
-/// Whether a message of the list is instructions of the client's.
+/// Whether a message of the list is instructions of the client's, or tools: Codex 0.169.0 sends those as an item.
 fn is_instruction(message: Value<'_>) -> bool {
     let Some(message) = message.obj() else { return false };
+    if message.is("type", "additional_tools") {
+        return true;
+    }
     let is_message = message.get("type").is_none() || message.is("type", "message");
     is_message && (message.is("role", "system") || message.is("role", "developer"))
 }

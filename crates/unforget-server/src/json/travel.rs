@@ -5,14 +5,14 @@ use serde_json::value::RawValue;
 use unforget_core::id::Seq;
 use unforget_engine::host::{Difference, Rebuilt, Represented};
 use unforget_engine::prompt::{How, Part, Recipe};
+use utoipa::ToSchema;
 
+use super::iso;
 use super::recall::WriterJson;
-use crate::failure::Outcome;
-use crate::text;
 
 /// A prompt that was sent.
-#[derive(Debug, Serialize)]
-pub(crate) struct RecipeJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RecipeJson {
     prompt: u64,
     time: Option<String>,
     dialect: &'static str,
@@ -31,10 +31,11 @@ pub(crate) struct RecipeJson {
 }
 
 impl RecipeJson {
-    pub(crate) fn new(number: u64, recipe: &Recipe) -> Self {
+    /// * `number` - of the prompt.
+    pub fn new(number: u64, recipe: &Recipe) -> Self {
         Self {
             prompt: number,
-            time: text::iso(recipe.time),
+            time: iso(recipe.time),
             dialect: recipe.dialect.name(),
             window: recipe.window_now,
             head: recipe.head.map(|seq| seq.0),
@@ -53,24 +54,28 @@ impl RecipeJson {
 }
 
 /// What `prompts` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct PromptsJson {
-    pub(crate) conversation: String,
-    pub(crate) prompts: Vec<RecipeJson>,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PromptsJson {
+    /// Key of the conversation.
+    pub conversation: String,
+    /// Recipes, oldest first.
+    pub prompts: Vec<RecipeJson>,
 }
 
 /// What `prompt --at rN` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct RebuiltJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RebuiltJson {
     conversation: String,
     same: bool,
     recipe: RecipeJson,
     system: Vec<String>,
+    #[schema(value_type = Vec<Object>)]
     messages: Vec<Box<RawValue>>,
 }
 
 impl RebuiltJson {
-    pub(crate) fn new(key: &str, number: u64, rebuilt: &Rebuilt) -> Outcome<Self> {
+    /// * `key` - of the conversation.
+    pub fn new(key: &str, number: u64, rebuilt: &Rebuilt) -> serde_json::Result<Self> {
         let messages = rebuilt.messages.iter().cloned().map(RawValue::from_string);
         Ok(Self {
             conversation: key.to_owned(),
@@ -83,7 +88,7 @@ impl RebuiltJson {
 }
 
 /// Entries and how they are represented.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PartJson {
     first: u64,
     last: u64,
@@ -105,13 +110,13 @@ impl From<&Part> for PartJson {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ChangedJson {
     was: PartJson,
     is: Option<PartJson>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct BreakJson {
     prompt: u64,
     cause: Option<&'static str>,
@@ -120,8 +125,8 @@ struct BreakJson {
 }
 
 /// What `diff` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct DiffJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DiffJson {
     conversation: String,
     from: RecipeJson,
     to: RecipeJson,
@@ -133,7 +138,8 @@ pub(crate) struct DiffJson {
 }
 
 impl DiffJson {
-    pub(crate) fn new(key: &str, (from, to): (u64, u64), difference: &Difference) -> Self {
+    /// * `key` - of the conversation.
+    pub fn new(key: &str, (from, to): (u64, u64), difference: &Difference) -> Self {
         let changed = difference.changed.iter();
         let breaks = difference.breaks.iter();
         Self {
@@ -159,8 +165,8 @@ impl DiffJson {
 }
 
 /// What `why` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct WhyJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WhyJson<'a> {
     conversation: String,
     seq: u64,
     /// Null if the prompt was made now.
@@ -175,7 +181,8 @@ pub(crate) struct WhyJson<'a> {
 }
 
 impl<'a> WhyJson<'a> {
-    pub(crate) fn new(key: &str, seq: Seq, why: &'a Represented) -> Self {
+    /// * `key` - of the conversation.
+    pub fn new(key: &str, seq: Seq, why: &'a Represented) -> Self {
         Self {
             conversation: key.to_owned(),
             seq: seq.0,

@@ -5,27 +5,27 @@ use serde_json::value::RawValue;
 use unforget_core::admit::{Certificate, Sections};
 use unforget_core::tokens::Tokens;
 use unforget_engine::prompt::{Counters, Prompt};
+use utoipa::ToSchema;
 
-use super::RunJson;
-use crate::commands::jobs::Worked;
-use crate::failure::Outcome;
+use super::{RunJson, Worked};
 
 /// A request and what admission guarantees of it.
-#[derive(Debug, Serialize)]
-pub(crate) struct PromptJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PromptJson {
+    #[schema(value_type = Object)]
     request: Box<RawValue>,
     certificate: CertificateJson,
 }
 
 impl PromptJson {
     /// * `request` - the rendered request, sent as it is.
-    pub(crate) fn new(request: String, certificate: CertificateJson) -> Outcome<Self> {
+    pub fn new(request: String, certificate: CertificateJson) -> serde_json::Result<Self> {
         Ok(Self { request: RawValue::from_string(request)?, certificate })
     }
 }
 
 /// A count: expected, and the bound that it does not exceed.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct TokensJson {
     expected: u64,
     upper: u64,
@@ -37,7 +37,7 @@ impl From<Tokens> for TokensJson {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct SectionsJson {
     system: TokensJson,
     pins: TokensJson,
@@ -62,7 +62,7 @@ impl From<Sections> for SectionsJson {
     }
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct CoverJson {
     verbatim: u64,
     stubbed: u64,
@@ -70,15 +70,15 @@ struct CoverJson {
     elided: u64,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct OmittedJson {
     seq: u64,
     reason: &'static str,
 }
 
 /// What admission guarantees, in figures.
-#[derive(Debug, Serialize)]
-pub(crate) struct CertificateJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CertificateJson {
     conversation: String,
     dialect: &'static str,
     model: Option<String>,
@@ -104,11 +104,7 @@ pub(crate) struct CertificateJson {
 impl CertificateJson {
     /// * `named` - conversation, dialect, model.
     /// * `violations` - what a provider would reject; empty, or we have a defect.
-    pub(crate) fn new(
-        named: (&str, &'static str, Option<&str>),
-        prompt: &Prompt,
-        violations: Vec<String>,
-    ) -> Self {
+    pub fn new(named: (&str, &'static str, Option<&str>), prompt: &Prompt, violations: Vec<String>) -> Self {
         let certificate: &Certificate = prompt.admitted.certificate();
         let cover = certificate.cover;
         let omitted = certificate.omitted.iter();
@@ -141,17 +137,26 @@ impl CertificateJson {
 }
 
 /// What compacting did.
-#[derive(Debug, Serialize)]
-pub(crate) struct CompactJson {
-    pub(crate) conversation: String,
-    pub(crate) window: u64,
-    pub(crate) changed: bool,
-    pub(crate) before: u64,
-    pub(crate) after: u64,
-    pub(crate) leaves: u64,
-    pub(crate) merges: u64,
-    pub(crate) reused: u64,
-    pub(crate) summariser_us: u64,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CompactJson {
+    /// Key of the conversation.
+    pub conversation: String,
+    /// Window that it was made for, in tokens.
+    pub window: u64,
+    /// Whether the prompt is another now.
+    pub changed: bool,
+    /// Tokens of the prompt before.
+    pub before: u64,
+    /// Tokens of it after.
+    pub after: u64,
+    /// Leaf summaries made.
+    pub leaves: u64,
+    /// Merges made.
+    pub merges: u64,
+    /// Summaries that were there.
+    pub reused: u64,
+    /// Microseconds in the summariser.
+    pub summariser_us: u64,
     /// Summaries that a model wrote; null if none is configured.
     by_model: Option<u64>,
     /// What became of the jobs that were worked on; null if no model is configured.
@@ -162,7 +167,7 @@ pub(crate) struct CompactJson {
 
 impl CompactJson {
     /// * `tokens` - expected tokens of the prompt before and after.
-    pub(crate) fn new(
+    pub fn new(
         named: (&str, u64),
         changed: bool,
         tokens: (u64, u64),
@@ -187,7 +192,7 @@ impl CompactJson {
 }
 
 /// A violation in one line.
-pub(crate) fn violation(violation: &unforget_wire::Violation) -> String {
+pub fn violation(violation: &unforget_wire::Violation) -> String {
     let place = if violation.place.is_empty() { "the request" } else { &violation.place };
     format!("{}: {} at {place}", violation.rule, violation.what)
 }

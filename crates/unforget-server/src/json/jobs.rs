@@ -3,21 +3,28 @@
 use serde::Serialize;
 use unforget_engine::summarise::{Ended, Report};
 use unforget_store::{BreakerRow, DecisionRow, JobRow, Spend};
+use utoipa::ToSchema;
 
-use crate::text::iso;
+use super::iso;
 
 /// A job.
-#[derive(Debug, Serialize)]
-pub(crate) struct JobJson {
-    pub(crate) name: String,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobJson {
+    /// Name of the summary.
+    pub name: String,
     level: u8,
-    pub(crate) first: u64,
-    pub(crate) last: u64,
-    pub(crate) state: &'static str,
+    /// First entry that it stands for.
+    pub first: u64,
+    /// Last entry that it stands for.
+    pub last: u64,
+    /// `waiting`, `leased`, `done` or `given-up`.
+    pub state: &'static str,
     /// Since or until when: see the state.
     time: Option<String>,
-    pub(crate) attempts: u32,
-    pub(crate) why: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What went wrong last; may be empty.
+    pub why: String,
 }
 
 impl From<JobRow> for JobJson {
@@ -36,11 +43,14 @@ impl From<JobRow> for JobJson {
 }
 
 /// A job that was worked on.
-#[derive(Debug, Serialize)]
-pub(crate) struct RunJson {
-    pub(crate) name: String,
-    pub(crate) ended: &'static str,
-    pub(crate) why: String,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct RunJson {
+    /// Name of the summary.
+    pub name: String,
+    /// How it ended.
+    pub ended: &'static str,
+    /// What went wrong last; may be empty.
+    pub why: String,
     model: Option<String>,
     calls: u64,
     refused: Vec<&'static str>,
@@ -48,7 +58,7 @@ pub(crate) struct RunJson {
 
 impl RunJson {
     /// Whether it is written now.
-    pub(crate) fn is_written(&self) -> bool {
+    pub fn is_written(&self) -> bool {
         self.ended == Ended::Written.name()
     }
 }
@@ -67,8 +77,8 @@ impl From<&Report> for RunJson {
 }
 
 /// An account that was ever called, and whether it may be.
-#[derive(Debug, Serialize)]
-pub(crate) struct AccountJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AccountJson {
     provider: String,
     credential: String,
     state: String,
@@ -81,11 +91,14 @@ impl From<BreakerRow> for AccountJson {
 }
 
 /// What an hour cost.
-#[derive(Debug, Serialize)]
-pub(crate) struct SpentJson {
-    pub(crate) calls: u64,
-    pub(crate) input: u64,
-    pub(crate) output: u64,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SpentJson {
+    /// Calls of models.
+    pub calls: u64,
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
     money: f64,
 }
 
@@ -97,21 +110,27 @@ impl From<Spend> for SpentJson {
 }
 
 /// All jobs of a conversation.
-#[derive(Debug, Serialize)]
-pub(crate) struct JobsJson {
-    pub(crate) conversation: String,
-    pub(crate) jobs: Vec<JobJson>,
-    pub(crate) ran: Vec<RunJson>,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct JobsJson {
+    /// Key of the conversation.
+    pub conversation: String,
+    /// Jobs, by summary.
+    pub jobs: Vec<JobJson>,
+    /// What models did just now.
+    pub ran: Vec<RunJson>,
     /// Why jobs wait that are due; null if none does.
-    pub(crate) held: Option<String>,
-    pub(crate) dropped: u64,
-    pub(crate) hour: SpentJson,
-    pub(crate) accounts: Vec<AccountJson>,
+    pub held: Option<String>,
+    /// Jobs dropped just now.
+    pub dropped: u64,
+    /// What was spent in this hour.
+    pub hour: SpentJson,
+    /// Accounts with providers, and whether they are asked.
+    pub accounts: Vec<AccountJson>,
 }
 
 /// What was decided about a prompt or a summary.
-#[derive(Debug, Serialize)]
-pub(crate) struct DecisionJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DecisionJson {
     number: u64,
     seq: u64,
     time: Option<String>,
@@ -134,8 +153,19 @@ impl From<&DecisionRow> for DecisionJson {
 }
 
 /// The decisions of a conversation.
-#[derive(Debug, Serialize)]
-pub(crate) struct DecisionsJson {
-    pub(crate) conversation: String,
-    pub(crate) decisions: Vec<DecisionJson>,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DecisionsJson {
+    /// Key of the conversation.
+    pub conversation: String,
+    /// Decisions, oldest first.
+    pub decisions: Vec<DecisionJson>,
+}
+
+/// What models did when they were asked to.
+#[derive(Debug, Default)]
+pub struct Worked {
+    /// One per job.
+    pub ran: Vec<RunJson>,
+    /// Why jobs that are due were not done, if there are any.
+    pub held: Option<String>,
 }

@@ -5,17 +5,18 @@ use std::ops::Range;
 use serde::Serialize;
 use unforget_engine::recall::{Description, Face, GrepAnswer, GrepMatch, Hit, Item, Page, SearchAnswer};
 use unforget_engine::summarise::Writer;
+use utoipa::ToSchema;
 
+use super::iso;
 use super::stored::role;
-use crate::text::iso;
 
 /// A name that `describe` and `expand` take, from a result.
-pub(crate) fn id_of(conversation: &str, seq: u64) -> String {
+pub fn id_of(conversation: &str, seq: u64) -> String {
     format!("e:{conversation}:{seq}")
 }
 
 /// First byte and the byte behind the last, in the transcript.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct BytesJson {
     start: u64,
     end: u64,
@@ -28,8 +29,8 @@ impl From<&Range<u64>> for BytesJson {
 }
 
 /// What a search found and what it looked at.
-#[derive(Debug, Serialize)]
-pub(crate) struct SearchJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SearchJson<'a> {
     results: Vec<HitJson<'a>>,
     matched: u64,
     searched: u64,
@@ -39,7 +40,7 @@ pub(crate) struct SearchJson<'a> {
     evidence: Option<&'a str>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct HitJson<'a> {
     id: String,
     conversation: &'a str,
@@ -89,8 +90,8 @@ impl<'a> From<&'a Hit> for HitJson<'a> {
 }
 
 /// What a scan found and what it looked at.
-#[derive(Debug, Serialize)]
-pub(crate) struct GrepJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GrepJson<'a> {
     results: Vec<MatchJson<'a>>,
     searched: u64,
     total: u64,
@@ -100,7 +101,7 @@ pub(crate) struct GrepJson<'a> {
     stopped_at_deadline: bool,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct MatchJson<'a> {
     id: String,
     conversation: &'a str,
@@ -146,8 +147,8 @@ impl<'a> From<&'a GrepMatch> for MatchJson<'a> {
 }
 
 /// What is behind an id.
-#[derive(Debug, Serialize)]
-pub(crate) struct DescriptionJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DescriptionJson<'a> {
     id: &'a str,
     kind: &'static str,
     conversation: &'a str,
@@ -166,8 +167,8 @@ pub(crate) struct DescriptionJson<'a> {
 }
 
 /// Who wrote a summary.
-#[derive(Debug, Serialize)]
-pub(crate) struct WriterJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct WriterJson<'a> {
     kind: &'static str,
     model: Option<&'a str>,
     /// Of a fallback: where its job stands, and how the last attempt ended.
@@ -188,7 +189,7 @@ impl<'a> From<&'a Writer> for WriterJson<'a> {
 }
 
 /// Another face of an entry.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct FaceJson<'a> {
     id: &'a str,
     seq: u64,
@@ -232,8 +233,8 @@ impl<'a> From<&'a Description> for DescriptionJson<'a> {
 }
 
 /// A page of entries.
-#[derive(Debug, Serialize)]
-pub(crate) struct PageJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PageJson<'a> {
     id: &'a str,
     entries: u64,
     tokens: u64,
@@ -241,7 +242,7 @@ pub(crate) struct PageJson<'a> {
     items: Vec<ItemJson<'a>>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct ItemJson<'a> {
     seq: u64,
     host_id: Option<&'a str>,
@@ -259,7 +260,7 @@ struct ItemJson<'a> {
 
 impl<'a> PageJson<'a> {
     /// * `id` - what was asked for.
-    pub(crate) fn new(id: &'a str, page: &'a Page) -> Self {
+    pub fn new(id: &'a str, page: &'a Page) -> Self {
         let items = page.items.iter().map(ItemJson::from).collect();
         Self { id, entries: page.entries, tokens: page.tokens, next: page.next.as_deref(), items }
     }

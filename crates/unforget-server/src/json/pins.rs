@@ -4,12 +4,13 @@ use serde::Serialize;
 use unforget_core::pin::PinState;
 use unforget_engine::Proposed;
 use unforget_store::PinRow;
+use utoipa::ToSchema;
 
-use crate::text;
+use super::iso;
 
 /// A pin.
-#[derive(Debug, Serialize)]
-pub(crate) struct PinJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PinJson {
     pin: u64,
     text: String,
     seq: Option<u64>,
@@ -32,15 +33,15 @@ impl From<&PinRow> for PinJson {
             seq: row.pin.source.map(|seq| seq.0),
             state,
             superseded_by,
-            made: text::iso(row.made),
-            changed: text::iso(row.changed),
+            made: iso(row.made),
+            changed: iso(row.changed),
         }
     }
 }
 
 /// A sentence that a person may want to pin.
-#[derive(Debug, Serialize)]
-pub(crate) struct ProposalJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ProposalJson {
     number: u64,
     seq: u64,
     kind: &'static str,
@@ -54,17 +55,22 @@ impl From<&Proposed> for ProposalJson {
 }
 
 /// What `pin` and `unpin` print.
-#[derive(Debug, Serialize)]
-pub(crate) struct PinnedJson {
-    pub(crate) conversation: String,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PinnedJson {
+    /// Key of the conversation.
+    pub conversation: String,
     #[serde(flatten)]
-    pub(crate) pin: PinJson,
+    /// The pin.
+    pub pin: PinJson,
 }
 
 /// What `pins` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct PinsJson {
-    pub(crate) conversation: String,
-    pub(crate) pins: Vec<PinJson>,
-    pub(crate) proposals: Vec<ProposalJson>,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PinsJson {
+    /// Key of the conversation.
+    pub conversation: String,
+    /// Pins, by number.
+    pub pins: Vec<PinJson>,
+    /// Sentences that a person may want to pin.
+    pub proposals: Vec<ProposalJson>,
 }

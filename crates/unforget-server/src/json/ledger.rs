@@ -1,25 +1,72 @@
 //! The ledger as rows.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use unforget_core::ledger::{Change, Ledger, Outcome, Place, TaskState};
+use utoipa::ToSchema;
 
-use crate::args::LedgerKind;
+/// Kinds of rows, in the order in which they are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LedgerKind {
+    /// Files read and written
+    File,
+    /// Commands run
+    Command,
+    /// Failures, open and cleared
+    Failure,
+    /// Addresses fetched
+    Url,
+    /// Commits made
+    Commit,
+    /// Tasks of the host's list
+    Task,
+}
+
+impl LedgerKind {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::File, Self::Command, Self::Failure, Self::Url, Self::Commit, Self::Task];
+
+    /// For scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Command => "command",
+            Self::Failure => "failure",
+            Self::Url => "url",
+            Self::Commit => "commit",
+            Self::Task => "task",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
 
 /// What `ledger` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct LedgerJson {
-    pub(crate) conversation: String,
-    pub(crate) rows: Vec<LedgerRow>,
-    pub(crate) dropped: u64,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LedgerJson {
+    /// Key of the conversation.
+    pub conversation: String,
+    /// By kind, then by entry.
+    pub rows: Vec<LedgerRow>,
+    /// Older rows that went: there were too many of a kind.
+    pub dropped: u64,
 }
 
 /// A thing that was done.
-#[derive(Debug, Serialize)]
-pub(crate) struct LedgerRow {
-    pub(crate) kind: LedgerKind,
-    pub(crate) what: String,
-    pub(crate) state: &'static str,
-    pub(crate) times: u64,
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LedgerRow {
+    /// What it is of.
+    pub kind: LedgerKind,
+    /// The path, command, address or words.
+    pub what: String,
+    /// Of a file `read`, `written`, `edited`, `removed`; of a command or address `done`, `failed`, `not-run`; of a failure `open`, `cleared`; of a task `open`, `active`, `done`, `dropped`.
+    pub state: &'static str,
+    /// How often.
+    pub times: u64,
     /// Exit code of a command, if it was told.
     exit: Option<i64>,
     /// Tests that passed, failed, were left out.
@@ -29,7 +76,7 @@ pub(crate) struct LedgerRow {
     /// Entry of the call that did it last.
     call: u64,
     /// Entry of its result.
-    pub(crate) last: u64,
+    pub last: u64,
     /// Entry of the result that cleared a failure.
     cleared: Option<u64>,
 }
@@ -58,7 +105,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
 }
 
 /// All rows, by kind, then in the order of the entries in which they were touched last.
-pub(crate) fn ledger_rows(ledger: &Ledger) -> Vec<LedgerRow> {
+pub fn ledger_rows(ledger: &Ledger) -> Vec<LedgerRow> {
     let mut rows = files(ledger);
     rows.extend(ledger.commands().map(|command| LedgerRow {
         exit: command.exit,

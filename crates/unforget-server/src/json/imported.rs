@@ -5,13 +5,11 @@ use std::path::Path;
 use serde::Serialize;
 use unforget_engine::import::Imported;
 use unforget_wire::Warning;
-
-use super::ErrorFields;
-use crate::failure::Failure;
+use utoipa::ToSchema;
 
 /// A file that is in the store.
-#[derive(Debug, Serialize)]
-pub(crate) struct ImportedJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ImportedJson {
     path: String,
     format: &'static str,
     conversation: String,
@@ -28,7 +26,7 @@ pub(crate) struct ImportedJson {
 }
 
 /// Something odd in a file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct WarningJson {
     line: u64,
     byte: u64,
@@ -64,29 +62,15 @@ impl From<&Imported> for ImportedJson {
 }
 
 /// A file in a folder that is no transcript.
-#[derive(Debug, Serialize)]
-pub(crate) struct SkippedJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SkippedJson {
     path: String,
     skipped: String,
 }
 
 impl SkippedJson {
     /// * `why` - what it is instead.
-    pub(crate) fn new(path: &Path, why: &str) -> Self {
+    pub fn new(path: &Path, why: &str) -> Self {
         Self { path: path.display().to_string(), skipped: why.to_owned() }
-    }
-}
-
-/// A file that could not be imported.
-#[derive(Debug, Serialize)]
-pub(crate) struct FailedJson {
-    path: String,
-    error: ErrorFields,
-}
-
-impl FailedJson {
-    /// * `failure` - why.
-    pub(crate) fn new(path: &Path, failure: &Failure) -> Self {
-        Self { path: path.display().to_string(), error: ErrorFields::of(failure) }
     }
 }

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 use unforget_engine::recall::{Answered, Ended, Evidence, Named};
+use utoipa::ToSchema;
 
-use super::{id_of, role};
-use crate::text::iso;
+use super::{id_of, iso, role};
 
 /// What `answer` prints.
-#[derive(Debug, Serialize)]
-pub(crate) struct AnswerJson<'a> {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct AnswerJson<'a> {
     /// Null if no model said anything.
     text: Option<&'a str>,
     ended: &'static str,
@@ -29,7 +29,7 @@ pub(crate) struct AnswerJson<'a> {
 }
 
 /// What was read of an id. The rest of its entries was not reached.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct NamedJson<'a> {
     id: &'a str,
     entries: u64,
@@ -41,7 +41,7 @@ struct NamedJson<'a> {
 }
 
 /// A passage that was read.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, ToSchema)]
 struct PassageJson<'a> {
     number: u32,
     id: String,

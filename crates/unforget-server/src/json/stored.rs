@@ -3,12 +3,13 @@
 use serde::Serialize;
 use unforget_core::entry::{Origin, Role, Status};
 use unforget_store::{Conversation, EntryRow, GenerationRow, OpenedBy, Purged, Snapshot};
+use utoipa::ToSchema;
 
-use crate::text::iso;
+use super::iso;
 
 /// A conversation.
-#[derive(Debug, Serialize)]
-pub(crate) struct ConversationJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ConversationJson {
     conversation: String,
     format: String,
     title: Option<String>,
@@ -43,8 +44,8 @@ impl From<&Conversation> for ConversationJson {
 }
 
 /// A generation.
-#[derive(Debug, Serialize)]
-pub(crate) struct GenerationJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct GenerationJson {
     number: u64,
     opened_by: &'static str,
     parent: Option<u64>,
@@ -65,7 +66,7 @@ impl From<&GenerationRow> for GenerationJson {
 }
 
 /// What opened a generation, in a word.
-pub(crate) const fn opened_by(opened_by: OpenedBy) -> &'static str {
+pub const fn opened_by(opened_by: OpenedBy) -> &'static str {
     match opened_by {
         OpenedBy::FirstSight => "first-sight",
         OpenedBy::Branch => "branch",
@@ -74,8 +75,8 @@ pub(crate) const fn opened_by(opened_by: OpenedBy) -> &'static str {
 }
 
 /// A save of the transcript.
-#[derive(Debug, Serialize)]
-pub(crate) struct SnapshotJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SnapshotJson {
     number: u64,
     generation: u64,
     entries: u64,
@@ -98,8 +99,8 @@ impl From<&Snapshot> for SnapshotJson {
 }
 
 /// The facts of an entry.
-#[derive(Debug, Serialize)]
-pub(crate) struct EntryJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct EntryJson {
     seq: u64,
     generation: u64,
     position: u64,
@@ -136,12 +137,12 @@ impl From<&EntryRow> for EntryJson {
 }
 
 /// A role in a word.
-pub(crate) const fn role(role: Role) -> &'static str {
+pub const fn role(role: Role) -> &'static str {
     role.name()
 }
 
 /// An origin in a word.
-pub(crate) const fn origin(origin: Origin) -> &'static str {
+pub const fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Human => "human",
         Origin::Model => "model",
@@ -164,8 +165,8 @@ const fn status(status: Status) -> &'static str {
 }
 
 /// What a purge takes.
-#[derive(Debug, Serialize)]
-pub(crate) struct PurgedJson {
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PurgedJson {
     conversation: String,
     first: u64,
     last: u64,
@@ -179,7 +180,7 @@ pub(crate) struct PurgedJson {
 impl PurgedJson {
     /// * `range` - first and last entry.
     /// * `purged` - whether it was done.
-    pub(crate) fn new(conversation: &str, range: (u64, u64), purged: bool, what: &Purged) -> Self {
+    pub fn new(conversation: &str, range: (u64, u64), purged: bool, what: &Purged) -> Self {
         Self {
             conversation: conversation.to_owned(),
             first: range.0,
@@ -191,4 +192,23 @@ impl PurgedJson {
             summaries: what.summaries,
         }
     }
+}
+
+/// A conversation in full.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ShowJson {
+    /// As in a list of them.
+    #[serde(flatten)]
+    pub conversation: ConversationJson,
+    /// Its sub-agents.
+    pub children: Vec<String>,
+    /// Its generations, by number.
+    pub generations: Vec<GenerationJson>,
+    /// Its saves, by number.
+    pub snapshots: Vec<SnapshotJson>,
+    /// How many summaries there are of it.
+    pub summaries: u64,
+    /// Its entries, if some were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<Vec<EntryJson>>,
 }

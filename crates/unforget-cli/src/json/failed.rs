@@ -1,0 +1,22 @@
+//! A file that `import` could not take.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::ErrorFields;
+use crate::failure::Failure;
+
+/// A file that could not be imported.
+#[derive(Debug, Serialize)]
+pub(crate) struct FailedJson {
+    path: String,
+    error: ErrorFields,
+}
+
+impl FailedJson {
+    /// * `failure` - why.
+    pub(crate) fn new(path: &Path, failure: &Failure) -> Self {
+        Self { path: path.display().to_string(), error: ErrorFields::of(failure) }
+    }
+}

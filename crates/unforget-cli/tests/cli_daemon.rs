@@ -1,0 +1,162 @@
+//! The command line while a daemon owns the database, and the page about its API.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use support::{CHAT, PI, PI_KEY, Place};
+
+/// A daemon on the database of a place.
+struct Daemon {
+    child: Child,
+    url: String,
+}
+
+impl Daemon {
+    fn start(place: &Place) -> Self {
+        let mut command = Command::new(support::binary());
+        command.current_dir(place.path("")).env_clear();
+        command.env("HOME", place.path("")).env("UNFORGET_DB", place.path("store.sqlite"));
+        command.args(["--json", "serve", "--listen", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let told: Value = serde_json::from_str(&line).unwrap();
+        Self { child, url: told["url"].as_str().unwrap().to_owned() }
+    }
+
+    /// Asks it to end, and waits until it did.
+    fn end(mut self) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn the_command_line_goes_through_the_daemon() {
+    let place = Place::imported();
+    let daemon = Daemon::start(&place);
+    let beside = place.path("store.sqlite.daemon");
+    assert_eq!(std::fs::metadata(&beside).unwrap().permissions().mode() & 0o777, 0o600);
+    // What is read.
+    for arguments in [
+        &["list"][..],
+        &["show", "pi"],
+        &["search", "heron"],
+        &["grep", "nest-7741"],
+        &["describe", "s:2", "--conversation", "pi"],
+        &["expand", "s:2", "--conversation", "pi"],
+        &["stats"],
+        &["pins", "pi"],
+    ] {
+        place.json(arguments, 0);
+    }
+    // What is written.
+    let pinned = place.json(&["pin", "pi", "Never touch the boathouse."], 0);
+    assert_eq!((pinned["pin"].as_u64(), pinned["conversation"].as_str()), (Some(1), Some(PI_KEY)));
+    let other = place.json(&["pin", "pi", "Nor the weir.", "--supersedes", "1"], 0);
+    assert_eq!(other["pin"], 2);
+    assert_eq!(place.json(&["unpin", "pi", "2"], 0)["state"], "retired");
+    place.write("new.jsonl", &PI.replace("aaaa1111", "bbbb2222"));
+    place.write("notes.txt", "these are notes");
+    let imported = place.json(&["import", "new.jsonl"], 0);
+    assert_eq!(
+        (imported["added"].as_u64(), imported["path"].as_str().unwrap().ends_with("new.jsonl")),
+        (Some(6), true)
+    );
+    place.run(&["import", "notes.txt"], 3);
+    place.run(&["reindex", "-q"], 0);
+    place.run(&["purge", "bbbb2222", "--entries", "3-3", "--yes"], 0);
+    assert_eq!(
+        place.json(&["grep", "eggs", "--conversation", "bbbb2222"], 0)["results"],
+        Value::Array(vec![])
+    );
+    // What cannot, says so.
+    assert_eq!(place.json(&["compact", "pi"], 4)["error"]["kind"], "busy");
+    assert_eq!(place.json(&["unpin", "pi", "7"], 2)["error"]["kind"], "no-pin");
+    daemon.end();
+    assert!(!beside.exists());
+    place.run(&["verify"], 0);
+    place.run(&["compact", "pi", "-q"], 0);
+}
+
+/// A daemon that was killed leaves its file; nobody is asked for a database that nobody owns.
+#[test]
+fn what_a_killed_daemon_leaves_is_no_daemon() {
+    let place = Place::imported();
+    let mut daemon = Daemon::start(&place);
+    daemon.child.kill().unwrap();
+    daemon.child.wait().unwrap();
+    assert!(place.path("store.sqlite.daemon").exists());
+    place.run(&["pin", "pi", "Keep to the path."], 0);
+}
+
+#[test]
+fn the_examples_of_the_page_are_what_happens() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no curl");
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(root.join("docs/http-api.md")).unwrap();
+    let place = Place::new();
+    place.write("chat.json", CHAT);
+    place.run(&["import", "chat.json", "-q"], 0);
+    std::fs::copy(root.join("examples/long-session.jsonl"), place.path("long-session.jsonl")).unwrap();
+    let daemon = Daemon::start(&place);
+    let api = format!("API={}/api/v1", daemon.url);
+    let sh = |script: &str| {
+        let output = Command::new("sh").args(["-ec", script]).current_dir(place.path("")).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{script}\n{out}{err}");
+        out.into_owned()
+    };
+    let (mut block, mut done) = (None::<String>, 0);
+    for line in page.lines() {
+        match (&mut block, line) {
+            (None, "```sh") => block = Some(String::new()),
+            (Some(_), "```") => block = None,
+            (Some(variables), line) if line.starts_with("TOKEN=") => variables.push_str(&format!("{line}\n")),
+            (Some(variables), line) if line.starts_with("curl ") => {
+                sh(&format!("{api}\n{variables}{line}"));
+                done += 1;
+                while sh(&format!("{api}\ncurl -sf \"$API/tasks\"")).contains(r#""state":"running""#) {}
+            }
+            _ => {}
+        }
+    }
+    assert!(done >= 15, "{done} examples");
+    assert_eq!(
+        std::fs::read(place.path("exported.jsonl")).unwrap(),
+        std::fs::read(place.path("long-session.jsonl")).unwrap()
+    );
+    daemon.end();
+}
+
+#[test]
+fn the_document_is_printed() {
+    let place = Place::new();
+    let printed = place.run(&["serve", "--openapi"], 0);
+    let kept = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json")).unwrap();
+    assert!(printed.stdout == kept);
+}

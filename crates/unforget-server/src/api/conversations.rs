@@ -1,0 +1,234 @@
+//! What is stored.
+
+use std::cmp::Reverse;
+use std::io::{self, Write};
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde::Deserialize;
+use tokio::sync::mpsc;
+use unforget_engine::trust::Resolved;
+use unforget_engine::{Engine, Folded};
+use unforget_store::Conversation;
+use utoipa::IntoParams;
+
+use super::ROOT;
+use super::asked::{Asked, At, Named};
+use super::page::{Page, Paged};
+use super::problem::{Done, Problem, Problems};
+use super::scope::Seen;
+use super::tag::Shown;
+use crate::json::{
+    ConversationJson, EntryJson, GenerationJson, LedgerJson, LedgerKind, ShowJson, SnapshotJson, StatsJson,
+    ledger_rows,
+};
+
+/// Which conversations.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Listed {
+    /// Only of this format, such as `claude-code` or `journal`.
+    format: Option<String>,
+}
+
+/// A text as a part of an address.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// By newest entry, those without a time last.
+fn place(conversation: &Conversation) -> (Reverse<i64>, i64) {
+    let last = conversation.time.map_or(i64::MIN, |(_, last)| last.0);
+    (Reverse(last), i64::try_from(conversation.id.0).unwrap_or(i64::MAX))
+}
+
+/// Lists conversations, by newest entry.
+#[utoipa::path(get, path = "/conversations", tag = "conversations", params(Paged, Listed),
+    responses((status = 200, description = "Done", body = inline(Page<ConversationJson>)), Problems))]
+pub(super) async fn list(
+    seen: Seen,
+    Asked(paged): Asked<Paged>,
+    Asked(listed): Asked<Listed>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    let (limit, after) = (paged.limit()?, paged.after::<2>()?);
+    seen.with(move |engine, _| {
+        let mut all = engine.store().conversations()?;
+        all.retain(|one| listed.format.as_ref().is_none_or(|format| *format == one.format));
+        all.sort_by_key(place);
+        let behind = after.map(|[last, id]| (Reverse(last), id));
+        let rest = all.iter().filter(|one| behind.is_none_or(|behind| place(one) > behind));
+        let format = listed.format.as_deref().map(|format| format!("?format={}", encoded(format)));
+        let path = format!("{ROOT}/conversations{}", format.unwrap_or_default());
+        let key = |one: &&Conversation| {
+            let (Reverse(last), id) = place(one);
+            format!("{last}.{id}")
+        };
+        Ok(Shown::new(&Page::new(&path, limit, rest, key, |one| ConversationJson::from(*one)))?
+            .answer(&headers))
+    })
+    .await
+}
+
+/// A conversation in full, without its entries.
+pub(super) fn full(engine: &Engine, found: &Resolved) -> Done<Shown> {
+    let (store, conversation) = (engine.store(), &found.conversation);
+    let id = conversation.id;
+    let others = store.conversations()?.into_iter();
+    Shown::new(&ShowJson {
+        conversation: conversation.into(),
+        children: others
+            .filter(|one| one.parent.as_ref() == Some(&conversation.key))
+            .map(|one| one.key.0)
+            .collect(),
+        generations: store.generations(id)?.iter().map(GenerationJson::from).collect(),
+        snapshots: store.snapshots(id)?.iter().map(SnapshotJson::from).collect(),
+        summaries: store.summaries(id)?.len() as u64,
+        rows: None,
+    })
+}
+
+/// Shows a conversation: its generations and saves.
+#[utoipa::path(get, path = "/conversations/{name}", tag = "conversations", params(Named),
+    responses((status = 200, description = "Done", body = ShowJson), Problems))]
+pub(super) async fn show(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    seen.of(named.name, move |engine, found, _| Ok(full(engine, &found)?.answer(&headers))).await
+}
+
+/// Lists entries of all generations, in the order of their arrival.
+#[utoipa::path(get, path = "/conversations/{name}/entries", tag = "conversations", params(Named, Paged),
+    responses((status = 200, description = "Done", body = inline(Page<EntryJson>)), Problems))]
+pub(super) async fn entries(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(paged): Asked<Paged>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    let (limit, after) = (paged.limit()?, paged.after::<1>()?);
+    seen.of(named.name, move |engine, found, _| {
+        let first = after.map_or(0, |[seq]| u64::try_from(seq).map_or(0, |seq| seq + 1));
+        let end = first.saturating_add(limit as u64 + 1);
+        let rows = engine.store().rows(found.conversation.id, first..end)?;
+        let path = format!("{ROOT}/conversations/{}/entries", encoded(&found.conversation.key.0));
+        let page = Page::new(&path, limit, rows, |row| row.seq.0.to_string(), |row| EntryJson::from(row));
+        Ok(Shown::new(&page)?.answer(&headers))
+    })
+    .await
+}
+
+/// How much is stored of a conversation.
+#[utoipa::path(get, path = "/conversations/{name}/stats", tag = "conversations", params(Named),
+    responses((status = 200, description = "Done", body = StatsJson), Problems))]
+pub(super) async fn stats(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    seen.of(named.name, move |_, found, api| {
+        Ok(Shown::new(&StatsJson::new(api.settings.db.clone(), &[found.conversation], Vec::new()))?
+            .answer(&headers))
+    })
+    .await
+}
+
+/// Which rows of a ledger.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Kind {
+    /// Only rows of this kind.
+    #[param(inline)]
+    kind: Option<LedgerKind>,
+}
+
+/// What was done with tools.
+#[utoipa::path(get, path = "/conversations/{name}/ledger", tag = "conversations", params(Named, Kind),
+    responses((status = 200, description = "Done", body = LedgerJson), Problems))]
+pub(super) async fn ledger(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(Kind { kind }): Asked<Kind>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    seen.of(named.name, move |engine, found, _| {
+        let mut folded = Folded::default();
+        engine.fold_ledger(found.conversation.id, found.thread, &mut folded)?;
+        let mut rows = ledger_rows(&folded.ledger);
+        rows.retain(|row| kind.is_none_or(|kind| row.kind == kind));
+        let dropped = folded.ledger.dropped();
+        Ok(Shown::new(&LedgerJson { conversation: found.conversation.key.0, rows, dropped })?
+            .answer(&headers))
+    })
+    .await
+}
+
+/// Which save.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Save {
+    /// Number of the save; the latest if none is named.
+    snapshot: Option<u64>,
+}
+
+/// Bytes of an export that are sent at once.
+const PIECE: usize = 64 << 10;
+
+/// Gives a transcript, byte for byte as it was received.
+#[utoipa::path(get, path = "/conversations/{name}/export", tag = "conversations", params(Named, Save),
+    responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
+pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<Save>) -> Done<Response> {
+    let (engine, found, number) = seen
+        .of(named.name, move |engine, found, _| {
+            let number = save.snapshot.or(found.snapshot);
+            let there = engine.store().snapshots(found.conversation.id)?;
+            if let Some(number) = number.filter(|number| there.iter().all(|one| one.number != *number)) {
+                let what = format!("{} has no save {number}", found.conversation.key);
+                return Err(Problem::absent("no-snapshot", what, "GET the conversation lists its saves"));
+            }
+            Ok((engine.clone(), found, number))
+        })
+        .await?;
+    let (pieces, taken) = mpsc::channel(4);
+    let key = found.conversation.key.0.clone();
+    tokio::task::spawn_blocking(move || {
+        let mut out = Pieces { pieces, piece: Vec::with_capacity(PIECE) };
+        if let Err(error) = engine.export(found.conversation.id, number, &mut out) {
+            // The client sees a body that broke off, which no whole export looks like.
+            let told = io::Error::other(unforget_engine::causes(&error));
+            out.pieces.blocking_send(Err(told)).ok();
+        }
+    });
+    let body =
+        Body::from_stream(stream::unfold(taken, |mut taken| async { Some((taken.recv().await?, taken)) }));
+    let mut response = body.into_response();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    headers.insert(HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+    if let Ok(name) = HeaderValue::from_str(&format!("attachment; filename*=UTF-8''{}", encoded(&key))) {
+        headers.insert(CONTENT_DISPOSITION, name);
+    }
+    Ok(response)
+}
+
+/// A writer whose bytes are a response's body. It waits for a client that reads slowly.
+struct Pieces {
+    pieces: mpsc::Sender<io::Result<Bytes>>,
+    piece: Vec<u8>,
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.piece.extend_from_slice(bytes);
+        if self.piece.len() >= PIECE {
+            self.flush()?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.piece.is_empty() {
+            return Ok(());
+        }
+        let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
+        self.pieces.blocking_send(Ok(piece.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}

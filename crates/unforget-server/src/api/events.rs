@@ -1,0 +1,279 @@
+//! What changes, as it changes: server-sent events.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::http::header::{HeaderMap, HeaderName};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::{self, StreamExt};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_util::sync::CancellationToken;
+use unforget_core::id::ConversationId;
+use unforget_engine::Engine;
+use unforget_store::{Told, What};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked::Asked;
+use super::problem::{Done, Problem, Problems};
+use super::prompts::now;
+use super::scope::Seen;
+use super::tasks::Task;
+
+/// Events that are kept for readers that come back.
+const KEPT: usize = 4_096;
+
+/// Readers at once.
+const READERS: usize = 64;
+
+/// A reader hears something so often at least.
+const ALIVE: Duration = Duration::from_secs(15);
+
+/// Where a reader left off.
+const LAST: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What happened.
+#[derive(Clone)]
+enum Happened {
+    /// Something of a conversation is other than before.
+    Changed(ConversationId, What),
+    /// A task of a tenant stands so.
+    Task(Arc<str>, Box<Task>),
+}
+
+/// What happened lately, in order.
+#[derive(Default)]
+struct Ring {
+    /// Number of the first that is kept.
+    first: u64,
+    kept: VecDeque<Happened>,
+}
+
+/// What changes in a store and among tasks. Who tells never waits, and who reads slowly misses what is no longer kept,
+/// and is told so.
+pub struct Events {
+    /// When the process began: numbers of another process mean nothing here.
+    boot: i64,
+    ring: Mutex<Ring>,
+    /// Number of the next event.
+    next: watch::Sender<u64>,
+    readers: Arc<Semaphore>,
+    closing: CancellationToken,
+}
+
+impl Default for Events {
+    fn default() -> Self {
+        Self {
+            boot: now().0,
+            ring: Mutex::default(),
+            next: watch::Sender::new(0),
+            readers: Arc::new(Semaphore::new(READERS)),
+            closing: CancellationToken::new(),
+        }
+    }
+}
+
+impl Events {
+    /// The engine, with these as the one who is told of its changes.
+    pub fn on(self: &Arc<Self>, engine: Engine) -> Engine {
+        let events = Arc::clone(self);
+        let told: Told = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
+        engine.watched(told)
+    }
+
+    /// Ends all readers.
+    pub(super) fn close(&self) {
+        self.closing.cancel();
+    }
+
+    /// A task changed.
+    pub(super) fn task(&self, tenant: &Arc<str>, task: &Task) {
+        self.push(Happened::Task(Arc::clone(tenant), Box::new(task.clone())));
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, happened: Happened) {
+        let mut ring = self.ring();
+        if ring.kept.len() >= KEPT {
+            ring.kept.pop_front();
+            ring.first += 1;
+        }
+        ring.kept.push_back(happened);
+        let next = ring.first + ring.kept.len() as u64;
+        self.next.send_replace(next);
+    }
+
+    /// What happened from a number on, with the next number; `None` if some of it is not kept any more.
+    fn since(&self, from: u64) -> (Option<Vec<Happened>>, u64) {
+        let ring = self.ring();
+        let next = ring.first + ring.kept.len() as u64;
+        let skipped = from.checked_sub(ring.first);
+        let kept = skipped.map(|skipped| ring.kept.iter().skip(skipped as usize).cloned().collect());
+        (kept, next)
+    }
+
+    /// Where a reader begins, and whether it missed something for sure.
+    fn begin(&self, last: Option<&str>) -> (u64, bool) {
+        let next = *self.next.borrow();
+        let Some(last) = last.filter(|last| !last.is_empty()) else { return (next, false) };
+        let read = last.split_once('-').and_then(|(boot, number)| {
+            let is_ours = i64::from_str_radix(boot, 16) == Ok(self.boot);
+            number.parse::<u64>().ok().filter(|number| is_ours && *number < next)
+        });
+        read.map_or((next, true), |number| (number + 1, false))
+    }
+}
+
+/// Which events.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Heard {
+    /// Only of this conversation.
+    conversation: Option<String>,
+}
+
+/// What changed of a conversation.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ChangedJson {
+    conversation: String,
+    revision: u64,
+    entries: u64,
+    length: u64,
+}
+
+/// Tells what changes, as server-sent events, until the client goes away.
+///
+/// `event` is `conversation` (a new one), `entries`, `compaction`, `pins`, `prompt`, `jobs` or `purge`, with the conversation
+/// as it is then: several changes that come together are told once; or `task`, with the task; or `reset`: more happened
+/// than is kept, read again what you show. After a break, `Last-Event-ID` goes on where it was.
+#[utoipa::path(get, path = "/events", tag = "events",
+    params(Heard, ("last-event-id" = Option<String>, Header, description = "Where the client left off")),
+    responses((status = 200, description = "Done", body = String, content_type = "text/event-stream"), Problems))]
+pub(super) async fn events(seen: Seen, Asked(heard): Asked<Heard>, headers: HeaderMap) -> Done<Response> {
+    let tenant = seen.tenant.clone();
+    let last = headers.get(LAST).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let (events, engine, only) = seen
+        .with(move |engine, api| {
+            let only = super::scope::confined(engine, heard.conversation.as_deref())?;
+            Ok((Arc::clone(&api.events), api.engine().clone(), only))
+        })
+        .await?;
+    let full = |_| Problem::new(503, "busy", format!("{READERS} clients listen already"), "try again later");
+    let place = Arc::clone(&events.readers).try_acquire_owned().map_err(full)?;
+    let (from, is_reset) = events.begin(last.as_deref());
+    let closing = events.closing.clone();
+    let reader =
+        Reader { next: events.next.subscribe(), events, engine, tenant, only, from, is_reset, _place: place };
+    let told = stream::unfold(reader, |mut reader| async move {
+        let batch = reader.batch().await?;
+        Some((stream::iter(batch.into_iter().map(Ok::<_, Infallible>)), reader))
+    });
+    let told = told.flatten().take_until(closing.cancelled_owned());
+    Ok(Sse::new(told).keep_alive(KeepAlive::new().interval(ALIVE)).into_response())
+}
+
+/// Somebody who listens.
+struct Reader {
+    events: Arc<Events>,
+    next: watch::Receiver<u64>,
+    engine: Engine,
+    tenant: Arc<str>,
+    only: Option<ConversationId>,
+    from: u64,
+    is_reset: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Reader {
+    /// What happened since, as soon as something did; `None` at the end.
+    async fn batch(&mut self) -> Option<Vec<Event>> {
+        if self.is_reset {
+            self.is_reset = false;
+            return Some(vec![self.reset()]);
+        }
+        self.next.wait_for(|next| *next > self.from).await.ok()?;
+        let from = self.from;
+        let (happened, next) = self.events.since(from);
+        self.from = next;
+        let Some(happened) = happened else { return Some(vec![self.reset()]) };
+        let last = |number: u64| format!("{:x}-{number}", self.events.boot);
+        let mut changed: BTreeMap<(ConversationId, What), u64> = BTreeMap::new();
+        let mut tasks = BTreeMap::new();
+        for (number, one) in (from..).zip(happened) {
+            match one {
+                Happened::Changed(id, what) if self.only.is_none_or(|only| only == id) => {
+                    changed.insert((id, what), number);
+                }
+                Happened::Task(tenant, task) if tenant == self.tenant && self.only.is_none() => {
+                    tasks.insert(number, task);
+                }
+                _ => {}
+            }
+        }
+        let (engine, tenant) = (self.engine.clone(), Arc::clone(&self.tenant));
+        let shown = tokio::task::spawn_blocking(move || shown(&engine, &tenant, &changed)).await;
+        let mut told: BTreeMap<u64, Event> = BTreeMap::new();
+        for (number, name, json) in shown.unwrap_or_default() {
+            told.insert(number, Event::default().event(name).json_data(json).ok()?);
+        }
+        for (number, task) in tasks {
+            told.insert(number, Event::default().event("task").json_data(task).ok()?);
+        }
+        Some(told.into_iter().map(|(number, event)| event.id(last(number))).collect())
+    }
+
+    fn reset(&self) -> Event {
+        let last = self.from.saturating_sub(1);
+        Event::default().event("reset").id(format!("{:x}-{last}", self.events.boot)).data("{}")
+    }
+}
+
+/// Conversations as they are now, for those that may see them.
+fn shown(
+    engine: &Engine,
+    tenant: &str,
+    changed: &BTreeMap<(ConversationId, What), u64>,
+) -> Vec<(u64, &'static str, ChangedJson)> {
+    let told = changed.iter().filter_map(|((id, what), number)| {
+        let now = engine.store().conversation(*id).ok()?;
+        super::scope::is_of(tenant, &now.key).then(|| {
+            let (revision, entries, length) = (now.revision, now.entries, now.length);
+            (*number, what.name(), ChangedJson { conversation: now.key.0, revision, entries, length })
+        })
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_comes_back_goes_on_or_is_told() {
+        let events = Events::default();
+        let happen = || events.push(Happened::Changed(ConversationId(1), What::Entries));
+        (0..3).for_each(|_| happen());
+        let id = |number: u64| format!("{:x}-{number}", events.boot);
+        let table = [
+            (None, (3, false), "who is new hears what comes"),
+            (Some(id(0)), (1, false), "who heard the first goes on at the second"),
+            (Some(id(2)), (3, false), "who heard all"),
+            (Some(id(9)), (3, true), "nobody heard that"),
+            (Some("0-1".to_owned()), (3, true), "of another process"),
+            (Some("x".to_owned()), (3, true), "no id"),
+            (Some(String::new()), (3, false), "empty is none"),
+        ];
+        for (last, want, why) in table {
+            assert_eq!(events.begin(last.as_deref()), want, "{why}");
+        }
+        (0..KEPT).for_each(|_| happen());
+        assert!(events.since(2).0.is_none(), "it is not kept any more");
+        assert_eq!(events.since(3).0.map(|kept| kept.len()), Some(KEPT));
+    }
+}

@@ -1,0 +1,120 @@
+//! Transcripts that are sent.
+
+use std::fs::File;
+use std::io::{self, BufReader, Write};
+use std::path::Path;
+
+use axum::body::Body;
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_LENGTH, HeaderMap};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use serde::Deserialize;
+use tempfile::NamedTempFile;
+use unforget_engine::EngineError;
+use utoipa::IntoParams;
+
+use super::asked::Asked;
+use super::problem::{Done, Problem, Problems};
+use super::scope::Owned;
+use super::tasks::{Report, Task};
+use crate::json::ImportedJson;
+
+/// Longest name of an upload.
+const NAME_MAX: usize = 4_096;
+
+/// Where a transcript comes from.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct From {
+    /// For people: the name of its file, say. No such file is opened.
+    name: Option<String>,
+}
+
+/// Imports a transcript: the body, byte for byte. The task says how far it is; its result is what `unforget import` prints.
+///
+/// Sending it again changes nothing; sending it when it has grown adds what is new.
+#[utoipa::path(post, path = "/imports", tag = "conversations", params(From),
+    request_body(content = [u8], content_type = "application/octet-stream"),
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
+pub(super) async fn import(
+    Owned(seen): Owned,
+    Asked(from): Asked<From>,
+    headers: HeaderMap,
+    body: Body,
+) -> Done<Response> {
+    let name = name(from.name)?;
+    let told =
+        headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()).and_then(|text| text.parse().ok());
+    let tenant = seen.tenant.clone();
+    let (folder, most) =
+        seen.clone().with(|_, api| Ok((api.settings.uploads.clone(), api.settings.upload_max))).await?;
+    if told.is_some_and(|told: u64| told > most) {
+        return Err(too_large(most));
+    }
+    let (file, size) = receive(body, &folder, most).await?;
+    let task = seen
+        .with(move |engine, api| {
+            let engine = engine.clone();
+            api.tasks.begin(&tenant, "import", None, move |progress| {
+                let input = File::open(file.path()).map_err(|error| unwritten(&error))?;
+                let mut at = |at: unforget_engine::import::Progress<'_>| progress.at(at.bytes, at.total);
+                let imported = engine.import_sent(BufReader::new(input), (&name, size), &mut at);
+                // A file that is no transcript is what was sent, not what we keep.
+                let imported = imported.map_err(|error| match error {
+                    EngineError::Read { source, .. } => EngineError::Read { path: (&name).into(), source },
+                    other => other,
+                })?;
+                engine.store().maintain()?;
+                progress.at(size, size);
+                Report::of(&ImportedJson::from(&imported))
+            })
+        })
+        .await?;
+    Ok((StatusCode::ACCEPTED, task).into_response())
+}
+
+fn name(asked: Option<String>) -> Done<String> {
+    let name = asked.unwrap_or_else(|| "upload".to_owned());
+    if name.is_empty() || name.len() > NAME_MAX || name.contains(char::is_control) {
+        return Err(Problem::bad(format!("name: 1 to {NAME_MAX} bytes without control characters")));
+    }
+    Ok(name)
+}
+
+/// A body as a file that goes when it is dropped, and its length.
+async fn receive(body: Body, folder: &Path, most: u64) -> Done<(NamedTempFile, u64)> {
+    let mut file = {
+        std::fs::create_dir_all(folder).map_err(|error| unwritten(&error))?;
+        NamedTempFile::new_in(folder).map_err(|error| unwritten(&error))?
+    };
+    let (mut size, mut pieces) = (0_u64, body.into_data_stream());
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|error| Problem::bad(format!("the upload broke off: {error}")))?;
+        size += piece.len() as u64;
+        if size > most {
+            return Err(too_large(most));
+        }
+        let write = move || {
+            let written = file.write_all(&piece);
+            (file, written)
+        };
+        let done = tokio::task::spawn_blocking(write).await;
+        let (back, written) = done.map_err(|error| Problem::ours("writing an upload", &error))?;
+        written.map_err(|error| unwritten(&error))?;
+        file = back;
+    }
+    Ok((file, size))
+}
+
+fn too_large(most: u64) -> Problem {
+    let next = "import the file on the daemon's machine: unforget import";
+    Problem::new(413, "too-large", format!("an upload may have {most} bytes"), next)
+}
+
+fn unwritten(error: &io::Error) -> Problem {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return Problem::new(507, "full", "there is no room for the upload", "make room and send it again");
+    }
+    Problem::ours("keeping an upload", error)
+}

@@ -1,0 +1,83 @@
+//! Figures for Prometheus. Their labels are of fixed sets: no names of conversations, models or people, no secrets.
+
+use std::sync::{Arc, OnceLock};
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+
+use super::Api;
+use super::problem::Done;
+use super::scope::Owned;
+
+/// Bounds of a histogram of seconds that we take on top of a provider.
+const OVERHEAD: [f64; 12] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
+
+static FIGURES: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
+
+/// Where figures are collected, once per process.
+pub struct Figures;
+
+impl Figures {
+    /// Collects from now on what the daemon counts. Doing it twice changes nothing; where another recorder was there first,
+    /// `/metrics` is empty but for what is stored.
+    pub fn collect() {
+        handle();
+    }
+}
+
+fn handle() -> Option<&'static PrometheusHandle> {
+    let collect = || {
+        let bounds = Matcher::Suffix("_seconds".to_owned());
+        let builder = PrometheusBuilder::new().set_buckets_for_metric(bounds, &OVERHEAD).ok()?;
+        let recorder = builder.build_recorder();
+        let handle = recorder.handle();
+        metrics::set_global_recorder(recorder).ok()?;
+        describe();
+        Some(handle)
+    };
+    FIGURES.get_or_init(collect).as_ref()
+}
+
+fn describe() {
+    metrics::describe_counter!("unforget_calls_total", "Calls of models by dialect, status and authority");
+    metrics::describe_histogram!(
+        "unforget_overhead_seconds",
+        "What we add to a call before it goes to the provider"
+    );
+    metrics::describe_counter!("unforget_tokens_total", "Tokens as providers counted them, by kind");
+    metrics::describe_gauge!("unforget_calls_running", "Calls of models that run, streams among them");
+    metrics::describe_gauge!("unforget_spool_files", "Answers that arrive and are not stored yet");
+    metrics::describe_gauge!("unforget_tasks_running", "Tasks that run, by kind");
+    metrics::describe_counter!("unforget_tasks_total", "Tasks that ended, by kind");
+    metrics::describe_counter!(
+        "unforget_api_problems_total",
+        "Requests of the API that were not done, by kind"
+    );
+    metrics::describe_gauge!("unforget_conversations", "Conversations stored");
+    metrics::describe_gauge!("unforget_entries", "Entries stored");
+    metrics::describe_gauge!("unforget_stored_tokens", "Tokens of all entries stored");
+    metrics::describe_gauge!("unforget_jobs", "Conversations whose jobs of models are due");
+}
+
+/// Shows them, in the text format of Prometheus.
+pub(super) async fn show(State(_): State<Arc<Api>>, Owned(seen): Owned) -> Done<Response> {
+    seen.with(|engine, _| {
+        let all = engine.store().conversations()?;
+        let entries: u64 = all.iter().map(|one| one.entries).sum();
+        let tokens: u64 = all.iter().map(|one| one.tokens).sum();
+        let due = engine.store().due(super::prompts::now())?;
+        metrics::gauge!("unforget_conversations").set(all.len() as f64);
+        metrics::gauge!("unforget_entries").set(entries as f64);
+        metrics::gauge!("unforget_stored_tokens").set(tokens as f64);
+        metrics::gauge!("unforget_jobs").set(due.len() as f64);
+        let text = handle().map(|handle| {
+            handle.run_upkeep();
+            handle.render()
+        });
+        let kind = (CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
+        Ok(([kind], text.unwrap_or_default()).into_response())
+    })
+    .await
+}

@@ -1,0 +1,209 @@
+//! The HTTP API under `/api/v1`: what the command line can do, for programs. `docs/http-api.md` says how to use it, and
+//! `docs/openapi.json` describes it; that document is made from the types and routes here.
+//!
+//! | module | holds |
+//! |---|---|
+//! | `conversations`, `prompts`, `pins`, `recall`, `whole`, `purge` | routes, by what they are about |
+//! | `imports`, `tasks` | uploads, and work that outlives its request |
+//! | `events` | what changes, as it changes |
+//! | `scope` | whose request it is, and the engine as they may see it |
+//! | `problem` | errors as problem+json |
+//! | `asked`, `page`, `tag` | parameters, pages, entity tags |
+//! | `metrics` | figures for Prometheus |
+
+mod asked;
+mod conversations;
+mod events;
+mod imports;
+mod metrics;
+mod page;
+mod pins;
+mod problem;
+mod prompts;
+mod purge;
+mod recall;
+mod scope;
+mod tag;
+mod tasks;
+mod whole;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::Uri;
+use axum::routing::get;
+use unforget_engine::Engine;
+use unforget_engine::host::Host;
+use unforget_engine::summarise::{Cancel, Current};
+use unforget_wire::Dialect;
+use utoipa::OpenApi;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::json::ConfigJson;
+
+pub use events::Events;
+pub use metrics::Figures;
+pub use problem::Problem;
+pub use tasks::Task;
+
+/// What the settings say of the API.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The database, for people.
+    pub db: String,
+    /// The settings, without secrets.
+    pub config: ConfigJson,
+    /// Folder that backups are written to; `None` if none may be made from afar.
+    pub backups: Option<PathBuf>,
+    /// Folder of uploads that arrive.
+    pub uploads: PathBuf,
+    /// Bytes of an upload at most.
+    pub upload_max: u64,
+    /// Window of prompts where a request names none, in tokens.
+    pub window: u64,
+    /// The model that prompts are for where a request names none.
+    pub model: Option<String>,
+    /// The dialect of prompts where a request names none; `None` is that of the transcript's host.
+    pub dialect: Option<Dialect>,
+}
+
+/// Calls into the engine at once; others wait in order.
+const AT_WORK: usize = 8;
+
+/// The API over one store.
+pub struct Api {
+    host: Arc<Host>,
+    settings: Settings,
+    models: Current,
+    events: Arc<Events>,
+    tasks: tasks::Tasks,
+    plans: purge::Plans,
+    at_work: tokio::sync::Semaphore,
+    cancel: Cancel,
+}
+
+impl Api {
+    /// * `host` - whose engine tells `events` what changes: see [`Events::on`].
+    /// * `models` - who answers questions and writes summaries when asked to.
+    pub fn new(host: Arc<Host>, settings: Settings, models: Current, events: Arc<Events>) -> Arc<Self> {
+        Arc::new(Self {
+            host,
+            settings,
+            models,
+            tasks: tasks::Tasks::new(Arc::clone(&events)),
+            events,
+            plans: purge::Plans::default(),
+            at_work: tokio::sync::Semaphore::new(AT_WORK),
+            cancel: Cancel::default(),
+        })
+    }
+
+    fn engine(&self) -> &Engine {
+        self.host.engine()
+    }
+
+    /// Ends what waits for events and asks running questions to end. Tasks run on.
+    pub fn close(&self) {
+        self.cancel.cancel();
+        self.events.close();
+    }
+}
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Unforget",
+        description = "A lossless context engine for LLM agents: conversations, recall, prompts, pins, upkeep.\n\nA conversation's `name` is its key, or enough of it to be the only one. Errors are `application/problem+json`.",
+        license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
+    ),
+    components(schemas(Problem)),
+    tags(
+        (name = "conversations", description = "What is stored"),
+        (name = "prompts", description = "What models are sent, were sent, and why"),
+        (name = "pins", description = "Rules that stand in every prompt"),
+        (name = "recall", description = "Finding again, with receipts"),
+        (name = "store", description = "Figures, checks and upkeep of all of it"),
+        (name = "tasks", description = "Work that outlives its request"),
+        (name = "events", description = "What changes, as it changes"),
+    )
+)]
+struct Document;
+
+fn described() -> OpenApiRouter<Arc<Api>> {
+    OpenApiRouter::new()
+        .routes(routes!(conversations::list))
+        .routes(routes!(conversations::show))
+        .routes(routes!(conversations::entries))
+        .routes(routes!(conversations::stats))
+        .routes(routes!(conversations::ledger))
+        .routes(routes!(conversations::export))
+        .routes(routes!(prompts::prompt))
+        .routes(routes!(prompts::compact))
+        .routes(routes!(prompts::prompts))
+        .routes(routes!(prompts::rebuilt))
+        .routes(routes!(prompts::diff))
+        .routes(routes!(prompts::why))
+        .routes(routes!(prompts::decisions))
+        .routes(routes!(prompts::jobs, prompts::drop_jobs))
+        .routes(routes!(prompts::run_jobs))
+        .routes(routes!(pins::list, pins::pin))
+        .routes(routes!(pins::supersede, pins::unpin))
+        .routes(routes!(pins::proposals))
+        .routes(routes!(recall::search))
+        .routes(routes!(recall::grep))
+        .routes(routes!(recall::describe))
+        .routes(routes!(recall::expand))
+        .routes(routes!(recall::raw))
+        .routes(routes!(recall::answer))
+        .routes(routes!(imports::import))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::show))
+        .routes(routes!(whole::stats))
+        .routes(routes!(whole::doctor))
+        .routes(routes!(whole::config))
+        .routes(routes!(whole::verify))
+        .routes(routes!(whole::backup))
+        .routes(routes!(whole::reindex))
+        .routes(routes!(purge::purge))
+        .routes(routes!(events::events))
+}
+
+/// The description of all routes, as JSON that ends with a line feed.
+pub fn document() -> String {
+    let (_, document) =
+        OpenApiRouter::with_openapi(Document::openapi()).nest(ROOT, described()).split_for_parts();
+    let mut text = document.to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// Where the API is.
+pub const ROOT: &str = "/api/v1";
+
+/// The routes under [`ROOT`] and `/metrics`.
+pub fn routes(api: Arc<Api>) -> Router {
+    let text = document();
+    let document = move || {
+        let text = text.clone();
+        async move { ([("content-type", "application/json")], text) }
+    };
+    let (routes, _) = described().split_for_parts();
+    let routes = routes
+        .route("/openapi.json", get(document))
+        .fallback(nowhere)
+        .method_not_allowed_fallback(not_so)
+        .with_state(Arc::clone(&api));
+    Router::new().nest(ROOT, routes).route("/metrics", get(metrics::show).with_state(api))
+}
+
+async fn nowhere(uri: Uri) -> Problem {
+    let what = format!("there is no {}", uri.path());
+    Problem::new(404, "no-route", what, "GET /api/v1/openapi.json lists the routes")
+}
+
+async fn not_so(method: axum::http::Method, uri: Uri) -> Problem {
+    let what = format!("{} does not take {method}", uri.path());
+    Problem::new(405, "method", what, "GET /api/v1/openapi.json lists the methods of each route")
+}

@@ -1,0 +1,161 @@
+//! Errors as problem+json (RFC 9457).
+
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use unforget_core::pin::PinError;
+use unforget_engine::EngineError;
+use unforget_store::StoreError;
+use utoipa::ToSchema;
+
+use crate::failed::{Blame, Failed};
+
+/// Why a request was not done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Problem {
+    /// `urn:unforget:problem:` and the kind.
+    #[serde(rename = "type")]
+    kind_uri: String,
+    /// The kind, in kebab-case: the same that `--json` has on the command line.
+    kind: &'static str,
+    /// The status in words.
+    title: &'static str,
+    /// The status.
+    status: u16,
+    /// What happened and where.
+    detail: String,
+    /// What to do next.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    next: String,
+}
+
+/// Result of a route.
+pub(super) type Done<T> = Result<T, Problem>;
+
+impl Problem {
+    /// * `kind` - in kebab-case.
+    /// * `next` - what to do; may be empty.
+    pub(crate) fn new(
+        status: u16,
+        kind: &'static str,
+        detail: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
+        let title = StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+        Self {
+            kind_uri: format!("urn:unforget:problem:{kind}"),
+            kind,
+            title: title.unwrap_or_default(),
+            status,
+            detail: detail.into(),
+            next: next.into(),
+        }
+    }
+
+    /// The request is not one.
+    pub(super) fn bad(detail: impl Into<String>) -> Self {
+        Self::new(400, "usage", detail, "GET /api/v1/openapi.json says what this route takes")
+    }
+
+    /// What was named is not there.
+    pub(super) fn absent(kind: &'static str, detail: impl Into<String>, next: &str) -> Self {
+        Self::new(404, kind, detail, next)
+    }
+
+    /// A defect of ours.
+    pub(super) fn ours(what: &'static str, error: &dyn std::fmt::Display) -> Self {
+        tracing::error!(what, %error, "a request failed");
+        Self::new(500, "defect", format!("{what} failed"), "the log of the daemon says why; please report it")
+    }
+}
+
+/// The status of a kind.
+fn status(failed: &Failed) -> u16 {
+    match (failed.kind, failed.blame) {
+        ("no-conversation", _) => 404,
+        ("forbidden", _) => 403,
+        ("ambiguous" | "moved", _) => 409,
+        ("busy" | "read-only", _) => 503,
+        ("full", _) => 507,
+        (_, Blame::Asker) => 400,
+        (_, Blame::Input) => 422,
+        (_, Blame::Store) => 500,
+    }
+}
+
+impl From<Failed> for Problem {
+    fn from(failed: Failed) -> Self {
+        let status = status(&failed);
+        if status == 500 {
+            tracing::error!(kind = failed.kind, message = failed.message, "a request failed");
+        }
+        Self::new(status, failed.kind, failed.message, failed.hint)
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        let is_absent =
+            matches!(error, EngineError::Pin(PinError::Unknown { .. } | PinError::NotActive { .. }));
+        let failed = Failed::from(error);
+        if is_absent {
+            return Self::absent("no-pin", failed.message, "GET the pins of the conversation lists them");
+        }
+        failed.into()
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        Failed::from(error).into()
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        metrics::counter!("unforget_api_problems_total", "kind" => self.kind).increment(1);
+        let mut response = (status, axum::Json(&self)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if matches!(self.status, 429 | 503) {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+/// Any error, for the description of a route.
+#[derive(utoipa::IntoResponses)]
+#[response(
+    status = "default",
+    description = "Why it was not done",
+    content_type = "application/problem+json"
+)]
+#[allow(dead_code, reason = "its shape is described, its values are problems")]
+pub(super) struct Problems(Problem);
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[test]
+    fn statuses_table() {
+        let path = PathBuf::from("x");
+        let table: [(EngineError, u16, &str); 7] = [
+            (EngineError::NoConversation { name: "x".into(), near: vec![] }, 404, "a name that nothing has"),
+            (EngineError::Ambiguous { name: "x".into(), candidates: vec![] }, 409, "a name that two have"),
+            (EngineError::Usage { what: "x".into(), hint: "y".into() }, 400, "a wrong pattern"),
+            (StoreError::OutOfScope { operation: "sizes" }.into(), 403, "another tenant's"),
+            (StoreError::Full { path: path.clone() }.into(), 507, "no room"),
+            (StoreError::Busy { path, pid: 7 }.into(), 503, "later, perhaps"),
+            (PinError::Unknown { id: unforget_core::pin::PinId(9) }.into(), 404, "a pin that is not there"),
+        ];
+        for (error, want, why) in table {
+            assert_eq!(Problem::from(error).status, want, "{why}");
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! What models are sent, were sent, and why.
+
+use axum::http::StatusCode;
+use axum::http::header::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use unforget_core::id::Timestamp;
+use unforget_engine::Engine;
+use unforget_engine::prompt::{Lane, Session, Shape, Until};
+use unforget_engine::summarise::{Shift, Urgency};
+use unforget_engine::trust::Resolved;
+use unforget_store::{JobRow, JobState};
+use unforget_wire::{Dialect, Format, validate};
+use utoipa::IntoParams;
+
+use super::asked::{Asked, At, Named};
+use super::page::LIMIT_MAX;
+use super::problem::{Done, Problem, Problems};
+use super::scope::{Seen, lane};
+use super::tag::Shown;
+use super::tasks::{Report, Task};
+use super::{Api, conversations};
+use crate::json::{
+    CertificateJson, CompactJson, DecisionsJson, DiffJson, JobsJson, PromptJson, PromptsJson, RebuiltJson,
+    RecipeJson, WhyJson, Worked, violation,
+};
+
+/// Milliseconds of an hour, by which spending is counted.
+const HOUR: i64 = 3_600_000;
+
+/// Windows that a prompt can be made for, in tokens.
+const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
+
+/// What a prompt is made for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct For {
+    /// Window in tokens; that of the settings if none is named.
+    #[param(minimum = 1, maximum = 1_000_000_000_000_u64)]
+    window: Option<u64>,
+    /// Name of the model; it says which tokeniser counts.
+    model: Option<String>,
+    /// Form of the request: `anthropic`, `openai-chat`, `openai-responses`, `gemini`, `bedrock`, `pi`; that of the
+    /// transcript's host if none is named.
+    dialect: Option<String>,
+}
+
+impl For {
+    fn shape(&self, api: &Api, format: &str) -> Done<(Shape, Option<String>)> {
+        let named = |name: &String| {
+            let names: Vec<_> = Dialect::ALL.iter().map(|dialect| dialect.name()).collect();
+            let wrong = || Problem::bad(format!("there is no dialect {name}: use {}", names.join(", ")));
+            Dialect::by_name(name).ok_or_else(wrong)
+        };
+        let dialect = self.dialect.as_ref().map(named).transpose()?.or(api.settings.dialect);
+        let usual = || Dialect::usual(Format::by_name(format).unwrap_or(Format::Unknown));
+        let window = self.window.unwrap_or(api.settings.window);
+        if !WINDOWS.contains(&window) {
+            return Err(Problem::bad(format!("no model has a window of {window} tokens")));
+        }
+        let model = self.model.clone().or_else(|| api.settings.model.clone());
+        Ok((Shape::new(window, model.as_deref(), dialect.unwrap_or_else(usual)), model))
+    }
+}
+
+/// When a prompt was made.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct When {
+    /// As it would have been when this turn began, from 1; now if none is named.
+    #[param(minimum = 1)]
+    turn: Option<u64>,
+}
+
+/// A session that reads only: what it prepares is not kept, and disturbs no live conversation.
+fn session(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<Session> {
+    let engine = engine.confined([found.conversation.id].into());
+    open(&engine, found, shape, until)
+}
+
+fn open(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<Session> {
+    let lane = Lane { conversation: found.conversation.id, thread: found.thread };
+    let mut session = Session::open(engine, lane, shape, until, &mut |_, _| ())?;
+    session.at(now());
+    Ok(session)
+}
+
+/// Now, by the system's clock.
+pub(super) fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now().as_millisecond())
+}
+
+/// Makes the prompt of a conversation, with its certificate. Changes nothing.
+#[utoipa::path(get, path = "/conversations/{name}/prompt", tag = "prompts", params(Named, For, When),
+    responses((status = 200, description = "Done", body = PromptJson), Problems))]
+pub(super) async fn prompt(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(shape): Asked<For>,
+    Asked(when): Asked<When>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    seen.of(named.name, move |engine, found, api| {
+        let stored = &found.conversation;
+        let until = match when.turn {
+            None => Until::Now,
+            Some(turn) => {
+                let absent = || {
+                    let what = format!("{} has no turn {turn}", stored.key);
+                    Problem::absent("no-turn", what, "turns count from 1")
+                };
+                Until::Seq(engine.turn(stored.id, found.thread, turn)?.ok_or_else(absent)?)
+            }
+        };
+        let (shape, model) = shape.shape(api, &stored.format)?;
+        let prompt = session(engine, &found, shape, until)?.prompt()?;
+        let request = prompt.render(shape.target());
+        let violations = validate(&request, shape.target()).err().unwrap_or_default();
+        let violations = violations.iter().map(violation).collect();
+        let named = (stored.key.0.as_str(), shape.dialect.name(), model.as_deref());
+        let shown = PromptJson::new(request, CertificateJson::new(named, &prompt, violations));
+        let shown = shown.map_err(|error| Problem::ours("writing a prompt", &error))?;
+        Ok(Shown::new(&shown)?.answer(&headers))
+    })
+    .await
+}
+
+/// Makes summaries for what is old, so that the next prompt is smaller. `If-Match`: the conversation's tag.
+#[utoipa::path(post, path = "/conversations/{name}/compact", tag = "prompts",
+    params(Named, For, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
+    responses((status = 200, description = "Done", body = CompactJson), Problems))]
+pub(super) async fn compact(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(shape): Asked<For>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    seen.of(named.name, move |engine, found, api| {
+        conversations::full(engine, &found)?.must_match(&headers)?;
+        let (shape, _) = shape.shape(api, &found.conversation.format)?;
+        let mut session = open(api.engine(), &found, shape, Until::Now)?;
+        let before = session.total().expected;
+        let is_changed = session.compact()?;
+        let after = session.total().expected;
+        api.forget(&found.conversation.key);
+        let named = (found.conversation.key.0.as_str(), shape.policy.window);
+        let done = CompactJson::new(named, is_changed, (before, after), (session.counters(), None));
+        Ok(axum::Json(done).into_response())
+    })
+    .await
+}
+
+impl Api {
+    /// What is in memory of a live conversation was changed in the store: its next call reads it again.
+    pub(super) fn forget(&self, key: &unforget_core::id::ConversationKey) {
+        if let Some(lane) = lane(key) {
+            self.host.close(&lane);
+        }
+    }
+}
+
+/// Lists the prompts that a live host was given, as far as they are kept: the newest 256.
+#[utoipa::path(get, path = "/conversations/{name}/prompts", tag = "prompts", params(Named),
+    responses((status = 200, description = "Done", body = PromptsJson), Problems))]
+pub(super) async fn prompts(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    seen.of(named.name, move |engine, found, _| {
+        let recipes = engine.recipes(found.conversation.id)?;
+        let prompts = recipes.iter().map(|(number, recipe)| RecipeJson::new(*number, recipe)).collect();
+        Ok(Shown::new(&PromptsJson { conversation: found.conversation.key.0, prompts })?.answer(&headers))
+    })
+    .await
+}
+
+/// A prompt of a conversation.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct Numbered {
+    /// Its key, percent-encoded, or enough of it.
+    name: String,
+    /// Number of the prompt, as the list of prompts has it.
+    number: u64,
+}
+
+fn kept(engine: &Engine, found: &Resolved, number: u64) -> Done<()> {
+    let is_there = engine.recipes(found.conversation.id)?.iter().any(|(kept, _)| *kept == number);
+    let absent = || {
+        let what = format!("{} has no kept prompt {number}", found.conversation.key);
+        Problem::absent("no-prompt", what, "GET the prompts of the conversation lists them")
+    };
+    is_there.then_some(()).ok_or_else(absent)
+}
+
+/// Composes a prompt that was sent again, and says whether it is the same, byte for byte.
+#[utoipa::path(get, path = "/conversations/{name}/prompts/{number}", tag = "prompts", params(Numbered),
+    responses((status = 200, description = "Done", body = RebuiltJson), Problems))]
+pub(super) async fn rebuilt(seen: Seen, At(at): At<Numbered>, headers: HeaderMap) -> Done<Response> {
+    seen.of(at.name, move |engine, found, _| {
+        kept(engine, &found, at.number)?;
+        let rebuilt = engine.rebuild(found.conversation.id, at.number)?;
+        let shown = RebuiltJson::new(&found.conversation.key.0, at.number, &rebuilt);
+        let shown = shown.map_err(|error| Problem::ours("writing a prompt", &error))?;
+        Ok(Shown::new(&shown)?.answer(&headers))
+    })
+    .await
+}
+
+/// Two prompts.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Between {
+    /// Number of the earlier prompt.
+    from: u64,
+    /// Number of the later prompt.
+    to: u64,
+}
+
+/// Says what changed between two prompts that were sent, and why.
+#[utoipa::path(get, path = "/conversations/{name}/diff", tag = "prompts", params(Named, Between),
+    responses((status = 200, description = "Done", body = DiffJson), Problems))]
+pub(super) async fn diff(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(Between { from, to }): Asked<Between>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    seen.of(named.name, move |engine, found, _| {
+        kept(engine, &found, from)?;
+        kept(engine, &found, to)?;
+        let difference = engine.difference(found.conversation.id, from, to)?;
+        Ok(Shown::new(&DiffJson::new(&found.conversation.key.0, (from, to), &difference))?.answer(&headers))
+    })
+    .await
+}
+
+/// An entry.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct One {
+    /// The entry: `12`, `s:12` or `e:KEY:12`.
+    entry: String,
+}
+
+/// Says how the newest prompt represents an entry, and since when.
+#[utoipa::path(get, path = "/conversations/{name}/why", tag = "prompts", params(Named, One, For),
+    responses((status = 200, description = "Done", body = WhyJson), Problems))]
+pub(super) async fn why(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(one): Asked<One>,
+    Asked(shape): Asked<For>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    seen.of(named.name, move |engine, found, api| {
+        let (id, seq) = engine.entry_named(Some(found.conversation.id), &one.entry)?;
+        let key = engine.store().conversation(id)?.key.0;
+        let why = if let Some(why) = engine.represented(id, seq)? {
+            why
+        } else {
+            let found = engine.resolve(&key)?;
+            let (shape, _) = shape.shape(api, &found.conversation.format)?;
+            engine.represented_now(id, seq, &mut session(engine, &found, shape, Until::Now)?)?
+        };
+        Ok(Shown::new(&WhyJson::new(&key, seq, &why))?.answer(&headers))
+    })
+    .await
+}
+
+/// How many.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Newest {
+    /// So many of the newest at most.
+    #[param(minimum = 1, maximum = 500, default = 50)]
+    limit: Option<usize>,
+}
+
+/// Says what was decided in the newest turns, and why.
+#[utoipa::path(get, path = "/conversations/{name}/decisions", tag = "prompts", params(Named, Newest),
+    responses((status = 200, description = "Done", body = DecisionsJson), Problems))]
+pub(super) async fn decisions(
+    seen: Seen,
+    At(named): At<Named>,
+    Asked(Newest { limit }): Asked<Newest>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    let limit = limit.unwrap_or(50);
+    if !(1..=LIMIT_MAX).contains(&limit) {
+        return Err(Problem::bad(format!("limit is {limit}, and not from 1 to {LIMIT_MAX}")));
+    }
+    seen.of(named.name, move |engine, found, _| {
+        let rows = engine.store().decisions(found.conversation.id)?;
+        let rows = rows.get(rows.len().saturating_sub(limit)..).unwrap_or_default();
+        let decisions = rows.iter().map(Into::into).collect();
+        Ok(Shown::new(&DecisionsJson { conversation: found.conversation.key.0, decisions })?.answer(&headers))
+    })
+    .await
+}
+
+fn jobs_of(engine: &Engine, found: &Resolved, dropped: u64, worked: Worked) -> Done<JobsJson> {
+    let (store, id) = (engine.store(), found.conversation.id);
+    Ok(JobsJson {
+        conversation: found.conversation.key.0.clone(),
+        jobs: store.jobs(id)?.into_iter().map(Into::into).collect(),
+        dropped,
+        hour: store.spent(id, now().0.div_euclid(HOUR))?.into(),
+        accounts: store.breakers()?.into_iter().map(Into::into).collect(),
+        ran: worked.ran,
+        held: worked.held,
+    })
+}
+
+/// Lists summaries that models should write.
+#[utoipa::path(get, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
+    responses((status = 200, description = "Done", body = JobsJson), Problems))]
+pub(super) async fn jobs(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    seen.of(named.name, move |engine, found, _| {
+        Ok(Shown::new(&jobs_of(engine, &found, 0, Worked::default())?)?.answer(&headers))
+    })
+    .await
+}
+
+/// Drops the jobs that wait, and says how many those were.
+#[utoipa::path(delete, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
+    responses((status = 200, description = "Done", body = JobsJson), Problems))]
+pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
+    seen.of(named.name, move |engine, found, _| {
+        let dropped = engine.store().drop_jobs(found.conversation.id, now())?;
+        Ok(axum::Json(jobs_of(engine, &found, dropped, Worked::default())?).into_response())
+    })
+    .await
+}
+
+/// Has models do the jobs of a conversation, in a task whose result is as that of `GET` on the jobs.
+#[utoipa::path(post, path = "/conversations/{name}/jobs/run", tag = "prompts", params(Named),
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
+pub(super) async fn run_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
+    let tenant = seen.tenant.clone();
+    seen.of(named.name, move |engine, found, api| {
+        let models = api.models.get().filter(|models| models.is_there()).ok_or_else(|| {
+            Problem::new(
+                409,
+                "no-model",
+                "no model is configured",
+                "name one in the settings: docs/models.md",
+            )
+        })?;
+        let (engine, key) = (engine.clone(), found.conversation.key.0.clone());
+        let task = api.tasks.begin(&tenant, "jobs", Some(key), move |_| {
+            let id = found.conversation.id;
+            let shift = Shift { limit: usize::MAX, urgency: Urgency::Manual };
+            let reports = engine.work(id, &models, now(), shift)?;
+            let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
+            let has_due = engine.store().jobs(id)?.iter().any(is_due);
+            let held = if has_due { engine.held_back(id, &models, now())? } else { None };
+            let worked = Worked {
+                ran: reports.iter().map(Into::into).collect(),
+                held: held.map(|held| held.to_string()),
+            };
+            Report::of(&jobs_of(&engine, &found, 0, worked)?)
+        })?;
+        Ok((StatusCode::ACCEPTED, task).into_response())
+    })
+    .await
+}

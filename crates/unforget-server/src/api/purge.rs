@@ -1,0 +1,104 @@
+//! Taking entries away for good, in two steps.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use axum::http::header::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use unforget_core::digest::Digest;
+use unforget_engine::trust::Resolved;
+use unforget_store::Purged;
+use utoipa::ToSchema;
+
+use super::asked::{At, Named, Sent};
+use super::conversations;
+use super::problem::{Done, Problem, Problems};
+use super::scope::Seen;
+use crate::json::PurgedJson;
+
+/// What a plan is known by: nobody can name one that this process did not make.
+pub(super) struct Plans {
+    seed: [u64; 4],
+}
+
+impl Default for Plans {
+    fn default() -> Self {
+        Self { seed: [0; 4].map(|_: u8| RandomState::new().hash_one(0_u8)) }
+    }
+}
+
+impl Plans {
+    /// Of what it would take now: any change of the conversation makes another.
+    fn token(&self, found: &Resolved, seqs: &std::ops::Range<u64>, plan: &Purged) -> String {
+        let Resolved { conversation, .. } = found;
+        let named = format!(
+            "{:?} {} {} {}-{} {plan:?}",
+            self.seed, conversation.id, conversation.revision, seqs.start, seqs.end
+        );
+        Digest::of(named.as_bytes()).hex()
+    }
+}
+
+/// What to purge.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct Asking {
+    /// First entry; 0 if none is named.
+    first: Option<u64>,
+    /// Last entry, included; the last there is if none is named.
+    last: Option<u64>,
+    /// Of the plan. Without it nothing is purged, and the plan is the answer.
+    token: Option<String>,
+}
+
+/// What goes, or went.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PlanJson {
+    /// Figures, and whether it is done.
+    #[serde(flatten)]
+    figures: PurgedJson,
+    /// Sent with the same entries, it carries the plan out; null if that is done.
+    token: Option<String>,
+}
+
+/// Takes entries away for good, in two steps: without a token it says what would go and gives one, with it does so.
+/// `If-Match`: the conversation's tag.
+#[utoipa::path(post, path = "/conversations/{name}/purge", tag = "conversations", request_body = Asking,
+    params(Named, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
+    responses((status = 200, description = "Done", body = PlanJson), Problems))]
+pub(super) async fn purge(
+    seen: Seen,
+    At(named): At<Named>,
+    headers: HeaderMap,
+    Sent(asking): Sent<Asking>,
+) -> Done<Response> {
+    seen.of(named.name, move |engine, found, api| {
+        conversations::full(engine, &found)?.must_match(&headers)?;
+        let stored = &found.conversation;
+        let first = asking.first.unwrap_or(0);
+        let end = asking.last.map_or(stored.entries, |last| last.saturating_add(1).min(stored.entries));
+        if first >= end {
+            let what = format!("{} has {} entries", stored.key, stored.entries);
+            return Err(Problem::absent(
+                "no-entries",
+                what,
+                "GET the entries of the conversation lists them",
+            ));
+        }
+        let plan = engine.purge_plan(stored, first..end)?;
+        let token = api.plans.token(&found, &(first..end), &plan);
+        let Some(told) = asking.token else {
+            let figures = PurgedJson::new(&stored.key.0, (first, end - 1), false, &plan);
+            return Ok(axum::Json(PlanJson { figures, token: Some(token) }).into_response());
+        };
+        if told != token {
+            let what = "this is not the plan of what would go now";
+            return Err(Problem::new(409, "plan-changed", what, "ask without a token, and look at the plan"));
+        }
+        let done = engine.purge(stored, first..end)?;
+        api.forget(&stored.key);
+        let figures = PurgedJson::new(&stored.key.0, (first, end - 1), true, &done);
+        Ok(axum::Json(PlanJson { figures, token: None }).into_response())
+    })
+    .await
+}

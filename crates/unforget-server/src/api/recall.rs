@@ -1,0 +1,268 @@
+//! Finding again, with receipts.
+
+use std::time::Duration;
+
+use axum::http::header::{CONTENT_TYPE, HeaderMap};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use unforget_engine::recall::{self, Grant, GrepQuery, Reader, SearchQuery};
+use utoipa::{IntoParams, ToSchema};
+
+use super::asked::{Asked, Sent, Speaker, time};
+use super::page::LIMIT_MAX;
+use super::problem::{Done, Problem, Problems};
+use super::prompts::now;
+use super::scope::{Seen, confined};
+use super::tag::Shown;
+use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, SearchJson};
+
+/// Entries of a reading of raw bytes at most.
+const RAW_MAX: usize = 10_000;
+
+/// Most tokens that are read or written for an answer, and of a page.
+const TOKENS_MAX: u64 = 100_000;
+
+/// Most times that a model may ask for more.
+const DEPTH_MAX: u32 = 8;
+
+/// Longest time for an answer, in seconds.
+const SECONDS_MAX: u64 = 600;
+
+/// How long a pattern is looked for.
+const GREP: Duration = Duration::from_secs(30);
+
+/// What to find by words.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Wanted {
+    /// Words, names, questions: any text.
+    q: String,
+    /// Only this conversation.
+    conversation: Option<String>,
+    /// Only entries of this role.
+    #[param(inline)]
+    role: Option<Speaker>,
+    /// Only entries of this author.
+    author: Option<String>,
+    /// Only calls and results of this tool.
+    tool: Option<String>,
+    /// Only from this day or time on.
+    since: Option<String>,
+    /// Only before this day or time.
+    until: Option<String>,
+    /// Results at most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<usize>,
+    /// Tokens that the texts of the results may have in all.
+    #[param(maximum = 100_000)]
+    budget: Option<u64>,
+}
+
+fn within<T: Copy + PartialOrd + std::fmt::Display>(
+    name: &str,
+    value: Option<T>,
+    least: T,
+    most: T,
+) -> Done<Option<T>> {
+    match value {
+        Some(value) if value < least || value > most => {
+            Err(Problem::bad(format!("{name} is {value}, and not from {least} to {most}")))
+        }
+        value => Ok(value),
+    }
+}
+
+/// Finds entries by words.
+#[utoipa::path(get, path = "/search", tag = "recall", params(Wanted),
+    responses((status = 200, description = "Done", body = SearchJson), Problems))]
+pub(super) async fn search(seen: Seen, Asked(wanted): Asked<Wanted>, headers: HeaderMap) -> Done<Response> {
+    seen.with(move |engine, _| {
+        let query = SearchQuery {
+            text: wanted.q,
+            conversation: confined(engine, wanted.conversation.as_deref())?,
+            role: wanted.role.map(Into::into),
+            author: wanted.author,
+            tool: wanted.tool,
+            since: time(wanted.since.as_deref())?,
+            until: time(wanted.until.as_deref())?,
+            limit: within("limit", wanted.limit, 1, LIMIT_MAX)?,
+            budget_tokens: within("budget", wanted.budget, 0, TOKENS_MAX)?,
+            now: Some(now()),
+        };
+        Ok(Shown::new(&SearchJson::from(&engine.search(&query)?))?.answer(&headers))
+    })
+    .await
+}
+
+/// What to find by a pattern.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[allow(clippy::struct_field_names, reason = "the name of the parameter")]
+pub(super) struct Pattern {
+    /// A regular expression, in the syntax of Rust's regex crate.
+    pattern: String,
+    /// Take the pattern as it stands.
+    #[serde(default)]
+    #[param(required = false)]
+    fixed: bool,
+    /// Upper and lower case are the same.
+    #[serde(default)]
+    #[param(required = false)]
+    ignore_case: bool,
+    /// Only this conversation.
+    conversation: Option<String>,
+    /// Only entries of this role.
+    #[param(inline)]
+    role: Option<Speaker>,
+    /// Only from this day or time on.
+    since: Option<String>,
+    /// Only before this day or time.
+    until: Option<String>,
+    /// Matches at most.
+    #[param(minimum = 1, maximum = 500)]
+    limit: Option<usize>,
+}
+
+/// Finds a pattern in every stored byte. It gives up after 30 seconds, and says so.
+#[utoipa::path(get, path = "/grep", tag = "recall", params(Pattern),
+    responses((status = 200, description = "Done", body = GrepJson), Problems))]
+pub(super) async fn grep(seen: Seen, Asked(wanted): Asked<Pattern>, headers: HeaderMap) -> Done<Response> {
+    seen.with(move |engine, _| {
+        let query = GrepQuery {
+            pattern: wanted.pattern,
+            is_literal: wanted.fixed,
+            conversation: confined(engine, wanted.conversation.as_deref())?,
+            thread: None,
+            role: wanted.role.map(Into::into),
+            since: time(wanted.since.as_deref())?,
+            until: time(wanted.until.as_deref())?,
+            limit: within("limit", wanted.limit, 1, LIMIT_MAX)?,
+            ignore_case: wanted.ignore_case,
+            deadline: Some(GREP),
+        };
+        Ok(Shown::new(&GrepJson::from(&engine.grep(&query)?))?.answer(&headers))
+    })
+    .await
+}
+
+/// What an id stands for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Id {
+    /// An id from a prompt, a search or a summary: `e:KEY:12`, `e:KEY:12-40`, `s:12`, `sum:…`.
+    id: String,
+    /// The conversation that ids such as `s:12` belong to.
+    conversation: Option<String>,
+}
+
+/// Says what is behind an id.
+#[utoipa::path(get, path = "/describe", tag = "recall", params(Id),
+    responses((status = 200, description = "Done", body = DescriptionJson), Problems))]
+pub(super) async fn describe(seen: Seen, Asked(id): Asked<Id>, headers: HeaderMap) -> Done<Response> {
+    seen.with(move |engine, _| {
+        let at_hand = confined(engine, id.conversation.as_deref())?;
+        Ok(Shown::new(&DescriptionJson::from(&engine.describe(at_hand, &id.id)?))?.answer(&headers))
+    })
+    .await
+}
+
+/// Which page of what an id stands for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Cut {
+    /// Tokens of a page.
+    #[param(minimum = 64, maximum = 100_000, default = 2000)]
+    page: Option<u64>,
+    /// Where the page begins: `next` of the page before.
+    cursor: Option<String>,
+}
+
+/// Goes from an id down to the entries, a page at a time.
+#[utoipa::path(get, path = "/expand", tag = "recall", params(Id, Cut),
+    responses((status = 200, description = "Done", body = PageJson), Problems))]
+pub(super) async fn expand(
+    seen: Seen,
+    Asked(id): Asked<Id>,
+    Asked(cut): Asked<Cut>,
+    headers: HeaderMap,
+) -> Done<Response> {
+    seen.with(move |engine, _| {
+        let at_hand = confined(engine, id.conversation.as_deref())?;
+        let tokens = within("page", cut.page, 64, TOKENS_MAX)?.unwrap_or(2_000);
+        let page = engine.expand(at_hand, &id.id, tokens, cut.cursor.as_deref())?;
+        Ok(Shown::new(&PageJson::new(&id.id, &page))?.answer(&headers))
+    })
+    .await
+}
+
+/// Gives the bytes that an id stands for as they were received, each entry with a line feed behind it.
+#[utoipa::path(get, path = "/raw", tag = "recall", params(Id),
+    responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
+pub(super) async fn raw(seen: Seen, Asked(id): Asked<Id>) -> Done<Response> {
+    seen.with(move |engine, _| {
+        let at_hand = confined(engine, id.conversation.as_deref())?;
+        let mut bytes = Vec::new();
+        for raw in engine.expand_raw(at_hand, &id.id, RAW_MAX)? {
+            bytes.extend_from_slice(&raw.body);
+            bytes.push(b'\n');
+        }
+        let nosniff =
+            (HeaderName::from_static("x-content-type-options"), HeaderValue::from_static("nosniff"));
+        let kind = (CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+        Ok(([kind, nosniff], bytes).into_response())
+    })
+    .await
+}
+
+/// A question and what its answer may cost.
+#[derive(Debug, Deserialize, ToSchema)]
+#[allow(clippy::struct_field_names, reason = "the name of the field")]
+pub(super) struct Question {
+    /// The question.
+    question: String,
+    /// Only this conversation.
+    conversation: Option<String>,
+    /// Ids of what is read first, at most 64.
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    from: Vec<String>,
+    /// Tokens of passages that may be read in all: 6,000 if nothing is said.
+    #[schema(maximum = 100_000)]
+    tokens: Option<u64>,
+    /// Times that the model may ask for more passages: 2 if nothing is said.
+    #[schema(maximum = 8)]
+    depth: Option<u32>,
+    /// The longest answer, in tokens: 1,000 if nothing is said.
+    #[schema(maximum = 100_000)]
+    output: Option<u64>,
+    /// Seconds for all of it: 120 if nothing is said.
+    #[schema(maximum = 600)]
+    within: Option<u64>,
+    /// Whether a model may be asked: yes if nothing is said. Without one the passages are the answer.
+    model: Option<bool>,
+}
+
+/// Answers a question from what is stored. Where no model is configured, the passages are the answer.
+#[utoipa::path(post, path = "/answer", tag = "recall", request_body = Question,
+    responses((status = 200, description = "Done", body = AnswerJson), Problems))]
+pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Response> {
+    seen.with(move |engine, api| {
+        let usual = Grant::default();
+        let seconds = within("within", asked.within, 0, SECONDS_MAX)?;
+        let grant = Grant {
+            scope: confined(engine, asked.conversation.as_deref())?,
+            tokens: within("tokens", asked.tokens, 0, TOKENS_MAX)?.unwrap_or(usual.tokens),
+            depth: within("depth", asked.depth, 0, DEPTH_MAX)?.unwrap_or(usual.depth),
+            output_tokens_max: within("output", asked.output, 0, TOKENS_MAX)?
+                .unwrap_or(usual.output_tokens_max),
+            within: seconds.map_or(usual.within, Duration::from_secs),
+        };
+        let models = api.models.get().filter(|models| asked.model.unwrap_or(true) && models.is_there());
+        let reader = models.as_deref().map(|models| Reader { models, cancel: &api.cancel });
+        let question = recall::Question { text: &asked.question, from: &asked.from, now: Some(now()) };
+        let answered = engine.answer(&question, &grant, reader)?;
+        Ok(axum::Json(AnswerJson::from(&answered)).into_response())
+    })
+    .await
+}

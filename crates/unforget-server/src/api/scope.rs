@@ -1,0 +1,130 @@
+//! Whose request it is, and the engine as they may see it.
+
+use std::sync::Arc;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use unforget_core::id::{ConversationId, ConversationKey};
+use unforget_engine::Engine;
+use unforget_engine::host::LaneKey;
+use unforget_engine::trust::Resolved;
+
+use super::Api;
+use super::problem::{Done, Problem};
+use crate::gateway::Tenant;
+
+/// The tenant that owns the daemon: it sees all conversations, and alone may do what concerns all of them.
+const OWNER: &str = "default";
+
+/// Whether a conversation is of a tenant.
+///
+/// What a gateway's clients say is under their tenant's name; imported histories are the owner's.
+pub(super) fn is_of(tenant: &str, key: &ConversationKey) -> bool {
+    let within = key.0.strip_prefix("journal:gateway/").and_then(|rest| rest.strip_prefix(tenant));
+    tenant == OWNER || within.is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// The lane of a live host that a conversation is of.
+pub(super) fn lane(key: &ConversationKey) -> Option<LaneKey> {
+    key.0.strip_prefix("journal:").map(|lane| LaneKey(lane.to_owned()))
+}
+
+fn tenant(parts: &Parts) -> Arc<str> {
+    parts.extensions.get::<Tenant>().map_or_else(|| OWNER.into(), |tenant| Arc::clone(&tenant.0))
+}
+
+/// A request of any tenant.
+#[derive(Clone)]
+pub(super) struct Seen {
+    api: Arc<Api>,
+    pub(super) tenant: Arc<str>,
+}
+
+impl FromRequestParts<Arc<Api>> for Seen {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Done<Self> {
+        Ok(Self { api: Arc::clone(api), tenant: tenant(parts) })
+    }
+}
+
+impl Seen {
+    /// Does something with the conversations of the tenant, on a thread that may wait.
+    pub(super) async fn with<T: Send + 'static>(
+        self,
+        act: impl FnOnce(&Engine, &Api) -> Done<T> + Send + 'static,
+    ) -> Done<T> {
+        let api = Arc::clone(&self.api);
+        let closed = |error| Problem::ours("waiting for a turn", &error);
+        let turn = api.at_work.acquire().await.map_err(closed)?;
+        let done = tokio::task::spawn_blocking(move || act(&self.engine()?, &self.api)).await;
+        drop(turn);
+        done.unwrap_or_else(|error| Err(Problem::ours("a call of the engine", &error)))
+    }
+
+    /// The same, for one conversation.
+    pub(super) async fn of<T: Send + 'static>(
+        self,
+        name: String,
+        act: impl FnOnce(&Engine, Resolved, &Api) -> Done<T> + Send + 'static,
+    ) -> Done<T> {
+        self.with(move |engine, api| {
+            let found = engine.resolve(&name)?;
+            act(engine, found, api)
+        })
+        .await
+    }
+
+    fn engine(&self) -> Done<Engine> {
+        let engine = self.api.engine();
+        if &*self.tenant == OWNER {
+            return Ok(engine.clone());
+        }
+        let all = engine.store().conversations()?.into_iter();
+        Ok(engine.confined(all.filter(|one| is_of(&self.tenant, &one.key)).map(|one| one.id).collect()))
+    }
+}
+
+/// A request of the owner, for what concerns all conversations.
+pub(super) struct Owned(pub(super) Seen);
+
+impl FromRequestParts<Arc<Api>> for Owned {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Done<Self> {
+        let seen = Seen::from_request_parts(parts, api).await?;
+        if &*seen.tenant != OWNER {
+            let what = "this concerns all conversations, also those of others";
+            return Err(Problem::new(403, "forbidden", what, "ask the owner of the daemon"));
+        }
+        Ok(Self(seen))
+    }
+}
+
+/// The conversation with this name, if one is named.
+pub(super) fn confined(engine: &Engine, name: Option<&str>) -> Done<Option<ConversationId>> {
+    Ok(name.map(|name| engine.resolve(name)).transpose()?.map(|found| found.conversation.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tenants_table() {
+        let table = [
+            ("default", "pi:1", true, "an imported history is the owner's"),
+            ("default", "journal:gateway/ann/1", true, "the owner sees all"),
+            ("ann", "journal:gateway/ann/1", true, "hers"),
+            ("ann", "journal:gateway/anna/1", false, "a name that begins alike"),
+            ("ann", "journal:gateway/bob/1", false, "another's"),
+            ("ann", "journal:gateway/bob/ann/1", false, "another's, called like hers"),
+            ("ann", "pi:1", false, "the owner's"),
+            ("", "journal:gateway//1", true, "a name without letters is a name"),
+            ("", "journal:gateway/ann/1", false, "and no pattern"),
+        ];
+        for (tenant, key, want, why) in table {
+            assert_eq!(is_of(tenant, &ConversationKey(key.to_owned())), want, "{why}: {tenant} {key}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What scripts are told: the shapes that `--json` prints and the HTTP API answers with. Fields are added, never renamed.
+//! `docs/json.md` describes them.
+
+mod answer;
+mod imported;
+mod jobs;
+mod ledger;
+mod pins;
+mod prompt;
+mod recall;
+mod stored;
+mod travel;
+mod whole;
+
+use unforget_core::id::Timestamp;
+
+pub use answer::*;
+pub use imported::*;
+pub use jobs::*;
+pub use ledger::*;
+pub use pins::*;
+pub use prompt::*;
+pub use recall::*;
+pub use stored::*;
+pub use travel::*;
+pub use whole::*;
+
+/// A time in full, in UTC.
+pub fn iso(time: Timestamp) -> Option<String> {
+    jiff::Timestamp::from_millisecond(time.0).ok().map(|time| time.to_string())
+}
+
+/// A time as people and scripts write it; UTC where nothing else is said. A day begins at midnight.
+pub fn time(text: &str) -> Option<Timestamp> {
+    let utc =
+        |civil: jiff::civil::DateTime| civil.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());
+    let day = |day: jiff::civil::Date| utc(day.to_datetime(jiff::civil::Time::midnight()));
+    let time = text
+        .parse::<jiff::Timestamp>()
+        .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(utc))
+        .or_else(|_| text.parse::<jiff::civil::Date>().and_then(day));
+    time.ok().map(|time| Timestamp(time.as_millisecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_table() {
+        let table = [
+            ("1970-01-02", Some(86_400_000), "a day begins at midnight UTC"),
+            ("1970-01-01T00:01", Some(60_000), "a time is UTC"),
+            ("1970-01-01T00:00:01Z", Some(1_000), "an instant"),
+            ("1970-01-01T01:00:00+01:00", Some(0), "an offset"),
+            ("yesterday", None, "words are not times"),
+            ("", None, "nothing"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(time(text).map(|time| time.0), want, "{why}: {text:?}");
+        }
+    }
+}

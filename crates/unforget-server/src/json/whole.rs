@@ -1,0 +1,199 @@
+//! Of all that is stored: figures, checks, upkeep, settings.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use unforget_engine::trust::{Exported, Finding, Verified};
+use unforget_store::{Conversation, Problem};
+use utoipa::ToSchema;
+
+/// How much is stored.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct StatsJson {
+    /// The database.
+    pub db: String,
+    /// Conversations.
+    pub conversations: u64,
+    /// Entries of all generations.
+    pub entries: u64,
+    /// Tokens of them.
+    pub tokens: u64,
+    /// Bytes of them as they were received.
+    pub raw_bytes: u64,
+    /// Bytes on disk; null for one conversation, since tables hold all of them.
+    pub stored_bytes: Option<u64>,
+    /// Stored bytes to raw ones.
+    pub ratio: Option<f64>,
+    /// Conversations by format.
+    pub formats: BTreeMap<String, u64>,
+    /// Bytes by table, largest first.
+    pub tables: Vec<TableJson>,
+}
+
+/// A table of the database.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TableJson {
+    /// Its name.
+    pub name: String,
+    /// Its bytes on disk.
+    pub bytes: u64,
+}
+
+impl StatsJson {
+    /// * `tables` - sizes of all tables; none if `all` is not all that there is.
+    pub fn new(db: String, all: &[Conversation], tables: Vec<(String, u64)>) -> Self {
+        let mut formats = BTreeMap::new();
+        for conversation in all {
+            *formats.entry(conversation.format.clone()).or_default() += 1;
+        }
+        let raw_bytes = all.iter().map(|conversation| conversation.raw_bytes).sum();
+        let stored_bytes = (!tables.is_empty()).then(|| tables.iter().map(|(_, bytes)| bytes).sum::<u64>());
+        Self {
+            db,
+            conversations: all.len() as u64,
+            entries: all.iter().map(|conversation| conversation.entries).sum(),
+            tokens: all.iter().map(|conversation| conversation.tokens).sum(),
+            raw_bytes,
+            stored_bytes,
+            ratio: stored_bytes.filter(|_| raw_bytes > 0).map(|stored| stored as f64 / raw_bytes as f64),
+            formats,
+            tables: tables.into_iter().map(|(name, bytes)| TableJson { name, bytes }).collect(),
+        }
+    }
+}
+
+/// What reading everything back gave.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct VerifyJson {
+    /// Whether there are no problems.
+    pub ok: bool,
+    problems: Vec<ProblemJson>,
+    conversations: u64,
+    entries: u64,
+    segments: u64,
+    summaries: u64,
+    rewrites: u64,
+    snapshots: u64,
+}
+
+/// What is wrong.
+#[derive(Debug, Serialize, ToSchema)]
+struct ProblemJson {
+    kind: &'static str,
+    conversation: Option<String>,
+    seq: Option<u64>,
+    detail: String,
+}
+
+impl From<&Problem> for ProblemJson {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            kind: problem.kind,
+            conversation: problem.conversation.as_ref().map(|key| key.0.clone()),
+            seq: problem.seq.map(|seq| seq.0),
+            detail: problem.detail.clone(),
+        }
+    }
+}
+
+impl From<&Verified> for VerifyJson {
+    fn from(verified: &Verified) -> Self {
+        Self {
+            ok: verified.problems.is_empty(),
+            problems: verified.problems.iter().map(ProblemJson::from).collect(),
+            conversations: verified.conversations,
+            entries: verified.entries,
+            segments: verified.segments,
+            summaries: verified.summaries,
+            rewrites: verified.rewrites,
+            snapshots: verified.snapshots,
+        }
+    }
+}
+
+/// What a look at the place found.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DoctorJson {
+    /// Whether nothing was found.
+    pub ok: bool,
+    findings: Vec<FindingJson>,
+}
+
+/// One thing that was found.
+#[derive(Debug, Serialize, ToSchema)]
+struct FindingJson {
+    what: String,
+    place: String,
+    command: String,
+}
+
+impl From<&[Finding]> for DoctorJson {
+    fn from(findings: &[Finding]) -> Self {
+        let findings: Vec<_> = findings
+            .iter()
+            .map(|finding| FindingJson {
+                what: finding.what.clone(),
+                place: finding.place.clone(),
+                command: finding.command.clone(),
+            })
+            .collect();
+        Self { ok: findings.is_empty(), findings }
+    }
+}
+
+/// A conversation written to a file.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ExportJson {
+    conversation: String,
+    snapshot: Option<u64>,
+    entries: u64,
+    bytes: u64,
+    purged: u64,
+    path: String,
+}
+
+impl ExportJson {
+    /// * `path` - where it was written.
+    pub fn new(conversation: &str, exported: &Exported, path: String) -> Self {
+        let Exported { snapshot, entries, bytes, purged } = *exported;
+        Self { conversation: conversation.to_owned(), snapshot, entries, bytes, purged, path }
+    }
+}
+
+/// A verified copy of the database.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BackupJson {
+    /// Where it is.
+    pub path: String,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// What was indexed again.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ReindexJson {
+    /// Conversations.
+    pub conversations: u64,
+    /// Entries in them.
+    pub entries: u64,
+}
+
+/// A setting and who said it.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SettingJson {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is; null if nobody said.
+    pub value: Option<String>,
+    /// `flag`, `env NAME`, `file` or `default`.
+    pub from: String,
+}
+
+/// The settings; no secret is among them.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub struct ConfigJson {
+    /// The settings file, whether or not it is there.
+    pub file: Option<String>,
+    /// All of them.
+    pub settings: Vec<SettingJson>,
+}

@@ -1,0 +1,110 @@
+//! Work of models, with what is told of it.
+
+use unforget_core::id::{ConversationId, Seq, Timestamp};
+
+use super::{WatchedStore, What};
+use crate::port::{
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobRow, Jobs, Reading, Result, Spend, SummaryKey, SummaryRow,
+};
+
+impl Jobs for WatchedStore {
+    fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64> {
+        let added = self.inner.put_jobs(id, jobs, now)?;
+        if added > 0 {
+            self.tell(id, What::Jobs);
+        }
+        Ok(added)
+    }
+
+    fn take_job(
+        &self,
+        id: ConversationId,
+        now: Timestamp,
+        until: Timestamp,
+        all: bool,
+    ) -> Result<Option<JobRow>> {
+        let taken = self.inner.take_job(id, now, until, all)?;
+        if taken.is_some() {
+            self.tell(id, What::Jobs);
+        }
+        Ok(taken)
+    }
+
+    fn end_job(
+        &self,
+        id: ConversationId,
+        lease: (&SummaryKey, u32),
+        end: &JobEnd,
+        now: Timestamp,
+    ) -> Result<bool> {
+        self.told(id, What::Jobs, self.inner.end_job(id, lease, end, now))
+    }
+
+    fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>> {
+        self.inner.job(id, key)
+    }
+
+    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>> {
+        self.inner.due(now)
+    }
+
+    fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
+        self.inner.jobs(id)
+    }
+
+    fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
+        self.told(id, What::Jobs, self.inner.drop_jobs(id, now))
+    }
+
+    fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
+        self.inner.rewrite(id, key)
+    }
+
+    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>> {
+        self.inner.rewrites(id)
+    }
+
+    fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
+        self.inner.charge(id, hour, spend, caps)
+    }
+
+    fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()> {
+        self.inner.refund(id, hour, spend)
+    }
+
+    fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend> {
+        self.inner.spent(id, hour)
+    }
+
+    fn breakers(&self) -> Result<Vec<BreakerRow>> {
+        self.inner.breakers()
+    }
+
+    fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()> {
+        self.inner.put_breakers(rows)
+    }
+
+    fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
+        self.inner.decide(id, row, keep)
+    }
+
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
+        self.inner.decisions(id)
+    }
+
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
+        self.inner.put_grant(grant, keep)
+    }
+
+    fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool> {
+        self.inner.use_grant(number, more, now)
+    }
+
+    fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool> {
+        self.inner.end_grant(number, how, now)
+    }
+
+    fn grants(&self) -> Result<Vec<GrantRow>> {
+        self.inner.grants()
+    }
+}

@@ -1,0 +1,111 @@
+"""What every test here stands on: the scripted provider, the daemon before it, and what both say afterwards."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+import urllib.request
+
+BIN = pathlib.Path(os.environ["UNFORGET_BIN"])
+CLIENTS = pathlib.Path(os.environ["UNFORGET_CLIENTS"])
+
+
+class Failed(Exception):
+    """What was expected and not seen."""
+
+
+def want(is_so, what):
+    if not is_so:
+        raise Failed(what)
+
+
+class Provider:
+    """A provider with a window, in a process of its own."""
+
+    def __init__(self, folder, window):
+        self.log = folder / "provider.jsonl"
+        command = [BIN / "scripted-provider", "--window", str(window), "--log", self.log]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+
+    def came(self):
+        with self.log.open() as lines:
+            return [json.loads(line) for line in lines]
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Daemon:
+    """`unforget serve` on a database. It can be ended and started again at the same address."""
+
+    def __init__(self, folder, upstream, window):
+        self.folder, self.upstream, self.window = folder, upstream, window
+        self.db = folder / "history.sqlite"
+        self.listen = "127.0.0.1:0"
+        self.start()
+
+    def start(self):
+        command = [BIN / "unforget", "--json", "--db", self.db, "serve", "--listen", self.listen]
+        command += ["--upstream", self.upstream, "--window", f"*={self.window}"]
+        errors = (self.folder / "daemon.log").open("a")
+        env = {**os.environ, "HOME": str(self.folder), "XDG_CONFIG_HOME": str(self.folder)}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, env=env)
+        said = json.loads(self.process.stdout.readline())
+        self.listen, self.url = said["listen"], said["url"]
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        want(self.process.wait(timeout=60) == 0, "the daemon ended with an error")
+
+    def restart(self):
+        self.end()
+        self.start()
+
+    def ask(self, *arguments):
+        """The command line on the same database, once the daemon has ended."""
+        command = [BIN / "unforget", "--db", self.db, *arguments]
+        done = subprocess.run(command, capture_output=True, text=True)
+        want(done.returncode == 0, f"{arguments}: {done.stderr}")
+        return done.stdout
+
+    def lanes(self):
+        """Keys of the lanes in which something was said, the largest first."""
+        listed = json.loads(self.ask("--json", "list"))
+        lanes = [one for one in listed if not one["conversation"].endswith("/register")]
+        return sorted(lanes, key=lambda one: -one["entries"])
+
+    def exported(self, key):
+        """The lines of a lane as `unforget export` gives them."""
+        return [json.loads(line) for line in self.ask("export", key).splitlines()]
+
+    def said(self, key):
+        """The messages of a lane, in order of arrival."""
+        return [line["message"] for line in self.exported(key) if line["is"] == "message"]
+
+
+def check_upstream(came, window):
+    """What reached the provider was valid and under the window."""
+    wrong = [(one["number"], one["violations"], one["tokens"]) for one in came if one["status"] != 200]
+    want(not wrong, f"{len(wrong)} requests were refused upstream, first: {wrong[:2]}")
+    largest = max(one["tokens"] for one in came)
+    want(largest <= window, f"{largest} tokens were sent")
+    return largest
+
+
+def report(name, begun, **figures):
+    line = {"test": name, "seconds": round(time.time() - begun, 1), **figures}
+    print(json.dumps(line), flush=True)
+
+
+def wait_for(url):
+    """Until it answers."""
+    for _ in range(200):
+        try:
+            return urllib.request.urlopen(url, timeout=5).status
+        except OSError:
+            time.sleep(0.05)
+    raise Failed(f"{url} does not answer")

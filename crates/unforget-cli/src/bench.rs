@@ -1,5 +1,6 @@
 //! `unforget bench`: speed, size and recall on this machine.
 
+mod gateway;
 mod grep;
 mod growth;
 mod import;
@@ -28,6 +29,7 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
         BenchCommand::Growth(args) => growth::run(app, args),
         BenchCommand::Import(args) => import::run(app, args),
         BenchCommand::Grep(args) => grep::run(app, args),
+        BenchCommand::Gateway(args) => gateway::run(app, args),
         BenchCommand::Rpc(args) => rpc::run(app, args),
         BenchCommand::Recall(args) => recall::run(app, args),
         BenchCommand::Policies(args) => policies::run(app, args),

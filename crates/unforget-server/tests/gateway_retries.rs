@@ -66,8 +66,8 @@ fn lanes(running: &Running) -> Vec<(String, Vec<Value>)> {
     let keys = all.iter().filter_map(|one| one.key.0.strip_prefix("journal:gateway/default/"));
     keys.map(|key| {
         let lane = LaneKey(format!("gateway/default/{key}"));
-        let form = daemon::form(Dialect::OpenAiChat);
-        let path = running.host.path(&lane, form).unwrap();
+        let of = |dialect: &(&str, Dialect)| running.host.path(&lane, daemon::form(dialect.1)).ok();
+        let path = APIS.iter().find_map(of).unwrap();
         (key.to_owned(), path.iter().map(|text| serde_json::from_str(text).unwrap()).collect())
     })
     .collect()
@@ -153,10 +153,14 @@ async fn f042_a_client_that_went_away_gets_the_same_answer() {
         let question = asked(&format!("Hello {is_told}"));
         let before = place.calls();
         client.cut(CHAT, &question, 1).await.unwrap();
+        if !is_told {
+            // Without its word it has to be gone for the daemon too.
+            place.quiet().await;
+        }
         client.headers.push(("x-stainless-retry-count", if is_told { "1" } else { "0" }.into()));
         let got = client.ask(CHAT, &question).await.unwrap();
         assert!(got.is_whole);
-        assert_eq!(place.calls(), before + 1, "attached to the running call");
+        assert_eq!(place.calls(), before + 1, "the same call");
         place.quiet().await;
         // It has the answer now: asked without a word it wants another one, else it says that it tries again.
         client.ask(CHAT, &question).await.unwrap();
@@ -222,18 +226,7 @@ async fn names_are_of_one_conversation() {
     let response = named.send(CHAT, &body(Dialect::OpenAiChat, &messages, true)).await.unwrap();
     assert_eq!(response.headers()["x-unforget-conversation"].to_str().unwrap(), given);
     response.bytes().await.unwrap();
-    for name in [
-        "register",
-        "default/register",
-        "../register",
-        "call-1",
-        "call-2",
-        "call-3",
-        "s",
-        "s/2",
-        "s/3",
-        "%2e%2e",
-    ] {
+    for name in ["register", "default/register", "../register", "call-3", "s", "s/2", "s/3", "%2e%2e"] {
         let client = Client::new(&place.running.url(), Some(name));
         for turn in 0..2 {
             let got = client.ask(CHAT, &asked(&format!("In {name} {turn}"))).await.unwrap();

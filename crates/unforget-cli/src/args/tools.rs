@@ -24,6 +24,8 @@ pub(crate) enum BenchCommand {
     Grep(ImportBenchArgs),
     /// What a call of `unforget engine --stdio` costs more than the same call in this process
     Rpc(RpcArgs),
+    /// What a call through `unforget serve` costs more than the same call to the provider itself
+    Gateway(GatewayBenchArgs),
     /// Recall of known evidence: questions of a LoCoMo file
     Recall(RecallArgs),
     /// Cache hits and costs of recorded sessions, beside other ways to keep a prompt small
@@ -132,6 +134,29 @@ pub(crate) struct McpArgs {
     /// Only this conversation; may be given several times. As in `unforget list`, or the start of it
     #[arg(long, value_name = "KEY")]
     pub(crate) conversation: Vec<String>,
+}
+
+/// Calls to measure.
+#[derive(Debug, Args)]
+pub(crate) struct GatewayBenchArgs {
+    /// Streams at once
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) streams: usize,
+    /// Turns per second of all of them
+    #[arg(long, value_name = "N", default_value_t = 200.0)]
+    pub(crate) rate: f64,
+    /// How long
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) seconds: u64,
+    /// Connections beside them that say nothing
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) idle: usize,
+    /// Tokens of one long history; 0 leaves it out
+    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "0")]
+    pub(crate) history: u64,
+    /// Turns behind it
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    pub(crate) turns: usize,
 }
 
 /// Turns to measure.

@@ -57,7 +57,7 @@ pub struct Settings {
     pub config: ConfigJson,
     /// Folder that backups are written to; `None` if none may be made from afar.
     pub backups: Option<PathBuf>,
-    /// Folder of uploads that arrive.
+    /// Folder of uploads that arrive. What is in it at the start goes.
     pub uploads: PathBuf,
     /// Bytes of an upload at most.
     pub upload_max: u64,
@@ -88,6 +88,8 @@ impl Api {
     /// * `host` - whose engine tells `events` what changes: see [`Events::on`].
     /// * `models` - who answers questions and writes summaries when asked to.
     pub fn new(host: Arc<Host>, settings: Settings, models: Current, events: Arc<Events>) -> Arc<Self> {
+        // Uploads that a killed process left. Nobody else uses the folder: the database has one owner.
+        std::fs::remove_dir_all(&settings.uploads).ok();
         Arc::new(Self {
             host,
             settings,

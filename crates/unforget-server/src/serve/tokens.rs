@@ -47,6 +47,8 @@ impl Scope {
             (true, &(Method::GET | Method::HEAD)) => Self::Read,
             // Its calls are searches.
             (true, &Method::POST) if path.starts_with("/mcp") => Self::Read,
+            // A question, in a body because it is long.
+            (true, &Method::POST) if path == "/api/v1/answer" => Self::Read,
             (true, _) => Self::Admin,
         }
     }
@@ -170,6 +172,7 @@ mod tests {
             (&[(TOKEN, "uft_ann")], &get, "/api/v1/conversations", Ok("ann"), "for reading"),
             (&[(TOKEN, "uft_ann")], &post, "/api/v1/imports", Err(Refused::Scope), "not for changes"),
             (&[(TOKEN, "uft_ann")], &post, "/mcp", Ok("ann"), "calls of MCP are searches"),
+            (&[(TOKEN, "uft_ann")], &post, "/api/v1/answer", Ok("ann"), "a question"),
             (&[(TOKEN, "uft_root")], &get, "/metrics", Ok("root"), "who may change may read"),
             (&[(TOKEN, "uft_root")], &post, "/v1/messages", Err(Refused::Scope), "but not call models"),
         ];

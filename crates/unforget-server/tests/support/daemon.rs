@@ -84,6 +84,7 @@ pub fn spool(db: &Path) -> PathBuf {
 pub fn form(dialect: unforget_wire::Dialect) -> unforget_wire::Format {
     match dialect {
         unforget_wire::Dialect::Anthropic => unforget_wire::Format::AnthropicMessages,
+        unforget_wire::Dialect::OpenAiResponses => unforget_wire::Format::OpenAiResponses,
         _ => unforget_wire::Format::OpenAiChat,
     }
 }

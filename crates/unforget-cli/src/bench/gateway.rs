@@ -100,9 +100,9 @@ fn lay_down(db: &Path, tokens: u64) -> Outcome<()> {
         Asking { tenant: "default", session: Some("long"), is_named: true, user: None, kind: "", form };
     let message = |n: u64| {
         let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
-        let text: String = (0..MESSAGE / 4)
-            .map(|word| format!("word{} of file{} ", (n * 31 + word) % 9_973, n % 89))
-            .collect();
+        let words =
+            (0..MESSAGE / 4).map(|word| format!("word{} of file{} ", (n * 31 + word) % 9_973, n % 89));
+        let text = words.collect::<Vec<_>>().concat();
         format!(r#"{{"role":"{role}","content":"{text}"}}"#)
     };
     let count = tokens / MESSAGE;
@@ -142,7 +142,7 @@ impl Daemon {
             BufReader::new(out).read_line(&mut line)?;
         }
         let told: Option<serde_json::Value> = serde_json::from_str(&line).ok();
-        let address = told.and_then(|told| told["listen"].as_str()?.parse().ok());
+        let address = told.and_then(|told| told.get("listen")?.as_str()?.parse().ok());
         let Some(address) = address else { return Err(failed(format!("the daemon said {line:?}"))) };
         Ok(Self { child, address })
     }
@@ -161,6 +161,7 @@ impl Drop for Daemon {
     }
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
 fn refused(error: HostError) -> Failure {
     failed(error.to_string())
 }

@@ -75,7 +75,7 @@ class Daemon:
     def lanes(self):
         """Keys of the lanes in which something was said, the largest first."""
         listed = json.loads(self.ask("--json", "list"))
-        lanes = [one for one in listed if not one["conversation"].endswith("/register")]
+        lanes = [one for one in listed if not one["conversation"].startswith("journal:register/")]
         return sorted(lanes, key=lambda one: -one["entries"])
 
     def exported(self, key):

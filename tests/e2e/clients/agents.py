@@ -108,7 +108,7 @@ def check_store(daemon, agent, turns, came):
     for kind in ("tool_use_id", "call_id", "encrypted_content"):
         ids = collections.Counter()
         for message in said:
-            blocks = message.get("content") if kind == "tool_use_id" else [message]
+            blocks = message.get("content") or [] if kind == "tool_use_id" else [message]
             ids.update((block.get("type"), block[kind]) for block in blocks if isinstance(block, dict) and kind in block)
         want(all(count == 1 for count in ids.values()), f"{kind}s that are there not once: {ids.most_common(3)}")
     # What the provider said to each question is there too, once. It numbers its answers; a sub-agent's result may ask for

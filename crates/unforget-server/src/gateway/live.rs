@@ -101,13 +101,17 @@ impl Live {
         self.state().readers == 0
     }
 
-    /// Gives something else than a provider's answer: nobody is given that again.
+    /// Gives something else than a provider's answer: nobody is given that again. An answer that has begun breaks off.
     pub(super) fn refuse(&self, head: Head, body: Bytes) {
         self.change(|state| {
+            state.is_refusal = true;
+            if state.head.is_some() {
+                state.end = Some(End::Broken);
+                return;
+            }
             state.head = Some(head);
             state.chunks = vec![body];
             state.end = Some(End::Whole);
-            state.is_refusal = true;
         });
     }
 

@@ -1,5 +1,6 @@
 //! A call from the client's request to the last byte of its answer.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -7,6 +8,7 @@ use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::http::Method;
 use axum::http::header::CONTENT_ENCODING;
+use futures_util::FutureExt;
 use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
 use unforget_core::recover::Refused;
@@ -46,7 +48,9 @@ impl Gateway {
         let (live, known_as) = (Arc::clone(&call.live), call.known_as);
         let dialect = call.received.dialect;
         let _running = figures::Running::begin();
-        if let Err(fault) = Arc::clone(&self).serve(call).await {
+        let served = AssertUnwindSafe(Arc::clone(&self).serve(call)).catch_unwind().await;
+        let served = served.unwrap_or_else(|_| Err(fault::internal("a defect of ours", &"it panicked")));
+        if let Err(fault) = served {
             tracing::warn!(%fault, "a call failed");
             let (head, body) = fault::response(&fault, dialect, "").into_parts();
             figures::call(dialect, head.status, "none", None);

@@ -92,12 +92,12 @@ fn the_command_line_goes_through_the_daemon() {
         Value::Array(vec![])
     );
     // What cannot, says so.
-    assert_eq!(place.json(&["compact", "pi"], 4)["error"]["kind"], "busy");
-    assert_eq!(place.json(&["unpin", "pi", "7"], 2)["error"]["kind"], "no-pin");
+    assert_eq!(place.json(&["compact", "aaaa1111"], 4)["error"]["kind"], "busy");
+    assert_eq!(place.json(&["unpin", "aaaa1111", "7"], 2)["error"]["kind"], "no-pin");
     daemon.end();
     assert!(!beside.exists());
     place.run(&["verify"], 0);
-    place.run(&["compact", "pi", "-q"], 0);
+    place.run(&["compact", "aaaa1111", "-q"], 0);
 }
 
 /// A daemon that was killed leaves its file; nobody is asked for a database that nobody owns.

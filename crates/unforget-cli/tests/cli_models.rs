@@ -252,7 +252,7 @@ fn a_question_may_name_what_it_is_about() {
     let seqs: Vec<_> = read["passages"].as_array().unwrap().iter().map(|one| one["seq"].as_u64()).collect();
     let once: std::collections::BTreeSet<_> = seqs.iter().collect();
     assert_eq!(once.len(), seqs.len(), "{seqs:?}");
-    let small = place.run(&["answer", question, KEY, "--from", &summary, "--tokens", "200", "--no-model"], 0);
+    let small = place.run(&["answer", question, KEY, "--from", &summary, "--tokens", "90", "--no-model"], 0);
     let told = text(&small.stdout);
     assert!(told.contains(&format!("{summary}: ")) && told.contains("read whole"), "{told}");
 

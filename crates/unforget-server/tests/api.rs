@@ -372,6 +372,17 @@ async fn tenants_see_their_own_only() {
     }
     let purge = served.as_tenant("ann", Method::POST, &format!("conversations/{bob}/purge")).json(&json!({}));
     assert_eq!(purge.send().await.unwrap().status(), StatusCode::NOT_FOUND);
+    // The same over MCP.
+    let question = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "grep", "arguments": {"pattern": "nests|sleeps"}}});
+    for (tenant, own, other) in [("ann", "nests", "sleeps"), ("bob", "sleeps", "nests")] {
+        let url = format!("{}/mcp", served.url);
+        let asked = served.http.post(url).header("x-unforget-token", format!("uft_{tenant}")).json(&question);
+        let asked = asked.header("accept", "application/json, text/event-stream");
+        let told =
+            asked.header("mcp-protocol-version", "2025-06-18").send().await.unwrap().text().await.unwrap();
+        assert!(told.contains(own) && !told.contains(other), "{tenant}: {told}");
+    }
     let nobody = served.ask(Method::GET, "conversations").send().await.unwrap();
     assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(nobody.json::<Value>().await.unwrap()["kind"], "no-token");

@@ -258,7 +258,8 @@ pub(super) async fn why(
         } else {
             let found = engine.resolve(&key)?;
             let (shape, _) = shape.shape(api, &found.conversation.format)?;
-            engine.represented_now(id, seq, &mut session(engine, &found, shape, Until::Now)?)?
+            // What it is in is named, so it has to be there to be read.
+            engine.represented_now(id, seq, &mut open(engine, &found, shape, Until::Now)?)?
         };
         Ok(Shown::new(&WhyJson::new(&key, seq, &why))?.answer(&headers))
     })

@@ -12,9 +12,7 @@ use unforget_engine::trust::Resolved;
 use super::Api;
 use super::problem::{Done, Problem};
 use crate::gateway::Tenant;
-
-/// The tenant that owns the daemon: it sees all conversations, and alone may do what concerns all of them.
-const OWNER: &str = "default";
+use crate::serve::OWNER;
 
 /// Whether a conversation is of a tenant.
 ///

@@ -42,7 +42,7 @@ use orders::Orders;
 use spool::Spool;
 
 pub use route::{Tenant, routes};
-pub use upstream::{Api, Key, Upstream};
+pub use upstream::{Api, Key, Upstream, install_crypto};
 pub use windows::Windows;
 
 /// What the settings say of the gateway.

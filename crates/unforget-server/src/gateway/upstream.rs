@@ -173,10 +173,15 @@ fn forwarded(headers: &HeaderMap, but: &[HeaderName]) -> HeaderMap {
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
+/// Names the cryptography of this process, for all TLS in it. Once is enough; more do nothing.
+pub fn install_crypto() {
+    // It fails only if one is installed already, which is then the one to use.
+    rustls::crypto::ring::default_provider().install_default().ok();
+}
+
 /// The client for all providers.
 pub(super) fn client(idle: Duration) -> reqwest::Result<Client> {
-    // It fails only if a provider is installed already, which is then the one to use.
-    rustls::crypto::ring::default_provider().install_default().ok();
+    install_crypto();
     Client::builder()
         .redirect(Policy::none())
         .connect_timeout(Duration::from_secs(10))

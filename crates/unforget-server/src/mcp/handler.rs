@@ -135,8 +135,8 @@ struct Sight {
 
 impl Sight {
     fn confine(&self, engine: &Engine) -> Result<Engine, Trouble> {
-        let engine = self.scopes.iter().fold(engine.clone(), |engine, scope| scope.confine(&engine));
-        Ok(Scope::named(&engine, &self.names)?.confine(&engine))
+        let engine = self.scopes.iter().try_fold(engine.clone(), |engine, scope| scope.confine(&engine))?;
+        Ok(Scope::named(&engine, &self.names)?.confine(&engine)?)
     }
 }
 

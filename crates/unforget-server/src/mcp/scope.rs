@@ -16,6 +16,8 @@ pub enum Scope {
     All,
     /// These. None at all if it is empty.
     Only(BTreeSet<ConversationId>),
+    /// Those whose key begins so, those that come later too.
+    Under(String),
 }
 
 impl Scope {
@@ -32,18 +34,25 @@ impl Scope {
     }
 
     /// The engine as this scope has it. What is out of scope is not there for it, whatever is asked.
-    pub fn confine(&self, engine: &Engine) -> Engine {
-        match self {
+    ///
+    /// # Errors
+    /// [`EngineError::Store`] if the conversations cannot be listed.
+    pub fn confine(&self, engine: &Engine) -> Result<Engine, EngineError> {
+        Ok(match self {
             Self::All => engine.clone(),
             Self::Only(ids) => engine.confined(ids.clone()),
-        }
+            Self::Under(start) => {
+                let all = engine.store().conversations()?.into_iter();
+                engine.confined(all.filter(|one| one.key.0.starts_with(start)).map(|one| one.id).collect())
+            }
+        })
     }
 }
 
 /// The engine narrowed to the conversation that a call names; as it is if it names none.
 pub(super) fn narrow(engine: Engine, name: Option<&str>) -> Result<Engine, EngineError> {
     let Some(name) = name else { return Ok(engine) };
-    Ok(Scope::named(&engine, &[name])?.confine(&engine))
+    Scope::named(&engine, &[name])?.confine(&engine)
 }
 
 /// The conversation at hand: the one there is, if there is one only.

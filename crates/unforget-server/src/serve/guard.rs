@@ -61,6 +61,9 @@ impl Guard {
                 };
                 told(&path, status, &refused.to_string())
             })?;
+        if let Some(scope) = tokens::scope(&tenant) {
+            request.extensions_mut().insert(scope);
+        }
         request.extensions_mut().insert(tenant);
         Ok(())
     }

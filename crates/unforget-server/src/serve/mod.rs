@@ -21,7 +21,7 @@ use crate::gateway::{self, Gateway};
 
 pub use guard::Guard;
 pub use listen::Limits;
-pub use tokens::{PREFIX, Scope, TOKEN, Token};
+pub use tokens::{OWNER, PREFIX, Scope, TOKEN, Token};
 
 /// How long calls may run on when the daemon is asked to end.
 pub const PATIENCE: Duration = Duration::from_secs(30);

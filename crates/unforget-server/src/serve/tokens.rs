@@ -8,6 +8,10 @@ use axum::http::{HeaderValue, Method};
 use unforget_core::digest::Digest;
 
 use crate::gateway::Tenant;
+use crate::mcp;
+
+/// The tenant that owns the daemon: it sees all conversations, and alone may do what concerns all of them.
+pub const OWNER: &str = "default";
 
 /// Header for a token beside the provider's key.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-unforget-token");
@@ -94,7 +98,7 @@ pub(super) fn identify(
 ) -> Result<Tenant, Refused> {
     let sent = take(headers);
     if tokens.is_empty() {
-        return Ok(Tenant(Arc::from("default")));
+        return Ok(Tenant(Arc::from(OWNER)));
     }
     let digest = Digest::of(sent.as_ref().map(HeaderValue::as_bytes).unwrap_or_default());
     // All are compared, whichever fits, and each in constant time.
@@ -106,6 +110,11 @@ pub(super) fn identify(
         return Ok(Tenant(Arc::clone(&known.tenant)));
     }
     Err(Refused::Scope)
+}
+
+/// What a tenant may recall over MCP; `None` for the owner, who may recall all.
+pub(super) fn scope(tenant: &Tenant) -> Option<mcp::Scope> {
+    (&*tenant.0 != OWNER).then(|| mcp::Scope::Under(format!("journal:gateway/{}/", tenant.0)))
 }
 
 /// The token of a request, wherever it stands.

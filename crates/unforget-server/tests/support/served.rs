@@ -16,6 +16,7 @@ use unforget_engine::host::{Delivered, Host, LaneKey};
 use unforget_engine::summarise::Current;
 use unforget_server::api::{self, Api, Events, Figures, Settings};
 use unforget_server::gateway::{self, Gateway};
+use unforget_server::mcp;
 use unforget_server::serve::{Daemon, Guard, Limits, Scope, TOKEN, Token};
 use unforget_wire::Format;
 
@@ -56,9 +57,9 @@ pub const UPLOAD_MAX: u64 = 1 << 20;
 /// A running daemon.
 pub struct Served {
     folder: tempfile::TempDir,
-    url: String,
+    pub url: String,
     host: Arc<Host>,
-    http: reqwest::Client,
+    pub http: reqwest::Client,
     api: Arc<Api>,
     ending: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
@@ -104,7 +105,9 @@ impl Served {
         let ending = CancellationToken::new();
         let guard = Guard { tokens, ..Guard::default() };
         let limits = Limits::default();
-        let daemon = Daemon { gateway, guard, limits, more: api::routes(Arc::clone(&api)) };
+        let memory = mcp::Memory::new(host.engine().clone(), mcp::Scope::All);
+        let memory = axum::Router::new().route_service("/mcp", mcp::service(&memory, None));
+        let daemon = Daemon { gateway, guard, limits, more: api::routes(Arc::clone(&api)).merge(memory) };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
         Self { folder, url, host, http: reqwest::Client::new(), api, ending, serving }
     }

@@ -61,6 +61,8 @@ impl SqliteStore {
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
         let lock = LockFile::claim(&path)?;
+        make_private(&path)
+            .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
         let conn = open_writing(&path, options).map_err(|fault| fault.into_store(&path, "open"))?;
         let identity = Identity::of(&path);
         let writer = Some(Writer::new(conn, most(options), identity));
@@ -104,6 +106,20 @@ impl SqliteStore {
             store.read("open", |conn| maintain::load_newest(conn, &store.dictionaries))?;
         }
         Ok(store)
+    }
+}
+
+/// Makes the file if there is none, for its owner only: what agents saw is private. SQLite gives its log the same rights.
+///
+/// A file that is there is not opened: that would cancel SQLite's locks.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -94,6 +94,7 @@ fn own(dialect: Dialect) -> Vec<Row> {
         row("first-user", user, model.trim_start_matches(',')),
         row("last-not-assistant", results, format!("{results_before_end}{}]}}", last_words(dialect))),
         row("alternate", user, format!("{user},{user}")),
+        row("system-place", user, format!(r#"{user},{{"role":"system","content":"x"}},{user}"#)),
         row("call-answered", results, ending(dialect)),
         row("result-orphan", model, last_words(dialect)),
     ];

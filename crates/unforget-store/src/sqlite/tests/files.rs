@@ -416,3 +416,18 @@ fn f082_nothing_else_opens_the_database() {
     }
     assert!(seen > 15);
 }
+
+#[cfg(unix)]
+#[test]
+fn f112_what_is_made_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
+    let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("a.db"), mode("a.db-wal")), (0o600, 0o600));
+    drop(store);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    drop(SqliteStore::open(&path, &OpenOptions::default()).unwrap());
+    assert_eq!(mode("a.db"), 0o640, "rights that a person gave stay");
+}

@@ -344,19 +344,44 @@ impl Begun {
         if call.dialect != Dialect::Anthropic {
             messages.splice(0..0, system);
         }
+        if let Some(recalled) = &self.recalled {
+            recall(&mut messages, &recalled.text, call.dialect);
+            self.tokens += Tokens::exact(SLOT);
+        }
         let mut edits = call.message_edits(&messages);
         // All of the history is sent: what the provider has of it would come twice.
         for name in ["previous_response_id", "conversation"] {
             edits.extend(call.field_edits(name, None));
         }
-        if let Some(recalled) = &self.recalled {
-            let at = messages.iter().rposition(|message| is_question(message)).unwrap_or(messages.len());
-            let text = serde_json::Value::from(recalled.text.as_str());
-            messages.insert(at, format!(r#"{{"role":"user","content":{text}}}"#));
-            self.tokens += Tokens::exact(SLOT);
-        }
         self.sending = Sending::Made(call.with_edits(&edits));
         self.authority = assembled.certificate.authority.name();
+    }
+}
+
+/// Puts recalled text before the newest question: in its message where roles have to alternate, else as one of its own.
+fn recall(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
+    let at = messages.iter().rposition(|message| is_question(message));
+    let question = at.and_then(|at| messages.get(at)).and_then(|message| serde_json::from_str(message).ok());
+    match (at, question) {
+        (Some(at), Some(serde_json::Value::Object(mut question))) if dialect == Dialect::Anthropic => {
+            let block = |text: &str| serde_json::json!({"type": "text", "text": text});
+            let said = match question.get_mut("content").map(serde_json::Value::take) {
+                Some(serde_json::Value::Array(blocks)) => blocks,
+                Some(serde_json::Value::String(said)) => vec![block(&said)],
+                _ => Vec::new(),
+            };
+            let blocks: Vec<_> = std::iter::once(block(text)).chain(said).collect();
+            question.insert("content".to_owned(), blocks.into());
+            if let Some(message) = messages.get_mut(at) {
+                *message = serde_json::Value::Object(question).to_string();
+            }
+        }
+        (Some(at), _) if dialect != Dialect::Anthropic => {
+            let text = serde_json::Value::from(text);
+            messages.insert(at, format!(r#"{{"role":"user","content":{text}}}"#));
+        }
+        // A prompt without a question has no place for it.
+        _ => {}
     }
 }
 

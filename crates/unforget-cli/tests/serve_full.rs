@@ -23,7 +23,7 @@ impl<'a> SmallDisk<'a> {
     /// None, and a line that says so, where mounting is not permitted.
     fn mount(folder: &'a Path) -> Option<Self> {
         fs::create_dir(folder).unwrap();
-        let mounted = mount(&["-t", "tmpfs", "-o", "size=1m", "tmpfs"], folder);
+        let mounted = mount(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], folder);
         if !mounted {
             println!("skipped: mounting a tmpfs needs root");
         }
@@ -101,7 +101,7 @@ async fn f044_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
             }
         }
     }
-    let (status, told) = refused.expect("1 MB holds no 200 turns");
+    let (status, told) = refused.expect("4 MB hold no 200 turns");
     // Full while the answer came: it breaks off. Full before: the fault in its dialect.
     if status != 200 {
         let told = told.unwrap();

@@ -1,7 +1,7 @@
 //! A provider of three APIs on loopback that refuses what real ones refuse, and answers by script.
 //!
 //! Every request is held against the offline validator and counted by a tokeniser that the engine does not use. What is wrong
-//! or too large gets the provider's own error, and is remembered: a test looks at [`Upstream::calls`] in the end.
+//! or too large gets the provider's own error, and is remembered: a test looks at [`Upstream::came`] in the end.
 
 #![allow(
     clippy::indexing_slicing,

@@ -54,6 +54,7 @@ mod tests {
             ("1970-01-01T00:00:01Z", Some(1_000), "an instant"),
             ("1970-01-01T01:00:00+01:00", Some(0), "an offset"),
             ("yesterday", None, "words are not times"),
+            ("999999999-01-01", None, "too far"),
             ("", None, "nothing"),
         ];
         for (text, want, why) in table {

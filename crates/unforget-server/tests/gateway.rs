@@ -157,7 +157,7 @@ fn script() -> Script {
         if is_result {
             Say::text(format!("Done with number {number}. The file says so, in many words. ").repeat(6))
         } else {
-            Say::deed("read", json!({"path": format!("/work/file-{number}.txt")}))
+            Say::deed("read", json!({"path": format!("notes/file-{number}.txt")}))
         }
     })
 }

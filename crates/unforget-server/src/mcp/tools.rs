@@ -180,7 +180,7 @@ impl Parameter {
             Takes::Time => {
                 let what =
                     "a day or a time in UTC, such as 2026-03-02, 2026-03-02T09:00 or 2026-03-02T09:00:00Z";
-                (value.as_str().and_then(time).is_some(), what.to_owned())
+                (value.as_str().and_then(crate::json::time).is_some(), what.to_owned())
             }
             Takes::Role => {
                 let is_role = value.as_str().and_then(role).is_some();
@@ -220,7 +220,7 @@ impl Arguments {
     }
 
     pub(super) fn time(&self, name: &str) -> Option<Timestamp> {
-        self.text(name).and_then(time)
+        self.text(name).and_then(crate::json::time)
     }
 
     pub(super) fn role(&self) -> Option<Role> {
@@ -232,17 +232,6 @@ const ROLES: [Role; 4] = [Role::User, Role::Assistant, Role::Tool, Role::System]
 
 fn role(name: &str) -> Option<Role> {
     ROLES.into_iter().find(|role| role.name() == name)
-}
-
-/// A day or a time, in UTC unless it says otherwise.
-fn time(text: &str) -> Option<Timestamp> {
-    let utc = |civil: jiff::civil::DateTime| Some(civil.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp());
-    let instant = text.parse::<jiff::Timestamp>().ok();
-    let time = instant.or_else(|| utc(text.parse().ok()?)).or_else(|| {
-        let day: jiff::civil::Date = text.parse().ok()?;
-        utc(day.to_datetime(jiff::civil::Time::midnight()))
-    })?;
-    Some(Timestamp(time.as_millisecond()))
 }
 
 /// The start of what a client sent, for a message.
@@ -294,21 +283,6 @@ mod tests {
                 .map(|trouble| trouble.what)
                 .unwrap_or_default();
             assert!(told.starts_with(want) && told.is_empty() == want.is_empty(), "{why}: {told}");
-        }
-    }
-
-    #[test]
-    fn times_table() {
-        let table = [
-            ("1970-01-02", Some(86_400_000), "a day begins at midnight UTC"),
-            ("1970-01-01T00:01", Some(60_000), "a time is UTC"),
-            ("1970-01-01T00:00:01Z", Some(1_000), "an instant"),
-            ("1970-01-01T01:00:00+01:00", Some(0), "an offset"),
-            ("yesterday", None, "words are not times"),
-            ("999999999-01-01", None, "too far"),
-        ];
-        for (text, want, why) in table {
-            assert_eq!(time(text).map(|time| time.0), want, "{why}: {text:?}");
         }
     }
 }

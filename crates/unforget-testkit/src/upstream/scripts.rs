@@ -60,7 +60,7 @@ const KNOWN: [Known; 6] = [
     ("exec_command", |file| json!({"cmd": command(file)})),
     ("shell_command", |file| json!({"command": command(file)})),
     ("shell", |file| json!({"command": ["bash", "-c", command(file)]})),
-    ("read", |file| json!({"path": format!("/work/file-{file}.txt")})),
+    ("read", |file| json!({"path": format!("notes/file-{file}.txt")})),
 ];
 
 /// A command that prints a file of some 3,000 tokens.

@@ -25,6 +25,8 @@ pub struct Candidate {
     pub left: u64,
     /// Whether its requests came with the same instructions and tools.
     pub is_same_kind: bool,
+    /// Whether the request's array begins with one that the lane was asked with.
+    pub begins_alike: bool,
 }
 
 /// What a request is of.
@@ -50,25 +52,28 @@ const PROOF: usize = 2;
 ///
 /// * `candidates` - the order decides between equals.
 ///
-/// 1. The lane that the array goes on from, the longest first. A first message alone proves nothing if instructions and
-///    tools are others: titles are asked for like that.
-/// 2. Of a session, the lane that has most of it, as a new generation. Of nobody's, only if no more than the newest
-///    exchange is left out.
-/// 3. A new one.
+/// 1. The lane that has most of the array: it goes on from there, or, with the same instructions and tools, it leaves
+///    something out. Of nobody's session that may be the newest exchange only. Among equals, one that it goes on from.
+///    A first message alone proves nothing if instructions and tools are others: titles are asked for like that.
+/// 2. A new one.
+///
+/// A lane without a message is one whose first call was killed before it was stored: the array that began it proves it.
 ///
 /// Cost: O(candidates). Source: design §3; F097, F102.
 pub fn choose(hint: Hint, candidates: &[Candidate]) -> Choice {
-    let is_proven = |one: &Candidate| one.kept >= PROOF || (one.kept > 0 && one.is_same_kind);
+    let is_begun = |one: &Candidate| one.kept > 0 || (one.left == 0 && one.begins_alike);
+    let is_proven = |one: &Candidate| one.kept >= PROOF || (is_begun(one) && one.is_same_kind);
     let goes_on = |one: &Candidate| matches!(one.why, Why::Append | Why::UpToDate) && is_proven(one);
     let may_cut = |one: &Candidate| match hint {
-        Hint::Session => one.is_same_kind && is_proven(one),
-        Hint::Loose => one.is_same_kind && is_proven(one) && one.left <= EDIT,
+        _ if one.left <= EDIT => is_proven(one),
+        Hint::Session => is_proven(one) && one.is_same_kind,
+        Hint::Loose => false,
     };
     let longest = |is_it: &dyn Fn(&Candidate) -> bool| {
         let fitting = candidates.iter().enumerate().filter(|(_, one)| is_it(one));
-        fitting.rev().max_by_key(|(_, one)| one.kept).map(|(index, _)| index)
+        fitting.rev().max_by_key(|(_, one)| (one.kept, goes_on(one))).map(|(index, _)| index)
     };
-    match longest(&goes_on).or_else(|| longest(&may_cut)) {
+    match longest(&|one| goes_on(one) || may_cut(one)) {
         Some(index) => Choice::Lane(index),
         None => Choice::New { like: longest(&|one| one.kept > 0) },
     }
@@ -83,7 +88,14 @@ mod tests {
         use Choice::{Lane, New};
         use Hint::{Loose, Session};
         use Why::{Append, Branch, Rewind, Unreconciled, UpToDate};
-        let one = |why, kept, left, is_same_kind| Candidate { why, kept, left, is_same_kind };
+        let one = |why, kept, left, is_same_kind| Candidate {
+            why,
+            kept,
+            left,
+            is_same_kind,
+            begins_alike: kept > 0,
+        };
+        let killed = Candidate { begins_alike: true, ..one(Append, 0, 0, true) };
         let nothing = New { like: None };
         let table = [
             (Loose, vec![], nothing, "first sight"),
@@ -91,6 +103,13 @@ mod tests {
             (Loose, vec![one(Append, 4, 0, false)], Lane(0), "a tool came to it"),
             (Loose, vec![one(Append, 2, 0, true), one(Append, 6, 0, true)], Lane(1), "the longest"),
             (Loose, vec![one(UpToDate, 3, 0, true)], Lane(0), "f042: asked again"),
+            (Session, vec![killed], Lane(0), "f044: its first call was killed before it was stored"),
+            (
+                Session,
+                vec![one(Append, 0, 0, true)],
+                nothing,
+                "another call of the session is about to be stored",
+            ),
             (Session, vec![one(Append, 1, 0, false)], New { like: Some(0) }, "a title is asked for"),
             (
                 Session,
@@ -115,9 +134,15 @@ mod tests {
             ),
             (
                 Session,
-                vec![one(Branch, 5, 1, true), one(Append, 3, 0, true)],
+                vec![one(Branch, 3, 1, true), one(Append, 3, 0, true)],
                 Lane(1),
                 "going on comes first",
+            ),
+            (
+                Session,
+                vec![one(Append, 3, 0, true), one(Rewind, 15, 1, true)],
+                Lane(1),
+                "f042: asked again without the answer, and a fork is shorter",
             ),
         ];
         for (hint, candidates, choice, reason) in table {

@@ -4,8 +4,9 @@
 //! and nothing else; a lane is of one conversation and what was forked from it; the prompt holds nothing that is not of the
 //! array; what was taken once is up to date. In the end everything that was ever said is stored and the store is sound.
 //!
-//! Two things of a path are not of the array, as documented: words of an old message that the client rewrote in place, and
-//! old messages that it leaves out at the beginning. Where it did so and changed more at once, the array alone may be the path.
+//! Two things of a path are not of the array, as documented: an old message that the client rewrote in place has its old
+//! words or its new ones, and old messages that it leaves out at the beginning are there, or, where it changed more at
+//! once, are not.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -61,8 +62,6 @@ struct Talk {
     messages: Vec<Value>,
     /// What of the path it leaves out at the beginning.
     slid: Vec<Value>,
-    /// Old words of messages that it rewrote, by their place in `messages`.
-    old: BTreeMap<usize, Value>,
     /// A call without an answer yet.
     open: Option<Open>,
 }
@@ -86,17 +85,9 @@ impl Talk {
         }
     }
 
-    /// What its path has to be.
+    /// What its path has to be, but for words that were put before old ones.
     fn path(&self) -> Vec<Value> {
-        let sent = self.messages.iter().enumerate();
-        let stored = sent.map(|(at, message)| self.old.get(&at).unwrap_or(message).clone());
-        self.slid.iter().cloned().chain(stored).collect()
-    }
-
-    /// Leaves the messages from here on out.
-    fn cut(&mut self, at: usize) {
-        self.messages.truncate(at);
-        self.old.retain(|place, _| *place < at);
+        self.slid.iter().chain(&self.messages).map(plain).collect()
     }
 
     fn users(&self) -> Vec<usize> {
@@ -116,6 +107,18 @@ struct World {
     /// The family that a lane is of.
     of: BTreeMap<String, usize>,
     story: Vec<String>,
+}
+
+/// What a client puts before the words of an old message.
+const REMINDER: &str = "reminder ";
+
+/// A message without what its client put before its words.
+fn plain(message: &Value) -> Value {
+    let mut message = message.clone();
+    if let Some(words) = message["content"].as_str() {
+        message["content"] = json!(words.trim_start_matches(REMINDER));
+    }
+    message
 }
 
 fn host(engine: &Engine) -> Host {
@@ -181,7 +184,7 @@ impl World {
             form.name()
         ));
         let messages = vec![json!({"role": "user", "content": first})];
-        let (slid, old) = (Vec::new(), BTreeMap::new());
+        let slid = Vec::new();
         self.talks.push(Talk {
             family: self.families,
             tenant,
@@ -191,7 +194,6 @@ impl World {
             form,
             messages,
             slid,
-            old,
             open: None,
         });
     }
@@ -235,6 +237,14 @@ impl World {
         let talk = self.talks[at].clone();
         let array = read(talk.form, &talk.messages);
         let lane = self.host.recognise(&talk.asking(), &array).unwrap();
+        if self.random.one_in(8) {
+            self.story.push(format!("killed before {at} is taken"));
+            self.host = host(&self.engine);
+            let again = self.host.recognise(&talk.asking(), &array).unwrap();
+            if again.lane != lane.lane {
+                self.fail(&format!("killed: {} and then {}", lane.lane.0, again.lane.0));
+            }
+        }
         let receipt = self.host.take(&lane.lane, talk.form, (Brings::All, &array), None).unwrap();
         self.story.push(format!(
             "call {at} of {} messages in {} {:?}",
@@ -247,7 +257,7 @@ impl World {
             self.fail(&format!("mixed: {} is of family {family} and of {}", lane.lane.0, talk.family));
         }
         let talk = self.check_path(talk, &lane);
-        (self.talks[at].slid, self.talks[at].old) = (talk.slid.clone(), talk.old.clone());
+        self.talks[at].slid.clone_from(&talk.slid);
         let again = self.host.take(&lane.lane, talk.form, (Brings::All, &array), None).unwrap();
         if (again.why, again.added, again.head) != (Why::UpToDate, 0, receipt.head) {
             self.fail(&format!("again: {again:?} after {receipt:?}"));
@@ -258,13 +268,13 @@ impl World {
     /// The path is the array. Gives the conversation as it is known from here on.
     fn check_path(&self, talk: Talk, lane: &Recognised) -> Talk {
         let path = self.host.path(&lane.lane, talk.form).unwrap();
-        let path: Vec<Value> = path.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        let path: Vec<Value> = path.iter().map(|text| plain(&serde_json::from_str(text).unwrap())).collect();
         let want = talk.path();
         if path == want {
             return talk;
         }
-        if path == talk.messages {
-            return Talk { slid: Vec::new(), old: BTreeMap::new(), ..talk };
+        if path == want[talk.slid.len()..] {
+            return Talk { slid: Vec::new(), ..talk };
         }
         let differs = path.iter().zip(&want).position(|(one, other)| one != other);
         self.fail(&format!(
@@ -351,13 +361,13 @@ impl World {
                 let place = users[self.random.below(users.len() as u64) as usize];
                 let words = self.words_of(at);
                 self.story.push(format!("edit {at} at {place}"));
-                self.talks[at].cut(place);
+                self.talks[at].messages.truncate(place);
                 self.talks[at].messages.push(json!({"role": "user", "content": words}));
             }
             1 => {
                 let last = *users.last().unwrap_or(&0);
                 self.story.push(format!("regenerate {at} from {last}"));
-                self.talks[at].cut(last + 1);
+                self.talks[at].messages.truncate(last + 1);
             }
             2 if self.talks.len() < 6 => {
                 self.story.push(format!("fork {at} as {}", self.talks.len()));
@@ -367,13 +377,10 @@ impl World {
             3 if users.len() > 2 => {
                 let place = users[self.random.below(users.len() as u64 - 1) as usize];
                 let talk = &mut self.talks[at];
-                let follows = talk.messages.get(place + 1).is_some_and(|next| next["role"] == "assistant");
-                if follows && !talk.old.contains_key(&place) {
+                if talk.messages.get(place + 1).is_some_and(|next| next["role"] == "assistant") {
                     self.story.push(format!("rewrite {at} at {place}"));
-                    let old = talk.messages[place].clone();
-                    talk.messages[place]["content"] =
-                        json!(format!("reminder {}", old["content"].as_str().unwrap()));
-                    talk.old.insert(place, old);
+                    let words = plain(&talk.messages[place])["content"].as_str().unwrap().to_owned();
+                    talk.messages[place]["content"] = json!(format!("{REMINDER}{words}"));
                 }
             }
             4 if users.len() > 3 && self.talks[at].session.is_some() => {
@@ -384,12 +391,6 @@ impl World {
                 let slid = talk.slid.len() + place;
                 talk.slid = whole[..slid].to_vec();
                 talk.messages.drain(..place);
-                let old = std::mem::take(&mut talk.old);
-                talk.old = old
-                    .into_iter()
-                    .filter(|(at, _)| *at >= place)
-                    .map(|(at, was)| (at - place, was))
-                    .collect();
             }
             5 => "kind-2".clone_into(&mut self.talks[at].kind),
             _ => {

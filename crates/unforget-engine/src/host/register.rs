@@ -71,6 +71,14 @@ struct Registered {
     like: Option<String>,
 }
 
+/// A lane that a call may be of.
+struct Found {
+    line: Seq,
+    found: Registered,
+    /// Whether it was found by a beginning of the call's array, not by its session alone.
+    begins_alike: bool,
+}
+
 impl Host {
     /// Finds the lane of a call, or begins one. Stores nothing but a line for a new lane.
     ///
@@ -79,9 +87,9 @@ impl Host {
         let candidates =
             self.with(&register(asking.tenant), FORM, |lane, _| candidates(lane, asking, array))?;
         let mut seen = Vec::new();
-        for (line, found) in &candidates {
-            if let Some(Recognised { lane, .. }) = asking.is_named.then(|| recognised(*line, found)) {
-                return Ok(Recognised { lane, line: *line });
+        for Found { line, found, begins_alike } in &candidates {
+            if asking.is_named {
+                return Ok(recognised(*line, found));
             }
             let foreseen = self.foresee(&LaneKey(found.lane.clone()), asking.form, array)?;
             seen.push(Candidate {
@@ -89,19 +97,20 @@ impl Host {
                 kept: foreseen.kept,
                 left: foreseen.left,
                 is_same_kind: found.kind == asking.kind,
+                begins_alike: *begins_alike,
             });
         }
         let hint = if asking.session.is_some() { Hint::Session } else { Hint::Loose };
         let like = match caller::choose(hint, &seen) {
             Choice::Lane(index) => {
-                if let Some((line, found)) = candidates.get(index) {
+                if let Some(Found { line, found, .. }) = candidates.get(index) {
                     return Ok(recognised(*line, found));
                 }
                 None
             }
-            Choice::New { like } => like.and_then(|index| candidates.get(index)).map(|(_, found)| found),
+            Choice::New { like } => like.and_then(|index| candidates.get(index)),
         };
-        let like = like.map(|found| found.lane.clone());
+        let like = like.map(|one| one.found.lane.clone());
         self.with(&register(asking.tenant), FORM, |lane, now| begin(lane, asking, array, like, now.0))
     }
 
@@ -176,11 +185,7 @@ fn session(asking: &Asking<'_>) -> Option<Name> {
 }
 
 /// The lanes that a call may be of: those that began like it, then the newest of its session.
-fn candidates(
-    register: &Lane,
-    asking: &Asking<'_>,
-    array: &Array,
-) -> Result<Vec<(Seq, Registered)>, HostError> {
+fn candidates(register: &Lane, asking: &Asking<'_>, array: &Array) -> Result<Vec<Found>, HostError> {
     let mut lines = Vec::new();
     for names in array.beginnings(seed(asking)).rchunks(AT_ONCE) {
         register.known(names.iter().copied())?;
@@ -191,6 +196,7 @@ fn candidates(
             break;
         }
     }
+    let alike = if asking.is_named { 0 } else { lines.len() };
     let of_session = session(asking).map(|name| register.under(&[name])).transpose()?.unwrap_or_default();
     if let Some(session) = asking.session.filter(|_| asking.is_named) {
         // By the name that a person gave, else by the one that we did.
@@ -199,19 +205,19 @@ fn candidates(
     } else {
         lines.extend(of_session.into_iter().rev());
     }
-    let mut found: Vec<(Seq, Registered)> = Vec::new();
-    for line in lines {
-        if found.len() == CANDIDATES {
+    let mut candidates: Vec<Found> = Vec::new();
+    for (index, line) in lines.into_iter().enumerate() {
+        if candidates.len() == CANDIDATES {
             break;
         }
-        if found.iter().all(|(known, _)| *known != line)
-            && let Some(registered) = read(register, line)?
+        if candidates.iter().all(|known| known.line != line)
+            && let Some(found) = read(register, line)?
         {
-            found.push((line, registered));
+            candidates.push(Found { line, found, begins_alike: index < alike });
         }
     }
-    found.retain(|(_, found)| found.form == asking.form.name());
-    Ok(found)
+    candidates.retain(|one| one.found.form == asking.form.name());
+    Ok(candidates)
 }
 
 fn read(register: &Lane, line: Seq) -> Result<Option<Registered>, HostError> {

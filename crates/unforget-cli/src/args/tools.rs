@@ -151,9 +151,9 @@ pub(crate) struct GatewayBenchArgs {
     /// Connections beside them that say nothing
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) idle: usize,
-    /// Tokens of one long history; 0 leaves it out
-    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "0")]
-    pub(crate) history: u64,
+    /// Tokens of one long history, behind which there are turns too
+    #[arg(long, value_name = "N", value_parser = super::value::tokens)]
+    pub(crate) history: Option<u64>,
     /// Turns behind it
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) turns: usize,

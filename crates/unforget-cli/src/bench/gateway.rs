@@ -31,6 +31,9 @@ const BATCH: usize = 1_000;
 /// Tokens of a message of the long history, about.
 const MESSAGE: u64 = 400;
 
+/// Looks at the daemon's memory while the streams run.
+const LOOKS: u32 = 10;
+
 /// Calls behind the long history that are not measured: the first makes its summaries.
 const WARM: usize = 5;
 
@@ -60,6 +63,8 @@ struct Memory {
     /// With so many connections that say nothing.
     idle: u64,
     idle_connections: usize,
+    /// While the streams run, at equal distances.
+    running: Vec<u64>,
     /// The most, over everything.
     peak: u64,
 }
@@ -74,7 +79,8 @@ struct GatewayJson {
     event: Both,
     #[serde(skip_serializing_if = "Option::is_none")]
     long: Option<Both>,
-    history_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history_tokens: Option<u64>,
     memory: Memory,
 }
 
@@ -82,9 +88,9 @@ struct GatewayJson {
 pub(super) fn run(app: &mut App, args: &GatewayBenchArgs) -> Outcome {
     let folder = folder()?;
     let db = folder.path().join("gateway.sqlite");
-    if args.history > 0 {
-        app.out.note(format_args!("laying down {} tokens", args.history));
-        lay_down(&db, args.history)?;
+    if let Some(tokens) = args.history {
+        app.out.note(format_args!("laying down {tokens} tokens"));
+        lay_down(&db, tokens)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let measured = runtime.block_on(measure(&db, args))?;
@@ -188,6 +194,11 @@ async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {
             tokio::spawn(talk(stream, args.streams, (upstream, daemon.address), (args.rate, args.seconds)))
         })
         .collect();
+    let mut running = Vec::new();
+    for _ in 0..LOOKS {
+        tokio::time::sleep(Duration::from_secs(args.seconds) / LOOKS).await;
+        running.push(daemon.memory("VmRSS:"));
+    }
     let (mut direct, mut gateway) = (Vec::new(), Vec::new());
     for task in tasks {
         let (one, other) = task.await.map_err(|error| failed(error.to_string()))??;
@@ -195,7 +206,10 @@ async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {
         gateway.extend(other);
     }
     let rate = gateway.len() as f64 / started.elapsed().as_secs_f64();
-    let long = if args.history > 0 { Some(long(upstream, daemon.address, args.turns).await?) } else { None };
+    let long = match args.history {
+        Some(_) => Some(long(upstream, daemon.address, args.turns).await?),
+        None => None,
+    };
     let first = |took: &[Took]| took.iter().map(|took| took.first).collect::<Vec<_>>();
     let events = |took: &[Took]| took.iter().flat_map(|took| took.events.iter().copied()).collect::<Vec<_>>();
     Ok(GatewayJson {
@@ -210,6 +224,7 @@ async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {
             begun,
             idle: idle_memory,
             idle_connections: idle.len(),
+            running,
             peak: daemon.memory("VmHWM:"),
         },
     })

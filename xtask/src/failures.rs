@@ -50,7 +50,8 @@ fn tests(files: &[File]) -> BTreeMap<String, BTreeSet<String>> {
     let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let code = files.iter().filter(|file| file.is("rs") && file.path.starts_with("crates/"));
     for line in code.flat_map(|file| file.text.lines()) {
-        let Some(rest) = line.trim_start().strip_prefix("fn f") else { continue };
+        let line = line.trim_start();
+        let Some(rest) = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn f") else { continue };
         let name: String = rest.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
         let digits: String = name.chars().take_while(char::is_ascii_digit).collect();
         if digits.len() == 3 && name.get(3..4) == Some("_") {

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
@@ -71,7 +72,7 @@ fn words(turn: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f044_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
+async fn f044_f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("small");
     let Some(disk) = SmallDisk::mount(&place) else { return };
@@ -89,6 +90,13 @@ async fn f044_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
         let status = response.status().as_u16();
         (status, response.json::<Value>().await.ok())
     };
+    let turns_ready = async |want: u16| {
+        let begun = Instant::now();
+        while http.get(format!("{url}/readyz")).send().await.unwrap().status().as_u16() != want {
+            assert!(begun.elapsed() < Duration::from_secs(5), "{want} is late");
+        }
+    };
+    turns_ready(200).await;
     let mut messages = Vec::new();
     let mut refused = None;
     for turn in 0..200 {
@@ -111,7 +119,9 @@ async fn f044_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let (status, told) = ask(&messages).await;
     assert_ne!((status, told.is_some()), (200, true), "it is still full");
     assert!(messages.len() > 4, "something fitted: {}", messages.len());
+    turns_ready(503).await;
     assert!(mount(&["-o", "remount,size=64m"], disk.0), "root may mount again");
+    turns_ready(200).await;
     let (status, answer) = ask(&messages).await;
     assert_eq!(status, 200, "with room it goes on: {answer:?}");
     messages.push(answer.unwrap()["choices"][0]["message"].clone());

@@ -250,14 +250,24 @@ impl Walk<'_> {
         let last = restart.iter().flatten().next_back().copied();
         let length: u64 = self.path.runs.iter().map(|run| run.end - run.start).sum();
         let firm = length.saturating_sub(self.path.volatile.len() as u64);
-        // All that is stored, then more: a restart. Without names that is likely, not certain; of one message, neither.
-        let is_restart = firm > 1 && last.is_some() && self.path.firm_after(last).is_none();
+        let is_said = |fate| matches!(fate, Fate::Known(_) | Fate::Face(_));
+        let mut matched = self.items.iter().zip(&restart).filter_map(|(item, seq)| Some((item, (*seq)?)));
+        // All that is stored, then more: a restart. Without names that is likely, not certain; of one message, neither. What
+        // has the times of older messages and says nothing of what they say comes from a clock that stands still.
+        let is_restart = firm > 1
+            && last.is_some()
+            && self.path.firm_after(last).is_none()
+            && matched.any(|(item, seq)| is_said(self.known(item, seq)));
         let found = if is_restart { restart } else { self.matches(self.path.committed) };
+        let is_again = self.items.iter().any(|item| !item.aside && is_said(self.known_elsewhere(item)));
         let fate = |(item, seq): (&Item, Option<Seq>)| match seq {
             _ if item.aside => Fate::Aside,
             Some(seq) if is_restart && !item.named.contains(&seq) => Fate::Replay(seq),
             Some(seq) => self.known(item, seq),
-            None => self.known_elsewhere(item),
+            None => match self.known_elsewhere(item) {
+                Fate::Changed(_) if item.is_dated && !is_again => Fate::Append,
+                fate => fate,
+            },
         };
         added(self.items.iter().zip(found).map(fate).collect())
     }

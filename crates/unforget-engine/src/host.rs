@@ -13,6 +13,7 @@ mod exact;
 mod lane;
 mod names;
 mod pins;
+mod probe;
 mod rebuild;
 mod recalled;
 mod recover;
@@ -43,7 +44,7 @@ pub use names::face;
 pub use rebuild::Rebuilt;
 pub use recalled::Recalled;
 pub use recover::Recovered;
-pub use register::{Asking, Recognised};
+pub use register::{Asking, Recognised, is_internal};
 pub use types::*;
 
 /// The lanes of a host. Calls of one lane wait for each other; lanes do not.

@@ -5,8 +5,8 @@ mod common;
 
 use common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
 use unforget_core::deliver::Why;
-use unforget_engine::host::{Ask, Delivered, Event, Host, LaneKey, LiveArray, face};
-use unforget_wire::Dialect;
+use unforget_engine::host::{Array, Ask, Brings, Delivered, Event, Host, LaneKey, LiveArray, face};
+use unforget_wire::{Dialect, Format};
 
 fn digest(text: &String) -> Delivered {
     Delivered { body: None, face: Some(face(text.as_bytes())), ..Delivered::default() }
@@ -122,4 +122,29 @@ fn f019_compaction_on_request_never_makes_a_prompt_larger() {
         }
     }
     assert!(shrank > 0, "nothing was compacted");
+}
+
+#[test]
+fn f006_a_count_is_of_the_prompt_that_it_answers() {
+    let (host, lane) = (host(), lane("counts"));
+    let message = |role: &str, text: &str| format!(r#"{{"role":"{role}","content":"{text}"}}"#);
+    let read = |bodies: &[String]| {
+        Array::read(Format::OpenAiChat, bodies.iter().map(String::as_bytes), &Array::default()).unwrap()
+    };
+    let ask = Ask::new(20_000, Dialect::OpenAiChat);
+    let prompt = |bodies: &[String]| {
+        let array = read(bodies);
+        let head = host.take(&lane, Format::OpenAiChat, (Brings::All, &array), None).unwrap().head;
+        host.assemble_at(&lane, Format::OpenAiChat, (Brings::All, &array, head), &ask).unwrap()
+    };
+    let mut bodies = vec![message("user", "short")];
+    let (first, first_head) = prompt(&bodies);
+    bodies.extend([message("assistant", "yes"), message("user", &"long words ".repeat(3_000))]);
+    let (second, second_head) = prompt(&bodies);
+    assert!(second.tokens.expected > 10 * first.tokens.expected);
+    // The client asked on before the first answer was counted: that says nothing about the second.
+    let late = host.answered_at(&lane, Format::OpenAiChat, first_head, first.tokens.expected).unwrap();
+    assert_eq!(late, None);
+    let cut = host.answered_at(&lane, Format::OpenAiChat, second_head, first.tokens.expected).unwrap();
+    assert!(cut.is_some(), "the second itself was cut");
 }

@@ -133,6 +133,28 @@ fn bad_frames_are_answered_and_the_connection_goes_on() {
 }
 
 #[test]
+fn f118_a_host_that_speaks_something_else_is_told_so() {
+    let told = |params: Value| Client::new(Limits::default()).call(1, "initialize", &params);
+    for params in [json!({}), json!({ "protocol": 1 }), json!({ "protocol": 1, "newField": [1] })] {
+        let answer = told(params);
+        assert_eq!(answer["result"]["protocol"], 1, "{answer}");
+        // A host sees what it may call before it relies on it.
+        let verbs = answer["result"]["verbs"].as_array().unwrap();
+        for verb in ["catchUp", "commitTurn", "assemble", "compact", "search"] {
+            assert!(verbs.contains(&json!(verb)), "{verb}: {answer}");
+        }
+    }
+    for params in [json!({ "protocol": 0 }), json!({ "protocol": 2 })] {
+        let answer = told(params.clone());
+        assert_eq!(answer["error"]["data"]["kind"], "protocol", "{params}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("is not spoken here"), "{answer}");
+    }
+    for params in [json!({ "protocol": "1" }), json!([]), json!({ "protocol": -1 })] {
+        assert!(told(params.clone())["error"].is_object(), "{params}");
+    }
+}
+
+#[test]
 fn an_id_is_its_own_until_it_is_answered() {
     let (server, gate) = gated(Limits::default());
     let mut client = Client::of(&server);

@@ -59,7 +59,8 @@ pub trait Store: Jobs + Send + Sync {
     /// counted once.
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>>;
 
-    /// Adds names to stored entries. Those that are there stay; an entry may have many.
+    /// Adds names to stored entries. Those that are there stay; an entry may have many. Derived: who delivers the same again
+    /// gives the same names again.
     fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()>;
 
     /// Finds the entry after which the raw chain has this head, in any generation; the earliest of several.

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use unforget_engine::host::is_internal;
+
 use crate::app::App;
 use crate::failure::{Exit, Outcome};
 use crate::json::ConversationJson;
@@ -12,6 +14,7 @@ use crate::text;
 pub(crate) fn run(app: &mut App) -> Outcome {
     let engine = app.read()?;
     let mut all = engine.store().conversations()?;
+    all.retain(|one| !is_internal(&one.key));
     all.sort_by_key(|conversation| std::cmp::Reverse(conversation.time.map(|(_, last)| last)));
     if app.out.json {
         let list: Vec<_> = all.iter().map(ConversationJson::from).collect();

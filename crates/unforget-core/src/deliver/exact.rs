@@ -10,6 +10,9 @@ use crate::id::Seq;
 /// Messages in a row that prove that an array begins in the middle of the path.
 const RUN: usize = 2;
 
+/// Messages in a row whose words a client changes.
+const CHANGED: usize = 16;
+
 impl Walk<'_> {
     pub(super) fn exact(&self) -> Plan {
         let stored: Vec<Seq> = self.path.runs.iter().cloned().flatten().map(Seq).collect();
@@ -45,13 +48,17 @@ impl Walk<'_> {
         is_exact(item, seq) || (has_words && (says(&item.alike) || says(&item.named)))
     }
 
-    /// Whether the client changed the words of a message that stood here: the same answer follows, or two messages do. An
-    /// edit would have got another answer.
+    /// Whether the client changed the words of a message that stood here, and perhaps of some behind it: as many follow that
+    /// stand where they stood, two at least, or the same answer to one message. An edit would have got another answer.
     fn is_rewritten(&self, stored: &[Seq], at: usize) -> bool {
-        let mut behind = self.items.iter().zip(stored).skip(at + 1);
-        let mut stands =
-            || behind.next().filter(|(item, seq)| Self::stands(item, **seq)).map(|(item, _)| item);
-        stands().is_some_and(|next| next.is_answer || stands().is_some())
+        let mut behind = self.items.iter().zip(stored).skip(at + 1).peekable();
+        let mut changed = 1;
+        while changed < CHANGED && behind.next_if(|(item, seq)| !Self::stands(item, **seq)).is_some() {
+            changed += 1;
+        }
+        let is_answered = changed == 1 && behind.peek().is_some_and(|(item, _)| item.is_answer);
+        let proof = if is_answered { 1 } else { changed.max(RUN) };
+        behind.take(proof).filter(|(item, seq)| Self::stands(item, **seq)).count() == proof
     }
 
     /// Where on the path the array begins: at its beginning, unless its first messages are a run in the middle that goes

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use unforget_core::deliver::{Base, Fate, How, Plan, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
-use unforget_core::recover::Refused;
+use unforget_core::recover::{Refused, SuspectedTruncation};
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
 use unforget_wire::Format;
@@ -225,6 +225,18 @@ impl Host {
             }
             lane.refused(refused, now).map(Some)
         })
+    }
+
+    /// The call for which a prompt was made with this newest entry was answered. As [`Host::answered`]; nothing if another
+    /// prompt of the lane was made since then: its client may ask on before the answer is counted.
+    pub fn answered_at(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        head: Option<Seq>,
+        input: u64,
+    ) -> Result<Option<SuspectedTruncation>, HostError> {
+        self.with(key, form, |lane, _| Ok(if lane.is_asked_at(head) { lane.answered(input) } else { None }))
     }
 
     /// Takes the answer of a model. It goes on the path if nothing else came in between, else beside it; the same again

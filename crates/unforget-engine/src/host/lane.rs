@@ -48,13 +48,16 @@ const SEEN: usize = 256 * 1024;
 const ROWS: u64 = 4_096;
 
 /// Where the store keeps what a lane knows of itself: beside the prompts, in no side lane of theirs.
-const STATE: Thread = Thread(u64::MAX);
+pub(super) const STATE: Thread = Thread(u64::MAX);
 
 /// The path, under [`STATE`].
 const PATH: u64 = 0;
 
 /// The shapes of its prompts, under [`STATE`].
 const SHAPES: u64 = 1;
+
+/// What a probe writes.
+pub(super) const PROBED: u64 = 2;
 
 /// Shapes that are remembered.
 const SHAPES_MAX: usize = 16;
@@ -406,7 +409,7 @@ impl Lane {
     }
 
     /// Names that are stored now.
-    fn learn(&mut self, names: &[(Name, Seq)]) {
+    pub(super) fn learn(&mut self, names: &[(Name, Seq)]) {
         let mut new: HashMap<Name, Vec<Seq>> = HashMap::new();
         for (name, seq) in names {
             new.entry(*name).or_default().push(*seq);

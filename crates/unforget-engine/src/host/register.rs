@@ -5,14 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 use unforget_core::caller::{self, Candidate, Choice, Hint};
-use unforget_core::id::Seq;
+use unforget_core::id::{ConversationKey, Seq};
 use unforget_store::Name;
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
 use super::Host;
 use super::exact::Array;
-use super::lane::{Lane, Line};
+use super::lane::{Lane, Line, conversation_key};
 use super::names;
 use super::types::{HostError, LaneKey};
 
@@ -74,7 +74,7 @@ struct Registered {
 /// A lane that a call may be of.
 struct Found {
     line: Seq,
-    found: Registered,
+    lane: Registered,
     /// Whether it was found by a beginning of the call's array, not by its session alone.
     begins_alike: bool,
 }
@@ -87,7 +87,7 @@ impl Host {
         let candidates =
             self.with(&register(asking.tenant), FORM, |lane, _| candidates(lane, asking, array))?;
         let mut seen = Vec::new();
-        for Found { line, found, begins_alike } in &candidates {
+        for Found { line, lane: found, begins_alike } in &candidates {
             if asking.is_named {
                 return Ok(recognised(*line, found));
             }
@@ -103,14 +103,14 @@ impl Host {
         let hint = if asking.session.is_some() { Hint::Session } else { Hint::Loose };
         let like = match caller::choose(hint, &seen) {
             Choice::Lane(index) => {
-                if let Some(Found { line, found, .. }) = candidates.get(index) {
+                if let Some(Found { line, lane: found, .. }) = candidates.get(index) {
                     return Ok(recognised(*line, found));
                 }
                 None
             }
             Choice::New { like } => like.and_then(|index| candidates.get(index)),
         };
-        let like = like.map(|one| one.found.lane.clone());
+        let like = like.map(|one| one.lane.lane.clone());
         self.with(&register(asking.tenant), FORM, |lane, now| begin(lane, asking, array, like, now.0))
     }
 
@@ -133,14 +133,24 @@ impl Host {
     ) -> Result<(), HostError> {
         let beginning = array.beginnings(seed(asking)).pop();
         let names = beginning.into_iter().chain(answer.map(names::answer_id));
-        let names = names.map(|name| (name, lane.line)).collect();
-        self.with(&register(asking.tenant), FORM, |register, _| register.write(Vec::new(), names))
+        self.name_line(asking.tenant, lane.line, names)
     }
 
     /// Remembers the provider's id of an answer that was given in the lane with this line of the register.
     pub fn remember_answer(&self, tenant: &str, line: Seq, answer: &str) -> Result<(), HostError> {
-        let names = vec![(names::answer_id(answer), line)];
-        self.with(&register(tenant), FORM, |register, _| register.write(Vec::new(), names))
+        self.name_line(tenant, line, std::iter::once(names::answer_id(answer)))
+    }
+
+    /// Gives names to a line of the register. While the store writes, other calls have the register.
+    fn name_line(&self, tenant: &str, line: Seq, names: impl Iterator<Item = Name>) -> Result<(), HostError> {
+        let names: Vec<_> = names.map(|name| (name, line)).collect();
+        let register = register(tenant);
+        let conversation = self.with(&register, FORM, |lane, _| Ok(lane.conversation))?;
+        self.engine.store().put_names(conversation, &names)?;
+        self.with(&register, FORM, |lane, _| {
+            lane.learn(&names);
+            Ok(())
+        })
     }
 }
 
@@ -151,6 +161,16 @@ const FORM: Format = Format::OpenAiChat;
 fn register(tenant: &str) -> LaneKey {
     LaneKey(format!("register/{}", segment(tenant)))
 }
+
+/// Whether a conversation is a journal of ours that holds no messages: a register, or what probes write. People are not
+/// shown these.
+pub fn is_internal(key: &ConversationKey) -> bool {
+    let internal = [LaneKey("register/".to_owned()), LaneKey(PROBE.to_owned())];
+    internal.iter().any(|own| key.0.starts_with(&conversation_key(own).0))
+}
+
+/// The lane that probes write to.
+pub(super) const PROBE: &str = "unforget/probe";
 
 /// Keys of other tenants begin otherwise, and no name of a lane is the register's.
 fn in_tenant(tenant: &str, name: &str) -> String {
@@ -213,10 +233,10 @@ fn candidates(register: &Lane, asking: &Asking<'_>, array: &Array) -> Result<Vec
         if candidates.iter().all(|known| known.line != line)
             && let Some(found) = read(register, line)?
         {
-            candidates.push(Found { line, found, begins_alike: index < alike });
+            candidates.push(Found { line, lane: found, begins_alike: index < alike });
         }
     }
-    candidates.retain(|one| one.found.form == asking.form.name());
+    candidates.retain(|one| one.lane.form == asking.form.name());
     Ok(candidates)
 }
 

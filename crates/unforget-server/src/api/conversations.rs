@@ -11,6 +11,7 @@ use futures_util::stream;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use tokio::sync::mpsc;
+use unforget_engine::host::is_internal;
 use unforget_engine::trust::Resolved;
 use unforget_engine::{Engine, Folded};
 use unforget_store::Conversation;
@@ -58,6 +59,7 @@ pub(super) async fn list(
     let (limit, after) = (paged.limit()?, paged.after::<2>()?);
     seen.with(move |engine, _| {
         let mut all = engine.store().conversations()?;
+        all.retain(|one| !is_internal(&one.key));
         all.retain(|one| listed.format.as_ref().is_none_or(|format| *format == one.format));
         all.sort_by_key(place);
         let behind = after.map(|[last, id]| (Reverse(last), id));

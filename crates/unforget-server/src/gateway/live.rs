@@ -67,7 +67,9 @@ impl Live {
         self.change(|state| state.head = Some(head));
     }
 
-    pub(super) fn push(&self, chunk: Bytes) {
+    /// A copy, since a chunk of some bytes holds the whole buffer into which the connection was read.
+    pub(super) fn push(&self, chunk: &[u8]) {
+        let chunk = Bytes::copy_from_slice(chunk);
         self.change(|state| state.chunks.push(chunk));
     }
 

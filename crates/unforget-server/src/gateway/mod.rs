@@ -157,6 +157,15 @@ impl Gateway {
         self.closing.is_cancelled()
     }
 
+    /// Whether calls can be stored: there is room, and what is written can be read back.
+    ///
+    /// # Errors
+    /// What kept it from being stored.
+    pub fn probe(&self) -> io::Result<()> {
+        self.spool.has_room()?;
+        self.host.probe().map_err(io::Error::other)
+    }
+
     /// Calls that run.
     pub fn running(&self) -> usize {
         self.tasks.len()

@@ -142,7 +142,7 @@ impl Gateway {
                         if has_ended && arriving.is_referred_to {
                             self.store(&mut arriving).await;
                         }
-                        live.push(chunk);
+                        live.push(&chunk);
                         if has_ended {
                             live.is_whole();
                         }
@@ -270,7 +270,7 @@ impl Arriving {
     fn broken_off(&self, live: &Live) -> End {
         let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
         if is_between {
-            live.push(Fault::NotStored.event(self.dialect, "").into());
+            live.push(Fault::NotStored.event(self.dialect, "").as_bytes());
         }
         End::Broken
     }

@@ -17,6 +17,10 @@ use super::figures;
 /// Unsynced bytes are at most this old, while bytes arrive.
 const SYNC: Duration = Duration::from_millis(250);
 
+/// Bytes that have to be free on the disk.
+#[cfg(unix)]
+const ROOM: u64 = 1 << 20;
+
 /// Whose answer a file holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Label {
@@ -49,6 +53,22 @@ impl Spool {
         make.recursive(true).create(&folder)?;
         let last = files(&folder)?.iter().filter_map(|path| number(path)).max();
         Ok(Self { folder, next: AtomicU64::new(last.map_or(0, |last| last + 1)) })
+    }
+
+    /// Whether the disk has room for the next call and its answer.
+    ///
+    /// # Errors
+    /// If it has not, or does not tell.
+    pub(super) fn has_room(&self) -> io::Result<()> {
+        #[cfg(unix)]
+        {
+            let disk = rustix::fs::statvfs(&self.folder)?;
+            let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+            if free < ROOM {
+                return Err(io::Error::new(io::ErrorKind::StorageFull, format!("{free} bytes are free")));
+            }
+        }
+        Ok(())
     }
 
     /// Begins a file.

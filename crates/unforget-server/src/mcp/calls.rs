@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
+use unforget_engine::host::is_internal;
 use unforget_engine::recall::{Address, Answered, Ended, Grant, GrepQuery, Question, Reader, SearchQuery};
 use unforget_engine::summarise::Cancel;
 use unforget_engine::{Engine, EngineError};
@@ -171,6 +172,7 @@ fn describe(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
 fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let place = Place::parse(given.text("cursor"))?;
     let mut all = engine.store().conversations()?;
+    all.retain(|one| !is_internal(&one.key));
     all.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
     let mut page = Page::new(given.tokens());
     for one in all.iter().skip(place.shown) {

@@ -15,6 +15,7 @@ use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Thread};
 use unforget_core::tokens::Ruler as _;
 use unforget_engine::Engine;
+use unforget_engine::host::is_internal;
 use unforget_engine::recall::summary_name;
 use unforget_store::{Conversation, EntryRow, SummaryRow};
 
@@ -53,6 +54,7 @@ pub(super) fn list(
         }
     };
     let mut all = engine.store().conversations()?;
+    all.retain(|one| !is_internal(&one.key));
     all.retain(|one| one.id < before);
     all.sort_by_key(|one| std::cmp::Reverse(one.id));
     let is_more = all.len() > LISTED;

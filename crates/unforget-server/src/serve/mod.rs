@@ -3,6 +3,7 @@
 pub mod beside;
 mod guard;
 mod listen;
+mod ready;
 mod tokens;
 
 use std::io;
@@ -11,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::http::StatusCode;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -68,14 +68,10 @@ impl Daemon {
     }
 
     fn routes(self, address: SocketAddr) -> Router {
-        let gateway = Arc::clone(&self.gateway);
-        let ready = move || {
-            let is_closing = gateway.is_closing();
-            async move { if is_closing { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::OK } }
-        };
+        let ready = ready::Ready::new(Arc::clone(&self.gateway));
         let routes = Router::new()
             .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(ready))
+            .route("/readyz", get(move || Arc::clone(&ready).answer()))
             .merge(self.more)
             .merge(gateway::routes(self.gateway));
         self.guard.before(routes, address).layer(CatchPanicLayer::new())

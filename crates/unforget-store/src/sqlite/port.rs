@@ -78,7 +78,7 @@ impl Store for SqliteStore {
     }
 
     fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
-        self.write("put_names", |tx| {
+        self.write_derived("put_names", |tx| {
             conversations::require(tx, id)?;
             names::put(tx, id, names)
         })

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use unforget_core::deliver::{Base, Fate, How, Plan, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::message::wordless;
 use unforget_core::recover::Refused;
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
@@ -70,6 +71,12 @@ impl Array {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
+    }
+
+    /// How many parts of the messages no words stand for: images, documents, and what is not known.
+    pub fn wordless(&self) -> u64 {
+        let messages = self.messages.iter().filter_map(|incoming| incoming.message.as_ref());
+        messages.flat_map(|message| &message.entry.parts).map(wordless).sum()
     }
 
     /// Digest of the bytes of the first message.

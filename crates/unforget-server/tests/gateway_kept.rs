@@ -160,7 +160,10 @@ async fn files_go_back_as_they_came_or_are_counted() {
             let text = String::from_utf8(call.body.clone()).unwrap();
             let shown = (0..=turn).filter(|n| text.contains(&file(*n, dialect).to_string())).count();
             assert_eq!(shown + told, turn + 1, "{dialect:?}: {turn}: {text}");
-            assert!(text.contains(&file(turn, dialect).to_string()), "the newest");
+            assert!(
+                text.contains(&file(turn, dialect).to_string()),
+                "{dialect:?}: {turn}: the newest: {text}"
+            );
         }
         assert!(told.last().unwrap() > &5, "{dialect:?}: {told:?}");
     }

@@ -316,15 +316,18 @@ async fn what_models_do_wrong_table() {
         ("unforget_search", json!({ "query": "zebra1x", "tokens": 20_000 }), 3..=5, "zebra1x"),
         ("unforget_search", json!({ "query": big }), 2..=2, ""),
     ];
-    for (name, arguments, requests, told) in table {
-        for (api, is_streamed) in
-            all().filter(|(api, is_streamed)| *is_streamed || api.1 == Dialect::OpenAiChat)
-        {
-            let (name, arguments) = (name.to_owned(), arguments.clone());
-            let plan: Plan = Arc::new(move |_, _| Say::deed(&name, arguments.clone()));
-            let mut world = World::new(api, is_streamed, plan).await;
-            world.array.push(user("LOOK: what was the word?"));
+    for (api, is_streamed) in all().filter(|(api, is_streamed)| *is_streamed || api.1 == Dialect::OpenAiChat)
+    {
+        let deed = Arc::new(std::sync::Mutex::new(Say::default()));
+        let says = Arc::clone(&deed);
+        let plan: Plan = Arc::new(move |_, _| says.lock().unwrap().clone());
+        let mut world = World::new(api, is_streamed, plan).await;
+        for (row, (name, arguments, requests, told)) in table.iter().enumerate() {
+            *deed.lock().unwrap() = Say::deed(name, arguments.clone());
+            world.upstream.came().clear();
+            world.array.push(user(&format!("LOOK: what was the word, for the {row}th time?")));
             let (status, bytes) = world.send(&world.body()).await;
+            world.array.pop();
             let text = String::from_utf8(bytes.clone()).unwrap();
             assert_eq!(status, 200, "{text}");
             assert!(!text.contains("unforget_"), "{api:?}: {}", &text[..text.len().min(2_000)]);

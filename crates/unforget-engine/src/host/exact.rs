@@ -7,7 +7,7 @@ use unforget_core::deliver::{Base, Fate, How, Plan, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::message::wordless;
-use unforget_core::recover::Refused;
+use unforget_core::recover::{Refused, SuspectedTruncation};
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
 use unforget_wire::Format;
@@ -232,6 +232,18 @@ impl Host {
             }
             lane.refused(refused, now).map(Some)
         })
+    }
+
+    /// The call for which a prompt was made with this newest entry was answered. As [`Host::answered`]; nothing if another
+    /// prompt of the lane was made since.
+    pub fn answered_at(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        head: Option<Seq>,
+        input: u64,
+    ) -> Result<Option<SuspectedTruncation>, HostError> {
+        self.with(key, form, |lane, _| Ok(lane.answered_at(head, input)))
     }
 
     /// Takes the answer of a model. It goes on the path if nothing else came in between, else beside it; the same again

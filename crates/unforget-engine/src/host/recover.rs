@@ -1,7 +1,7 @@
 //! What a provider said of a prompt: a refusal gets one smaller prompt, a count is compared with ours.
 
 use unforget_core::digest::Digest;
-use unforget_core::id::Timestamp;
+use unforget_core::id::{Seq, Timestamp};
 use unforget_core::media::{self, Limit, Place};
 use unforget_core::recover::{self, Reason, Recovery, Refused, Retry, Sent, SuspectedTruncation, Why};
 use unforget_core::tokens::Tokens;
@@ -15,6 +15,8 @@ use super::types::{Ask, Assembled, HostError};
 pub(super) struct Last {
     /// The question, without what came with it: that is stored.
     ask: Ask,
+    /// The newest entry of the path when it was made.
+    head: Option<Seq>,
     sent: Sent,
     media: Vec<Place>,
     estimate: Tokens,
@@ -92,7 +94,8 @@ impl Lane {
         };
         let ask = Ask { live: None, ..ask.clone() };
         let media = assembled.media.clone();
-        self.last = Some(Last { ask, sent, media, estimate: assembled.tokens, attempt });
+        let head = self.head();
+        self.last = Some(Last { ask, head, sent, media, estimate: assembled.tokens, attempt });
     }
 
     /// The call was refused: once there is a smaller prompt for it. Until a call is answered, no prompt is larger.
@@ -120,6 +123,14 @@ impl Lane {
             return Ok(Recovered::Surface(Reason::NothingLeft));
         }
         Ok(Recovered::Retry { assembled: Box::new(assembled), output: retry.output, why: retry.why })
+    }
+
+    /// As [`Lane::answered`], unless another prompt was made since: the count says nothing about that one.
+    ///
+    /// * `head` - the newest entry of the path when the call's prompt was made.
+    pub(super) fn answered_at(&mut self, head: Option<Seq>, input: u64) -> Option<SuspectedTruncation> {
+        let is_last = self.last.as_ref().is_some_and(|last| last.head == head);
+        if is_last { self.answered(input) } else { None }
     }
 
     /// The call was answered, and the provider counted so many tokens of input, cached ones included.

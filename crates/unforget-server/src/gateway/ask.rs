@@ -8,7 +8,9 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Ask, Asking, Assembled, Brings, Recalled, Recognised, Recovered};
+use unforget_engine::host::{
+    Array, Ask, Asking, Assembled, Brings, HostError, Recalled, Recognised, Recovered,
+};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Edit, Shape, annotations};
 use unforget_wire::{Dialect, Format};
@@ -303,38 +305,63 @@ impl Gateway {
         let bodies: Vec<_> = call.history().collect();
         let (lane, form) = (begun.who.lane.lane.clone(), begun.who.caller.form);
         let Some(brings) = self.brings(&begun.who, &call)? else { return Ok(false) };
-        let assembled = if begun.sending == Sending::AsIs {
-            let sent = Sent {
-                input: begun.tokens.expected,
-                output: begun.budget.asked,
-                window: begun.budget.window,
-                bytes: received.body.len() as u64,
-                media: 0,
-                digest: Digest::of(&received.body),
-            };
-            let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
-            let more = begun.lower(retry.output, &call);
-            if retry.input >= sent.input && begun.lowered.is_some() {
-                // The prompt is not at fault.
-                begun.sending = Sending::Made(call.with_edits(&begun.output_edits(&call)));
-                return Ok(true);
+        let recovered = match begun.sending {
+            Sending::AsIs => None,
+            // The count of the call before may have come in between: then the lane does not know of this one.
+            Sending::Made(_) => match self.host.refused_at(&lane, form, begun.asked_at, refused) {
+                Err(HostError::Refused { .. }) => None,
+                other => Some(other?),
+            },
+        };
+        let assembled = match recovered {
+            None => return self.smaller_by_figures(&call, begun, (brings, refused, attempt)),
+            Some(Some(Recovered::Retry { assembled, output, .. })) => {
+                begun.lower(output, &call);
+                *assembled
             }
-            let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
-            let ask = Ask { budget: room.min(begun.budget.messages()), ..begun.ask(received.dialect) };
-            let at = (brings, &begun.array, begun.asked_at);
-            let (assembled, head) = self.host.assemble_at(&lane, form, at, &ask)?;
-            begun.asked_at = head;
-            assembled
-        } else {
-            match self.host.refused_at(&lane, form, begun.asked_at, refused)? {
-                Some(Recovered::Retry { assembled, output, .. }) => {
-                    begun.lower(output, &call);
-                    *assembled
-                }
-                Some(Recovered::Surface(_)) | None => return Ok(false),
-            }
+            Some(Some(Recovered::Surface(_)) | None) => return Ok(false),
         };
         begun.take(&assembled, &call, &bodies);
+        Ok(true)
+    }
+
+    /// The same by the call's own figures.
+    fn smaller_by_figures(
+        &self,
+        call: &Call<'_>,
+        begun: &mut Begun,
+        (brings, refused, attempt): (Brings<'_>, Refused, u8),
+    ) -> Result<bool, Problem> {
+        let body = match &begun.sending {
+            Sending::AsIs => call.with_edits(&[]),
+            Sending::Made(body) => body.clone(),
+        };
+        let sent = Sent {
+            input: begun.tokens.expected,
+            output: begun.budget.asked,
+            window: begun.budget.window,
+            bytes: body.len() as u64,
+            media: 0,
+            digest: Digest::of(&body),
+        };
+        let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
+        let more = begun.lower(retry.output, call);
+        if retry.input >= sent.input && begun.lowered.is_some() {
+            // The prompt is not at fault.
+            begun.sending = Sending::Made(match begun.sending {
+                Sending::AsIs => call.with_edits(&begun.output_edits(call)),
+                Sending::Made(_) => begun.body(call, begun.offered.as_ref()),
+            });
+            return Ok(true);
+        }
+        let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
+        let ask = Ask { budget: room.min(begun.budget.messages()), ..begun.ask(call.dialect) };
+        let at = (brings, &begun.array, begun.asked_at);
+        let (assembled, head) =
+            self.host.assemble_at(&begun.who.lane.lane, begun.who.caller.form, at, &ask)?;
+        begun.asked_at = head;
+        let bodies: Vec<_> = call.history().collect();
+        begun.take(&assembled, call, &bodies);
         Ok(true)
     }
 }

@@ -85,7 +85,7 @@ impl Gateway {
     fn count(&self, begun: &Begun, input: u64) -> Result<(), Problem> {
         let lane = &begun.who.lane.lane;
         if begun.sending != Sending::AsIs {
-            if let Some(cut) = self.host.answered(lane, begun.who.caller.form, input)? {
+            if let Some(cut) = self.host.answered_at(lane, begun.who.caller.form, begun.asked_at, input)? {
                 tracing::warn!(
                     lane = lane.0,
                     reported = cut.reported,

@@ -98,11 +98,12 @@ fn anthropic(said: &[String], calls: &[Sent<'_>]) -> String {
             Part::Text(text) if !text.trim().is_empty() => {
                 blocks.push(format!(r#"{{"type":"text","text":{}}}"#, quoted(&text)));
             }
-            Part::Thinking { signature: Some(_), raw: Some(raw), .. } => blocks.push(raw.into_string()),
+            Part::Thinking { signature: Some(_), raw: Some(raw), .. } | Part::Opaque { raw, .. } => {
+                blocks.push(raw.into_string());
+            }
             Part::Thinking { raw: Some(raw), .. } if raw.contains("redacted_thinking") => {
                 blocks.push(raw.into_string());
             }
-            Part::Opaque { raw, .. } => blocks.push(raw.into_string()),
             _ => {}
         }
     }

@@ -5,10 +5,14 @@
 //! occur twice are renamed by their order, the same on both sides of the pair. Everything is a
 //! function of the pieces alone: more pieces at the end leave the beginning as it was.
 
+mod between;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::{Block, Message, Request, Speaker};
 use crate::zoo::{self, Bug};
+
+pub use between::place;
 
 /// Put in front when the first thing said is the model's: providers want a user first.
 pub const NO_BEGINNING: &str = "[the conversation is recorded from here on]";
@@ -19,14 +23,16 @@ pub const NO_INPUT: &str = "[no new input]";
 /// Joins messages in order into a request.
 ///
 /// * `system` - instructions of the host, in order.
-/// * `messages` - oldest first; blocks of one message stay together.
+/// * `messages` - oldest first; blocks of one message stay together. Instructions between them stay where they are: see
+///   [`place`].
 ///
 /// Cost: O(bytes).
 pub fn assemble<'a>(system: &[String], messages: impl IntoIterator<Item = &'a Message>) -> Request {
     let mut joined: Vec<Message> = Vec::new();
     let mut ids = CallIds::default();
     for message in messages {
-        if joined.is_empty() && message.speaker == Speaker::Assistant {
+        let is_first = joined.iter().all(|before| before.speaker == Speaker::System);
+        if message.speaker == Speaker::Assistant && is_first {
             joined.push(ours(NO_BEGINNING));
         }
         let renamed = ids.apply(message);
@@ -42,7 +48,8 @@ pub fn assemble<'a>(system: &[String], messages: impl IntoIterator<Item = &'a Me
             _ => joined.push(renamed),
         }
     }
-    if joined.last().is_none_or(|last| last.speaker == Speaker::Assistant) {
+    let said = joined.iter().rfind(|message| message.speaker != Speaker::System);
+    if said.is_none_or(|last| last.speaker == Speaker::Assistant) {
         joined.push(ours(NO_INPUT));
     }
     Request { system: system.to_vec(), messages: joined }
@@ -142,6 +149,9 @@ mod tests {
             if word.starts_with(['a', '?']) {
                 message.speaker = Speaker::Assistant;
             }
+            if word.starts_with('s') {
+                message.speaker = Speaker::System;
+            }
         }
         message
     }
@@ -149,7 +159,11 @@ mod tests {
     fn show(request: &Request) -> String {
         let mut text = String::new();
         for message in &request.messages {
-            text += if message.speaker == Speaker::User { " U" } else { " A" };
+            text += match message.speaker {
+                Speaker::User => " U",
+                Speaker::Assistant => " A",
+                Speaker::System => " S",
+            };
             for block in &message.blocks {
                 text += &match block {
                     Block::Call(call) => format!(" ?{}", call.id),
@@ -181,6 +195,9 @@ mod tests {
             (&["u1", "?x ?x", "!x !x"], "U u1 A ?x ?x_2 U !x !x_2", "f049: twice in one message"),
             (&["u1", "? ?", "! !"], "U u1 A ?call ?call_2 U !call !call_2", "f049: empty ids"),
             (&[], "U -", "nothing at all"),
+            (&["u1", "s1", "u2", "a1", "u3"], "U u1 S s1 U u2 A a1 U u3", "instructions join nothing"),
+            (&["s1", "a1"], "S s1 U ^ A a1 U -", "instructions are no beginning"),
+            (&["u1", "a1", "s1"], "U u1 A a1 S s1 U -", "and no input"),
         ];
         for (pieces, want, why) in table {
             let messages: Vec<_> = pieces.iter().map(|piece| message(piece)).collect();

@@ -10,6 +10,20 @@ pub enum Speaker {
     User,
     /// The model.
     Assistant,
+    /// The host, with instructions between the messages. Only where the dialect lets them stand there: see [`Between`].
+    System,
+}
+
+/// Where a dialect lets instructions stand between the messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Between {
+    /// Nowhere: they are sent as input.
+    #[default]
+    AsInput,
+    /// Behind input and before an answer, or last (Anthropic).
+    BehindInput,
+    /// Anywhere (OpenAI).
+    Anywhere,
 }
 
 /// One block of a request message.
@@ -28,7 +42,8 @@ pub enum Block {
 /// A message of a request.
 ///
 /// Order of blocks in a `User` message: results first, then everything else. An `Assistant` message
-/// with calls is followed by one `User` message that begins with exactly their results, in call order.
+/// with calls is followed by one `User` message that begins with exactly their results, in call order. A `System` message
+/// holds words only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Who speaks.
@@ -50,7 +65,26 @@ pub struct Request {
     pub messages: Vec<Message>,
 }
 
+/// How many images, documents and blocks of types that are not known a part is or holds.
+pub fn wordless(part: &Part) -> u64 {
+    match part {
+        Part::Media(_) | Part::Opaque { .. } => 1,
+        Part::ToolResult(result) => result.content.iter().map(wordless).sum(),
+        Part::Text(_) | Part::Thinking { .. } | Part::ToolCall(_) => 0,
+    }
+}
+
 impl Request {
+    /// How many of its parts no words stand for: images, documents, and blocks of types that are not known.
+    pub fn wordless(&self) -> u64 {
+        let parts = self.messages.iter().flat_map(|message| &message.blocks).map(|block| match block {
+            Block::Part(part) => wordless(part),
+            Block::Result(result) => result.content.iter().map(wordless).sum(),
+            Block::Call(_) | Block::Ours(_) => 0,
+        });
+        parts.sum()
+    }
+
     /// All words of its messages, a line per block: what a reader of the prompt sees, without reasoning and media.
     pub fn words(&self) -> String {
         let mut text = String::new();

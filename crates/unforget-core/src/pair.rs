@@ -82,7 +82,10 @@ fn input(group: &Group) -> Paired {
     let mut paired = Paired::default();
     for item in &group.items {
         let blocks: Vec<_> = item.entry.parts.iter().filter(|part| !is_blank(part)).map(block).collect();
-        paired.push(Speaker::User, blocks, None, vec![item.seq]);
+        let is_words = item.entry.parts.iter().all(|part| matches!(part, Part::Text(_)));
+        let is_system = item.entry.role == Role::System && is_words;
+        let speaker = if is_system { Speaker::System } else { Speaker::User };
+        paired.push(speaker, blocks, None, vec![item.seq]);
     }
     paired
 }
@@ -303,7 +306,11 @@ mod tests {
         for group in &groups {
             let paired = messages(group, Detail::Full, &|_, _, _| None);
             for message in paired.messages {
-                text += if message.speaker == Speaker::User { "U[" } else { "A[" };
+                text += match message.speaker {
+                    Speaker::User => "U[",
+                    Speaker::Assistant => "A[",
+                    Speaker::System => "S[",
+                };
                 for block in message.blocks {
                     text += &match block {
                         Block::Part(Part::Text(text)) => text,
@@ -400,6 +407,7 @@ mod tests {
             (vec![(A, C, vec![think()])], " -0:blank", "reasoning alone is no message"),
             (vec![(A, C, vec![think(), text("so")])], "A[think so]", "reasoning before words"),
             (vec![(Role::User, C, vec![text(" \u{200b}\n")])], " -0:blank", "f059: nothing but whitespace"),
+            (vec![(Role::System, C, vec![text("now")])], "S[now]", "instructions between messages"),
         ];
         for (entries, want, why) in table {
             assert_eq!(show(entries), want, "{why}");

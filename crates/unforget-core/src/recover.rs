@@ -243,7 +243,8 @@ fn scale(input: u64, limit: u64, counted: u64) -> Option<u64> {
     (fitting < input).then_some(fitting)
 }
 
-/// Input and output under a common limit: the answer is shortened if enough is left of it, else the input.
+/// Input and output under a common limit: the answer is shortened if enough is left of it, or if the input fits beside half
+/// of the limit; else the input.
 fn both(sent: &Sent, limit: Option<u64>, counted: Option<u64>, output: Option<u64>) -> Option<(u64, u64)> {
     let limit = limit.filter(|limit| *limit >= WINDOW_MIN)?;
     let output = output.unwrap_or(sent.output);
@@ -254,8 +255,12 @@ fn both(sent: &Sent, limit: Option<u64>, counted: Option<u64>, output: Option<u6
         return Some((sent.input, room));
     }
     let output = sent.output.min((limit / 2).max(1));
-    let input = scale(sent.input, limit.saturating_sub(output), input.max(1))?;
-    Some((input, output))
+    match scale(sent.input, limit.saturating_sub(output), input.max(1)) {
+        Some(input) => Some((input, output)),
+        // The answer alone is too long.
+        None if input <= limit.saturating_sub(output) => Some((sent.input, room.min(sent.output))),
+        None => None,
+    }
 }
 
 /// A prompt of which the provider seems to have read only a part.

@@ -9,7 +9,7 @@ use common::host::{delivered, lane, turn};
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
-use unforget_engine::host::{Ask, Host, LaneKey, LiveArray};
+use unforget_engine::host::{Array, Ask, Brings, Host, LaneKey, LiveArray};
 use unforget_wire::{Bound, Checks, Dialect, FakeSigner, Format, Target, validate};
 
 const FORM: Format = Format::OpenAiResponses;
@@ -160,4 +160,63 @@ fn tiny_windows_have_prompts_that_are_taken() {
             world.turn(n);
         }
     }
+}
+
+/// Items and parts of kinds that we do not know stand in prompts as the client sent them, or not at all.
+#[test]
+fn what_is_not_known_comes_back_as_it_was_sent() {
+    let host = Host::new(Engine::in_memory(), || Timestamp(7));
+    let (key, mut array) = (lane("unknown"), Vec::new());
+    let mut head = None;
+    let (mut whole, mut broken, mut fewer) = (0, 0, 0);
+    for n in 0..120 {
+        let id = format!("call_{n}");
+        let items = [
+            json!({ "role": "user", "content": [
+                { "type": "input_text", "text": format!("question {n} of many, {}", "with words ".repeat(20)) },
+                { "type": "input_file", "filename": format!("f{n}.pdf"), "file_data": "data:application/pdf;base64,JVBERi0=" },
+                { "type": "input_hologram", "n": n },
+            ] }),
+            json!({ "type": "screen_call", "id": format!("sc_{n}"), "call_id": id, "action": { "kind": "click", "n": n } }),
+            json!({ "type": "screen_call_output", "call_id": id, "output": { "type": "screenshot", "n": n } }),
+            json!({ "type": "memory_note", "id": format!("mn_{n}"), "about": n }),
+            json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": format!("answer {n}") }] }),
+        ];
+        let items = items.map(|item| item.to_string());
+        let before = array.len();
+        array.extend(items);
+        for end in [before + 1, before + 3] {
+            let bodies = array[..end].iter().map(|item: &String| item.as_bytes());
+            let taken = Array::read(FORM, bodies, &Array::default()).unwrap();
+            head = host.take(&key, FORM, (Brings::All, &taken), None).unwrap().head.or(head);
+            let ask = Ask::new(4_000, Dialect::OpenAiResponses);
+            let (assembled, _) = host.assemble_at(&key, FORM, (Brings::All, &taken, head), &ask).unwrap();
+            assert!(assembled.tokens.upper <= 4_000, "{n}");
+            broken += u64::from(assembled.broken.is_some_and(|cause| cause == "compaction"));
+            fewer += u64::from(assembled.wordless < taken.wordless());
+            let newest = &array[before..end];
+            assert!(
+                newest.iter().all(|item| assembled.messages.contains(item)),
+                "{n}: {:?}",
+                assembled.messages
+            );
+            for message in &assembled.messages {
+                let is_ours = message.contains("[") && !array.contains(message);
+                let told = ["input_hologram", "screen_call", "memory_note", "input_file"];
+                assert!(
+                    !is_ours || !told.iter().any(|kind| message.contains(&format!(r#""type":"{kind}"#))),
+                    "{n}: {message}"
+                );
+                whole += u64::from(message.contains("memory_note"));
+            }
+            let is_in = |kind: &str, n: i32| {
+                let marks = [format!(r#""type":"{kind}""#), format!(r#""call_id":"call_{n}""#)];
+                assembled.messages.iter().any(|message| marks.iter().all(|mark| message.contains(mark)))
+            };
+            for other in 0..n {
+                assert_eq!(is_in("screen_call", other), is_in("screen_call_output", other), "{n}: {other}");
+            }
+        }
+    }
+    assert!(broken > 3 && whole > 100 && fewer > 100, "{broken} {whole} {fewer}");
 }

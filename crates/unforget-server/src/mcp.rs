@@ -8,11 +8,13 @@
 //! | `resources` | conversations and entries by address |
 //! | `scope` | which conversations a client may read |
 //! | `handler` | the protocol, by the official SDK |
+//! | `own` | the same tools for a model at the gateway, about its own conversation |
 //!
 //! The SDK is known to `handler`, to `resources` and to this file only.
 
 mod calls;
 mod handler;
+pub(crate) mod own;
 mod page;
 mod resources;
 mod scope;

@@ -178,10 +178,17 @@ async fn take(
     let input = tokens(&request);
     let output = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let output = output.iter().find_map(|key| request.get(key)?.as_u64()).unwrap_or(0);
-    let is_refused = !violations.is_empty() || input + output > shared.window;
+    let is_refused = !violations.is_empty() || input.saturating_add(output) > shared.window;
     let violation = violations.first().cloned();
     let status = if is_refused { 400 } else { 200 };
-    let number = shared.remember(Came { dialect, headers, body, tokens: input + output, violations, status });
+    let number = shared.remember(Came {
+        dialect,
+        headers,
+        body,
+        tokens: input.saturating_add(output),
+        violations,
+        status,
+    });
     if let Some(violation) = violation {
         return refuse(dialect, &violation);
     }
@@ -189,6 +196,11 @@ async fn take(
         return refuse(dialect, &overflow(dialect, input, output, shared.window));
     }
     let say = (shared.script)(&request, number);
+    if let Some(status) = say.refused.and_then(|status| StatusCode::from_u16(status).ok()) {
+        let mut refused = refuse(dialect, "The server had an error.");
+        *refused.status_mut() = status;
+        return refused;
+    }
     let is_streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
     let whole = answers::whole(dialect, &sent, &say, (number, input));
     if dialect == Dialect::OpenAiResponses {
@@ -200,11 +212,15 @@ async fn take(
 /// The words of the providers for a request that does not fit.
 fn overflow(dialect: Dialect, input: u64, output: u64, window: u64) -> String {
     match dialect {
+        Dialect::Anthropic if input <= window => format!(
+            "input length and `max_tokens` exceed context limit: {input} + {output} > {window}, decrease input length or \
+             `max_tokens` and try again"
+        ),
         Dialect::Anthropic => format!("prompt is too long: {input} tokens > {window} maximum"),
         _ => format!(
             "This model's maximum context length is {window} tokens. However, you requested {} tokens ({input} in the messages, \
              {output} in the completion). Please reduce the length of the messages or completion.",
-            input + output
+            input.saturating_add(output)
         ),
     }
 }
@@ -238,6 +254,9 @@ fn tokens(request: &Value) -> u64 {
             }
             Value::Array(items) => items.iter().for_each(|item| walk(item, text)),
             Value::Object(fields) => {
+                if fields.contains_key("file_id") {
+                    text.push_str(&"file ".repeat(1_500));
+                }
                 let is_bytes = |key: &str| matches!(key, "data" | "url" | "signature" | "encrypted_content");
                 fields.iter().filter(|(key, _)| !is_bytes(key)).for_each(|(_, field)| walk(field, text));
             }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use unforget_core::digest::Digest;
+use unforget_core::message::Between;
 
 use crate::dialect::Dialect;
 
@@ -69,6 +70,13 @@ impl Family {
     pub const fn replays_reasoning(self) -> bool {
         matches!(self, Self::DeepSeek | Self::Kimi | Self::Glm)
     }
+
+    /// Whether servers of the model are known to refuse instructions behind other messages.
+    ///
+    /// Source: F061; the chat templates of Qwen and Mistral in vLLM.
+    pub const fn wants_system_first(self) -> bool {
+        !matches!(self, Self::Claude | Self::OpenAi | Self::Gemini)
+    }
 }
 
 /// What a request is rendered for.
@@ -78,18 +86,31 @@ pub struct Target {
     pub dialect: Dialect,
     /// Family of the model that gets it. `None` if it is not known: then reasoning goes by its form alone.
     pub family: Option<Family>,
+    /// Whether the conversation is in the dialect's own form: its client sent it to this very API. Then instructions between
+    /// messages, and items and parts that we do not know, go back as they came.
+    pub is_own: bool,
 }
 
 impl From<Dialect> for Target {
     fn from(dialect: Dialect) -> Self {
-        Self { dialect, family: None }
+        Self { dialect, family: None, is_own: false }
     }
 }
 
 impl Target {
     /// A form for a model by name.
     pub fn of(dialect: Dialect, model: Option<&str>) -> Self {
-        Self { dialect, family: model.map(Family::of) }
+        Self { dialect, family: model.map(Family::of), is_own: false }
+    }
+
+    /// Where instructions between messages stand.
+    pub const fn between(self) -> Between {
+        match self.dialect {
+            _ if !self.is_own => Between::AsInput,
+            Dialect::Anthropic => Between::BehindInput,
+            Dialect::OpenAiChat | Dialect::OpenAiResponses => Between::Anywhere,
+            Dialect::Pi | Dialect::Gemini | Dialect::BedrockConverse => Between::AsInput,
+        }
     }
 
     /// [`Dialect::call_id`], and nine letters and digits for Mistral.

@@ -65,7 +65,12 @@ fn a_body_of_chat() {
     assert_eq!(call.output, Some(99), "the newer name counts");
     assert_eq!(call.head.len(), 2, "leading instructions are head");
     assert_eq!(texts(CHAT, &call.messages)[0], r#"{"role":"user","content":"a"}"#);
-    assert_eq!(call.messages.len(), 3, "later ones are history");
+    assert_eq!(
+        texts(CHAT, &call.standing),
+        [r#"{"role":"system","content":"late"}"#],
+        "before the first answer"
+    );
+    assert_eq!(call.messages.len(), 2);
     assert_eq!(call.system, digests(&["Be brief.", "Café."]));
     assert_eq!(fixed(&call)[1], "Café.");
     assert_eq!(fixed(&call)[3], r#"{"type":"json_object"}"#);
@@ -90,6 +95,63 @@ fn a_body_of_codex() {
     assert_eq!(hints.conversation.as_deref(), Some("conv_1"));
     assert_eq!(hints.previous_response_id.as_deref(), Some("resp_0"));
     assert_eq!(hints.store, Some(false));
+}
+
+/// Instructions behind the first input are fixed; later ones are history.
+#[test]
+fn instructions_that_stand_in_the_list_table() {
+    let (u, s, a) = (
+        r#"{"role":"user","content":"u"}"#,
+        r#"{"role":"system","content":"s"}"#,
+        r#"{"role":"assistant","content":"a"}"#,
+    );
+    let long = format!(r#"{{"role":"system","content":"{}"}}"#, "x".repeat(40_000));
+    let made = |text: &str| text.split(' ').map(|word| format!(r#"{{"role":"{word}"}}"#)).collect::<Vec<_>>();
+    let table = [
+        (vec![u, s, a, u], "user assistant", vec!["user", "s", "assistant"], "where it was"),
+        (
+            vec![u, s, u, s, a, u],
+            "user assistant user",
+            vec!["user", "s", "s", "assistant", "user"],
+            "both behind the first input",
+        ),
+        (
+            vec![u, s],
+            "user user assistant",
+            vec!["user", "user", "s", "assistant"],
+            "before the first answer",
+        ),
+        (vec![u, s, a], "assistant", vec!["s", "assistant"], "without input"),
+        (vec![s, u, s, a], "user", vec!["s", "user", "s"], "the head too"),
+        (vec![u, a, s, u], "user", vec!["user"], "later ones are history"),
+        (vec![u, &long, a], "user", vec!["user"], "and what is long"),
+    ];
+    for dialect in [Anthropic, OpenAiChat, OpenAiResponses] {
+        for (list, new, want, why) in &table {
+            let key = if dialect == OpenAiResponses { "input" } else { "messages" };
+            let body = format!(r#"{{"model":"m","{key}": [ {} ],"x":1}}"#, list.join(" , "));
+            let call = call(dialect, &body);
+            let all = call.head.len() + call.standing.len() + call.messages.len();
+            assert_eq!(all, list.len(), "{why}");
+            let sent = String::from_utf8(call.with_messages(&made(new))).unwrap();
+            let sent: serde_json::Value = serde_json::from_str(&sent).unwrap();
+            let name = |message: &serde_json::Value| match message["content"].as_str() {
+                Some(own) => own.to_owned(),
+                None => message["role"].as_str().unwrap().to_owned(),
+            };
+            let got: Vec<String> = sent[key].as_array().unwrap().iter().map(name).collect();
+            let joined = ["user", "system", "assistant", "user"].map(str::to_owned).to_vec();
+            if dialect == Anthropic && why.starts_with("both") {
+                assert_eq!(got, joined, "{why}: it takes one message of them at a place");
+            } else {
+                assert_eq!(&got, want, "{why}: {body}");
+            }
+            let kept: serde_json::Value = serde_json::from_str(&call.without_messages()).unwrap();
+            assert_eq!(kept[key].as_array().unwrap().len(), all - call.messages.len(), "{why}");
+        }
+    }
+    let partial = r#"{"previous_response_id":"r","input":[{"role":"user"},{"role":"developer"}]}"#;
+    assert!(call(OpenAiResponses, partial).standing.is_empty(), "the rest of a conversation is history");
 }
 
 #[test]

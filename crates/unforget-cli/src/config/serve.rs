@@ -139,7 +139,8 @@ impl Serve {
         let recall = match self.recall.as_deref() {
             None | Some("off") => Recall::Off,
             Some("slot") => Recall::Slot,
-            Some(other) => return Err(wrong(format!("recall = {other:?} is none of off, slot"))),
+            Some("tools") => Recall::Tools,
+            Some(other) => return Err(wrong(format!("recall = {other:?} is none of off, slot, tools"))),
         };
         let listen = args.listen.or(self.listen).unwrap_or(LISTEN);
         let tokens = self.tokens.iter().map(TokenSetting::token).collect::<Outcome<Vec<_>>>()?;

@@ -92,6 +92,12 @@ fn f003_f005_f011_f064_plan_table() {
         ),
         (3_000, total(Some(1_500), Some(4_778), Some(2_000)), "NothingLeft", "nothing sensible fits"),
         (
+            100,
+            total(Some(8_000), Some(16_100), Some(16_000)),
+            "100 7742 3 Told",
+            "the answer alone is longer than the window",
+        ),
+        (
             170_000,
             of(Unit::Bytes, None, None),
             "127500 16000 1 Guessed",

@@ -140,6 +140,7 @@ impl Lane {
             tokens: certificate.sections.total() + extra,
             live: extra,
             media,
+            wordless: request.wordless(),
             certificate,
             remade: None,
             broken: prompt.broken.or(moved).map(|broken| broken.cause.name()),

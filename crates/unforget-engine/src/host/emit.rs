@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use unforget_core::assemble::NO_INPUT;
-use unforget_core::entry::{Entry, Part, ToolCall};
+use unforget_core::entry::{Entry, Part, ToolCall, ToolResult};
 use unforget_core::id::Seq;
 use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_core::pair::is_blank;
 use unforget_core::zoo::{self, Bug};
+use unforget_wire::exchange::annotations;
 use unforget_wire::journal::OWN;
 use unforget_wire::{Dialect, Format, Target, pair_items, render_message};
 
@@ -34,6 +35,7 @@ pub(super) fn emit(
 ) -> Vec<Vec<String>> {
     let messages = without_placeholder(&request.messages);
     let emitted = messages.iter().map(|message| match (target.dialect, form) {
+        _ if message.speaker == Speaker::System => vec![instructions(message, target, stored)],
         (Dialect::Pi, Format::Pi) => whole_and_made(message, stored),
         (Dialect::OpenAiResponses, Format::OpenAiResponses) => items::items(message, target, stored),
         _ => split(&render_message(message, target)),
@@ -45,10 +47,27 @@ pub(super) fn emit(
     emitted
 }
 
+/// Instructions between messages: as the host sent them, unless something of them is changed.
+fn instructions(message: &Message, target: Target, stored: &dyn Fn(Seq) -> Option<Stored>) -> String {
+    let own = match message.seqs.as_slice() {
+        [seq] => stored(*seq),
+        _ => None,
+    };
+    let is_it = |entry: &Entry| {
+        let parts = || entry.parts.iter().filter(|part| !is_blank(part));
+        message.blocks.len() == parts().count()
+            && message.blocks.iter().zip(parts()).all(|(b, p)| is_part(b, p))
+    };
+    match own {
+        Some((text, entry)) if target.is_own && is_it(&entry) => annotations::without(&text).into_owned(),
+        _ => render_message(message, target),
+    }
+}
+
 /// The request with input that it does not show: behind everything, but before the newest input.
 pub(super) fn with_input(request: &Request, live: &[(Seq, Stored)], newest: Option<&Stored>) -> Request {
     let mut messages = without_placeholder(&request.messages).to_vec();
-    if messages.last().is_none_or(|last| last.speaker == Speaker::Assistant) {
+    if messages.last().is_none_or(|last| last.speaker != Speaker::User) {
         let (blocks, seqs) = (Vec::new(), Vec::new());
         messages.push(Message { speaker: Speaker::User, blocks, model: None, seqs });
     }
@@ -146,7 +165,12 @@ fn is_part(block: &Block, part: &Part) -> bool {
     match (block, part) {
         (Block::Part(sent), part) => sent == part,
         (Block::Call(sent), Part::ToolCall(call)) => sent == call && !has_streamed_part(call),
-        (Block::Result(sent), Part::ToolResult(result)) => sent == result,
+        // Where the form does not repeat the name, it was taken from the call.
+        (Block::Result(sent), Part::ToolResult(result)) => {
+            sent == result
+                || (result.name.is_empty()
+                    && *sent == ToolResult { name: sent.name.clone(), ..result.clone() })
+        }
         _ => false,
     }
 }

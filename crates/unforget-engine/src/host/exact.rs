@@ -6,6 +6,7 @@ use std::sync::Arc;
 use unforget_core::deliver::{Base, Fate, How, Plan, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
+use unforget_core::message::wordless;
 use unforget_core::recover::{Refused, SuspectedTruncation};
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
@@ -70,6 +71,12 @@ impl Array {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
+    }
+
+    /// How many parts of the messages no words stand for: images, documents, and what is not known.
+    pub fn wordless(&self) -> u64 {
+        let messages = self.messages.iter().filter_map(|incoming| incoming.message.as_ref());
+        messages.flat_map(|message| &message.entry.parts).map(wordless).sum()
     }
 
     /// Digest of the bytes of the first message.
@@ -228,7 +235,7 @@ impl Host {
     }
 
     /// The call for which a prompt was made with this newest entry was answered. As [`Host::answered`]; nothing if another
-    /// prompt of the lane was made since then: its client may ask on before the answer is counted.
+    /// prompt of the lane was made since.
     pub fn answered_at(
         &self,
         key: &LaneKey,
@@ -236,7 +243,7 @@ impl Host {
         head: Option<Seq>,
         input: u64,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| Ok(if lane.is_asked_at(head) { lane.answered(input) } else { None }))
+        self.with(key, form, |lane, _| Ok(lane.answered_at(head, input)))
     }
 
     /// Takes the answer of a model. It goes on the path if nothing else came in between, else beside it; the same again

@@ -1,5 +1,7 @@
 //! What a prompt left out and the newest words ask for: a small block, made for one call and never part of the history.
 
+use std::collections::BTreeSet;
+
 use unforget_core::entry::{Part, Role};
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
@@ -11,9 +13,9 @@ use super::Host;
 use super::exact::Array;
 use super::lane::{Line, conversation_key};
 use super::types::{HostError, LaneKey};
-use crate::EngineError;
 use crate::recall::SearchQuery;
 use crate::ruler::ModelRuler;
+use crate::{Engine, EngineError};
 
 /// Words of a question that are looked for, in bytes.
 const QUESTION: usize = 2_000;
@@ -91,12 +93,29 @@ impl Host {
         Ok((!entries.is_empty()).then_some(Recalled { text, entries }))
     }
 
+    /// The engine with a lane's own conversation and no other, whose index has all of it; `None` if there is no such lane.
+    pub fn memory(&self, key: &LaneKey) -> Result<Option<Engine>, HostError> {
+        let Some(conversation) = self.engine.store().find(&conversation_key(key))? else { return Ok(None) };
+        self.engine.maintain_index(conversation.id)?;
+        Ok(Some(self.engine.confined(BTreeSet::from([conversation.id]))))
+    }
+
     /// Writes down that a call was sent with such a block. The block itself is not kept: its entries are.
     pub fn note_recalled(&self, key: &LaneKey, form: Format, recalled: &Recalled) -> Result<(), HostError> {
+        let entries: Vec<u64> = recalled.entries.iter().map(|seq| seq.0).collect();
+        self.note(key, form, "recalled", &serde_json::json!({ "entries": entries }).to_string())
+    }
+
+    /// Writes down what a model looked up by itself within a call. It is no part of the path.
+    ///
+    /// * `rounds` - JSON.
+    pub fn note_rounds(&self, key: &LaneKey, form: Format, rounds: &str) -> Result<(), HostError> {
+        self.note(key, form, "recall-rounds", rounds)
+    }
+
+    fn note(&self, key: &LaneKey, form: Format, event: &str, detail: &str) -> Result<(), HostError> {
         self.with(key, form, |lane, now| {
-            let entries: Vec<u64> = recalled.entries.iter().map(|seq| seq.0).collect();
-            let detail = serde_json::json!({ "entries": entries }).to_string();
-            let text = journal::event("recalled", Some(&detail), &After::Newest, now.0);
+            let text = journal::event(event, Some(detail), &After::Newest, now.0);
             lane.write(
                 vec![Line { text, parent: lane.head(), names: Vec::new(), is_open: false }],
                 Vec::new(),

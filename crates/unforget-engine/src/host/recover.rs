@@ -15,7 +15,7 @@ use super::types::{Ask, Assembled, HostError};
 pub(super) struct Last {
     /// The question, without what came with it: that is stored.
     ask: Ask,
-    /// The newest entry of the path when it was asked.
+    /// The newest entry of the path when it was made.
     head: Option<Seq>,
     sent: Sent,
     media: Vec<Place>,
@@ -94,7 +94,8 @@ impl Lane {
         };
         let ask = Ask { live: None, ..ask.clone() };
         let media = assembled.media.clone();
-        self.last = Some(Last { ask, head: self.head(), sent, media, estimate: assembled.tokens, attempt });
+        let head = self.head();
+        self.last = Some(Last { ask, head, sent, media, estimate: assembled.tokens, attempt });
     }
 
     /// The call was refused: once there is a smaller prompt for it. Until a call is answered, no prompt is larger.
@@ -124,9 +125,12 @@ impl Lane {
         Ok(Recovered::Retry { assembled: Box::new(assembled), output: retry.output, why: retry.why })
     }
 
-    /// Whether the last prompt was made with this newest entry of the path, and its call is not answered.
-    pub(super) fn is_asked_at(&self, head: Option<Seq>) -> bool {
-        self.last.as_ref().is_some_and(|last| last.head == head)
+    /// As [`Lane::answered`], unless another prompt was made since: the count says nothing about that one.
+    ///
+    /// * `head` - the newest entry of the path when the call's prompt was made.
+    pub(super) fn answered_at(&mut self, head: Option<Seq>, input: u64) -> Option<SuspectedTruncation> {
+        let is_last = self.last.as_ref().is_some_and(|last| last.head == head);
+        if is_last { self.answered(input) } else { None }
     }
 
     /// The call was answered, and the provider counted so many tokens of input, cached ones included.

@@ -219,6 +219,8 @@ pub struct Assembled {
     /// Images and documents of the messages, in order. Where a message of the request is several of the host's, the
     /// place is unknown, and [`u32::MAX`].
     pub media: Vec<media::Place>,
+    /// How many parts of the messages no words stand for: see [`Request::wordless`](unforget_core::message::Request::wordless).
+    pub wordless: u64,
     /// What admission guarantees.
     pub certificate: Certificate,
     /// Why the prompt of the call before was not given again; `None` if it was.

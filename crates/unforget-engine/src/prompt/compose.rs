@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::admit::{Compose, Composed, Cover, Rung, Sections};
-use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours};
+use unforget_core::assemble::{NO_BEGINNING, NO_INPUT, assemble, ours, place};
 use unforget_core::compact::{CoverError, prove_cover};
 use unforget_core::group::Group;
 use unforget_core::id::Seq;
@@ -385,7 +385,8 @@ impl Compose for Composer<'_> {
         self.outline = layout.outline(self.session.system.tokens);
         let messages = || layout.pieces().flat_map(|piece| piece.messages.iter());
         sections.frame += renamed(messages());
-        let request = assemble(&self.session.system.texts, messages());
+        let placed = place(messages(), self.session.shape.target().between());
+        let request = assemble(&self.session.system.texts, placed.iter().map(AsRef::as_ref));
         sections.frame += placeholders(&request);
         let unsent = layout.pieces().flat_map(|piece| piece.omitted.iter().copied());
         let omitted = self.session.system.shortened.iter().copied().chain(unsent).collect();

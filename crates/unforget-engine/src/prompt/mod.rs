@@ -37,7 +37,7 @@ use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
 use unforget_store::{SummaryKey, SummaryRow};
 use unforget_text::{Summary, facts};
-use unforget_wire::{Dialect, Family, Target, render};
+use unforget_wire::{Dialect, Family, Format, Target, journal, render};
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -75,6 +75,8 @@ pub struct Shape {
     pub ruler: ModelRuler,
     /// Limits and thresholds.
     pub policy: Policy,
+    /// See [`Target::is_own`]. A session finds out by itself.
+    pub is_own: bool,
 }
 
 impl Shape {
@@ -90,12 +92,25 @@ impl Shape {
         (dialect, family, ruler): (Dialect, Option<Family>, ModelRuler),
     ) -> Self {
         let policy = Policy { cache_ttl_ms: dialect.cache_ttl_ms(), ..policy };
-        Self { dialect, family, ruler, policy }
+        Self { dialect, family, ruler, policy, is_own: false }
+    }
+
+    /// The shape for a conversation, whose form tells whether it is the dialect's own.
+    fn of_conversation(self, engine: &Engine, conversation: ConversationId) -> Result<Self, EngineError> {
+        let header = engine.store().raw(conversation, 0..1)?;
+        let form = header.first().and_then(|raw| journal::read_line(&raw.body).form);
+        let is_own = match form.as_deref().and_then(Format::by_name) {
+            Some(Format::AnthropicMessages) => self.dialect == Dialect::Anthropic,
+            Some(Format::OpenAiChat) => self.dialect == Dialect::OpenAiChat,
+            Some(Format::OpenAiResponses) => self.dialect == Dialect::OpenAiResponses,
+            _ => false,
+        };
+        Ok(Self { is_own, ..self })
     }
 
     /// What requests of this shape are rendered for.
     pub const fn target(&self) -> Target {
-        Target { dialect: self.dialect, family: self.family }
+        Target { dialect: self.dialect, family: self.family, is_own: self.is_own }
     }
 
     /// Key under which the state of a prompt of this shape is stored.

@@ -7,6 +7,7 @@ use unforget_core::entry::{Entry, Origin, Role};
 use unforget_core::group::Item;
 use unforget_core::id::{ConversationId, Seq, Thread};
 use unforget_store::Conversation;
+use unforget_wire::Format;
 
 use crate::Engine;
 use crate::error::EngineError;
@@ -84,6 +85,11 @@ impl Session {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Self, EngineError> {
         let stored = engine.store().conversation(lane.conversation)?;
+        let shape = if stored.format == Format::Journal.name() {
+            shape.of_conversation(engine, lane.conversation)?
+        } else {
+            shape
+        };
         let persist = until == Until::Now && engine.is_writer();
         let mut session = Self::new(engine, lane, shape, persist);
         session.load_pins()?;

@@ -240,7 +240,8 @@ impl Session {
             hint: "unforget prompts lists those that are kept".to_owned(),
         };
         let stored = engine.store().conversation(lane.conversation)?;
-        let mut session = Self::new(engine, lane, recipe.shape(), false);
+        let shape = recipe.shape().of_conversation(engine, lane.conversation)?;
+        let mut session = Self::new(engine, lane, shape, false);
         session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, &session.shape);
         let context = state::decode(state).ok_or_else(|| gone("its context is damaged"))?;
         if !session.restore(&stored, context, Upto::Head(recipe.head))? {

@@ -8,12 +8,16 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Ask, Asking, Assembled, Brings, Recalled, Recognised, Recovered};
+use unforget_engine::host::{
+    Array, Ask, Asking, Assembled, Brings, HostError, Recalled, Recognised, Recovered,
+};
 use unforget_engine::ruler::ModelRuler;
-use unforget_wire::exchange::{Call, Shape, annotations};
+use unforget_wire::exchange::{Call, Edit, Shape, annotations};
 use unforget_wire::{Dialect, Format};
 
 use super::fault::Problem;
+use super::offer::{Offered, has_left_something};
+use super::slot::{SLOT, recall};
 use super::{Gateway, Recall};
 
 /// What a client sent, as far as it matters here.
@@ -55,6 +59,14 @@ pub(super) struct Begun {
     pub(super) model: Option<String>,
     /// What was looked up for it.
     pub(super) recalled: Option<Recalled>,
+    /// Tools of ours that are offered with it.
+    pub(super) offered: Option<Offered>,
+    /// The messages of a prompt of ours.
+    prompt: Vec<String>,
+    /// Images, documents and items of kinds that are not known, which the client sent and the prompt has not.
+    pub(super) left_out: u64,
+    /// Most tokens of the answer, where that is less than the client says.
+    lowered: Option<u64>,
     budget: Budget,
 }
 
@@ -120,6 +132,8 @@ struct Budget {
     window: u64,
     /// Kept for the answer.
     output: u64,
+    /// What the client allows it; what is kept, if it does not say.
+    asked: u64,
     /// Instructions and tools.
     fixed: Tokens,
 }
@@ -134,11 +148,8 @@ impl Budget {
 /// Part of a window that is kept for an answer whose length the client does not say.
 const RESERVE: u64 = 8;
 
-/// Tokens of a block of recalled text, with what is around it.
-const SLOT: u64 = 1_000;
-
-/// Of these, what is around it.
-const SLOT_FRAME: u64 = 64;
+/// What an answer needs beside its thinking.
+const THOUGHT_OF: u64 = 1_024;
 
 /// Most tokens that are kept so.
 const RESERVE_MAX: u64 = 8_192;
@@ -147,9 +158,20 @@ const RESERVE_MAX: u64 = 8_192;
 ///
 /// Newer models of Anthropic's end an answer where the window ends, whatever they were allowed, and Claude Code 2.1.330 allows
 /// 128,000 of 200,000: that is no plan, and kept it would halve the conversation. A model that refuses gets a smaller prompt.
+/// What would leave other models less than a quarter of the window for a prompt cannot be met: then it is half, as much as
+/// [`recover::plan`] leaves when a provider refuses it.
 fn kept(dialect: Dialect, told: Option<u64>, window: u64) -> u64 {
-    let told = told.filter(|told| dialect != Dialect::Anthropic || *told <= window / 2);
-    told.unwrap_or_else(|| (window / RESERVE).min(RESERVE_MAX))
+    match told {
+        Some(told) if dialect == Dialect::Anthropic && told <= window / 2 => told,
+        Some(told) if dialect != Dialect::Anthropic => {
+            if told > window - window / 4 {
+                window / 2
+            } else {
+                told
+            }
+        }
+        _ => (window / RESERVE).min(RESERVE_MAX),
+    }
 }
 
 /// The form of a dialect's messages.
@@ -186,6 +208,10 @@ impl Gateway {
             tokens: array.tokens() + budget.fixed,
             model: call.model.clone(),
             recalled: None,
+            offered: None,
+            prompt: Vec::new(),
+            left_out: 0,
+            lowered: None,
             budget,
             who,
             array,
@@ -196,14 +222,18 @@ impl Gateway {
         // What the provider has and we do not can only be sent by its name.
         if let Some(brings) = self.brings(&begun.who, &call)?.filter(|_| is_too_large) {
             let at = (brings, &begun.array, begun.asked_at);
-            let slot = if self.settings.recall == Recall::Slot { SLOT } else { 0 };
+            let recall = self.settings.recall;
+            let offered =
+                (recall == Recall::Tools).then(|| Offered::of(&call, begun.budget.messages())).flatten();
+            let slot = if recall == Recall::Slot { SLOT } else { offered.as_ref().map_or(0, Offered::room) };
             let ask = begun.ask(received.dialect);
             let ask = Ask { budget: ask.budget.saturating_sub(slot), ..ask };
             let (assembled, head) = self.host.assemble_at(&begun.who.lane.lane, form, at, &ask)?;
             begun.asked_at = head;
-            if slot > 0 {
+            if recall == Recall::Slot {
                 begun.recalled = self.recalled(&begun, &assembled)?;
             }
+            begun.offered = offered.filter(|_| has_left_something(&assembled));
             begun.take(&assembled, &call, &bodies);
         }
         for left in self.arrays.keep(&begun.who.lane.lane, &begun.array) {
@@ -248,32 +278,19 @@ impl Gateway {
     fn budget(&self, call: &Call<'_>) -> Budget {
         let window = self.window(call.model.as_deref());
         let output = kept(call.dialect, call.output, window);
-        // What leaves no room for a prompt is a limit of the client's, and not a wish.
-        let output = if output > window - window / 4 { window / 4 } else { output };
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));
-        Budget { window, output, fixed }
+        Budget { window, output, asked: call.output.unwrap_or(output), fixed }
     }
 
     /// Tokens of everything that a call as it is makes the model read, but instructions and tools.
     fn whole(&self, begun: &Begun, call: &Call<'_>) -> Result<Tokens, Problem> {
-        let is_partial = call.hints.previous_response_id.is_some() || call.hints.conversation.is_some();
-        if !is_partial {
+        if !call.hints.is_partial() {
             return Ok(self.measured(begun));
         }
         let debt = self.host.status(&begun.who.lane.lane, begun.who.caller.form)?.debt;
         Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
-    }
-
-    /// What the prompt left out and the newest question asks for.
-    fn recalled(&self, begun: &Begun, assembled: &Assembled) -> Result<Option<Recalled>, Problem> {
-        let Some(question) = begun.array.question() else { return Ok(None) };
-        let dialect = begun.dialect;
-        let ruler = ModelRuler::of(begun.model.as_deref(), dialect);
-        let room = SLOT - SLOT_FRAME;
-        let (lane, shown) = (&begun.who.lane.lane, &assembled.messages);
-        Ok(self.host.recalled(lane, &question, room, ruler, shown)?)
     }
 
     /// A smaller body for a call that the provider refused; `None` if nothing smaller makes sense.
@@ -288,29 +305,63 @@ impl Gateway {
         let bodies: Vec<_> = call.history().collect();
         let (lane, form) = (begun.who.lane.lane.clone(), begun.who.caller.form);
         let Some(brings) = self.brings(&begun.who, &call)? else { return Ok(false) };
-        let assembled = if begun.sending == Sending::AsIs {
-            let sent = Sent {
-                input: begun.tokens.expected,
-                output: begun.budget.output,
-                window: begun.budget.window,
-                bytes: received.body.len() as u64,
-                media: 0,
-                digest: Digest::of(&received.body),
-            };
-            let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
-            let room = retry.input.saturating_sub(begun.budget.fixed.expected);
-            let ask = Ask { budget: room.min(begun.budget.messages()), ..begun.ask(received.dialect) };
-            let at = (brings, &begun.array, begun.asked_at);
-            let (assembled, head) = self.host.assemble_at(&lane, form, at, &ask)?;
-            begun.asked_at = head;
-            assembled
-        } else {
-            match self.host.refused_at(&lane, form, begun.asked_at, refused)? {
-                Some(Recovered::Retry { assembled, .. }) => *assembled,
-                Some(Recovered::Surface(_)) | None => return Ok(false),
+        let recovered = match begun.sending {
+            Sending::AsIs => None,
+            // The count of the call before may have come in between: then the lane does not know of this one.
+            Sending::Made(_) => match self.host.refused_at(&lane, form, begun.asked_at, refused) {
+                Err(HostError::Refused { .. }) => None,
+                other => Some(other?),
+            },
+        };
+        let assembled = match recovered {
+            None => return self.smaller_by_figures(&call, begun, (brings, refused, attempt)),
+            Some(Some(Recovered::Retry { assembled, output, .. })) => {
+                begun.lower(output, &call);
+                *assembled
             }
+            Some(Some(Recovered::Surface(_)) | None) => return Ok(false),
         };
         begun.take(&assembled, &call, &bodies);
+        Ok(true)
+    }
+
+    /// The same by the call's own figures.
+    fn smaller_by_figures(
+        &self,
+        call: &Call<'_>,
+        begun: &mut Begun,
+        (brings, refused, attempt): (Brings<'_>, Refused, u8),
+    ) -> Result<bool, Problem> {
+        let body = match &begun.sending {
+            Sending::AsIs => call.with_edits(&[]),
+            Sending::Made(body) => body.clone(),
+        };
+        let sent = Sent {
+            input: begun.tokens.expected,
+            output: begun.budget.asked,
+            window: begun.budget.window,
+            bytes: body.len() as u64,
+            media: 0,
+            digest: Digest::of(&body),
+        };
+        let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
+        let more = begun.lower(retry.output, call);
+        if retry.input >= sent.input && begun.lowered.is_some() {
+            // The prompt is not at fault.
+            begun.sending = Sending::Made(match begun.sending {
+                Sending::AsIs => call.with_edits(&begun.output_edits(call)),
+                Sending::Made(_) => begun.body(call, begun.offered.as_ref()),
+            });
+            return Ok(true);
+        }
+        let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
+        let ask = Ask { budget: room.min(begun.budget.messages()), ..begun.ask(call.dialect) };
+        let at = (brings, &begun.array, begun.asked_at);
+        let (assembled, head) =
+            self.host.assemble_at(&begun.who.lane.lane, begun.who.caller.form, at, &ask)?;
+        begun.asked_at = head;
+        let bodies: Vec<_> = call.history().collect();
+        begun.take(&assembled, call, &bodies);
         Ok(true)
     }
 }
@@ -321,9 +372,27 @@ impl Begun {
         self.budget.fixed
     }
 
+    /// Tokens that the answer has room for, where the client allows it more.
+    pub(super) fn output(&self) -> Option<u64> {
+        self.lowered.or_else(|| (self.budget.output < self.budget.asked).then_some(self.budget.output))
+    }
+
+    /// Takes what a provider that refused the client's figure may be asked for. What thinking needs is not taken from it:
+    /// gives how much more than `output` is asked for because of that.
+    fn lower(&mut self, output: u64, call: &Call<'_>) -> u64 {
+        let least = call.thinking.map_or(0, |thinking| thinking.saturating_add(THOUGHT_OF));
+        let lowered = output.max(least);
+        self.lowered = call.output.filter(|told| lowered < *told).map(|_| lowered);
+        self.lowered.map_or(0, |lowered| lowered - output)
+    }
+
+    fn output_edits(&self, call: &Call<'_>) -> Vec<Edit> {
+        self.lowered.map_or_else(Vec::new, |lowered| call.output_edits(lowered))
+    }
+
     fn ask(&self, dialect: Dialect) -> Ask {
         Ask {
-            output: self.budget.output,
+            output: self.budget.asked,
             model: self.model.clone(),
             ..Ask::new(self.budget.messages(), dialect)
         }
@@ -348,51 +417,29 @@ impl Begun {
             recall(&mut messages, &recalled.text, call.dialect);
             self.tokens += Tokens::exact(SLOT);
         }
-        let mut edits = call.message_edits(&messages);
+        self.prompt = messages;
+        self.tokens += self.offered.as_ref().map_or_else(Tokens::default, Offered::weight);
+        self.left_out = self.array.wordless().saturating_sub(assembled.wordless);
+        self.sending = Sending::Made(self.body(call, self.offered.as_ref()));
+        self.authority = assembled.certificate.authority.name();
+    }
+
+    /// The body with the prompt in it.
+    ///
+    /// * `offered` - tools of ours, and what was done with them so far.
+    pub(super) fn body(&self, call: &Call<'_>, offered: Option<&Offered>) -> Vec<u8> {
+        let mut edits = match offered.map(Offered::behind).filter(|behind| !behind.is_empty()) {
+            Some(behind) => call.message_edits(&[self.prompt.as_slice(), behind].concat()),
+            None => call.message_edits(&self.prompt),
+        };
         // All of the history is sent: what the provider has of it would come twice.
         for name in ["previous_response_id", "conversation"] {
             edits.extend(call.field_edits(name, None));
         }
-        self.sending = Sending::Made(call.with_edits(&edits));
-        self.authority = assembled.certificate.authority.name();
+        edits.extend(self.output_edits(call));
+        edits.extend(offered.map(|offered| offered.edits(call)).unwrap_or_default());
+        call.with_edits(&edits)
     }
-}
-
-/// Puts recalled text before the newest question: in its message where roles have to alternate, else as one of its own.
-fn recall(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
-    let at = messages.iter().rposition(|message| is_question(message));
-    let question = at.and_then(|at| messages.get(at)).and_then(|message| serde_json::from_str(message).ok());
-    match (at, question) {
-        (Some(at), Some(serde_json::Value::Object(mut question))) if dialect == Dialect::Anthropic => {
-            let block = |text: &str| serde_json::json!({"type": "text", "text": text});
-            let said = match question.get_mut("content").map(serde_json::Value::take) {
-                Some(serde_json::Value::Array(blocks)) => blocks,
-                Some(serde_json::Value::String(said)) => vec![block(&said)],
-                _ => Vec::new(),
-            };
-            let blocks: Vec<_> = std::iter::once(block(text)).chain(said).collect();
-            question.insert("content".to_owned(), blocks.into());
-            if let Some(message) = messages.get_mut(at) {
-                *message = serde_json::Value::Object(question).to_string();
-            }
-        }
-        (Some(at), _) if dialect != Dialect::Anthropic => {
-            let text = serde_json::Value::from(text);
-            messages.insert(at, format!(r#"{{"role":"user","content":{text}}}"#));
-        }
-        // A prompt without a question has no place for it.
-        _ => {}
-    }
-}
-
-/// Whether a message of a prompt is a person's words, and no result of a tool.
-fn is_question(message: &str) -> bool {
-    let Ok(message) = serde_json::from_str::<serde_json::Value>(message) else { return false };
-    let is =
-        |value: &serde_json::Value, key: &str, word: &str| value.get(key).is_some_and(|value| value == word);
-    let blocks = message.get("content").and_then(serde_json::Value::as_array);
-    let is_result = blocks.is_some_and(|blocks| blocks.iter().any(|block| is(block, "type", "tool_result")));
-    is(&message, "role", "user") && !is_result
 }
 
 /// What a call is for, as far as its instructions and tools tell.
@@ -418,6 +465,11 @@ mod tests {
             (Dialect::Anthropic, Some(8_000), 64_000, 8_000, "as told"),
             (Dialect::Anthropic, Some(128_000), 200_000, RESERVE_MAX, "Claude Code allows more than half"),
             (Dialect::OpenAiChat, Some(128_000), 200_000, 128_000, "others refuse what might not fit"),
+            (Dialect::OpenAiChat, Some(150_000), 200_000, 150_000, "a quarter is left"),
+            (Dialect::OpenAiChat, Some(150_001), 200_000, 100_000, "less is left: it cannot be met"),
+            (Dialect::OpenAiResponses, Some(1_000_000), 32_000, 16_000, "larger than the window"),
+            (Dialect::OpenAiResponses, Some(u64::MAX), 1, 0, "a window of one token"),
+            (Dialect::Anthropic, Some(1_000_000), 32_000, 4_000, "larger than the window"),
             (Dialect::OpenAiResponses, None, 400_000, RESERVE_MAX, "nothing told"),
             (Dialect::Anthropic, None, 8_000, 1_000, "a small window"),
         ];

@@ -46,7 +46,14 @@ impl Measured {
 
 impl Gateway {
     /// Stores an answer and what it taught.
-    pub(super) fn finish(&self, begun: &Begun, told: &exchange::Answered) -> Result<(), Problem> {
+    ///
+    /// * `rounds` - what the model looked up by itself, as JSON.
+    pub(super) fn finish(
+        &self,
+        begun: &Begun,
+        told: &exchange::Answered,
+        rounds: Option<&str>,
+    ) -> Result<(), Problem> {
         let who = &begun.who;
         let answered = Answered {
             asked_at: begun.asked_at,
@@ -57,6 +64,9 @@ impl Gateway {
         self.host.take_answer(&who.lane.lane, who.caller.form, &answered)?;
         if let Some(recalled) = &begun.recalled {
             self.host.note_recalled(&who.lane.lane, who.caller.form, recalled)?;
+        }
+        if let Some(rounds) = rounds {
+            self.host.note_rounds(&who.lane.lane, who.caller.form, rounds)?;
         }
         self.host.remember(&who.caller.asking(), &who.lane, &begun.array, told.id.as_deref())?;
         if let Some(usage) = told.usage {

@@ -15,10 +15,13 @@ mod figures;
 mod finish;
 mod live;
 mod lives;
+mod offer;
 mod orders;
 mod pump;
 mod reading;
+mod rounds;
 mod route;
+mod slot;
 mod spool;
 mod upstream;
 mod windows;
@@ -72,6 +75,8 @@ pub enum Recall {
     Off,
     /// A small block before the newest question, where the prompt left something out.
     Slot,
+    /// The model itself, with tools that are offered to it where the prompt left something out, and run here.
+    Tools,
 }
 
 impl Default for Settings {

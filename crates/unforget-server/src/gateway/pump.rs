@@ -102,6 +102,11 @@ impl Gateway {
         // Until something of it is there, a break is a fault and not half an answer.
         let first = answer.chunk().await;
         let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+        if let Some(offered) = begun.offered.clone() {
+            figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
+            let came = ((answer, first), overhead.as_secs_f64());
+            return self.converse((&call, (upstream, api)), (begun, offered), came).await;
+        }
         let mut headers = returned(answer.headers());
         ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
         let is_streamed = is_stream(answer.headers());
@@ -115,12 +120,7 @@ impl Gateway {
             .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
         call.live.begin(Head { status: answer.status(), headers });
         let dialect = call.received.dialect;
-        let arriving = Arriving {
-            begun: Arc::new(begun),
-            dialect,
-            is_referred_to: dialect == Dialect::OpenAiResponses,
-            open: Some((spooled, read)),
-        };
+        let arriving = Arriving::new(Arc::new(begun), dialect, (spooled, read));
         self.pump(&call.live, (answer, first), arriving).await;
         Ok(())
     }
@@ -137,21 +137,12 @@ impl Gateway {
         let mut next = Ok(first);
         let end = loop {
             match next {
-                Ok(Some(chunk)) => match arriving.take(&chunk) {
-                    Ok(has_ended) => {
-                        if has_ended && arriving.is_referred_to {
-                            self.store(&mut arriving).await;
-                        }
-                        live.push(&chunk);
-                        if has_ended {
-                            live.is_whole();
-                        }
-                    }
-                    Err(error) => {
+                Ok(Some(chunk)) => {
+                    if let Err(error) = self.give(live, &mut arriving, chunk).await {
                         tracing::error!(%error, "an answer cannot be kept, so it is broken off");
                         break arriving.broken_off(live);
                     }
-                },
+                }
                 Ok(None) => break arriving.end(),
                 Err(error) => {
                     tracing::warn!(%error, "an answer broke off");
@@ -160,6 +151,29 @@ impl Gateway {
             }
             next = answer.chunk().await;
         };
+        self.ended(live, arriving, end).await;
+    }
+
+    /// Keeps a chunk, and gives it to the clients.
+    pub(super) async fn give(
+        self: &Arc<Self>,
+        live: &Live,
+        arriving: &mut Arriving,
+        chunk: Bytes,
+    ) -> std::io::Result<()> {
+        let has_ended = arriving.take(&chunk)?;
+        if has_ended && arriving.is_referred_to {
+            self.store(arriving).await;
+        }
+        live.push(&chunk);
+        if has_ended {
+            live.is_whole();
+        }
+        Ok(())
+    }
+
+    /// An answer has ended: it is stored.
+    pub(super) async fn ended(self: &Arc<Self>, live: &Live, mut arriving: Arriving, end: End) {
         if arriving.is_referred_to {
             self.store(&mut arriving).await;
         }
@@ -171,9 +185,10 @@ impl Gateway {
     async fn store(self: &Arc<Self>, arriving: &mut Arriving) {
         let Some((spooled, read)) = arriving.open.take() else { return };
         let (gateway, begun) = (Arc::clone(self), Arc::clone(&arriving.begun));
+        let rounds = arriving.rounds.take();
         let stored = spawn_blocking(move || {
             let told = read.finish();
-            gateway.finish(&begun, &told).map_err(Fault::from).map(|()| spooled.done())
+            gateway.finish(&begun, &told, rounds.as_deref()).map_err(Fault::from).map(|()| spooled.done())
         });
         let what = "an answer is not stored; it stays in the spool for the next start";
         match stored.await {
@@ -190,14 +205,24 @@ impl Gateway {
         begun: &Begun,
         (upstream, api): (&Upstream, Api),
     ) -> Result<reqwest::Response, Fault> {
-        let mut headers = upstream.headers(&call.headers, api);
+        let headers = upstream.headers(&call.headers, api);
         let body = match &begun.sending {
             Sending::AsIs => call.raw.clone(),
-            Sending::Made(body) => {
-                headers.remove(CONTENT_ENCODING);
-                Bytes::from(body.clone())
-            }
+            Sending::Made(body) => return self.send_body(call, body.clone().into(), (upstream, api)).await,
         };
+        let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
+        request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
+    }
+
+    /// Sends a body of ours in the place of the client's.
+    pub(super) async fn send_body(
+        &self,
+        call: &Call,
+        body: Bytes,
+        (upstream, api): (&Upstream, Api),
+    ) -> Result<reqwest::Response, Fault> {
+        let mut headers = upstream.headers(&call.headers, api);
+        headers.remove(CONTENT_ENCODING);
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
         request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
     }
@@ -216,7 +241,7 @@ impl Gateway {
     }
 
     /// Does something that waits for the disk, in order of arrival.
-    async fn at_work<T: Send + 'static>(
+    pub(super) async fn at_work<T: Send + 'static>(
         self: &Arc<Self>,
         received: &Arc<Received>,
         work: impl FnOnce(&Self, &Received) -> Result<T, Problem> + Send + 'static,
@@ -237,8 +262,10 @@ impl Gateway {
 }
 
 /// An answer that arrives.
-struct Arriving {
+pub(super) struct Arriving {
     begun: Arc<Begun>,
+    /// What the model looked up by itself, as JSON.
+    pub(super) rounds: Option<String>,
     dialect: Dialect,
     /// Later calls may name it by its id, so it is stored before a client can know that it is whole.
     is_referred_to: bool,
@@ -247,6 +274,11 @@ struct Arriving {
 }
 
 impl Arriving {
+    pub(super) fn new(begun: Arc<Begun>, dialect: Dialect, open: (Spooled, Reading)) -> Self {
+        let is_referred_to = dialect == Dialect::OpenAiResponses;
+        Self { begun, rounds: None, dialect, is_referred_to, open: Some(open) }
+    }
+
     /// Takes a chunk. Gives whether the answer ends in it.
     fn take(&mut self, chunk: &[u8]) -> std::io::Result<bool> {
         let Some((spooled, read)) = &mut self.open else { return Ok(false) };
@@ -261,13 +293,13 @@ impl Arriving {
     }
 
     /// How it ended, when the provider has closed the connection.
-    fn end(&self) -> End {
+    pub(super) fn end(&self) -> End {
         let is_short = self.open.as_ref().is_some_and(|(_, read)| !read.is_all());
         if is_short { End::Short } else { End::Whole }
     }
 
     /// Tells the clients that no more comes, in their dialect where the stream allows it.
-    fn broken_off(&self, live: &Live) -> End {
+    pub(super) fn broken_off(&self, live: &Live) -> End {
         let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
         if is_between {
             live.push(Fault::NotStored.event(self.dialect, "").as_bytes());
@@ -277,16 +309,23 @@ impl Arriving {
 }
 
 /// What a client is told about its call.
-fn told(begun: &Begun, overhead: f64) -> [(&'static str, String); 4] {
-    [
+pub(super) fn told(begun: &Begun, overhead: f64) -> Vec<(&'static str, String)> {
+    let mut told = vec![
         ("x-unforget-conversation", begun.who.lane.name().to_owned()),
         ("x-unforget-authority", begun.authority.to_owned()),
         ("x-unforget-prompt-tokens", begun.tokens.expected.to_string()),
         ("x-unforget-overhead-ms", format!("{:.2}", overhead * 1e3)),
-    ]
+    ];
+    if let Some(output) = begun.output() {
+        told.push(("x-unforget-output-tokens", output.to_string()));
+    }
+    if begun.left_out > 0 {
+        told.push(("x-unforget-left-out", begun.left_out.to_string()));
+    }
+    told
 }
 
-fn label(begun: &Begun, is_streamed: bool, encoding: Option<String>) -> Label {
+pub(super) fn label(begun: &Begun, is_streamed: bool, encoding: Option<String>) -> Label {
     Label {
         tenant: begun.who.caller.tenant.clone(),
         lane: begun.who.lane.lane.0.clone(),
@@ -298,7 +337,7 @@ fn label(begun: &Begun, is_streamed: bool, encoding: Option<String>) -> Label {
     }
 }
 
-fn is_stream(headers: &HeaderMap) -> bool {
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     kind.to_ascii_lowercase().starts_with("text/event-stream")
 }

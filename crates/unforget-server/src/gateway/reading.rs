@@ -19,7 +19,7 @@ enum Form {
 }
 
 /// How a body is packed. Providers are asked for none, and proxies before them pack it nevertheless.
-enum Packing {
+pub(super) enum Packing {
     None,
     Gzip(Box<flate2::write::MultiGzDecoder<Vec<u8>>>),
     Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
@@ -28,7 +28,7 @@ enum Packing {
 }
 
 impl Packing {
-    fn of(encoding: Option<&str>) -> Self {
+    pub(super) fn of(encoding: Option<&str>) -> Self {
         match encoding {
             None | Some("" | "identity") => Self::None,
             Some("gzip" | "x-gzip") => Self::Gzip(Box::new(flate2::write::MultiGzDecoder::new(Vec::new()))),
@@ -41,7 +41,7 @@ impl Packing {
     }
 
     /// What these bytes are, unpacked.
-    fn unpacked(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn unpacked(&mut self, bytes: &[u8]) -> Vec<u8> {
         let done = match self {
             Self::None => return bytes.to_vec(),
             Self::Unread(_) => return Vec::new(),

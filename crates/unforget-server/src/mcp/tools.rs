@@ -129,6 +129,15 @@ impl Tool {
         schema
     }
 
+    /// The same for a client that has one conversation only.
+    pub(super) fn schema_of_one(self) -> Map<String, Value> {
+        let mut schema = self.schema();
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.remove(CONVERSATION.name);
+        }
+        schema
+    }
+
     /// Arguments as a client sent them, checked. Null is the same as not there.
     pub(super) fn arguments(self, sent: Option<Map<String, Value>>) -> Result<Arguments, Trouble> {
         let mut sent = sent.unwrap_or_default();
@@ -217,6 +226,13 @@ impl Arguments {
 
     pub(super) fn tokens(&self) -> u64 {
         self.0.get("tokens").and_then(Value::as_u64).unwrap_or(PAGE.1)
+    }
+
+    /// The same with pages of so many tokens at most.
+    pub(super) fn within(mut self, most: u64) -> Self {
+        let tokens = self.tokens().min(most);
+        self.0.insert(TOKENS.name.to_owned(), json!(tokens));
+        self
     }
 
     pub(super) fn time(&self, name: &str) -> Option<Timestamp> {

@@ -20,6 +20,8 @@ pub struct Say {
     pub pause: Duration,
     /// Break the connection after so many events.
     pub cut_after: Option<usize>,
+    /// Refuse with this status instead.
+    pub refused: Option<u16>,
 }
 
 /// A call of a tool.

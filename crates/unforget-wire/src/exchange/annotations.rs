@@ -153,12 +153,12 @@ fn is_markable(block: Object<'_>) -> bool {
     MARKABLE.contains(&&*kind) && !(matches!(&*kind, "text" | "input_text") && is_empty())
 }
 
-/// Marks of a body outside its history: its own, those of `system`, of the tools and of the leading messages.
-pub(super) fn count_outside(body: Object<'_>, leading: &[Value<'_>]) -> usize {
+/// Marks of a body outside its history: its own, those of `system`, of the tools and of the messages that are instructions.
+pub(super) fn count_outside<'t>(body: Object<'_>, leading: impl IntoIterator<Item = &'t Value<'t>>) -> usize {
     let count = |object: Object<'_>| KEYS.iter().filter(|key| object.has(key)).count();
     let listed = body.items("system").chain(body.items("tools")).filter_map(Value::obj);
     let listed: usize = listed.map(|item| count(item) + item.obj("function").map_or(0, count)).sum();
-    let leading: usize = leading.iter().map(|message| marks(message.raw()).len()).sum();
+    let leading: usize = leading.into_iter().map(|message| marks(message.raw()).len()).sum();
     count(body) + listed + leading
 }
 

@@ -4,6 +4,7 @@
 //! * [`annotations`] - what clients write into messages for the provider's cache alone.
 //! * [`sse`] - a stream as events.
 //! * [`Answer`] - an answer, streamed or whole, as what the client will send back of it.
+//! * [`Offer`] - a tool of the gateway's own in a call, and [`Join`] - the answers in which it is called, as one.
 //! * [`Fault`] - our own errors in the dialect's shape.
 //!
 //! Only for [`Dialect::OpenAiChat`](crate::Dialect::OpenAiChat), [`Dialect::OpenAiResponses`](crate::Dialect::OpenAiResponses)
@@ -15,6 +16,8 @@ mod answer;
 mod call;
 mod edit;
 mod fault;
+mod join;
+mod offer;
 pub mod sse;
 
 pub use answer::{ANSWER_MAX, Answer, Answered, BLOCKS_MAX, Ended, Usage, Why};
@@ -22,6 +25,8 @@ pub use call::{Call, CallFault, Hints, Shape, Wrong};
 pub(crate) use edit::cut_fields;
 pub use edit::{Edit, edited};
 pub use fault::Fault;
+pub use join::{Join, Outcome, Round};
+pub use offer::Offer;
 
 /// Text as a JSON string.
 fn quoted(text: &str) -> String {

@@ -102,7 +102,8 @@ fn reasoning(item: Object<'_>) -> Part {
     Part::Thinking { text: lines.join("\n\n"), signature: None, raw: Some(item.raw_text().into()) }
 }
 
-fn call(item: Object<'_>, kind: &str) -> ToolCall {
+/// A call of any kind.
+pub(crate) fn call(item: Object<'_>, kind: &str) -> ToolCall {
     let arguments = match (item.get("arguments"), item.get("input"), item.get("action")) {
         (Some(arguments), ..) => text_of(arguments),
         (None, Some(input), _) => format!(r#"{{"input":{}}}"#, input.raw()),

@@ -24,6 +24,7 @@ pub(super) fn message(form: &Form<'_>, json: &mut Json) {
     let role = match form.speaker {
         Speaker::User => "user",
         Speaker::Assistant => "assistant",
+        Speaker::System => "system",
     };
     json.comma().lit(r#"{"role":""#).lit(role).lit(r#"","content":["#);
     for answer in &form.answers {

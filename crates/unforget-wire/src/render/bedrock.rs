@@ -22,7 +22,7 @@ pub(super) fn head<'a>(texts: impl Iterator<Item = &'a str>, json: &mut Json) {
 /// One message object: results first, calls last.
 pub(super) fn message(form: &Form<'_>, json: &mut Json) {
     let role = match form.speaker {
-        Speaker::User => "user",
+        Speaker::User | Speaker::System => "user",
         Speaker::Assistant => "assistant",
     };
     json.comma().lit(r#"{"role":""#).lit(role).lit(r#"","content":["#);

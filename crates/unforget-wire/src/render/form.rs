@@ -10,7 +10,7 @@ use super::item;
 use super::json::{is_object, without_cache_control};
 use super::media::{self, Keep, Place};
 use super::reasoning::{Thinking, is_base64};
-use super::server::Servers;
+use super::server::{Servers, is_of_server_tool};
 use super::{Dropped, PLACEHOLDER};
 use crate::dialect::Dialect;
 use crate::target::{Family, Target};
@@ -159,7 +159,7 @@ impl<'a> Former<'a, '_> {
     }
 
     fn call(&mut self, call: &'a ToolCall) {
-        if self.speaker == Speaker::User {
+        if self.speaker != Speaker::Assistant {
             return self.lose("a call outside an assistant message is not sent");
         }
         let name = self.dialect.tool_name(&call.name);
@@ -193,7 +193,7 @@ impl<'a> Former<'a, '_> {
                 Part::Text(text) if is_blank(text) => self.lose("blank text is not sent"),
                 Part::Text(text) => content.push(Piece::Text(Cow::Borrowed(text))),
                 Part::Media(media) => self.media_of_result(media, &mut content),
-                Part::Opaque { raw, .. } => match in_result(raw, self.dialect) {
+                Part::Opaque { raw, .. } => match in_result(raw, self.dialect).or_else(|| self.own(raw)) {
                     Some(piece) => content.push(piece),
                     None => self.lose("a block of a type that the provider does not take here is not sent"),
                 },
@@ -216,8 +216,18 @@ impl<'a> Former<'a, '_> {
         matches!(self.dialect, Dialect::OpenAiChat | Dialect::Gemini)
     }
 
+    /// A block that we cannot read, if its client sent it to this very API.
+    fn own(&self, raw: &'a str) -> Option<Piece<'a>> {
+        self.target.is_own.then(|| without_cache_control(raw).map(Piece::Raw)).flatten()
+    }
+
     fn media_of_result(&mut self, media: &'a Media, content: &mut Vec<Piece<'a>>) {
         let image = media::piece(media, Place::InResult, self.dialect);
+        if image.is_none()
+            && let Some(own) = self.own(&media.raw)
+        {
+            return content.push(own);
+        }
         let image = image.filter(|image| self.keep.takes(image, media));
         if self.pictures_apart() || image.is_none() {
             content.push(Piece::Text(Cow::Owned(media::note(media))));
@@ -230,11 +240,15 @@ impl<'a> Former<'a, '_> {
     }
 
     fn media(&mut self, media: &'a Media) {
-        if self.speaker == Speaker::User
-            && let Some(piece) = media::piece(media, Place::Beside, self.dialect)
-            && self.keep.takes(&piece, media)
-        {
-            return self.pieces.push(piece);
+        if self.speaker == Speaker::User {
+            let piece = media::piece(media, Place::Beside, self.dialect);
+            let piece = match piece {
+                Some(piece) => self.keep.takes(&piece, media).then_some(piece),
+                None => self.own(&media.raw),
+            };
+            if let Some(piece) = piece {
+                return self.pieces.push(piece);
+            }
         }
         self.lose("media that the provider does not take is sent as a note");
         self.pieces.push(Piece::Text(Cow::Owned(media::note(media))));
@@ -252,15 +266,19 @@ impl<'a> Former<'a, '_> {
         let (block, foreign) = (self.block, self.target.is_foreign(self.model, None) && self.model.is_some());
         let kept = Head::of(raw).filter(|head| match (self.dialect, self.speaker) {
             (Dialect::Anthropic, Speaker::User) => {
-                matches!(&*head.kind, "document" | "search_result" | "container_upload")
+                self.target.is_own || matches!(&*head.kind, "document" | "search_result" | "container_upload")
             }
             (Dialect::Anthropic | Dialect::Gemini, Speaker::Assistant) => {
-                !foreign && servers.are_whole(head, block)
+                let is_other = self.target.is_own && !is_of_server_tool(head);
+                !foreign && (servers.are_whole(head, block) || is_other)
             }
+            (Dialect::OpenAiChat, _) => self.target.is_own,
             (Dialect::Pi, Speaker::Assistant) => {
                 !is_blank(&head.kind) && !matches!(&*head.kind, "text" | "thinking" | "toolCall" | "image")
             }
-            (Dialect::OpenAiResponses, _) => !foreign && item::stands_alone(&head.kind),
+            (Dialect::OpenAiResponses, _) => {
+                self.target.is_own || (!foreign && item::stands_alone(&head.kind))
+            }
             _ => false,
         });
         let kept = kept.and_then(|_| match self.dialect {

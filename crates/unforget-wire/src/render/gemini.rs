@@ -22,7 +22,7 @@ pub(super) fn head<'a>(texts: impl Iterator<Item = &'a str>, json: &mut Json) {
 /// One content: responses first, then the other parts.
 pub(super) fn content(form: &Form<'_>, json: &mut Json) {
     let role = match form.speaker {
-        Speaker::User => "user",
+        Speaker::User | Speaker::System => "user",
         Speaker::Assistant => "model",
     };
     json.comma().lit(r#"{"role":""#).lit(role).lit(r#"","parts":["#);

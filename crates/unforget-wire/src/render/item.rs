@@ -9,6 +9,7 @@ use super::reasoning::Thinking;
 use crate::dialect::Dialect;
 use crate::exchange::annotations;
 use crate::exchange::{Edit, cut_fields, edited};
+use crate::format::openai_responses;
 use crate::json::{Object, Tape, Value};
 use crate::target::Target;
 
@@ -47,12 +48,12 @@ pub fn whole_item(raw: &str, entry: &Entry, target: Target, model: Option<&str>)
         Part::ToolCall(call) => is_plain(call, target),
         Part::ToolResult(result) => {
             target.call_id(&result.call_id) == result.call_id
-                && result.content.iter().all(|part| matches!(part, Part::Text(_)))
+                && (target.is_own || result.content.iter().all(|part| matches!(part, Part::Text(_))))
         }
-        // Images are counted and left out by the renderer.
-        Part::Media(_) => false,
+        // Images are counted and left out by the renderer; what the client itself sent was taken.
+        Part::Media(_) => target.is_own,
         Part::Opaque { kind, .. } => {
-            stands_alone(kind) && !(model.is_some() && target.is_foreign(model, None))
+            target.is_own || (stands_alone(kind) && !(model.is_some() && target.is_foreign(model, None)))
         }
     };
     let is_whole = target.dialect == Dialect::OpenAiResponses && is_object(raw);
@@ -69,37 +70,63 @@ fn is_plain(call: &ToolCall, target: Target) -> bool {
     let is_known = match kind.as_deref() {
         Some("function_call" | "local_shell_call") => is_object(&call.arguments),
         Some("custom_tool_call") => true,
-        _ => false,
+        _ => target.is_own,
     };
     is_named && is_known && call.complete
 }
+
+/// Items that need no id of the provider's store. Others do, or are of kinds that we do not know.
+const NAMELESS: [&str; 9] = [
+    "",
+    "message",
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "web_search_call",
+];
 
 /// The item without its id, unless that is what it says or nothing else names it.
 pub(super) fn without_id(raw: &str) -> Option<String> {
     with_item(raw, |item| {
         let kind = item.str("type").unwrap_or_default();
         let mut edits = Vec::new();
-        if kind != "reasoning" && (kind == "web_search_call" || !stands_alone(&kind)) {
+        if NAMELESS.contains(&&*kind) {
             cut_fields(item, &|key| key == "id", &mut edits);
         }
         edited(raw, &edits)
     })
 }
 
-/// Gives every output the type that its call wants: a custom tool's call is answered by an output of its own type.
+/// Gives every output the type that its call wants: a custom tool's call is answered by an output of its own type. A call
+/// of a kind that we do not know becomes one of a function where its output is one: something of it was shortened.
 ///
 /// * `items` - the items of a request, in any groups.
 ///
-/// Cost: O(bytes) if there is a call of a custom tool, else a search for its name.
+/// Cost: O(bytes) if there is a call that is no function's, else a search for it.
 pub fn pair_items(items: &mut [Vec<String>]) {
-    let is_custom = |text: &String| memchr::memmem::find(text.as_bytes(), b"custom_tool_call").is_some();
-    if !items.iter().flatten().any(is_custom) {
+    let count = |text: &str, word: &str| memchr::memmem::find_iter(text.as_bytes(), word).count();
+    if !items.iter().flatten().any(|text| count(text, "_call\"") > count(text, "function_call\"")) {
         return;
     }
+    let told = |text: &String| with_item(text, |item| Some((item.string("type")?, item.string("call_id")?)));
+    let all: Vec<(String, String)> = items.iter().flatten().filter_map(told).flatten().collect();
+    let ids = |kind: &str| -> BTreeSet<&String> {
+        all.iter().filter(|(other, _)| other == kind).map(|(_, id)| id).collect()
+    };
+    let (custom, functions) = (ids("custom_tool_call"), ids("function_call_output"));
     let id_of = |item: Object<'_>, kind: &str| item.string("call_id").filter(|_| item.is("type", kind));
-    let custom = items.iter().flatten();
-    let custom: BTreeSet<String> =
-        custom.filter_map(|text| with_item(text, |item| id_of(item, "custom_tool_call")).flatten()).collect();
+    for text in items.iter_mut().flatten() {
+        let is_odd = |(kind, id): &(String, String)| {
+            let is_known = matches!(&**kind, "function_call" | "custom_tool_call" | "local_shell_call");
+            kind.ends_with("_call") && !is_known && functions.contains(id)
+        };
+        if told(text).flatten().as_ref().is_some_and(is_odd) {
+            *text = with_item(text, as_function).unwrap_or_default();
+        }
+    }
     for text in items.iter_mut().flatten() {
         let edit = with_item(text, |item| {
             let id =
@@ -111,6 +138,20 @@ pub fn pair_items(items: &mut [Vec<String>]) {
             *text = edited(text, &[edit]);
         }
     }
+}
+
+/// A call of any kind as that of a function.
+fn as_function(item: Object<'_>) -> String {
+    let kind = item.string("type").unwrap_or_default();
+    let call = openai_responses::call(item, &kind);
+    let arguments = if is_object(&call.arguments) {
+        call.arguments
+    } else {
+        serde_json::json!({ "_raw": call.arguments }).to_string()
+    };
+    let name = Dialect::OpenAiResponses.tool_name(&call.name);
+    serde_json::json!({ "type": "function_call", "call_id": call.id, "name": name, "arguments": arguments })
+        .to_string()
 }
 
 fn with_item<T>(text: &str, then: impl FnOnce(Object<'_>) -> T) -> Option<T> {

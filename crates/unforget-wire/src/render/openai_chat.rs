@@ -29,6 +29,7 @@ pub(super) fn messages(form: &Form<'_>, json: &mut Json) {
     let role = match form.speaker {
         Speaker::User => "user",
         Speaker::Assistant => "assistant",
+        Speaker::System => "system",
     };
     if form.speaker == Speaker::User
         && !form.answers.is_empty()
@@ -90,7 +91,7 @@ fn content(pieces: &[Piece<'_>], json: &mut Json) {
     }
 }
 
-/// A content part. The form holds no raw blocks for this dialect, and thinking stands in its own field.
+/// A content part. Raw blocks are the client's own; thinking stands in its own field.
 fn part(piece: &Piece<'_>, json: &mut Json) {
     match piece {
         Piece::Text(text) => json.comma().lit(r#"{"type":"text","text":"#).string(text).lit("}"),
@@ -104,7 +105,8 @@ fn part(piece: &Piece<'_>, json: &mut Json) {
         Piece::ImageUrl(url) => {
             json.comma().lit(r#"{"type":"image_url","image_url":{"url":"#).string(url).lit("}}")
         }
-        Piece::Call { .. } | Piece::Thinking { .. } | Piece::Raw(_) | Piece::RawThinking(_) => json,
+        Piece::Raw(raw) => json.comma().lit(raw),
+        Piece::Call { .. } | Piece::Thinking { .. } | Piece::RawThinking(_) => json,
     };
 }
 

@@ -4,6 +4,7 @@
 use unforget_core::message::Speaker;
 
 use super::form::{Answer, Form, Piece};
+use super::head::Head;
 use super::json::Json;
 
 /// The instructions, joined by an empty line, and the opening of the input.
@@ -35,14 +36,20 @@ pub(super) fn items(form: &Form<'_>, json: &mut Json) {
     }
 }
 
+/// Whether it stands inside of a message. Raw pieces are items, but for the client's own parts.
 fn is_content(piece: &Piece<'_>) -> bool {
-    matches!(piece, Piece::Text(_) | Piece::Image { .. } | Piece::ImageUrl(_))
+    match piece {
+        Piece::Text(_) | Piece::Image { .. } | Piece::ImageUrl(_) => true,
+        Piece::Raw(raw) => Head::of(raw).is_some_and(|head| head.kind.starts_with("input_")),
+        _ => false,
+    }
 }
 
 fn message(speaker: Speaker, content: &[Piece<'_>], json: &mut Json) {
     let (role, kind) = match speaker {
         Speaker::User => ("user", "input_text"),
         Speaker::Assistant => ("assistant", "output_text"),
+        Speaker::System => ("developer", "input_text"),
     };
     json.comma().lit(r#"{"type":"message","role":""#).lit(role).lit(r#"","content":["#);
     for piece in content {
@@ -66,7 +73,8 @@ fn part(piece: &Piece<'_>, kind: &str, json: &mut Json) {
         Piece::ImageUrl(url) => {
             json.comma().lit(r#"{"type":"input_image","image_url":"#).string(url).lit("}")
         }
-        Piece::Call { .. } | Piece::Thinking { .. } | Piece::Raw(_) | Piece::RawThinking(_) => json,
+        Piece::Raw(raw) => json.comma().lit(raw),
+        Piece::Call { .. } | Piece::Thinking { .. } | Piece::RawThinking(_) => json,
     };
 }
 

@@ -33,7 +33,7 @@ pub(super) fn messages(form: &Form<'_>, json: &mut Json) {
     }
     json.comma();
     match form.speaker {
-        Speaker::User => json.lit(r#"{"role":"user","content":["#),
+        Speaker::User | Speaker::System => json.lit(r#"{"role":"user","content":["#),
         Speaker::Assistant => json.lit(r#"{"role":"assistant","content":["#),
     };
     form.pieces.iter().for_each(|piece| block(piece, json));

@@ -43,6 +43,11 @@ impl<'a> Servers<'a> {
     }
 }
 
+/// Whether a block looks like one half of a tool run at the provider, whole or not.
+pub(super) fn is_of_server_tool(head: &Head<'_>) -> bool {
+    matches!(&*head.kind, "server_tool_use" | "mcp_tool_use") || head.kind.ends_with("_tool_result")
+}
+
 /// Whether the block is one half of a tool run at the provider. Their names follow a pattern, so that a
 /// new one survives too (F050).
 fn is_server_tool(head: &Head<'_>) -> bool {

@@ -22,7 +22,13 @@ pub(super) fn check(body: &Value, found: &mut Found) {
         }
         let who = match turn.role {
             "system" | "developer" => {
-                found.want(!started, "system-first", turn.place, "system message behind another");
+                let is_strict = found.checks.target.family.is_some_and(Family::wants_system_first);
+                found.want(
+                    !(started && is_strict),
+                    "system-first",
+                    turn.place,
+                    "system message behind another",
+                );
                 instructions(turn, found);
                 Who::System
             }

@@ -189,11 +189,6 @@ fn chat() -> Vec<Row> {
         row("role", r#""role":"user""#, r#""role":"human""#),
         row("extra-field", r#"{"role":"assistant","#, r#"{"id":"m","role":"assistant","#),
         row("author-name", r#""name":"ann""#, r#""name":"ann b""#),
-        row(
-            "system-first",
-            r#",{"role":"assistant""#,
-            r#",{"role":"system","content":"x"},{"role":"assistant""#,
-        ),
         row("content-shape", r#""content":"go on""#, r#""content":1"#),
         row("content-not-empty", r#""content":"go on""#, r#""content":null"#),
         row("block-type", r#"{"type":"text","text":"look"}"#, r#"{"type":"tool_use"}"#),
@@ -447,6 +442,12 @@ fn models() -> Vec<Case> {
         r#"{"role":"user","content":"go on"}"#,
         r#"{"role":"assistant","content":"so"},{"role":"user","content":"go on"}"#,
     );
+    let bad = good.replacen(
+        r#",{"role":"assistant""#,
+        r#",{"role":"system","content":"x"},{"role":"assistant""#,
+        1,
+    );
+    cases.push(Case { rule: "system-first", checks, good: good.clone(), bad });
     let bad = good.replace("abcdefgh1", "call_00000001");
     cases.push(Case { rule: "call-id-mistral", checks, good: good.clone(), bad });
     let bad = good.replace(r#"{"role":"assistant","content":"so"},"#, "");

@@ -65,6 +65,16 @@ impl Head {
         head
     }
 
+    /// Takes instructions that stand in the history. They count, but do not tell what a call is for.
+    pub(super) fn stand(&mut self, standing: &[Value<'_>]) {
+        let told = self.system.len();
+        for message in standing.iter().filter_map(|message| message.obj()) {
+            self.instructions(message.get("content"));
+            self.fixed.extend(message.get("tools").map(Fixed::of));
+        }
+        self.system.truncate(told);
+    }
+
     /// A string, or a list of parts: the words of those that have words, the JSON of the others.
     fn instructions(&mut self, value: Option<Value<'_>>) {
         let Some(value) = value else { return };

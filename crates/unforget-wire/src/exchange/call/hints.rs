@@ -26,6 +26,11 @@ pub struct Hints {
 }
 
 impl Hints {
+    /// Whether the call brings only what comes after something that the provider keeps.
+    pub const fn is_partial(&self) -> bool {
+        self.previous_response_id.is_some() || self.conversation.is_some()
+    }
+
     pub(super) fn of(dialect: Dialect, body: Object<'_>) -> Self {
         let text = |key: &str| body.string(key).filter(|text| !text.is_empty());
         if dialect == Dialect::Anthropic {

@@ -6,10 +6,15 @@
 //! | OpenAI Chat | `messages` | leading system and developer messages, `tools` | `max_completion_tokens`, else `max_tokens` |
 //! | OpenAI Responses | `input`, a list or one string | `instructions`, leading system and developer items, `tools` | `max_output_tokens` |
 //!
+//! Instructions may stand in the list too, behind the first input and before the first answer: Claude Code's environment,
+//! developer items of Codex. Those are fixed like the head: they are no history, and stay behind the first input whatever
+//! becomes of it. Later ones are history.
+//!
 //! Of a key that is there twice the last value counts, as with the providers' parsers.
 
 mod head;
 mod hints;
+mod standing;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -34,9 +39,13 @@ pub struct Call<'a> {
     pub is_streamed: bool,
     /// Most tokens that the answer may have, if the client says.
     pub output: Option<u64>,
+    /// The part of it that the client gives to thinking (Anthropic).
+    pub thinking: Option<u64>,
     /// Instructions at the start of the message list: places of its leading system and developer messages.
     pub head: Vec<Range<usize>>,
-    /// The history: places of the messages behind the head, in order. See [`Call::message`].
+    /// Instructions between the first input and the first answer: places of these messages.
+    pub standing: Vec<Range<usize>>,
+    /// The history: places of the other messages behind the head, in order. See [`Call::message`].
     pub messages: Vec<Range<usize>>,
     /// How the history is written.
     pub shape: Shape,
@@ -135,8 +144,10 @@ impl<'a> Call<'a> {
             dialect,
             model: object.string("model"),
             is_streamed: object.bool("stream") == Some(true),
-            output: output(dialect, object),
+            output: output(dialect, object).map(|(_, tokens)| tokens),
+            thinking: object.obj("thinking").and_then(|thinking| count(thinking, "budget_tokens")),
             head: Vec::new(),
+            standing: Vec::new(),
             messages: messages.iter().map(|message| message.range()).collect(),
             shape,
             hints: Hints::of(dialect, object),
@@ -149,11 +160,20 @@ impl<'a> Call<'a> {
         };
         let leading = messages.iter().take_while(|message| is_instruction(**message)).count();
         call.head = call.messages.drain(..leading).collect();
-        let leading = messages.get(..leading).unwrap_or_default();
-        let fixed = head::Head::of(object, leading);
+        let (leading, history) = messages.split_at_checked(leading).unwrap_or_default();
+        let standing = if call.hints.is_partial() { Vec::new() } else { standing::find(history) };
+        call.standing = standing.iter().map(|message| message.range()).collect();
+        call.messages.retain(|message| !call.standing.contains(message));
+        let mut fixed = head::Head::of(object, leading);
+        fixed.stand(&standing);
         (call.fixed, call.system) = (fixed.fixed, fixed.system);
-        call.marks = annotations::count_outside(object, leading);
+        call.marks = annotations::count_outside(object, leading.iter().chain(&standing));
         Ok(call)
+    }
+
+    /// The body.
+    pub(super) const fn text(&self) -> &'a str {
+        self.text
     }
 
     /// A message of the history as an object of the dialect: its bytes, or an item around the string.
@@ -202,6 +222,7 @@ impl<'a> Call<'a> {
     /// What puts other messages in place of the history.
     pub fn message_edits(&self, messages: &[String]) -> Vec<Edit> {
         match self.shape {
+            Shape::List if !self.standing.is_empty() => vec![self.around_standing(messages)],
             Shape::List => self.list_edits(messages),
             Shape::Text => {
                 vec![Edit { range: self.list.clone(), text: format!("[{}]", messages.join(",")) }]
@@ -229,6 +250,38 @@ impl<'a> Call<'a> {
             edits.push(Edit { range: at..at, text: format!("{comma}{}", more.join(",")) });
         }
         edits
+    }
+
+    /// All of the list behind the head anew: the instructions that stand in it are behind the first input again.
+    fn around_standing(&self, messages: &[String]) -> Edit {
+        let places = || self.messages.iter().chain(&self.standing);
+        let start = places().map(|place| place.start).min().unwrap_or(self.list.start);
+        let end = places().map(|place| place.end).max().unwrap_or(start);
+        let first = messages.iter().take_while(|message| standing::is_words_of_user(message)).count();
+        let (before, mut behind) = messages.split_at_checked(first).unwrap_or((messages, &[]));
+        let mut stand: Vec<&str> =
+            self.standing.iter().filter_map(|place| self.text.get(place.clone())).collect();
+        if self.dialect == Dialect::Anthropic {
+            // It takes one message of instructions at a place.
+            let also = behind.iter().take_while(|message| standing::is_instruction_text(message)).count();
+            stand.extend(behind.iter().take(also).map(String::as_str));
+            behind = behind.get(also..).unwrap_or_default();
+        }
+        let is_sent = self.dialect == Dialect::Anthropic && !messages.is_empty();
+        let joined = is_sent.then(|| standing::joined(&stand)).flatten();
+        let stand = joined.as_ref().map_or(stand, |joined| vec![joined]);
+        let all: Vec<&str> =
+            before.iter().map(String::as_str).chain(stand).chain(behind.iter().map(String::as_str)).collect();
+        Edit { range: start..end, text: all.join(",") }
+    }
+
+    /// What gives the answer fewer tokens at most. Nothing if the client does not say how many it may have.
+    pub fn output_edits(&self, tokens: u64) -> Vec<Edit> {
+        let mut tape = Tape::default();
+        tape.read(self.text.as_bytes()).ok();
+        let object = tape.value(self.text).and_then(Value::obj);
+        let field = object.and_then(|object| output(self.dialect, object));
+        field.map_or_else(Vec::new, |(key, _)| self.field_edits(key, Some(&tokens.to_string())))
     }
 
     /// What gives a field at the top of the body another value, adds it, or removes it (`None`).
@@ -280,13 +333,18 @@ fn find_history(dialect: Dialect, object: Object<'_>) -> Result<History<'_>, Cal
     Ok((Shape::List, whole.start + 1..whole.end.saturating_sub(1), messages))
 }
 
-fn output(dialect: Dialect, object: Object<'_>) -> Option<u64> {
-    let keys: &[&str] = match dialect {
+/// The field that bounds the answer, and its value.
+fn output(dialect: Dialect, object: Object<'_>) -> Option<(&'static str, u64)> {
+    let keys: &[&'static str] = match dialect {
         Dialect::OpenAiChat => &["max_completion_tokens", "max_tokens"],
         Dialect::OpenAiResponses => &["max_output_tokens"],
         _ => &["max_tokens"],
     };
-    keys.iter().find_map(|key| object.i64(key)).and_then(|tokens| u64::try_from(tokens).ok())
+    keys.iter().find_map(|key| Some((*key, count(object, key)?)))
+}
+
+fn count(object: Object<'_>, key: &str) -> Option<u64> {
+    object.i64(key).and_then(|tokens| u64::try_from(tokens).ok())
 }
 
 /// Whether a message of the list is instructions of the client's, or tools: Codex 0.169.0 sends those as an item.

@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Row] = &[
         (&[B], "\"Unknown parameter in input\""),
     ] },
     Row { id: "author-name", what: "`name` has no white space and none of `<|\\/>`, 64 at most", on: &[(&[C], "OpenAI \"string does not match pattern '^[^\\s<|\\\\/>]+$'\"")] },
-    Row { id: "system-first", what: "system messages come before all others", on: &[(&[C], "F061 (vLLM, Qwen templates)")] },
+    Row { id: "system-first", what: "system messages come before all others, for models whose templates want that", on: &[(&[C], "F061 (vLLM, Qwen templates)")] },
     Row { id: "system-place", what: "a system message stands behind a user's, and before an assistant's or nothing", on: &[(&[A], "provider docs: mid-conversation system messages")] },
     Row { id: "first-user", what: "the first message is the user's", on: &[(ALL, "F060")] },
     Row { id: "last-not-assistant", what: "the last message is not the assistant's", on: &[(ALL, "F060 (prefill refused)")] },

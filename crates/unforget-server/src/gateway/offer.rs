@@ -1,0 +1,248 @@
+//! Tools of ours that a model is offered with a prompt that left something out, and what becomes of its calls of them.
+//!
+//! Synchronous: it runs on the threads that may wait for the disk.
+
+use serde_json::{Value, json};
+use unforget_core::entry::ToolCall;
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_engine::Engine;
+use unforget_engine::host::Assembled;
+use unforget_engine::ruler::ModelRuler;
+use unforget_wire::Target;
+use unforget_wire::exchange::{Call, Edit, Ended, Offer, Outcome, Round};
+
+use super::Gateway;
+use super::ask::{Begun, Received};
+use super::fault::Problem;
+use crate::mcp::own;
+
+/// Answers of a call in which the model may call our tools.
+const ROUNDS: u32 = 4;
+
+/// Calls of ours that are run of one answer.
+const AT_ONCE: usize = 8;
+
+/// Of the room for messages, one part in so many is for calls and results.
+const SHARE: u64 = 6;
+
+/// Tokens for calls and results: fewest that make sense, and most.
+const LEAST: u64 = 1_000;
+const MOST: u64 = 16_000;
+
+/// Tokens of one result: fewest.
+const RESULT: u64 = 300;
+
+/// Tokens around a call and its result.
+const FRAME: u64 = 64;
+
+/// Characters of arguments that are written down.
+const NOTED: usize = 400;
+
+/// Reasons for which an answer stops before it is all: its calls may be cut.
+const CUT: [&str; 5] = ["max_tokens", "length", "model_context_window_exceeded", "content_filter", "refusal"];
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub(super) struct Offered {
+    offers: Vec<Offer>,
+    /// What the tools themselves weigh.
+    weight: Tokens,
+    /// Tokens for calls and results that are left.
+    left: u64,
+    /// Answers with calls that were run.
+    rounds: u32,
+    /// What stands behind the prompt: answers with calls, and results.
+    behind: Vec<String>,
+    /// What was done, to be written down.
+    done: Vec<Value>,
+    /// They are not offered any more.
+    is_closed: bool,
+}
+
+/// Whether something of the history is not in a prompt as it is.
+pub(super) const fn has_left_something(assembled: &Assembled) -> bool {
+    let cover = assembled.certificate.cover;
+    cover.summarised + cover.stubbed + cover.elided > 0
+}
+
+impl Offered {
+    /// What may be offered in a call; `None` if nothing may.
+    ///
+    /// * `budget` - tokens of the call's messages.
+    pub(super) fn of(call: &Call<'_>, budget: u64) -> Option<Self> {
+        if let Err(why) = call.takes_offers(own::PREFIX) {
+            tracing::debug!(why, "no tools are offered");
+            return None;
+        }
+        let offers = own::offered().map(|(name, about, schema)| Offer { name, about, schema });
+        let offers: Vec<Offer> = offers.collect();
+        let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
+        let weight = offers.iter().map(|offer| ruler.count(&offer.json(call.dialect))).sum();
+        let left = (budget / SHARE).min(MOST);
+        let offered =
+            Self { offers, weight, left, rounds: 0, behind: Vec::new(), done: Vec::new(), is_closed: false };
+        (left >= LEAST).then_some(offered)
+    }
+
+    /// Tokens that a prompt has to leave for them.
+    pub(super) const fn room(&self) -> u64 {
+        self.weight.upper + self.left
+    }
+
+    pub(super) const fn weight(&self) -> Tokens {
+        self.weight
+    }
+
+    pub(super) fn behind(&self) -> &[String] {
+        &self.behind
+    }
+
+    pub(super) fn names(&self) -> Vec<&str> {
+        self.offers.iter().map(|offer| offer.name.as_str()).collect()
+    }
+
+    /// What puts them into a call.
+    pub(super) fn edits(&self, call: &Call<'_>) -> Vec<Edit> {
+        if self.is_closed { Vec::new() } else { call.offer_edits(&self.offers) }
+    }
+
+    /// The prompt alone from now on. Gives whether that is another request than before.
+    fn give_up(&mut self, why: &str) -> bool {
+        let is_other = !self.behind.is_empty() || !self.is_closed;
+        self.note(json!({ "given-up": why }));
+        (self.behind, self.is_closed) = (Vec::new(), true);
+        is_other
+    }
+
+    fn note(&mut self, what: Value) {
+        self.done.push(what);
+    }
+
+    /// What was done, if anything was.
+    pub(super) fn noted(&self) -> Option<String> {
+        (!self.done.is_empty()).then(|| Value::from(self.done.clone()).to_string())
+    }
+
+    /// Why the calls of ours in an answer are not run, if they are not.
+    fn refusal(&self, round: &Round) -> Option<&'static str> {
+        let is_cut = round.answered.stop.as_deref().is_some_and(|stop| CUT.contains(&stop));
+        if round.answered.ended != Ended::Complete || is_cut {
+            Some("the answer is not whole")
+        } else if round.others > 0 {
+            Some("they stand beside calls of the client's tools")
+        } else {
+            self.is_closed.then_some("they were not offered any more")
+        }
+    }
+}
+
+impl Gateway {
+    /// What is asked next: the answer with our calls in it and their results, if it has some that are run. `None` if the
+    /// answer is the last.
+    pub(super) fn next_round(
+        &self,
+        received: &Received,
+        begun: &Begun,
+        (mut offered, round): (Offered, &Round),
+    ) -> Result<(Offered, Option<Vec<u8>>), Problem> {
+        if round.ours.is_empty() {
+            return Ok((offered, None));
+        }
+        if let Some(why) = offered.refusal(round) {
+            let names: Vec<&str> = round.ours.iter().map(|call| call.name.as_str()).collect();
+            offered.note(json!({ "dropped": names, "why": why }));
+            return Ok((offered, None));
+        }
+        let call = Call::read(received.dialect, &received.body)?;
+        let ruler = ModelRuler::of(begun.model.as_deref(), received.dialect);
+        let target = Target { is_own: true, ..Target::of(received.dialect, begun.model.as_deref()) };
+        let weigh = |outcomes: &[Outcome]| -> (Vec<String>, u64) {
+            let messages = round.next(outcomes, target);
+            let tokens: Tokens = messages.iter().map(|message| ruler.count(message)).sum();
+            (messages, tokens.upper + FRAME * round.ours.len() as u64)
+        };
+        let nothing = vec![Outcome { text: "-".to_owned(), is_error: false }; round.ours.len()];
+        let (_, bare) = weigh(&nothing);
+        // Half of what is left, so that the next round can be told something too.
+        let free = offered.left.saturating_sub(bare).min((offered.left / 2).max(RESULT));
+        let each = free / (round.ours.len().clamp(1, AT_ONCE) as u64);
+        if each < RESULT {
+            offered.give_up("what the model wants to look up leaves no room for results");
+            let body = begun.body(&call, Some(&offered));
+            return Ok((offered, Some(body)));
+        }
+        let memory = self.host.memory(&begun.who.lane.lane)?;
+        let mut outcomes = Vec::with_capacity(round.ours.len());
+        for (at, call) in round.ours.iter().enumerate() {
+            let engine = memory.clone().filter(|_| at < AT_ONCE);
+            let outcome = run(call, engine, each, ruler);
+            offered.note(noted(call, &outcome, ruler));
+            outcomes.push(outcome);
+        }
+        let (messages, tokens) = weigh(&outcomes);
+        if tokens > offered.left {
+            offered.give_up("the results leave no room");
+        } else {
+            offered.behind.extend(messages);
+            offered.left -= tokens;
+            offered.rounds += 1;
+            offered.is_closed = offered.rounds >= ROUNDS || offered.left < LEAST / 2;
+        }
+        let body = begun.body(&call, Some(&offered));
+        Ok((offered, Some(body)))
+    }
+
+    /// The prompt without what was looked up, after the provider did not answer with it; `None` if that was sent already.
+    pub(super) fn without_rounds(
+        &self,
+        received: &Received,
+        begun: &Begun,
+        (mut offered, why): (Offered, &str),
+    ) -> Result<(Offered, Option<Vec<u8>>), Problem> {
+        let call = Call::read(received.dialect, &received.body)?;
+        let body = offered.give_up(why).then(|| begun.body(&call, Some(&offered)));
+        Ok((offered, body))
+    }
+}
+
+/// Runs a call.
+///
+/// * `engine` - `None` if it is not run: there are too many at once, or nothing is stored.
+fn run(call: &ToolCall, engine: Option<Engine>, tokens: u64, ruler: ModelRuler) -> Outcome {
+    let error = |text: &str| Outcome { text: text.to_owned(), is_error: true };
+    if !call.complete {
+        return error("the arguments are no JSON object\nNext: call it again with an object");
+    }
+    let Some(engine) = engine else { return error("too many calls at once\nNext: ask for less") };
+    // Pages are cut to expected tokens; the room has to hold their bound and what stands around them.
+    let page = (tokens / 2).max(RESULT);
+    match own::run(&call.name, &call.arguments, engine, page) {
+        Ok(text) => Outcome { text: fitted(text, tokens, ruler), is_error: false },
+        Err(text) => Outcome { text: fitted(text, tokens, ruler), is_error: true },
+    }
+}
+
+/// Text cut to so many tokens, by their bound.
+fn fitted(text: String, tokens: u64, ruler: ModelRuler) -> String {
+    const MORE: &str = "\n[cut to fit: ask for less at once]";
+    let weight = |text: &str| ruler.count(&Value::from(text).to_string()).upper;
+    if weight(&text) <= tokens {
+        return text;
+    }
+    let mut kept = text.as_str();
+    while !kept.is_empty() && weight(kept) + FRAME > tokens {
+        let half = kept.len() - kept.len().div_ceil(4);
+        let end = (0..=half).rev().find(|at| kept.is_char_boundary(*at)).unwrap_or_default();
+        kept = kept.get(..end).unwrap_or_default();
+    }
+    format!("{kept}{MORE}")
+}
+
+/// A call as it is written down: what was asked, and how much came of it.
+fn noted(call: &ToolCall, outcome: &Outcome, ruler: ModelRuler) -> Value {
+    let arguments: String = call.arguments.chars().take(NOTED).collect();
+    json!({
+        "tool": call.name, "arguments": arguments, "error": outcome.is_error,
+        "tokens": ruler.count(&outcome.text).expected,
+    })
+}

@@ -1,0 +1,272 @@
+//! A call with tools of ours: asked again while the model calls them, and one answer for the client.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::http::header::CONTENT_ENCODING;
+use unforget_wire::exchange::{ANSWER_MAX, Ended, Fault, Join, Round};
+
+use super::Gateway;
+use super::ask::{Begun, Received};
+use super::fault;
+use super::figures;
+use super::live::{End, Head};
+use super::offer::Offered;
+use super::pump::{Arriving, Call, is_stream, label, told};
+use super::reading::{self, Packing, Reading};
+use super::route::{is_refusal, ours, unreached};
+use super::upstream::{Api, Upstream, returned};
+
+/// An answer of the provider's: what came of it, and its first chunk.
+pub(super) type Came = (reqwest::Response, Option<Bytes>);
+
+/// A call that may be asked again.
+struct Asked<'a> {
+    call: &'a Call,
+    route: (&'a Upstream, Api),
+    begun: Arc<Begun>,
+}
+
+impl Gateway {
+    /// Reads answers until one is the last, and stores what the client got of them.
+    ///
+    /// * `overhead` - seconds until the first was asked for.
+    pub(super) async fn converse(
+        self: &Arc<Self>,
+        (call, route): (&Call, (&Upstream, Api)),
+        (mut begun, offered): (Begun, Offered),
+        (came, overhead): (Came, f64),
+    ) -> Result<(), Fault> {
+        begun.offered = None;
+        let asked = Asked { call, route, begun: Arc::new(begun) };
+        if is_stream(came.0.headers()) {
+            self.streamed(&asked, offered, (came, overhead)).await
+        } else {
+            self.unstreamed(&asked, offered, (came, overhead)).await
+        }
+    }
+
+    async fn streamed(
+        self: &Arc<Self>,
+        asked: &Asked<'_>,
+        mut offered: Offered,
+        ((mut answer, first), overhead): (Came, f64),
+    ) -> Result<(), Fault> {
+        let (call, dialect) = (asked.call, asked.call.received.dialect);
+        let mut arriving = self.arriving(asked, true)?;
+        call.live.begin(asked.head(&answer, overhead));
+        let mut join = Join::new(dialect, &offered.names());
+        let mut packing = Packing::of(reading::encoding(answer.headers()).as_deref());
+        let mut next = Ok(first);
+        let end = loop {
+            match next {
+                Ok(Some(chunk)) => {
+                    let out = join.push(&packing.unpacked(&chunk));
+                    if join.is_lost() || !self.deliver(call, &mut arriving, out).await {
+                        break arriving.broken_off(&call.live);
+                    }
+                    if !join.is_over() {
+                        next = answer.chunk().await;
+                        continue;
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "an answer broke off");
+                    break End::Broken;
+                }
+            }
+            let (round, rest) = join.round();
+            if !self.deliver(call, &mut arriving, rest).await {
+                break arriving.broken_off(&call.live);
+            }
+            let went = self.next(asked, offered, &round).await;
+            let again = match went {
+                Ok((after, None)) => {
+                    offered = after;
+                    None
+                }
+                Ok((after, Some(body))) => {
+                    join.go_on();
+                    count(&round);
+                    let (after, came) = self.again(asked, (after, body)).await;
+                    offered = after;
+                    Some(came)
+                }
+                Err((after, fault)) => {
+                    offered = after;
+                    tracing::warn!(%fault, "what the model wanted to look up was not looked up");
+                    None
+                }
+            };
+            match again {
+                None => {
+                    arriving.rounds = offered.noted();
+                    let out = join.close(true);
+                    if !self.deliver(call, &mut arriving, out).await {
+                        break arriving.broken_off(&call.live);
+                    }
+                    break arriving.end();
+                }
+                Some(Ok((other, first))) => {
+                    packing = Packing::of(reading::encoding(other.headers()).as_deref());
+                    (answer, next) = (other, Ok(first));
+                }
+                Some(Err(fault)) => {
+                    // The event is the end: what is broken off too might lose it.
+                    call.live.push(fault.event(dialect, "").as_bytes());
+                    break End::Short;
+                }
+            }
+        };
+        arriving.rounds = arriving.rounds.or_else(|| offered.noted());
+        self.ended(&call.live, arriving, end).await;
+        Ok(())
+    }
+
+    async fn unstreamed(
+        self: &Arc<Self>,
+        asked: &Asked<'_>,
+        mut offered: Offered,
+        (mut came, overhead): (Came, f64),
+    ) -> Result<(), Fault> {
+        let call = asked.call;
+        let mut join = Join::new(call.received.dialect, &offered.names());
+        let (head, out) = loop {
+            let body = self.body(&mut came, &asked.route.0.name).await?;
+            let (answer, _) = &came;
+            let body = Packing::of(reading::encoding(answer.headers()).as_deref()).unpacked(&body);
+            let round = join.whole(&body);
+            let (after, next) = match self.next(asked, offered, &round).await {
+                Ok(went) => went,
+                Err((after, fault)) => {
+                    tracing::warn!(%fault, "what the model wanted to look up was not looked up");
+                    (after, None)
+                }
+            };
+            offered = after;
+            let Some(next) = next else {
+                let out = if round.ours.is_empty() && join.is_first() { body } else { join.close(false) };
+                break (asked.head(answer, overhead), out);
+            };
+            join.go_on();
+            count(&round);
+            let (after, again) = self.again(asked, (offered, next)).await;
+            (offered, came) = (after, again?);
+        };
+        let mut arriving = self.arriving(asked, false)?;
+        arriving.rounds = offered.noted();
+        call.live.begin(head);
+        let is_kept = self.deliver(call, &mut arriving, out).await;
+        let end = if is_kept { arriving.end() } else { arriving.broken_off(&call.live) };
+        self.ended(&call.live, arriving, end).await;
+        Ok(())
+    }
+
+    /// A body to its end.
+    async fn body(&self, (answer, first): &mut Came, upstream: &str) -> Result<Vec<u8>, Fault> {
+        let mut body = Vec::new();
+        let mut next = first.take();
+        while let Some(chunk) = next {
+            body.extend_from_slice(&chunk);
+            if body.len() > ANSWER_MAX {
+                return Err(fault::internal("an answer", &"it is larger than what is read"));
+            }
+            next = answer.chunk().await.map_err(|error| unreached(upstream, &error, self.settings.idle))?;
+        }
+        Ok(body)
+    }
+
+    /// What is asked next, if anything is. Gives the offers back with a fault, too.
+    async fn next(
+        self: &Arc<Self>,
+        asked: &Asked<'_>,
+        offered: Offered,
+        round: &Round,
+    ) -> Result<(Offered, Option<Vec<u8>>), (Offered, Fault)> {
+        let (begun, before, round) = (Arc::clone(&asked.begun), offered.clone(), round.clone());
+        let work = move |gateway: &Self, received: &Received| {
+            gateway.next_round(received, &begun, (offered, &round))
+        };
+        self.at_work(&asked.call.received, work).await.map_err(|fault| (before, fault))
+    }
+
+    /// Asks again. If the provider does not answer, once more without what was looked up.
+    async fn again(
+        self: &Arc<Self>,
+        asked: &Asked<'_>,
+        (offered, body): (Offered, Vec<u8>),
+    ) -> (Offered, Result<Came, Fault>) {
+        let fault = match self.ask_again(asked, body).await {
+            Ok(came) => return (offered, Ok(came)),
+            Err(fault) => fault,
+        };
+        tracing::warn!(%fault, "the provider did not answer with what was looked up");
+        let (begun, before) = (Arc::clone(&asked.begun), offered.clone());
+        let why = fault.to_string();
+        let work = move |gateway: &Self, received: &Received| {
+            gateway.without_rounds(received, &begun, (offered, &why))
+        };
+        match self.at_work(&asked.call.received, work).await {
+            Ok((after, Some(body))) => (after, self.ask_again(asked, body).await),
+            Ok((after, None)) => (after, Err(fault)),
+            Err(fault) => (before, Err(fault)),
+        }
+    }
+
+    async fn ask_again(&self, asked: &Asked<'_>, body: Vec<u8>) -> Result<Came, Fault> {
+        let (upstream, _) = asked.route;
+        let mut answer = self.send_body(asked.call, body.into(), asked.route).await?;
+        if is_refusal(answer.status()) {
+            tracing::warn!(status = %answer.status(), upstream = upstream.name, "refused");
+            return Err(Fault::Unreachable { upstream: upstream.name.clone() });
+        }
+        let first = answer.chunk().await;
+        let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+        let nothing = Fault::Unreachable { upstream: upstream.name.clone() };
+        first.map(|first| (answer, Some(first))).ok_or(nothing)
+    }
+
+    /// The answer on disk, as the client gets it: not packed.
+    fn arriving(&self, asked: &Asked<'_>, is_streamed: bool) -> Result<Arriving, Fault> {
+        let dialect = asked.call.received.dialect;
+        let read = Reading::new(dialect, is_streamed, None);
+        let spooled = self
+            .spool
+            .begin(&label(&asked.begun, is_streamed, None))
+            .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
+        Ok(Arriving::new(Arc::clone(&asked.begun), dialect, (spooled, read)))
+    }
+
+    /// Gives the client what it gets of an answer. Gives whether that could be kept.
+    async fn deliver(self: &Arc<Self>, call: &Call, arriving: &mut Arriving, out: Vec<u8>) -> bool {
+        if out.is_empty() {
+            return true;
+        }
+        let given = self.give(&call.live, arriving, out.into()).await;
+        if let Err(error) = &given {
+            tracing::error!(%error, "an answer cannot be kept, so it is broken off");
+        }
+        given.is_ok()
+    }
+}
+
+impl Asked<'_> {
+    /// What comes before the body.
+    fn head(&self, answer: &reqwest::Response, overhead: f64) -> Head {
+        let mut headers = returned(answer.headers());
+        headers.remove(CONTENT_ENCODING);
+        ours(&mut headers, &told(&self.begun, overhead));
+        Head { status: answer.status(), headers }
+    }
+}
+
+/// Counts what an answer cost that the client does not get the end of.
+fn count(round: &Round) {
+    let Some(usage) = round.answered.usage.filter(|_| round.answered.ended == Ended::Complete) else {
+        return;
+    };
+    for (kind, tokens) in [("input", usage.input), ("cached", usage.cached), ("output", usage.output)] {
+        figures::tokens(kind, tokens);
+    }
+}

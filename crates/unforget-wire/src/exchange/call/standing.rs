@@ -1,0 +1,56 @@
+//! Instructions that a client puts between its first input and the first answer.
+
+use super::is_instruction;
+use crate::json::{Object, Tape, Value};
+
+/// Most of them, and their bytes. What is more is history: no prompt could be made smaller by it otherwise.
+const COUNT_MAX: usize = 8;
+const BYTES_MAX: usize = 32 * 1024;
+
+/// Those of a history, in order.
+///
+/// * `history` - the messages behind the head.
+pub(super) fn find<'t>(history: &[Value<'t>]) -> Vec<Value<'t>> {
+    let opening = history.iter().take_while(|message| message.obj().is_some_and(is_input));
+    let found: Vec<Value<'t>> = opening.filter(|message| is_instruction(**message)).copied().collect();
+    let bytes: usize = found.iter().map(|message| message.raw().len()).sum();
+    if found.len() <= COUNT_MAX && bytes <= BYTES_MAX { found } else { Vec::new() }
+}
+
+/// Whether a message is input, or instructions: what comes before the first answer.
+fn is_input(message: Object<'_>) -> bool {
+    let is_role = ["user", "system", "developer"].into_iter().any(|role| message.is("role", role));
+    is_role || message.is("type", "additional_tools")
+}
+
+/// Whether a message, as text, is a user's words.
+pub(super) fn is_words_of_user(message: &str) -> bool {
+    with_message(message, |message| message.is("role", "user")).unwrap_or_default()
+}
+
+/// Whether a message, as text, is instructions.
+pub(super) fn is_instruction_text(message: &str) -> bool {
+    with_message(message, |message| message.is("role", "system")).unwrap_or_default()
+}
+
+/// Several messages of instructions as one; `None` if there are not several.
+pub(super) fn joined(messages: &[&str]) -> Option<String> {
+    if messages.len() < 2 {
+        return None;
+    }
+    let blocks = |message: Object<'_>| -> Vec<String> {
+        let Some(content) = message.get("content") else { return Vec::new() };
+        if content.is_str() {
+            return vec![format!(r#"{{"type":"text","text":{}}}"#, content.raw())];
+        }
+        content.items().map(|block| block.raw().to_owned()).collect()
+    };
+    let all: Vec<String> = messages.iter().filter_map(|text| with_message(text, blocks)).flatten().collect();
+    Some(format!(r#"{{"role":"system","content":[{}]}}"#, all.join(",")))
+}
+
+fn with_message<T>(message: &str, then: impl FnOnce(Object<'_>) -> T) -> Option<T> {
+    let mut tape = Tape::default();
+    tape.read(message.as_bytes()).ok()?;
+    tape.value(message).and_then(Value::obj).map(then)
+}

@@ -1,0 +1,114 @@
+//! Anthropic: blocks by index.
+
+use std::collections::BTreeMap;
+
+use super::{Edit, Object, Step, Value, edited, is_ours, quoted, set, with_object};
+
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// The client's index of each block of the answer that comes now; none for those of ours.
+    shown: BTreeMap<i64, Option<i64>>,
+    next: i64,
+    /// Whether the answer that comes now has calls for the client.
+    has_calls: bool,
+    /// Blocks of whole answers before, as they stand.
+    before: Vec<String>,
+    /// Tokens of the answers before.
+    output: i64,
+}
+
+impl Blocks {
+    pub(super) fn event(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+        let kind = event.str("type").filter(|kind| !kind.is_empty());
+        match kind.as_deref().unwrap_or(name) {
+            "message_start" if step.before > 0 => {}
+            "content_block_start" => {
+                let block = event.obj("content_block");
+                let is_call = block.is_some_and(|block| block.is("type", "tool_use"));
+                let is_own = is_call
+                    && block.and_then(|block| block.str("name")).is_some_and(|name| step.is_ours(&name));
+                self.has_calls |= is_call && !is_own;
+                let Some(index) = event.i64("index") else { return };
+                let shown = (!is_own).then(|| self.take());
+                self.shown.insert(index, shown);
+                self.pass(name, event, data, step);
+            }
+            "content_block_delta" | "content_block_stop" => self.pass(name, event, data, step),
+            "message_delta" => step.hold(name, data.to_owned()),
+            "message_stop" => {
+                step.hold(name, data.to_owned());
+                *step.is_over = true;
+            }
+            other => {
+                *step.is_over |= other == "error";
+                step.write(name, data);
+            }
+        }
+    }
+
+    fn take(&mut self) -> i64 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn pass(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+        let Some(index) = event.i64("index") else { return };
+        if !self.shown.contains_key(&index) {
+            let next = self.take();
+            self.shown.insert(index, Some(next));
+        }
+        if let Some(Some(shown)) = self.shown.get(&index) {
+            let mut edits = Vec::new();
+            set(event, "index", &shown.to_string(), &mut edits);
+            step.write(name, &edited(data, &edits));
+        }
+    }
+
+    /// Something that was held back, or a whole answer, is not for the client.
+    pub(super) fn leave(&mut self, held: Object<'_>, ours: &[String]) {
+        self.before.extend(kept(held, ours));
+        self.output = self.output.saturating_add(output(held));
+    }
+
+    pub(super) fn go_on(&mut self) {
+        self.shown.clear();
+        self.has_calls = false;
+    }
+
+    pub(super) fn last(
+        &mut self,
+        held: Object<'_>,
+        is_streamed: bool,
+        ours: &[String],
+        edits: &mut Vec<Edit>,
+    ) {
+        if !is_streamed {
+            let blocks = kept(held, ours);
+            let is_call = |block: &String| with_object(block, |block| block.is("type", "tool_use"));
+            self.has_calls = blocks.iter().any(|block| is_call(block).unwrap_or_default());
+            let all: Vec<&str> = self.before.iter().chain(&blocks).map(String::as_str).collect();
+            set(held, "content", &format!("[{}]", all.join(",")), edits);
+        }
+        let delta = held.obj("delta").unwrap_or(held);
+        if delta.is("stop_reason", "tool_use") && !self.has_calls {
+            set(delta, "stop_reason", &quoted("end_turn"), edits);
+        }
+        if let Some(usage) = held.obj("usage").filter(|_| self.output > 0) {
+            set(usage, "output_tokens", &self.output.saturating_add(output(held)).to_string(), edits);
+        }
+    }
+}
+
+/// Tokens of an answer, as its end tells.
+fn output(held: Object<'_>) -> i64 {
+    held.obj("usage").and_then(|usage| usage.i64("output_tokens")).unwrap_or_default()
+}
+
+/// The blocks of a whole answer but for those of ours, as they stand.
+fn kept(body: Object<'_>, ours: &[String]) -> Vec<String> {
+    let is_own = |block: &Value<'_>| {
+        let call = block.obj().filter(|block| block.is("type", "tool_use"));
+        call.and_then(|call| call.str("name")).is_some_and(|name| is_ours(ours, &name))
+    };
+    body.items("content").filter(|block| !is_own(block)).map(|block| block.raw().to_owned()).collect()
+}

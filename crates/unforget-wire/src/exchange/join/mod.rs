@@ -1,0 +1,313 @@
+//! Several answers of a model as one: those in which it calls tools of the gateway's own, and the one that ends it.
+//!
+//! A client gets the text and the reasoning of all of them as they come, and the calls of its own tools. It never sees a call
+//! of ours: those are held back, and what is left is numbered as if they had never been there.
+//!
+//! | dialect | held back | numbered anew | said at the end |
+//! |---|---|---|---|
+//! | Anthropic | `tool_use` blocks of ours, `message_delta`, `message_stop` | `index` | `stop_reason` without calls: `end_turn` |
+//! | OpenAI Chat | entries of `tool_calls` of ours, everything from the `finish_reason` on | `index` of calls, `id` | `finish_reason` without calls: `stop` |
+//! | OpenAI Responses | `function_call` items of ours, the end | `output_index`, `sequence_number`, `id` | `output` of all answers |
+//!
+//! Comments of a stream, and white space between its lines, are not passed on.
+
+mod anthropic;
+mod back;
+mod chat;
+mod responses;
+
+use unforget_core::entry::{Part, ToolCall};
+
+use super::answer::{Answer, Answered};
+use super::edit::{Edit, edited};
+use super::quoted;
+use super::sse::{EVENT_MAX, Event, Splitter};
+use crate::json::{Object, Tape, Value};
+use crate::{Dialect, Format, Target, decode};
+
+/// See the module.
+pub struct Join {
+    dialect: Dialect,
+    /// Names of our tools.
+    ours: Vec<String>,
+    splitter: Splitter,
+    /// The answer that comes now, as the model gave it.
+    answer: Answer,
+    /// Answers before it.
+    before: usize,
+    /// Events that end it: name and data.
+    held: Vec<(String, String)>,
+    is_over: bool,
+    is_lost: bool,
+    form: Form,
+}
+
+enum Form {
+    Anthropic(anthropic::Blocks),
+    Chat(chat::Choice),
+    Responses(responses::Items),
+}
+
+/// One of the answers.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// What the model said, calls of ours among it.
+    pub answered: Answered,
+    /// Calls of our tools, in order.
+    pub ours: Vec<ToolCall>,
+    /// How many calls of other tools there are.
+    pub others: usize,
+}
+
+/// The result of a call of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What it says.
+    pub text: String,
+    /// Whether it failed.
+    pub is_error: bool,
+}
+
+impl Join {
+    /// Before the first answer.
+    ///
+    /// * `ours` - names of our tools.
+    pub fn new(dialect: Dialect, ours: &[&str]) -> Self {
+        let form = match dialect {
+            Dialect::Anthropic => Form::Anthropic(anthropic::Blocks::default()),
+            Dialect::OpenAiResponses => Form::Responses(responses::Items::default()),
+            _ => Form::Chat(chat::Choice::default()),
+        };
+        Self {
+            dialect,
+            ours: ours.iter().map(|name| (*name).to_owned()).collect(),
+            splitter: Splitter::new(EVENT_MAX),
+            answer: Answer::new(dialect),
+            before: 0,
+            held: Vec::new(),
+            is_over: false,
+            is_lost: false,
+            form,
+        }
+    }
+
+    /// Takes bytes of a stream, in any pieces, and gives what of it the client gets now.
+    pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(EVENT_MAX));
+        let mut out = String::new();
+        splitter.push(bytes, &mut |event| self.take(event, &mut out));
+        self.splitter = splitter;
+        out.into_bytes()
+    }
+
+    fn take(&mut self, event: Event<'_>, out: &mut String) {
+        match event {
+            Event::Message { name, data } => self.event(name, data, out),
+            Event::TooLarge => {
+                self.is_lost = true;
+                self.answer.lost();
+            }
+        }
+    }
+
+    /// Whether no answer came before this one.
+    pub const fn is_first(&self) -> bool {
+        self.before == 0
+    }
+
+    /// Whether the answer that comes now has said its end.
+    pub const fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether an event was too large to be looked at: nobody knows what was in it.
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    fn event(&mut self, name: &str, data: &str, out: &mut String) {
+        self.answer.event(name, data);
+        let mut tape = Tape::default();
+        let is_whole = tape.read(data.as_bytes()).is_ok();
+        let Some(object) = tape.value(data).and_then(Value::obj).filter(|_| is_whole) else {
+            // Behind the end of Chat; what nobody can read says nothing to a client either.
+            if data.trim() == "[DONE]" {
+                self.held.push((name.to_owned(), data.to_owned()));
+                self.is_over = true;
+            }
+            return;
+        };
+        let mut step = Step {
+            ours: &self.ours,
+            before: self.before,
+            held: &mut self.held,
+            is_over: &mut self.is_over,
+            out,
+        };
+        match &mut self.form {
+            Form::Anthropic(blocks) => blocks.event(name, object, data, &mut step),
+            Form::Chat(choice) => choice.event(name, object, data, &mut step),
+            Form::Responses(items) => items.event(name, object, data, &mut step),
+        }
+    }
+
+    /// The answer has ended: what it was, and what the client still gets of it. The next one may come.
+    pub fn round(&mut self) -> (Round, Vec<u8>) {
+        // What stands behind the last empty line is an event too: see `sse`.
+        let splitter = std::mem::replace(&mut self.splitter, Splitter::new(EVENT_MAX));
+        let mut rest = String::new();
+        splitter.finish(&mut |event| self.take(event, &mut rest));
+        let answered = std::mem::replace(&mut self.answer, Answer::new(self.dialect)).finish();
+        (self.told(answered), rest.into_bytes())
+    }
+
+    /// Reads a body that is a whole answer.
+    pub fn whole(&mut self, body: &[u8]) -> Round {
+        self.held = vec![(String::new(), String::from_utf8_lossy(body).into_owned())];
+        let answered = Answer::whole(self.dialect, body);
+        self.told(answered)
+    }
+
+    fn told(&self, answered: Answered) -> Round {
+        let (ours, others) = calls(self.dialect, &self.ours, &answered);
+        Round { answered, ours, others }
+    }
+
+    /// Another answer follows the one that has ended: what ended it is not for the client.
+    pub fn go_on(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        for (_, data) in &held {
+            with_object(data, |held| match &mut self.form {
+                Form::Anthropic(blocks) => blocks.leave(held, &self.ours),
+                Form::Chat(choice) => choice.leave(held, &self.ours),
+                Form::Responses(items) => items.leave(held, &self.ours),
+            });
+        }
+        match &mut self.form {
+            Form::Anthropic(blocks) => blocks.go_on(),
+            Form::Chat(choice) => choice.go_on(),
+            Form::Responses(items) => items.go_on(),
+        }
+        self.before += 1;
+        self.is_over = false;
+    }
+
+    /// The end, for the client: of a stream what was held back, of a body that is whole all of it.
+    pub fn close(&mut self, is_streamed: bool) -> Vec<u8> {
+        let held = std::mem::take(&mut self.held);
+        let mut out = String::new();
+        for (name, data) in &held {
+            let mut edits = Vec::new();
+            with_object(data, |held| match &mut self.form {
+                Form::Anthropic(blocks) => blocks.last(held, is_streamed, &self.ours, &mut edits),
+                Form::Chat(choice) => choice.last(held, is_streamed, &self.ours, &mut edits),
+                Form::Responses(items) => items.last(held, &self.ours, &mut edits),
+            });
+            let text = edited(data, &edits);
+            if is_streamed {
+                write(&mut out, name, &text);
+            } else {
+                out.push_str(&text);
+            }
+        }
+        out.into_bytes()
+    }
+}
+
+impl Round {
+    /// What stands behind the answer in the next request: the answer itself, and the results of our calls in it.
+    ///
+    /// * `outcomes` - of [`Round::ours`], in order.
+    ///
+    /// Nothing if the answer has calls of others: they have no results.
+    pub fn next(&self, outcomes: &[Outcome], target: Target) -> Vec<String> {
+        if self.others > 0 || self.ours.len() != outcomes.len() {
+            return Vec::new();
+        }
+        back::messages(&self.answered.messages, &self.ours, outcomes, target)
+    }
+}
+
+/// What an event may do.
+struct Step<'a> {
+    ours: &'a [String],
+    before: usize,
+    held: &'a mut Vec<(String, String)>,
+    is_over: &'a mut bool,
+    out: &'a mut String,
+}
+
+impl Step<'_> {
+    fn write(&mut self, name: &str, data: &str) {
+        write(self.out, name, data);
+    }
+
+    fn hold(&mut self, name: &str, data: String) {
+        self.held.push((name.to_owned(), data));
+    }
+
+    fn is_ours(&self, name: &str) -> bool {
+        is_ours(self.ours, name)
+    }
+}
+
+fn is_ours(ours: &[String], name: &str) -> bool {
+    ours.iter().any(|own| own == name)
+}
+
+/// An event of a stream.
+fn write(out: &mut String, name: &str, data: &str) {
+    if data.is_empty() {
+        return;
+    }
+    if !name.is_empty() {
+        out.extend(["event: ", name, "\n"]);
+    }
+    for line in data.split('\n') {
+        out.extend(["data: ", line, "\n"]);
+    }
+    out.push('\n');
+}
+
+/// Calls of ours, and how many others there are.
+fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCall>, usize) {
+    let form = match dialect {
+        Dialect::Anthropic => Format::AnthropicMessages,
+        Dialect::OpenAiResponses => Format::OpenAiResponses,
+        _ => Format::OpenAiChat,
+    };
+    let mut own = Vec::new();
+    let mut others = 0;
+    for message in &answered.messages {
+        for part in decode(form, message.as_bytes()).parts {
+            match part {
+                Part::ToolCall(call) if is_ours(ours, &call.name) && is_function(&call) => own.push(call),
+                Part::ToolCall(_) => others += 1,
+                _ => {}
+            }
+        }
+    }
+    (own, others)
+}
+
+/// Whether a call is one of a function: what takes free text is none of ours.
+fn is_function(call: &ToolCall) -> bool {
+    let is_custom = |raw: &str| {
+        with_object(raw, |call| {
+            call.has("custom") || call.str("type").is_some_and(|kind| kind.contains("custom"))
+        })
+    };
+    !call.raw.as_deref().and_then(is_custom).unwrap_or_default()
+}
+
+/// Reads text as an object.
+fn with_object<T>(text: &str, then: impl FnOnce(Object<'_>) -> T) -> Option<T> {
+    let mut tape = Tape::default();
+    tape.read(text.as_bytes()).ok()?;
+    tape.value(text).and_then(Value::obj).map(then)
+}
+
+/// Gives a field of an object another value, if it has it.
+fn set(object: Object<'_>, key: &str, text: &str, edits: &mut Vec<Edit>) {
+    edits.extend(object.get(key).map(|value| Edit { range: value.range(), text: text.to_owned() }));
+}

@@ -1,0 +1,92 @@
+//! Tools of the gateway's own in a client's call.
+
+use super::call::Call;
+use super::edit::Edit;
+use super::quoted;
+use crate::Dialect;
+use crate::json::{Object, Tape, Value};
+
+/// A tool that is offered to a model beside the client's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub about: &'static str,
+    /// What it takes: a JSON Schema.
+    pub schema: String,
+}
+
+impl Offer {
+    /// The tool as a dialect has it.
+    pub fn json(&self, dialect: Dialect) -> String {
+        let (name, about, schema) = (quoted(&self.name), quoted(self.about), &self.schema);
+        match dialect {
+            Dialect::Anthropic => {
+                format!(r#"{{"name":{name},"description":{about},"input_schema":{schema}}}"#)
+            }
+            Dialect::OpenAiResponses => format!(
+                r#"{{"type":"function","name":{name},"description":{about},"parameters":{schema},"strict":false}}"#
+            ),
+            _ => format!(
+                r#"{{"type":"function","function":{{"name":{name},"description":{about},"parameters":{schema}}}}}"#
+            ),
+        }
+    }
+}
+
+impl Call<'_> {
+    /// Whether tools of ours may be offered in this call. An error says why not.
+    ///
+    /// * `prefix` - of their names: a client whose own tools are named so has them from elsewhere.
+    ///
+    /// Cost: reads the body again.
+    pub fn takes_offers(&self, prefix: &str) -> Result<(), &'static str> {
+        let mut tape = Tape::default();
+        tape.read(self.text().as_bytes()).ok();
+        let body = tape.value(self.text()).and_then(Value::obj).ok_or("the body is no object")?;
+        if body.items("tools").next().is_none() {
+            return Err("the client has no tools of its own");
+        }
+        if names(body).any(|name| name.starts_with(prefix)) {
+            return Err("the client has tools with these names");
+        }
+        let choice = body.get("tool_choice").filter(|choice| !choice.is_null());
+        let is_free = |choice: Value<'_>| match choice.obj() {
+            Some(choice) => choice.is("type", "auto"),
+            None => choice.str().is_some_and(|choice| choice == "auto"),
+        };
+        if choice.is_some_and(|choice| !is_free(choice)) {
+            return Err("the client says which tools may be called");
+        }
+        match self.dialect {
+            Dialect::OpenAiChat if body.i64("n").is_some_and(|n| n != 1) => Err("several answers are wanted"),
+            Dialect::OpenAiResponses if self.hints.store != Some(false) || self.hints.is_partial() => {
+                Err("the provider keeps the answer")
+            }
+            Dialect::OpenAiResponses if body.bool("background") == Some(true) => {
+                Err("the answer is made in the background")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What puts tools of ours behind the client's.
+    pub fn offer_edits(&self, offers: &[Offer]) -> Vec<Edit> {
+        let mut tape = Tape::default();
+        tape.read(self.text().as_bytes()).ok();
+        let tools = tape.value(self.text()).and_then(Value::obj).and_then(|body| body.get("tools"));
+        let Some(tools) = tools.filter(|tools| tools.is_array()) else { return Vec::new() };
+        let all: Vec<String> = offers.iter().map(|offer| offer.json(self.dialect)).collect();
+        let comma = if tools.items().next().is_some() { "," } else { "" };
+        let end = tools.range().end.saturating_sub(1);
+        vec![Edit { range: end..end, text: format!("{comma}{}", all.join(",")) }]
+    }
+}
+
+/// Names of all tools of a body, those in its history too.
+fn names(body: Object<'_>) -> impl Iterator<Item = String> {
+    let inside = body.items("input").filter_map(Value::obj).flat_map(|item| item.items("tools"));
+    let all = body.items("tools").chain(inside).filter_map(Value::obj);
+    all.filter_map(|tool| tool.obj("function").or_else(|| tool.obj("custom")).unwrap_or(tool).string("name"))
+}

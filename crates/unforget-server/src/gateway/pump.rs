@@ -1,5 +1,6 @@
 //! A call from the client's request to the last byte of its answer.
 
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,16 +17,21 @@ use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 use unforget_wire::refusal;
 
-use super::Gateway;
 use super::ask::{Begun, Received, Sending};
 use super::fault::{self, Problem};
 use super::figures;
 use super::reading::{self, Reading};
+use super::{Gateway, turns};
 
-use super::live::{End, Head, Live};
+use super::body::AGAIN;
+use super::live::{End, Head, Live, Place};
+use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::spool::{Label, Spooled};
 use super::upstream::{Api, Upstream, returned};
+
+/// Room that a call has for its answer before it is sent, in bytes.
+const FIRST: usize = 16 * 1024;
 
 /// Bytes of a refusal that are read.
 const REFUSAL: usize = 1 << 20;
@@ -35,6 +41,11 @@ pub(super) struct Call {
     pub(super) received: Arc<Received>,
     /// The body as it came.
     pub(super) raw: Bytes,
+    /// The room that its bodies take.
+    #[allow(dead_code, reason = "given back when the call is dropped")]
+    pub(super) held: Vec<Held>,
+    /// What it is taken in turn with.
+    pub(super) order: Digest,
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) live: Arc<Live>,
@@ -62,7 +73,8 @@ impl Gateway {
 
     async fn serve(self: Arc<Self>, call: Call) -> Result<(), Fault> {
         let start = Instant::now();
-        let mut begun = self.at_work(&call.received, Self::begin).await?;
+        let room = self.answers.take(FIRST).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
+        let mut begun = self.at_work(&call, Self::begin).await?;
         let overhead = start.elapsed();
         let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
         let upstream = self.upstream(api, begun.model.as_deref())?;
@@ -79,7 +91,7 @@ impl Gateway {
                     self.learn(&begun, &known);
                     let refused = known.refused();
                     let (smaller, changed) = self
-                        .at_work(&call.received, move |gateway, received| {
+                        .at_work(&call, move |gateway, received| {
                             let mut begun = begun;
                             let is_smaller = gateway.smaller(received, &mut begun, refused, attempt)?;
                             Ok((begun, is_smaller))
@@ -113,15 +125,21 @@ impl Gateway {
             .spool
             .begin(&label)
             .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
-        call.live.begin(Head { status: answer.status(), headers });
-        let dialect = call.received.dialect;
+        let (live, dialect) = (Arc::clone(&call.live), call.received.dialect);
+        live.begin(Head { status: answer.status(), headers });
+        // It is sent, so nobody needs its bodies any more, however long the answer takes.
+        drop(call);
+        if let Sending::Made(body) = &mut begun.sending {
+            *body = Bytes::new();
+        }
         let arriving = Arriving {
             begun: Arc::new(begun),
             dialect,
             is_referred_to: dialect == Dialect::OpenAiResponses,
             open: Some((spooled, read)),
+            room,
         };
-        self.pump(&call.live, (answer, first), arriving).await;
+        self.pump(&live, (answer, first), arriving).await;
         Ok(())
     }
 
@@ -137,16 +155,8 @@ impl Gateway {
         let mut next = Ok(first);
         let end = loop {
             match next {
-                Ok(Some(chunk)) => match arriving.take(&chunk) {
-                    Ok(has_ended) => {
-                        if has_ended && arriving.is_referred_to {
-                            self.store(&mut arriving).await;
-                        }
-                        live.push(chunk);
-                        if has_ended {
-                            live.is_whole();
-                        }
-                    }
+                Ok(Some(chunk)) => match self.keep(live, &mut arriving, chunk).await {
+                    Ok(()) => {}
                     Err(error) => {
                         tracing::error!(%error, "an answer cannot be kept, so it is broken off");
                         break arriving.broken_off(live);
@@ -167,20 +177,52 @@ impl Gateway {
         self.store(&mut arriving).await;
     }
 
+    /// Takes a chunk: to the spool, then to its readers. The provider waits while there is no room for it.
+    async fn keep(self: &Arc<Self>, live: &Live, arriving: &mut Arriving, chunk: Bytes) -> io::Result<()> {
+        let has_ended = arriving.take(&chunk)?;
+        let kept = arriving.open.as_ref().map_or(0, |(_, read)| read.kept());
+        if let Some(more) = kept.checked_sub(arriving.room.bytes()).filter(|more| *more > 0) {
+            let more = self.answers.take(more.max(FIRST)).await;
+            arriving.room.join(more.ok_or_else(|| io::Error::other("there is no room for it in memory"))?);
+        }
+        // Where it is, before its file goes.
+        let place = match (self.answers.spare(chunk.len()), &arriving.open) {
+            (None, Some((spooled, _))) if !live.is_spooled() => {
+                live.spooled_in(spooled.back()?);
+                Kept::Spooled(spooled.place())
+            }
+            (None, Some((spooled, _))) => Kept::Spooled(spooled.place()),
+            (held, _) => Kept::Here(held),
+        };
+        if has_ended && arriving.is_referred_to {
+            self.store(arriving).await;
+        }
+        match place {
+            Kept::Here(held) => live.push(chunk, held),
+            Kept::Spooled(place) => live.push_spooled(place),
+        }
+        if has_ended {
+            live.is_whole();
+        }
+        Ok(())
+    }
+
     /// Stores what has come of an answer, once.
     async fn store(self: &Arc<Self>, arriving: &mut Arriving) {
         let Some((spooled, read)) = arriving.open.take() else { return };
         let (gateway, begun) = (Arc::clone(self), Arc::clone(&arriving.begun));
+        let path = spooled.path().to_owned();
         let stored = spawn_blocking(move || {
             let told = read.finish();
             gateway.finish(&begun, &told).map_err(Fault::from).map(|()| spooled.done())
         });
-        let what = "an answer is not stored; it stays in the spool for the next start";
+        let what = "an answer is not stored yet; it stays in the spool and is tried again";
         match stored.await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => return,
             Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
             Err(error) => tracing::error!(%error, "{what}"),
         }
+        self.store_later([path]);
     }
 
     /// Sends a call.
@@ -195,7 +237,7 @@ impl Gateway {
             Sending::AsIs => call.raw.clone(),
             Sending::Made(body) => {
                 headers.remove(CONTENT_ENCODING);
-                Bytes::from(body.clone())
+                body.clone()
             }
         };
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
@@ -215,14 +257,15 @@ impl Gateway {
         Ok((head, body.into()))
     }
 
-    /// Does something that waits for the disk, in order of arrival.
+    /// Does something that waits for the disk, when it is the turn of the call's lane.
     async fn at_work<T: Send + 'static>(
         self: &Arc<Self>,
-        received: &Arc<Received>,
+        call: &Call,
         work: impl FnOnce(&Self, &Received) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Fault> {
-        let _permit = self.at_work.acquire().await.map_err(|_| Fault::Overloaded { retry_after: 1 })?;
-        let (gateway, received) = (Arc::clone(self), Arc::clone(received));
+        let turn = self.turns.take(call.order).await;
+        let _turn = turn.map_err(|turns::Full| Fault::TooMany { retry_after: 1 })?;
+        let (gateway, received) = (Arc::clone(self), Arc::clone(&call.received));
         let done = spawn_blocking(move || work(&gateway, &received)).await;
         Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
     }
@@ -236,6 +279,12 @@ impl Gateway {
     }
 }
 
+/// Where readers find a chunk.
+enum Kept {
+    Here(Option<Held>),
+    Spooled(Place),
+}
+
 /// An answer that arrives.
 struct Arriving {
     begun: Arc<Begun>,
@@ -244,11 +293,13 @@ struct Arriving {
     is_referred_to: bool,
     /// Until it is stored.
     open: Option<(Spooled, Reading)>,
+    /// What is read of it may take so much memory.
+    room: Held,
 }
 
 impl Arriving {
     /// Takes a chunk. Gives whether the answer ends in it.
-    fn take(&mut self, chunk: &[u8]) -> std::io::Result<bool> {
+    fn take(&mut self, chunk: &[u8]) -> io::Result<bool> {
         let Some((spooled, read)) = &mut self.open else { return Ok(false) };
         spooled.push(chunk)?;
         if let Some(file) = spooled.due() {
@@ -270,7 +321,7 @@ impl Arriving {
     fn broken_off(&self, live: &Live) -> End {
         let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
         if is_between {
-            live.push(Fault::NotStored.event(self.dialect, "").into());
+            live.push(Fault::NotStored.event(self.dialect, "").into(), None);
         }
         End::Broken
     }

@@ -23,7 +23,7 @@ pub(crate) use operate::{
 pub(crate) use pins::{LedgerArgs, PinArgs, PinsArgs, UnpinArgs};
 pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, ReplayArgs, ShapeArgs};
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
-pub(crate) use serve::{RunArgs, ServeArgs};
+pub(crate) use serve::{ConfigArgs, ConfigCommand, RunArgs, ServeArgs};
 pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, ImportBenchArgs,
     McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs,
@@ -35,7 +35,7 @@ pub(crate) use value::{Dialect, EntryRange, tokens};
 pub(crate) const AFTER_HELP: &str = "\
 Exit codes:
   0  done
-  1  problems were found (verify, doctor, watch --once, repair that was only planned, and
+  1  problems were found (verify, doctor, config check, watch --once, repair that was only planned, and
      replay if a prompt was not valid)
   2  wrong usage, or a name that nothing answers to
   3  bad input: a file that cannot be read, or that is not what it should be
@@ -45,6 +45,8 @@ Environment:
   UNFORGET_DB       the database
   UNFORGET_WINDOW, UNFORGET_MODEL, UNFORGET_DIALECT, UNFORGET_COLOR
                     defaults for the options of these names
+  UNFORGET_LISTEN, UNFORGET_UPSTREAM, UNFORGET_TLS_CERT, UNFORGET_TLS_KEY
+                    the same for serve
   NO_COLOR          no colours
 
 Every command takes --json; stdout is then JSON and nothing else. Start with:
@@ -158,8 +160,8 @@ pub(crate) enum Command {
     Purge(PurgeArgs),
     /// Build the search index again
     Reindex(ReindexArgs),
-    /// Show every setting and where it came from
-    Config,
+    /// Show every setting and where it came from, or check them
+    Config(ConfigArgs),
     /// Serve the engine to an agent host: calls in, answers out
     Engine(EngineArgs),
     /// Serve recall to an MCP client on stdin and stdout

@@ -1,5 +1,6 @@
 //! Settings: what every option is when it is not on the command line, and who said so.
 
+mod check;
 mod serve;
 mod summariser;
 mod watched;
@@ -11,6 +12,7 @@ use serde::Deserialize;
 use crate::args::{Color, Dialect, Global, ShapeArgs};
 use crate::failure::{Failure, Outcome};
 
+pub(crate) use check::{Wrong, line};
 pub(crate) use serve::{Serve, Serving};
 pub(crate) use summariser::Summariser;
 pub(crate) use watched::Watched;
@@ -214,17 +216,35 @@ fn read(path: &Path) -> Outcome<File> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
         Err(error) => return Err(Failure::file(path, &error)),
     };
-    toml::from_str(&text).map_err(|error| {
+    parse(&text).map_err(|(line, what)| {
+        let message = format!("{}: line {line}: {what}", path.display());
+        Failure::input("config", message, NEXT)
+    })
+}
+
+/// What to do about a file that cannot be read as settings.
+const NEXT: &str = "it may hold db, window, model, dialect, color and the tables summariser and serve";
+
+/// A settings file, or the line of its first error.
+fn parse(text: &str) -> Result<File, (usize, String)> {
+    toml::from_str(text).map_err(|error| {
         // Without the line itself: somebody may have put a key there.
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
-        let line = before.matches('\n').count() + 1;
-        let message = format!("{}: line {line}: {}", path.display(), error.message());
-        Failure::input(
-            "config",
-            message,
-            "it may hold db, window, model, dialect, color and the table summariser",
-        )
+        (before.matches('\n').count() + 1, error.message().to_owned())
     })
+}
+
+/// The settings file, if one is there: its path and its text.
+pub(crate) fn file(env: Env<'_>) -> Option<(PathBuf, String)> {
+    let path = config_folder(env)?.join("unforget").join("config.toml");
+    let text = std::fs::read_to_string(&path).ok()?;
+    Some((path, text))
+}
+
+/// What is wrong with the form of a settings file, and in which line.
+pub(crate) fn broken(text: &str) -> Option<(usize, Wrong)> {
+    let (line, what) = parse(text).err()?;
+    Some((line, Wrong::new("", what, NEXT)))
 }
 
 /// The table `summariser` of a settings file, as it is now.

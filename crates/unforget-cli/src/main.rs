@@ -32,7 +32,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use app::App;
-use args::{Cli, Color, Command};
+use args::{Cli, Color, Command, ConfigArgs};
 use config::Settings;
 use failure::{Exit, Failure, Outcome};
 use output::Output;
@@ -48,7 +48,16 @@ fn main() -> ExitCode {
     let out = Output::new(global.json, global.quiet, color);
     let settings = match settings {
         Ok(settings) => settings,
-        Err(failure) => return end(out, Err(failure)),
+        Err(failure) => {
+            let mut out = out;
+            let outcome = match cli.command {
+                Command::Config(ConfigArgs { command: Some(_) }) => {
+                    commands::config::broken(&mut out, &failure)
+                }
+                _ => Err(failure),
+            };
+            return end(out, outcome);
+        }
     };
     let mut app = App { settings, is_db_named: global.db.is_some(), out };
     let outcome = run(&mut app, cli.command);
@@ -88,7 +97,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Restore(args) => commands::restore::run(app, &args),
         Command::Purge(args) => commands::purge::run(app, &args),
         Command::Reindex(args) => commands::reindex::run(app, &args),
-        Command::Config => commands::config::run(app),
+        Command::Config(args) => commands::config::run(app, &args),
         Command::Engine(args) => commands::engine::run(app, &args),
         Command::Mcp(args) => commands::mcp::run(app, &args),
         Command::Serve(args) => commands::serve::run(app, &args),

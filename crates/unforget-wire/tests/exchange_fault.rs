@@ -18,6 +18,7 @@ fn all() -> Vec<Fault> {
         Fault::Conflict { what: what() },
         Fault::Unreachable { upstream: "main".to_owned() },
         Fault::Timeout { upstream: "main".to_owned(), seconds: 600 },
+        Fault::TooMany { retry_after: 7 },
         Fault::Overloaded { retry_after: 7 },
         Fault::Irreducible { needed: 9_000, budget: 8_000, fixed: 7_000 },
         Fault::Internal,
@@ -27,8 +28,8 @@ fn all() -> Vec<Fault> {
 #[test]
 fn statuses_and_shapes() {
     let statuses = |dialect| all().iter().map(|fault| fault.status(dialect)).collect::<Vec<_>>();
-    assert_eq!(statuses(Anthropic), [400, 400, 413, 401, 403, 404, 409, 502, 504, 529, 400, 500]);
-    assert_eq!(statuses(OpenAiChat), [400, 400, 413, 401, 403, 404, 409, 502, 504, 503, 400, 500]);
+    assert_eq!(statuses(Anthropic), [400, 400, 413, 401, 403, 404, 409, 502, 504, 429, 529, 400, 500]);
+    assert_eq!(statuses(OpenAiChat), [400, 400, 413, 401, 403, 404, 409, 502, 504, 429, 503, 400, 500]);
     for fault in all() {
         let body: serde_json::Value = serde_json::from_str(&fault.body(Anthropic, "req_1")).unwrap();
         assert_eq!((&body["type"], &body["request_id"]), (&"error".into(), &"req_1".into()));
@@ -42,6 +43,7 @@ fn statuses_and_shapes() {
     let bad = Fault::Call(Call::read(Anthropic, b"{\"a\":}").unwrap_err());
     assert_eq!(bad.to_string(), "body is not JSON at byte 5");
     assert_eq!(Fault::Overloaded { retry_after: 7 }.retry_after(), Some(7));
+    assert_eq!(Fault::TooMany { retry_after: 7 }.retry_after(), Some(7));
 }
 
 #[test]

@@ -1,20 +1,27 @@
 //! Arguments of the daemon.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
 use super::value::tokens;
 
 /// What to serve.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 pub(crate) struct ServeArgs {
-    /// Address and port to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDRESS", env = "UNFORGET_LISTEN")]
+    /// Address and port to listen on; port 0 takes a free one [env: UNFORGET_LISTEN]
+    #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
-    /// Send every call here, whatever its API and model
-    #[arg(long, value_name = "URL", env = "UNFORGET_UPSTREAM")]
+    /// Send every call here, whatever its API and model [env: UNFORGET_UPSTREAM]
+    #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
+    /// Speak TLS with this certificate chain, PEM [env: UNFORGET_TLS_CERT]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// Its private key, PEM [env: UNFORGET_TLS_KEY]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_key: Option<PathBuf>,
     /// Window of a model, `*` at its end for any that begin so
     #[arg(long = "window", value_name = "MODEL=TOKENS", value_parser = window)]
     pub(crate) windows: Vec<(String, u64)>,
@@ -33,6 +40,21 @@ pub(crate) struct ServeArgs {
     /// Print the log as JSON
     #[arg(long)]
     pub(crate) log_json: bool,
+}
+
+/// Settings.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// What to do with them; nothing said: show them
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
+}
+
+/// What to do with settings.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Read the settings as `serve` would, with these options, and say all that is wrong; exit code 1 if something is
+    Check(ServeArgs),
 }
 
 /// What to run.

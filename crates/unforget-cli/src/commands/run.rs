@@ -21,6 +21,8 @@ use clients::{CLIENTS, SDKS, Way, filled};
 pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     let way = way(args)?;
     let mut serving = app.settings.serve.with(&args.serve, &process_env)?;
+    // The command is on this machine and knows no certificate of ours.
+    serving.tls = None;
     let is_any_good = ServeArgs { listen: None, ..args.serve.clone() } == ServeArgs::default();
     if is_any_good && is_serving(serving.listen) {
         let mut child = start(args, way, &format!("http://{}", serving.listen))?;

@@ -45,8 +45,12 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     }
     log(args.log_json, "info");
     let serving = app.settings.serve.with(args, &process_env)?;
+    for doubt in &serving.doubts {
+        tracing::warn!(setting = doubt.setting, "{}: {}", doubt.what, doubt.next);
+    }
+    let scheme = if serving.tls.is_some() { "https" } else { "http" };
     let Opened { runtime, daemon, listener, listen, api, left } = open(app, args, serving)?;
-    let url = format!("http://{listen}");
+    let url = format!("{scheme}://{listen}");
     if app.out.json {
         let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
         app.out.json(&ServingJson { listen, url, db })?;
@@ -109,11 +113,16 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let listen = listener.local_addr()?;
     let own = format!("{PREFIX}{}", Digest(rand()?).hex());
     serving.guard.tokens = with_own(serving.guard.tokens, &own);
-    let beside = (!args.in_memory).then(|| Beside { url: reached(listen), token: own });
+    // A certificate is for the names of others: the command line of this machine gets a plain listener of its own.
+    let local = serving.tls.is_some().then(|| runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
+    let local = local.transpose()?;
+    let reached = reached(local.as_ref().map_or(Ok(listen), TcpListener::local_addr)?);
+    let beside = (!args.in_memory).then_some(Beside { url: reached, token: own });
     let path = &app.settings.db.value;
     let left =
         beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
-    let daemon = Daemon { gateway, guard: serving.guard, limits: Limits::default(), more };
+    let Serving { guard, tls, .. } = serving;
+    let daemon = Daemon { gateway, guard, limits: Limits::default(), tls, local, more };
     Ok(Opened { runtime, daemon, listener, listen, api, left: (left, folder) })
 }
 

@@ -9,11 +9,12 @@ use std::time::Duration;
 use serde::Deserialize;
 use unforget_core::digest::Digest;
 use unforget_server::gateway::{self, Api, Key, Recall, Upstream, Windows};
-use unforget_server::serve::{Guard, Scope, Token};
+use unforget_server::serve::{Guard, Scope, Tls, Token};
 
-use super::{Env, Window};
+use super::check::{Checking, Voices, Wrong};
+use super::{Env, From, Window};
 use crate::args::ServeArgs;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 
 /// Where the daemon listens if nobody says.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
@@ -41,8 +42,20 @@ pub(crate) struct Serve {
     cap: Option<Window>,
     /// `off` or `slot`.
     recall: Option<String>,
+    /// Certificate chain, PEM.
+    tls_cert: Option<PathBuf>,
+    /// Its private key, PEM.
+    tls_key: Option<PathBuf>,
     /// Bytes of a request at most.
     body_max: Option<usize>,
+    /// Bytes of requests in memory at most.
+    bodies_max: Option<usize>,
+    /// Bytes of answers in memory at most.
+    answers_max: Option<usize>,
+    /// Calls of one conversation that wait at most.
+    lane_calls_max: Option<usize>,
+    /// Seconds that a request waits for room in memory.
+    wait_seconds: Option<u64>,
     /// Folder that backups made over HTTP go to.
     backups: Option<PathBuf>,
     /// Bytes of an upload at most.
@@ -66,21 +79,25 @@ pub(crate) struct TokenSetting {
 }
 
 impl TokenSetting {
-    fn token(&self) -> Outcome<Token> {
+    fn token(&self) -> Result<Token, Wrong> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if self.tenant.is_empty() || self.tenant.len() > 64 || !self.tenant.chars().all(is_name) {
-            return Err(wrong(format!(
-                "token: tenant = {:?} is no name of letters, digits, - _ .",
-                self.tenant
-            )));
+            let what = format!("{:?} is no name of letters, digits, - _ .", self.tenant);
+            return Err(Wrong::new("tenant", what, "name the tenant otherwise"));
         }
-        let digest = Digest::from_hex(&self.digest);
-        let digest = digest
-            .ok_or_else(|| wrong(format!("token of {}: its digest is not 64 hex digits", self.tenant)))?;
+        let digest = Digest::from_hex(&self.digest).ok_or_else(|| {
+            let next = "`unforget serve --new-token NAME` prints a token and the lines for it";
+            Wrong::new("digest", format!("that of {} is not 64 hex digits", self.tenant), next)
+        })?;
         let scopes = match &self.scopes {
             None => vec![Scope::Gateway, Scope::Read],
             Some(scopes) => {
-                scopes.iter().map(|scope| scope.parse().map_err(wrong)).collect::<Outcome<_>>()?
+                let scope = |scope: &String| {
+                    scope
+                        .parse()
+                        .map_err(|what| Wrong::new("scopes", what, "write some of gateway, read, admin"))
+                };
+                scopes.iter().map(scope).collect::<Result<_, Wrong>>()?
             }
         };
         Ok(Token { tenant: self.tenant.as_str().into(), scopes, digest })
@@ -105,114 +122,297 @@ pub(crate) struct UpstreamSetting {
     key_file: Option<PathBuf>,
 }
 
+impl UpstreamSetting {
+    fn upstream(&self, env: Env<'_>) -> Result<Upstream, Wrong> {
+        let api = match self.api.as_deref() {
+            Some("anthropic") => Api::Anthropic,
+            Some("openai") => Api::OpenAi,
+            Some("any") | None => Api::Any,
+            Some(other) => {
+                let what = format!("{other:?} is none of anthropic, openai, any");
+                return Err(Wrong::new("api", what, "write one of these, or leave it out"));
+            }
+        };
+        let key = self.key(env)?.map(|(from, key)| {
+            Key::new(&key).ok_or_else(|| {
+                Wrong::new(from, "the key is no header's value", "a key is one line of visible ASCII")
+            })
+        });
+        let upstream = at(&self.name, &self.url, api).map_err(|what| Wrong::new("url", what, ADDRESS))?;
+        Ok(Upstream { models: self.models.clone(), key: key.transpose()?, ..upstream })
+    }
+
+    /// The key, and what says where it is.
+    fn key(&self, env: Env<'_>) -> Result<Option<(&'static str, String)>, Wrong> {
+        match (&self.key_env, &self.key_file) {
+            (Some(_), Some(_)) => {
+                Err(Wrong::new("key_env", "key_env and key_file are both named", "leave one of them out"))
+            }
+            // The name is not said: some people put the key itself there.
+            (Some(name), None) => env(name).map(|key| Some(("key_env", key))).ok_or_else(|| {
+                Wrong::new("key_env", "the variable is not set", "set it where the daemon is started")
+            }),
+            (None, Some(path)) => match fs::read_to_string(path) {
+                Ok(key) => Ok(Some(("key_file", key))),
+                Err(error) => {
+                    let what = format!("{}: {error}", path.display());
+                    Err(Wrong::new("key_file", what, "the daemon's user has to be able to read it"))
+                }
+            },
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+/// How an address is written.
+const ADDRESS: &str = "write it up to the part before /v1, such as https://api.openai.com";
+
 /// All that the daemon needs.
 pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
+    pub(crate) tls: Option<Tls>,
     pub(crate) guard: Guard,
     pub(crate) gateway: gateway::Settings,
     /// Folder of backups made over HTTP.
     pub(crate) backups: Option<PathBuf>,
     /// Bytes of an upload at most.
     pub(crate) upload_max: u64,
+    /// What is allowed and better otherwise, for the log.
+    pub(crate) doubts: Vec<Wrong>,
 }
 
 impl Serve {
-    /// The settings with what the command line says instead.
+    /// The settings with what the command line and the environment say instead.
+    ///
+    /// # Errors
+    /// The first that is wrong.
     pub(crate) fn with(&self, args: &ServeArgs, env: Env<'_>) -> Outcome<Serving> {
-        let mut upstreams =
-            self.upstreams.iter().map(|one| one.upstream(env)).collect::<Outcome<Vec<_>>>()?;
-        if let Some(url) = &args.upstream {
-            upstreams = vec![at("upstream", url, Api::Any)?];
-        } else if upstreams.is_empty() {
-            upstreams = Upstream::defaults();
+        let mut checking = Checking::new(env);
+        let serving = self.check(args, &mut checking);
+        if checking.wrongs.is_empty()
+            && let Some(serving) = serving
+        {
+            return Ok(Serving { doubts: checking.doubts, ..serving });
         }
+        let more = checking.wrongs.len().saturating_sub(1);
+        let first = checking.wrongs.into_iter().next();
+        let first = first.unwrap_or_else(|| Wrong::new("serve", "a setting is missing", ""));
+        let all = if more > 0 {
+            format!("{}; `unforget config check` has {more} more", first.next)
+        } else {
+            first.next.clone()
+        };
+        Err(Wrong { next: all, ..first }.failure())
+    }
+
+    /// The settings one by one, with all that is wrong.
+    pub(crate) fn looked_at<'a>(&self, args: &ServeArgs, env: Env<'a>) -> Checking<'a> {
+        let mut checking = Checking::new(env);
+        self.check(args, &mut checking);
+        checking
+    }
+
+    fn check(&self, args: &ServeArgs, checking: &mut Checking<'_>) -> Option<Serving> {
+        let voices = Voices {
+            flag: args.listen,
+            env: Some("UNFORGET_LISTEN"),
+            file: self.listen,
+            default: Some(LISTEN),
+        };
+        let listen = checking.one("serve.listen", voices, ToString::to_string);
+        let tls = self.tls(args, checking);
+        let guard = self.guard(checking);
+        let upstreams = self.upstreams(args, checking);
+        let windows = self.windows(args, checking);
+        let gateway = self.gateway(checking);
+        let backups = checking
+            .one("serve.backups", file(self.backups.clone(), None), |path| path.display().to_string());
+        let upload_max =
+            checking.one("serve.upload_max", file(self.upload_max, Some(UPLOAD_MAX)), ToString::to_string);
+        self.reach(listen?, tls.is_some(), checking);
+        Some(Serving {
+            listen: listen?,
+            tls,
+            guard,
+            gateway: gateway::Settings { upstreams, windows, ..gateway? },
+            backups,
+            upload_max: upload_max?,
+            doubts: Vec::new(),
+        })
+    }
+
+    /// Who can reach the daemon.
+    fn reach(&self, listen: SocketAddr, is_tls: bool, checking: &mut Checking<'_>) {
+        if listen.ip().is_loopback() {
+            return;
+        }
+        if self.tokens.is_empty() {
+            let next = "make a token with `unforget serve --new-token NAME`, or listen on 127.0.0.1";
+            let what = format!("{listen} is reached by other machines, and no token is set");
+            checking.wrongs.push(Wrong::new("serve.listen", what, next));
+        }
+        if !is_tls {
+            let what = format!("{listen} is reached by other machines, and what they say is not encrypted");
+            let next = "set tls_cert and tls_key, or put a proxy with TLS in front";
+            checking.doubts.push(Wrong::new("serve.listen", what, next));
+        }
+    }
+
+    fn tls(&self, args: &ServeArgs, checking: &mut Checking<'_>) -> Option<Tls> {
+        let show = |path: &PathBuf| path.display().to_string();
+        let voices = |flag: &Option<PathBuf>, env, file: &Option<PathBuf>| Voices {
+            flag: flag.clone(),
+            env: Some(env),
+            file: file.clone(),
+            default: None,
+        };
+        let cert =
+            checking.one("serve.tls_cert", voices(&args.tls_cert, "UNFORGET_TLS_CERT", &self.tls_cert), show);
+        let key =
+            checking.one("serve.tls_key", voices(&args.tls_key, "UNFORGET_TLS_KEY", &self.tls_key), show);
+        let read = match (&cert, &key) {
+            (None, None) => return None,
+            (Some(_), None) => Err(Wrong::new("serve.tls_cert", "a certificate without its key", "name the key with tls_key")),
+            (None, Some(_)) => Err(Wrong::new("serve.tls_key", "a key without its certificate", "name it with tls_cert")),
+            (Some(cert), Some(key)) => Tls::load(cert, key).map_err(|error| {
+                let next = "tls_cert is the chain and tls_key its private key, both PEM and readable for the daemon's user";
+                Wrong::new("serve.tls_cert", error.to_string(), next)
+            }),
+        };
+        checking.keep(read)
+    }
+
+    fn guard(&self, checking: &mut Checking<'_>) -> Guard {
+        let from = |is_said: bool| if is_said { From::File } else { From::Default };
+        let list = |all: &[String]| (!all.is_empty()).then(|| all.join(", "));
+        checking.show("serve.hosts", list(&self.hosts), from(!self.hosts.is_empty()));
+        checking.show("serve.origins", list(&self.origins), from(!self.origins.is_empty()));
+        let tenants: Vec<String> = self.tokens.iter().map(|token| token.tenant.clone()).collect();
+        checking.show("serve.tokens", list(&tenants), from(!tenants.is_empty()));
+        let mut tokens = Vec::new();
+        for (index, token) in self.tokens.iter().enumerate() {
+            let read = token.token().map_err(|wrong| wrong.below(&format!("serve.tokens[{index}]")));
+            tokens.extend(checking.keep(read));
+        }
+        Guard { hosts: self.hosts.clone(), origins: self.origins.clone(), tokens }
+    }
+
+    fn upstreams(&self, args: &ServeArgs, checking: &mut Checking<'_>) -> Vec<Upstream> {
+        let voices =
+            Voices { flag: args.upstream.clone(), env: Some("UNFORGET_UPSTREAM"), file: None, default: None };
+        let only = checking.one("serve.upstream", voices, Clone::clone);
+        let mut upstreams = Vec::new();
+        for (index, one) in self.upstreams.iter().enumerate() {
+            let read = one.upstream(checking.env());
+            let read = read.map_err(|wrong| wrong.below(&format!("serve.upstreams[{index}]")));
+            upstreams.extend(checking.keep(read));
+        }
+        let from = match (&only, self.upstreams.is_empty()) {
+            (Some(url), _) => {
+                let read =
+                    at("upstream", url, Api::Any).map_err(|what| Wrong::new("--upstream", what, ADDRESS));
+                upstreams = checking.keep(read).into_iter().collect();
+                From::Flag
+            }
+            (None, true) => {
+                upstreams = Upstream::defaults();
+                From::Default
+            }
+            (None, false) => From::File,
+        };
+        let names: Vec<String> =
+            upstreams.iter().map(|upstream| format!("{} {}", upstream.name, upstream.url)).collect();
+        if only.is_none() {
+            checking.show("serve.upstreams", Some(names.join(", ")), from);
+        }
+        upstreams
+    }
+
+    fn windows(&self, args: &ServeArgs, checking: &mut Checking<'_>) -> Windows {
         let mut windows: BTreeMap<String, u64> = BTreeMap::new();
         for (model, window) in &self.windows {
-            windows.insert(
-                model.clone(),
-                window.tokens().map_err(|what| wrong(format!("windows.{model}: {what}")))?,
-            );
+            let read = tokens(&format!("serve.windows.{model:?}"), window);
+            windows.extend(checking.keep(read).map(|window| (model.clone(), window)));
         }
         windows.extend(args.windows.iter().cloned());
-        let cap = self.cap.as_ref().map(Window::tokens).transpose();
-        let cap = args.cap.or(cap.map_err(|what| wrong(format!("cap: {what}")))?);
+        let from = match (args.windows.is_empty(), self.windows.is_empty()) {
+            (false, _) => From::Flag,
+            (true, false) => From::File,
+            (true, true) => From::Default,
+        };
+        let text: Vec<String> = windows.iter().map(|(model, window)| format!("{model} {window}")).collect();
+        checking.show("serve.windows", (!text.is_empty()).then(|| text.join(", ")), from);
+        let cap = self.cap.as_ref().map(|cap| tokens("serve.cap", cap));
+        let cap = cap.and_then(|cap| checking.keep(cap));
+        let voices = Voices { flag: args.cap, env: None, file: cap, default: None };
+        let cap = checking.one("serve.cap", voices, ToString::to_string);
+        Windows { patterns: windows.into_iter().collect(), cap }
+    }
+
+    /// Bounds, and what is recalled.
+    fn gateway(&self, checking: &mut Checking<'_>) -> Option<gateway::Settings> {
+        let usual = gateway::Settings::default();
         let recall = match self.recall.as_deref() {
             None | Some("off") => Recall::Off,
             Some("slot") => Recall::Slot,
             Some("tools") => Recall::Tools,
-            Some(other) => return Err(wrong(format!("recall = {other:?} is none of off, slot, tools"))),
+            Some(other) => {
+                let what = format!("{other:?} is none of off, slot, tools");
+                checking.wrongs.push(Wrong::new("serve.recall", what, "write one of these"));
+                Recall::Off
+            }
         };
-        let listen = args.listen.or(self.listen).unwrap_or(LISTEN);
-        let tokens = self.tokens.iter().map(TokenSetting::token).collect::<Outcome<Vec<_>>>()?;
-        if tokens.is_empty() && !listen.ip().is_loopback() {
-            let hint = "make a token with `unforget serve --new-token NAME`, or listen on 127.0.0.1";
-            return Err(Failure::input(
-                "settings",
-                format!("{listen} is reached by other machines, and no token is set"),
-                hint,
-            ));
+        checking.one("serve.recall", file(self.recall.clone(), Some("off".to_owned())), Clone::clone);
+        let mut number = |name, told: Option<usize>, usual| {
+            checking.one(name, file(told, Some(usual)), ToString::to_string)
+        };
+        let body_max = number("serve.body_max", self.body_max, usual.body_max)?;
+        let bodies_max = number("serve.bodies_max", self.bodies_max, body_max.saturating_mul(4))?;
+        let answers_max = number("serve.answers_max", self.answers_max, usual.answers_max)?;
+        let lane_calls_max = number("serve.lane_calls_max", self.lane_calls_max, usual.lane_calls_max)?;
+        let mut seconds = |name, told: Option<u64>, usual: Duration| {
+            checking
+                .one(name, file(told, Some(usual.as_secs())), ToString::to_string)
+                .map(Duration::from_secs)
+        };
+        let wait = seconds("serve.wait_seconds", self.wait_seconds, usual.wait)?;
+        let idle = seconds("serve.idle_seconds", self.idle_seconds, usual.idle)?;
+        let retry_window = seconds("serve.retry_seconds", self.retry_seconds, usual.retry_window)?;
+        if bodies_max / 2 < body_max {
+            let what = format!("{bodies_max} is less than twice body_max ({body_max})");
+            let next = "a packed request takes its bytes and those that it unpacks to";
+            checking.wrongs.push(Wrong::new("serve.bodies_max", what, next));
         }
-        let guard = Guard { hosts: self.hosts.clone(), origins: self.origins.clone(), tokens };
-        let defaults = gateway::Settings::default();
-        let seconds = |told: Option<u64>, default| told.map_or(default, Duration::from_secs);
-        Ok(Serving {
-            listen,
-            guard,
-            backups: self.backups.clone(),
-            upload_max: self.upload_max.unwrap_or(UPLOAD_MAX),
-            gateway: gateway::Settings {
-                upstreams,
-                windows: Windows { patterns: windows.into_iter().collect(), cap },
-                recall,
-                body_max: self.body_max.unwrap_or(defaults.body_max),
-                silence: defaults.silence,
-                idle: seconds(self.idle_seconds, defaults.idle),
-                retry_window: seconds(self.retry_seconds, defaults.retry_window),
-            },
+        if answers_max < ANSWERS_LEAST {
+            let what = format!("{answers_max} is less than {ANSWERS_LEAST}");
+            checking.wrongs.push(Wrong::new("serve.answers_max", what, "one answer may be as large"));
+        }
+        Some(gateway::Settings {
+            recall,
+            body_max,
+            bodies_max,
+            answers_max,
+            lane_calls_max,
+            wait,
+            idle,
+            retry_window,
+            ..usual
         })
     }
 }
 
-impl UpstreamSetting {
-    fn upstream(&self, env: Env<'_>) -> Outcome<Upstream> {
-        let api = match self.api.as_deref() {
-            Some("anthropic") => Api::Anthropic,
-            Some("openai") => Api::OpenAi,
-            Some("any") | None => Api::Any,
-            Some(other) => {
-                return Err(wrong(format!(
-                    "upstream {}: api = {other:?} is none of anthropic, openai, any",
-                    self.name
-                )));
-            }
-        };
-        let key = match (&self.key_env, &self.key_file) {
-            (Some(_), Some(_)) => {
-                return Err(wrong(format!("upstream {}: key_env and key_file are both named", self.name)));
-            }
-            (Some(name), None) => {
-                let key = env(name).ok_or_else(|| {
-                    wrong(format!("upstream {}: the variable of its key is not set", self.name))
-                })?;
-                Some(key)
-            }
-            (None, Some(path)) => {
-                Some(fs::read_to_string(path).map_err(|error| Failure::file(path, &error))?)
-            }
-            (None, None) => None,
-        };
-        let key = key.map(|key| {
-            Key::new(&key)
-                .ok_or_else(|| wrong(format!("upstream {}: its key is no header's value", self.name)))
-        });
-        Ok(Upstream { models: self.models.clone(), key: key.transpose()?, ..at(&self.name, &self.url, api)? })
-    }
+/// Least room for answers.
+const ANSWERS_LEAST: usize = 64 << 20;
+
+/// A setting that the file alone says.
+const fn file<T>(file: Option<T>, default: Option<T>) -> Voices<T> {
+    Voices { flag: None, env: None, file, default }
 }
 
-fn at(name: &str, url: &str, api: Api) -> Outcome<Upstream> {
-    Upstream::new(name, url, api).map_err(|what| wrong(format!("upstream {name}: {what}")))
+fn at(name: &str, url: &str, api: Api) -> Result<Upstream, String> {
+    Upstream::new(name, url, api)
 }
 
-fn wrong(message: impl Into<String>) -> Failure {
-    Failure::input("settings", format!("serve: {}", message.into()), "see docs/serve.md")
+fn tokens(setting: &str, window: &Window) -> Result<u64, Wrong> {
+    window.tokens().map_err(|what| Wrong::new(setting, what, "write tokens, such as 32k or 200000"))
 }

@@ -14,7 +14,7 @@ use unforget_store::Spend;
 use unforget_text::redact;
 use unforget_wire::Dialect;
 
-use super::Env;
+use super::{Env, Wrong};
 use crate::failure::{Failure, Outcome};
 
 /// Tokens that a model reads at once where nothing is said of its window.
@@ -107,6 +107,18 @@ impl Summariser {
         let made = Summarisers::new(engine, first, chain.collect(), config, Arc::new(SystemClock::new()))?;
         may_ask(made.dearest(None), caps)?;
         Ok(Some(made))
+    }
+
+    /// All that is wrong. Reads the keys, calls nobody.
+    pub(crate) fn wrongs(&self, env: Env<'_>) -> Vec<Wrong> {
+        let told = |setting: String, failure: Failure| Wrong::new(setting, failure.message, failure.hint);
+        let of_all = self.config().err().map(|failure| told("summariser".to_owned(), failure));
+        let models = self.chain().iter().enumerate().filter(|(_, model)| !model.is_host());
+        let of_models = models.filter_map(|(index, model)| {
+            let failure = model.priced(env).err()?;
+            Some(told(format!("summariser.models[{index}]"), failure))
+        });
+        of_all.into_iter().chain(of_models).collect()
     }
 
     /// For people: kinds and names, in order.

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use axum::body::Bytes;
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
@@ -32,7 +33,25 @@ pub(super) struct Received {
     /// Digest of the client's key: other keys are other callers.
     pub(super) caller: String,
     /// The body, uncompressed.
-    pub(super) body: Vec<u8>,
+    pub(super) body: Bytes,
+}
+
+impl Received {
+    /// Calls that are taken one after the other have the same order: see [`Caller::order`].
+    ///
+    /// Cost: one pass over the body if the client names no session in a header.
+    pub(super) fn order(&self) -> Result<Digest, Problem> {
+        if let Some(session) = self.named.as_ref().or(self.session.as_ref()) {
+            return Ok(order(&self.tenant, "", session));
+        }
+        let call = Call::read(self.dialect, &self.body)?;
+        let first = call.history().next();
+        Ok(Caller::of(self, &call).order(first.as_deref().unwrap_or_default()))
+    }
+}
+
+fn order(tenant: &str, user: &str, by: &str) -> Digest {
+    Digest::of(format!("{tenant}\n{user}\n{by}").as_bytes())
 }
 
 /// How a call is sent.
@@ -41,7 +60,7 @@ pub(super) enum Sending {
     /// As the client sent it.
     AsIs,
     /// With this body.
-    Made(Vec<u8>),
+    Made(Bytes),
 }
 
 /// A call that is stored and ready to be sent.
@@ -111,7 +130,7 @@ impl Caller {
     /// * `first` - the first message.
     fn order(&self, first: &str) -> Digest {
         let by = self.session.as_deref().unwrap_or(first);
-        Digest::of(format!("{}\n{}\n{by}", self.tenant, self.user).as_bytes())
+        order(&self.tenant, &self.user, by)
     }
 
     pub(super) fn asking(&self) -> Asking<'_> {
@@ -333,7 +352,7 @@ impl Gateway {
         (brings, refused, attempt): (Brings<'_>, Refused, u8),
     ) -> Result<bool, Problem> {
         let body = match &begun.sending {
-            Sending::AsIs => call.with_edits(&[]),
+            Sending::AsIs => call.with_edits(&[]).into(),
             Sending::Made(body) => body.clone(),
         };
         let sent = Sent {
@@ -348,10 +367,11 @@ impl Gateway {
         let more = begun.lower(retry.output, call);
         if retry.input >= sent.input && begun.lowered.is_some() {
             // The prompt is not at fault.
-            begun.sending = Sending::Made(match begun.sending {
+            let body = match begun.sending {
                 Sending::AsIs => call.with_edits(&begun.output_edits(call)),
                 Sending::Made(_) => begun.body(call, begun.offered.as_ref()),
-            });
+            };
+            begun.sending = Sending::Made(body.into());
             return Ok(true);
         }
         let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
@@ -420,7 +440,7 @@ impl Begun {
         self.prompt = messages;
         self.tokens += self.offered.as_ref().map_or_else(Tokens::default, Offered::weight);
         self.left_out = self.array.wordless().saturating_sub(assembled.wordless);
-        self.sending = Sending::Made(self.body(call, self.offered.as_ref()));
+        self.sending = Sending::Made(self.body(call, self.offered.as_ref()).into());
         self.authority = assembled.certificate.authority.name();
     }
 

@@ -9,6 +9,7 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, timeout, timeout_at};
 use unforget_wire::exchange::Fault;
 
+use super::room::{Held, Room};
 use super::route::text;
 
 /// Longest time for all of a call's body.
@@ -32,29 +33,59 @@ pub(super) fn patient(
     })
 }
 
-/// All of a body.
+/// Bytes that are unpacked at once.
+const STEP: u64 = 1 << 20;
+
+/// When to come again if there is no room, in seconds.
+pub(super) const AGAIN: u64 = 5;
+
+/// All of a body, and the room that it takes.
 ///
 /// * `limit` - in bytes.
-pub(super) async fn whole(body: Body, limit: usize, silence: Duration) -> Result<Bytes, Fault> {
+pub(super) async fn whole(
+    body: Body,
+    limit: usize,
+    silence: Duration,
+    room: &Room,
+) -> Result<(Bytes, Option<Held>), Fault> {
+    let mut held = None;
     let until = Instant::now() + WHOLE;
     let mut stream = Box::pin(patient(body, silence));
     let mut read = Vec::new();
     loop {
         let next = timeout_at(until, stream.next()).await;
         let next = next.map_err(|_| bad(format!("the request took more than {} s", WHOLE.as_secs())))?;
-        let Some(bytes) = next else { return Ok(read.into()) };
+        let Some(bytes) = next else { return Ok((read.into(), held)) };
         let bytes = bytes.map_err(|error| bad(format!("the request broke off: {error}")))?;
         if read.len() + bytes.len() > limit {
             return Err(too_large(limit));
         }
+        hold(&mut held, room.take(bytes.len()).await)?;
         read.extend_from_slice(&bytes);
     }
 }
 
-/// The body without its packing; `None` if it has none. A body that unpacks to more than `limit` is refused while it is
-/// unpacked.
-pub(super) fn unpacked(headers: &HeaderMap, raw: &[u8], limit: usize) -> Result<Option<Vec<u8>>, Fault> {
-    let packed: Box<dyn Read> = match text(headers, &CONTENT_ENCODING) {
+/// Adds room to what is held.
+fn hold(held: &mut Option<Held>, more: Option<Held>) -> Result<(), Fault> {
+    let more = more.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
+    match held {
+        Some(held) => held.join(more),
+        None => *held = Some(more),
+    }
+    Ok(())
+}
+
+/// The body without its packing, and the room that it takes; `None` if it has none. A body that unpacks to more than `limit`
+/// is refused while it is unpacked.
+///
+/// * `take` - waits for room.
+pub(super) fn unpacked(
+    headers: &HeaderMap,
+    raw: &[u8],
+    limit: usize,
+    take: impl Fn(usize) -> Option<Held>,
+) -> Result<Option<(Bytes, Option<Held>)>, Fault> {
+    let mut packed: Box<dyn Read> = match text(headers, &CONTENT_ENCODING) {
         None | Some("identity") => return Ok(None),
         Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
         Some("gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
@@ -62,10 +93,18 @@ pub(super) fn unpacked(headers: &HeaderMap, raw: &[u8], limit: usize) -> Result<
             return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
         }
     };
-    let mut body = Vec::new();
-    let read: io::Result<usize> = packed.take(limit as u64 + 1).read_to_end(&mut body);
-    read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
-    if body.len() > limit { Err(too_large(limit)) } else { Ok(Some(body)) }
+    let (mut body, mut held) = (Vec::new(), None);
+    loop {
+        let read: io::Result<usize> = packed.by_ref().take(STEP).read_to_end(&mut body);
+        let read = read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
+        if body.len() > limit {
+            return Err(too_large(limit));
+        }
+        if read == 0 {
+            return Ok(Some((body.into(), held)));
+        }
+        hold(&mut held, take(read))?;
+    }
 }
 
 pub(super) const fn bad(what: String) -> Fault {

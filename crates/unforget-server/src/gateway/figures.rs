@@ -33,6 +33,11 @@ pub(super) fn spooled(more: f64) {
     metrics::gauge!("unforget_spool_files").increment(more);
 }
 
+/// Bytes that are held for clients: so many more, or fewer.
+pub(super) fn held(of: &'static str, more: f64) {
+    metrics::gauge!("unforget_held_bytes", "of" => of).increment(more);
+}
+
 /// A call that runs, until this is dropped.
 pub(super) struct Running(());
 

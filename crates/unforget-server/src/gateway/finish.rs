@@ -1,8 +1,11 @@
 //! What is stored of an answer, and learnt from it.
 
-use std::path::Path;
-use std::sync::PoisonError;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::{fs, io};
+
+use tokio::task::spawn_blocking;
 
 use unforget_core::id::Seq;
 use unforget_core::recover::Refused;
@@ -18,10 +21,24 @@ use super::fault::Problem;
 use super::figures;
 use super::reading::{Reading, interrupted};
 
-use super::spool::Label;
+use super::spool::{self, Label};
 
 /// Lanes of which it is remembered what their provider counted.
 const LANES: usize = 4_096;
+
+/// Longest pause before answers that could not be stored are tried again.
+const PAUSE_MAX: Duration = Duration::from_mins(1);
+
+/// Files of answers that could not be stored, to be tried again.
+#[derive(Default)]
+pub(super) struct Unstored(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    paths: Vec<PathBuf>,
+    /// A task is at it.
+    is_tried: bool,
+}
 
 /// What a provider counted of a call that was sent as it was.
 pub(super) struct Measured {
@@ -115,20 +132,63 @@ impl Gateway {
         told.insert(model.clone(), limit);
     }
 
-    /// Stores what an earlier process left.
-    pub(super) fn recover(&self) -> io::Result<()> {
-        for left in self.spool.left()? {
-            match left {
-                Err(path) => tracing::warn!(path = %path.display(), "this is no answer of ours; it stays"),
-                Ok((label, bytes, path)) => {
-                    if let Err(error) = self.recover_one(&label, &bytes, &path) {
-                        // One answer must not keep all others from being served. Its file stays for the next start.
-                        tracing::error!(path = %path.display(), %error, "an answer cannot be stored; it stays");
-                    }
+    /// Stores what an earlier process left. One answer must not keep all others from being served: what cannot be stored is
+    /// tried again later.
+    pub(super) fn recover(self: &Arc<Self>) -> io::Result<()> {
+        let mut paths = self.spool.left()?;
+        paths.retain(|path| !self.recovered(path));
+        figures::spooled(paths.len() as f64);
+        if !paths.is_empty() {
+            self.store_later(paths);
+        }
+        Ok(())
+    }
+
+    /// Tries again to store what is in these files, until it is done or the gateway ends.
+    pub(super) fn store_later(self: &Arc<Self>, paths: impl IntoIterator<Item = PathBuf>) {
+        let mut waiting = self.unstored.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.paths.extend(paths);
+        if !std::mem::replace(&mut waiting.is_tried, true) {
+            tokio::spawn(Arc::clone(self).store_again());
+        }
+    }
+
+    async fn store_again(self: Arc<Self>) {
+        let mut pause = self.settings.store_again;
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.closing.cancelled() => return,
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+            let Some(paths) = self.unstored.next() else { return };
+            for path in paths {
+                let (gateway, file) = (Arc::clone(&self), path.clone());
+                let is_done = spawn_blocking(move || gateway.recovered(&file)).await.unwrap_or(false);
+                if is_done {
+                    figures::spooled(-1.0);
+                } else {
+                    self.unstored.back(path);
                 }
             }
         }
-        Ok(())
+    }
+
+    /// Stores the answer in a file. Gives whether there is nothing more to try.
+    fn recovered(&self, path: &Path) -> bool {
+        let done = match spool::read(path) {
+            Ok(Some((label, bytes))) => self.recover_one(&label, &bytes, path),
+            Ok(None) => {
+                tracing::warn!(path = %path.display(), "this is no answer of ours; it stays");
+                return true;
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return true,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = &done {
+            tracing::error!(path = %path.display(), %error, "an answer cannot be stored; it is tried again");
+        }
+        done.is_ok()
     }
 
     fn recover_one(&self, label: &Label, bytes: &[u8], path: &Path) -> io::Result<()> {
@@ -151,6 +211,19 @@ impl Gateway {
             self.host.remember_answer(&label.tenant, Seq(line), id).map_err(io::Error::other)?;
         }
         fs::remove_file(path)
+    }
+}
+
+impl Unstored {
+    /// All of them; `None` if there are none, and then nobody is at it any more.
+    fn next(&self) -> Option<Vec<PathBuf>> {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.is_tried = !waiting.paths.is_empty();
+        waiting.is_tried.then(|| std::mem::take(&mut waiting.paths))
+    }
+
+    fn back(&self, path: PathBuf) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).paths.push(path);
     }
 }
 

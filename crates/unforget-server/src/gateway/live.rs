@@ -2,13 +2,20 @@
 //!
 //! The answer belongs to the gateway and not to the client that asked: when that goes away the answer is finished, and when
 //! it asks again it gets the same one.
+//!
+//! Chunks for which memory has no room are read back from the answer's file in the spool.
 
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode};
 use futures_util::Stream;
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+use super::room::Held;
 
 /// What came before the body.
 #[derive(Clone, Debug)]
@@ -28,10 +35,30 @@ pub(super) enum End {
     Broken,
 }
 
+/// A piece of a body.
+enum Chunk {
+    /// In memory, with the room that it takes, if it is counted.
+    Kept(Bytes, #[allow(dead_code, reason = "given back when it is dropped")] Option<Held>),
+    /// In the spool only.
+    Spooled(Place),
+}
+
+/// Where bytes are in an answer's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) from: u64,
+    pub(super) bytes: usize,
+}
+
+/// Bytes that are read back at once.
+const BACK: usize = 64 * 1024;
+
 #[derive(Default)]
 struct State {
     head: Option<Head>,
-    chunks: Vec<Bytes>,
+    chunks: Vec<Chunk>,
+    /// Where chunks are read back from. It is open for as long as it is needed, though its name may go.
+    spool: Option<Arc<Mutex<File>>>,
     end: Option<End>,
     /// Chunks with which it is whole, though the connection may stay open.
     whole: Option<usize>,
@@ -68,9 +95,26 @@ impl Live {
     }
 
     /// A copy, since a chunk of some bytes holds the whole buffer into which the connection was read.
-    pub(super) fn push(&self, chunk: &[u8]) {
+    ///
+    /// * `held` - the room that it takes; none for a few words of ours.
+    pub(super) fn push(&self, chunk: &[u8], held: Option<Held>) {
         let chunk = Bytes::copy_from_slice(chunk);
-        self.change(|state| state.chunks.push(chunk));
+        self.change(|state| state.chunks.push(Chunk::Kept(chunk, held)));
+    }
+
+    /// The same for a chunk that is kept in the spool only.
+    pub(super) fn push_spooled(&self, place: Place) {
+        self.change(|state| state.chunks.push(Chunk::Spooled(place)));
+    }
+
+    /// Names the file that such chunks are read back from.
+    pub(super) fn spooled_in(&self, file: File) {
+        self.state().spool = Some(Arc::new(Mutex::new(file)));
+    }
+
+    /// Whether a part of it is in the spool only.
+    pub(super) fn is_spooled(&self) -> bool {
+        self.state().spool.is_some()
     }
 
     pub(super) fn end(&self, end: End) {
@@ -93,9 +137,13 @@ impl Live {
         self.state().is_taken
     }
 
-    /// Bytes that it holds.
+    /// Bytes that it holds in memory.
     pub(super) fn size(&self) -> usize {
-        self.state().chunks.iter().map(Bytes::len).sum()
+        let size = |chunk: &Chunk| match chunk {
+            Chunk::Kept(bytes, _) => bytes.len(),
+            Chunk::Spooled(_) => 0,
+        };
+        self.state().chunks.iter().map(size).sum()
     }
 
     /// Whether no client reads it.
@@ -112,7 +160,7 @@ impl Live {
                 return;
             }
             state.head = Some(head);
-            state.chunks = vec![body];
+            state.chunks = vec![Chunk::Kept(body, None)];
             state.end = Some(End::Whole);
         });
     }
@@ -125,9 +173,18 @@ impl Live {
 
     fn next(&self, at: usize) -> Next {
         let mut state = self.state();
-        if let Some(chunk) = state.chunks.get(at).cloned() {
-            state.is_taken |= state.whole.is_some_and(|whole| at + 1 >= whole);
-            return Next::Chunk(chunk);
+        let next = match (state.chunks.get(at), &state.spool) {
+            (Some(Chunk::Kept(chunk, _)), _) => Some((Next::Chunk(chunk.clone()), at + 1)),
+            (Some(Chunk::Spooled(place)), Some(file)) => {
+                let (place, next) = run(&state.chunks, *place, at + 1);
+                Some((Next::Back(Arc::clone(file), place, next), next))
+            }
+            (Some(Chunk::Spooled(_)), None) => Some((Next::End(End::Broken), at)),
+            (None, _) => None,
+        };
+        if let Some((next, behind)) = next {
+            state.is_taken |= state.whole.is_some_and(|whole| behind >= whole);
+            return next;
         }
         match state.end {
             Some(end) => {
@@ -179,6 +236,15 @@ impl Reader {
                         reader.at += 1;
                         return Some((Ok(chunk), Some(reader)));
                     }
+                    Next::Back(file, place, next) => {
+                        let read = spawn_blocking(move || read_back(&file, place)).await;
+                        let Ok(Ok(bytes)) = read else {
+                            tracing::error!("an answer cannot be read back from the spool");
+                            return Some((Err(Broken), None));
+                        };
+                        reader.at = next;
+                        return Some((Ok(bytes), Some(reader)));
+                    }
                     Next::End(End::Whole | End::Short) => return None,
                     Next::End(End::Broken) => return Some((Err(Broken), None)),
                     Next::Wait => reader.changed.changed().await.ok()?,
@@ -188,8 +254,30 @@ impl Reader {
     }
 }
 
+/// Chunks of the spool that follow each other, from one on, as one place; and the index behind them.
+fn run(chunks: &[Chunk], mut place: Place, mut next: usize) -> (Place, usize) {
+    while let Some(Chunk::Spooled(more)) = chunks.get(next) {
+        if place.bytes + more.bytes > BACK || place.from + place.bytes as u64 != more.from {
+            break;
+        }
+        place.bytes += more.bytes;
+        next += 1;
+    }
+    (place, next)
+}
+
+fn read_back(file: &Mutex<File>, place: Place) -> io::Result<Bytes> {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    file.seek(SeekFrom::Start(place.from))?;
+    let mut bytes = vec![0; place.bytes];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes.into())
+}
+
 enum Next {
     Chunk(Bytes),
+    /// From the spool; the index of the chunk behind it.
+    Back(Arc<Mutex<File>>, Place, usize),
     End(End),
     Wait,
 }

@@ -14,6 +14,9 @@ const MOST: usize = 4_096;
 /// Bytes of them that are kept at most.
 const BYTES: usize = 32 << 20;
 
+/// Those of them at most that are partly in the spool: each keeps a file open.
+const SPOOLED: usize = 64;
+
 /// What a request is to those before it.
 pub(super) enum Before {
     /// A new call, and the name under which its answer is known.
@@ -33,7 +36,7 @@ struct Known {
 #[derive(Default)]
 struct State {
     by_name: HashMap<Digest, Known>,
-    /// Those that have ended, with their bytes, the oldest first.
+    /// Those that have ended, with what they count, the oldest first.
     ended: VecDeque<(Digest, Arc<Live>, usize)>,
     bytes: usize,
 }
@@ -41,12 +44,15 @@ struct State {
 /// See the module.
 pub(super) struct Lives {
     window: Duration,
+    /// Bytes that are kept at most.
+    most: usize,
     state: Mutex<State>,
 }
 
 impl Lives {
-    pub(super) fn new(window: Duration) -> Self {
-        Self { window, state: Mutex::default() }
+    /// * `room` - bytes of all answers in memory: a small part of it is for those that are whole.
+    pub(super) fn new(window: Duration, room: usize) -> Self {
+        Self { window, most: BYTES.min(room / 8), state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,13 +89,13 @@ impl Lives {
     /// An answer has ended. It is kept for the window, if there is room.
     pub(super) fn ended(&self, name: Digest, live: &Arc<Live>) {
         let mut state = self.state();
-        let size = live.size();
+        let size = live.size() + if live.is_spooled() { self.most / SPOOLED } else { 0 };
         state.bytes += size;
         state.ended.push_back((name, Arc::clone(live), size));
         while let Some((name, live, size)) = state.ended.front().cloned() {
             let known = state.by_name.get(&name).filter(|known| Arc::ptr_eq(&known.live, &live));
             let is_fresh = known.is_some_and(|known| known.since.elapsed() < self.window);
-            if is_fresh && state.bytes <= BYTES && state.ended.len() <= MOST {
+            if is_fresh && state.bytes <= self.most && state.ended.len() <= MOST {
                 break;
             }
             if known.is_some() {

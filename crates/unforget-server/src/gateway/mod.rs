@@ -19,10 +19,12 @@ mod offer;
 mod orders;
 mod pump;
 mod reading;
+mod room;
 mod rounds;
 mod route;
 mod slot;
 mod spool;
+mod turns;
 mod upstream;
 mod windows;
 
@@ -32,17 +34,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Host, LaneKey};
 
 use arrays::Arrays;
-use finish::Measured;
+use finish::{Measured, Unstored};
 use lives::Lives;
 use orders::Orders;
+use room::Room;
 use spool::Spool;
+use turns::Turns;
 
 pub use route::{Tenant, routes};
 pub use upstream::{Api, Key, Upstream, install_crypto};
@@ -57,6 +60,16 @@ pub struct Settings {
     pub windows: Windows,
     /// Bytes of a request's body at most, unpacked.
     pub body_max: usize,
+    /// Bytes of requests that are in memory at once, of all clients. At least twice `body_max` is needed for the largest.
+    pub bodies_max: usize,
+    /// Bytes of answers that are in memory at once, of all clients.
+    pub answers_max: usize,
+    /// How long a request waits for room among these, and a provider for its answer's.
+    pub wait: Duration,
+    /// Calls of one conversation that wait at most while another of them is worked on.
+    pub lane_calls_max: usize,
+    /// Pause before an answer that could not be stored is tried again; it doubles each time, up to a minute.
+    pub store_again: Duration,
     /// Whether what a prompt left out is looked up for the newest question.
     pub recall: Recall,
     /// Longest silence of a client within a request.
@@ -66,6 +79,9 @@ pub struct Settings {
     /// How long a client's same request again is taken for a retry.
     pub retry_window: Duration,
 }
+
+/// Bytes of a request's body, if nobody says.
+const BODY_MAX: usize = 256 << 20;
 
 /// What a gateway recalls by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +100,12 @@ impl Default for Settings {
         Self {
             upstreams: Upstream::defaults(),
             windows: Windows::default(),
-            body_max: 256 << 20,
+            body_max: BODY_MAX,
+            bodies_max: 4 * BODY_MAX,
+            answers_max: 512 << 20,
+            wait: Duration::from_secs(10),
+            lane_calls_max: 64,
+            store_again: Duration::from_secs(1),
             recall: Recall::Off,
             silence: Duration::from_secs(30),
             idle: Duration::from_mins(10),
@@ -93,7 +114,7 @@ impl Default for Settings {
     }
 }
 
-/// Calls that are worked on at once, between their arrival and the model; others wait in order.
+/// Calls that are worked on at once, between their arrival and the model; others wait, each lane for its turn.
 const AT_WORK: usize = 32;
 
 /// Calls that wait at most.
@@ -112,7 +133,13 @@ pub struct Gateway {
     measured: Mutex<HashMap<LaneKey, Measured>>,
     /// Windows that providers told, by model, where they are smaller than ours.
     told: Mutex<HashMap<String, u64>>,
-    at_work: Semaphore,
+    turns: Arc<Turns>,
+    /// For requests.
+    bodies: Room,
+    /// For answers.
+    answers: Room,
+    /// Answers that could not be stored.
+    unstored: Unstored,
     tasks: TaskTracker,
     /// No new calls.
     closing: CancellationToken,
@@ -131,13 +158,16 @@ impl Gateway {
             host,
             client,
             arrays: Arrays::default(),
-            lives: Lives::new(settings.retry_window),
+            lives: Lives::new(settings.retry_window, settings.answers_max),
+            turns: Turns::new(AT_WORK, settings.lane_calls_max),
+            bodies: Room::new("requests", settings.bodies_max, settings.wait),
+            answers: Room::new("answers", settings.answers_max, settings.wait),
+            unstored: Unstored::default(),
             orders: Orders::default(),
             settings,
             spool: Spool::open(spool)?,
             measured: Mutex::default(),
             told: Mutex::default(),
-            at_work: Semaphore::new(AT_WORK),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         });
@@ -174,6 +204,11 @@ impl Gateway {
     /// Calls that run.
     pub fn running(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Bytes of requests and of answers that are in memory, as far as they are counted.
+    pub fn held(&self) -> (usize, usize) {
+        (self.bodies.held(), self.answers.held())
     }
 
     fn window(&self, model: Option<&str>) -> u64 {

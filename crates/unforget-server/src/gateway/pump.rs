@@ -1,5 +1,6 @@
 //! A call from the client's request to the last byte of its answer.
 
+use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,16 +17,21 @@ use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 use unforget_wire::refusal;
 
-use super::Gateway;
 use super::ask::{Begun, Received, Sending};
 use super::fault::{self, Problem};
 use super::figures;
 use super::reading::{self, Reading};
+use super::{Gateway, turns};
 
-use super::live::{End, Head, Live};
+use super::body::AGAIN;
+use super::live::{End, Head, Live, Place};
+use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::spool::{Label, Spooled};
 use super::upstream::{Api, Upstream, returned};
+
+/// Room that a call has for its answer before it is sent, in bytes.
+const FIRST: usize = 16 * 1024;
 
 /// Bytes of a refusal that are read.
 const REFUSAL: usize = 1 << 20;
@@ -35,6 +41,11 @@ pub(super) struct Call {
     pub(super) received: Arc<Received>,
     /// The body as it came.
     pub(super) raw: Bytes,
+    /// The room that its bodies take.
+    #[allow(dead_code, reason = "given back when the call is dropped")]
+    pub(super) held: Vec<Held>,
+    /// What it is taken in turn with.
+    pub(super) order: Digest,
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) live: Arc<Live>,
@@ -62,7 +73,8 @@ impl Gateway {
 
     async fn serve(self: Arc<Self>, call: Call) -> Result<(), Fault> {
         let start = Instant::now();
-        let mut begun = self.at_work(&call.received, Self::begin).await?;
+        let room = self.answers.take(FIRST).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
+        let mut begun = self.at_work(&call, Self::begin).await?;
         let overhead = start.elapsed();
         let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
         let upstream = self.upstream(api, begun.model.as_deref())?;
@@ -79,7 +91,7 @@ impl Gateway {
                     self.learn(&begun, &known);
                     let refused = known.refused();
                     let (smaller, changed) = self
-                        .at_work(&call.received, move |gateway, received| {
+                        .at_work(&call, move |gateway, received| {
                             let mut begun = begun;
                             let is_smaller = gateway.smaller(received, &mut begun, refused, attempt)?;
                             Ok((begun, is_smaller))
@@ -105,7 +117,7 @@ impl Gateway {
         if let Some(offered) = begun.offered.clone() {
             figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
             let came = ((answer, first), overhead.as_secs_f64());
-            return self.converse((&call, (upstream, api)), (begun, offered), came).await;
+            return self.converse((&call, (upstream, api)), (begun, offered), (came, room)).await;
         }
         let mut headers = returned(answer.headers());
         ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
@@ -118,10 +130,15 @@ impl Gateway {
             .spool
             .begin(&label)
             .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
-        call.live.begin(Head { status: answer.status(), headers });
-        let dialect = call.received.dialect;
-        let arriving = Arriving::new(Arc::new(begun), dialect, (spooled, read));
-        self.pump(&call.live, (answer, first), arriving).await;
+        let (live, dialect) = (Arc::clone(&call.live), call.received.dialect);
+        live.begin(Head { status: answer.status(), headers });
+        // It is sent, so nobody needs its bodies any more, however long the answer takes.
+        drop(call);
+        if let Sending::Made(body) = &mut begun.sending {
+            *body = Bytes::new();
+        }
+        let arriving = Arriving::new(Arc::new(begun), dialect, (spooled, read), room);
+        self.pump(&live, (answer, first), arriving).await;
         Ok(())
     }
 
@@ -154,18 +171,35 @@ impl Gateway {
         self.ended(live, arriving, end).await;
     }
 
-    /// Keeps a chunk, and gives it to the clients.
+    /// Keeps a chunk, in the spool, and gives it to the clients. The provider waits while there is no room for it.
     pub(super) async fn give(
         self: &Arc<Self>,
         live: &Live,
         arriving: &mut Arriving,
         chunk: Bytes,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         let has_ended = arriving.take(&chunk)?;
+        let kept = arriving.open.as_ref().map_or(0, |(_, read)| read.kept());
+        if let Some(more) = kept.checked_sub(arriving.room.bytes()).filter(|more| *more > 0) {
+            let more = self.answers.take(more.max(FIRST)).await;
+            arriving.room.join(more.ok_or_else(|| io::Error::other("there is no room for it in memory"))?);
+        }
+        // Where it is, before its file goes.
+        let place = match (self.answers.spare(chunk.len()), &arriving.open) {
+            (None, Some((spooled, _))) if !live.is_spooled() => {
+                live.spooled_in(spooled.back()?);
+                Kept::Spooled(spooled.place())
+            }
+            (None, Some((spooled, _))) => Kept::Spooled(spooled.place()),
+            (held, _) => Kept::Here(held),
+        };
         if has_ended && arriving.is_referred_to {
             self.store(arriving).await;
         }
-        live.push(&chunk);
+        match place {
+            Kept::Here(held) => live.push(&chunk, held),
+            Kept::Spooled(place) => live.push_spooled(place),
+        }
         if has_ended {
             live.is_whole();
         }
@@ -186,16 +220,18 @@ impl Gateway {
         let Some((spooled, read)) = arriving.open.take() else { return };
         let (gateway, begun) = (Arc::clone(self), Arc::clone(&arriving.begun));
         let rounds = arriving.rounds.take();
+        let path = spooled.path().to_owned();
         let stored = spawn_blocking(move || {
             let told = read.finish();
             gateway.finish(&begun, &told, rounds.as_deref()).map_err(Fault::from).map(|()| spooled.done())
         });
-        let what = "an answer is not stored; it stays in the spool for the next start";
+        let what = "an answer is not stored yet; it stays in the spool and is tried again";
         match stored.await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => return,
             Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
             Err(error) => tracing::error!(%error, "{what}"),
         }
+        self.store_later([path]);
     }
 
     /// Sends a call.
@@ -208,7 +244,7 @@ impl Gateway {
         let headers = upstream.headers(&call.headers, api);
         let body = match &begun.sending {
             Sending::AsIs => call.raw.clone(),
-            Sending::Made(body) => return self.send_body(call, body.clone().into(), (upstream, api)).await,
+            Sending::Made(body) => return self.send_body(call, body.clone(), (upstream, api)).await,
         };
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
         request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
@@ -240,14 +276,15 @@ impl Gateway {
         Ok((head, body.into()))
     }
 
-    /// Does something that waits for the disk, in order of arrival.
+    /// Does something that waits for the disk, when it is the turn of the call's lane.
     pub(super) async fn at_work<T: Send + 'static>(
         self: &Arc<Self>,
-        received: &Arc<Received>,
+        call: &Call,
         work: impl FnOnce(&Self, &Received) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Fault> {
-        let _permit = self.at_work.acquire().await.map_err(|_| Fault::Overloaded { retry_after: 1 })?;
-        let (gateway, received) = (Arc::clone(self), Arc::clone(received));
+        let turn = self.turns.take(call.order).await;
+        let _turn = turn.map_err(|turns::Full| Fault::TooMany { retry_after: 1 })?;
+        let (gateway, received) = (Arc::clone(self), Arc::clone(&call.received));
         let done = spawn_blocking(move || work(&gateway, &received)).await;
         Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
     }
@@ -261,6 +298,12 @@ impl Gateway {
     }
 }
 
+/// Where readers find a chunk.
+enum Kept {
+    Here(Option<Held>),
+    Spooled(Place),
+}
+
 /// An answer that arrives.
 pub(super) struct Arriving {
     begun: Arc<Begun>,
@@ -271,16 +314,18 @@ pub(super) struct Arriving {
     is_referred_to: bool,
     /// Until it is stored.
     open: Option<(Spooled, Reading)>,
+    /// What is read of it may take so much memory.
+    room: Held,
 }
 
 impl Arriving {
-    pub(super) fn new(begun: Arc<Begun>, dialect: Dialect, open: (Spooled, Reading)) -> Self {
+    pub(super) fn new(begun: Arc<Begun>, dialect: Dialect, open: (Spooled, Reading), room: Held) -> Self {
         let is_referred_to = dialect == Dialect::OpenAiResponses;
-        Self { begun, rounds: None, dialect, is_referred_to, open: Some(open) }
+        Self { begun, rounds: None, dialect, is_referred_to, open: Some(open), room }
     }
 
     /// Takes a chunk. Gives whether the answer ends in it.
-    fn take(&mut self, chunk: &[u8]) -> std::io::Result<bool> {
+    fn take(&mut self, chunk: &[u8]) -> io::Result<bool> {
         let Some((spooled, read)) = &mut self.open else { return Ok(false) };
         spooled.push(chunk)?;
         if let Some(file) = spooled.due() {
@@ -302,7 +347,7 @@ impl Arriving {
     pub(super) fn broken_off(&self, live: &Live) -> End {
         let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
         if is_between {
-            live.push(Fault::NotStored.event(self.dialect, "").as_bytes());
+            live.push(Fault::NotStored.event(self.dialect, "").as_bytes(), None);
         }
         End::Broken
     }

@@ -94,6 +94,14 @@ impl Reading {
         }
     }
 
+    /// Bytes of it that are in memory, about.
+    pub(super) const fn kept(&self) -> usize {
+        match &self.form {
+            Form::Streamed { answer, .. } => answer.kept(),
+            Form::Whole { body, .. } => body.len(),
+        }
+    }
+
     /// Whether something may be put into the stream that a client gets: all of it was whole events so far.
     pub(super) fn is_between(&self) -> bool {
         matches!((&self.packing, &self.form), (Packing::None, Form::Streamed { splitter, .. }) if splitter.is_between())

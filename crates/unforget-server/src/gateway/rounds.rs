@@ -14,6 +14,7 @@ use super::live::{End, Head};
 use super::offer::Offered;
 use super::pump::{Arriving, Call, is_stream, label, told};
 use super::reading::{self, Packing, Reading};
+use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::upstream::{Api, Upstream, returned};
 
@@ -35,14 +36,14 @@ impl Gateway {
         self: &Arc<Self>,
         (call, route): (&Call, (&Upstream, Api)),
         (mut begun, offered): (Begun, Offered),
-        (came, overhead): (Came, f64),
+        ((came, overhead), room): ((Came, f64), Held),
     ) -> Result<(), Fault> {
         begun.offered = None;
         let asked = Asked { call, route, begun: Arc::new(begun) };
         if is_stream(came.0.headers()) {
-            self.streamed(&asked, offered, (came, overhead)).await
+            self.streamed(&asked, offered, (came, overhead, room)).await
         } else {
-            self.unstreamed(&asked, offered, (came, overhead)).await
+            self.unstreamed(&asked, offered, (came, overhead, room)).await
         }
     }
 
@@ -50,10 +51,10 @@ impl Gateway {
         self: &Arc<Self>,
         asked: &Asked<'_>,
         mut offered: Offered,
-        ((mut answer, first), overhead): (Came, f64),
+        ((mut answer, first), overhead, room): (Came, f64, Held),
     ) -> Result<(), Fault> {
         let (call, dialect) = (asked.call, asked.call.received.dialect);
-        let mut arriving = self.arriving(asked, true)?;
+        let mut arriving = self.arriving(asked, true, room)?;
         call.live.begin(asked.head(&answer, overhead));
         let mut join = Join::new(dialect, &offered.names());
         let mut packing = Packing::of(reading::encoding(answer.headers()).as_deref());
@@ -114,7 +115,7 @@ impl Gateway {
                 }
                 Some(Err(fault)) => {
                     // The event is the end: what is broken off too might lose it.
-                    call.live.push(fault.event(dialect, "").as_bytes());
+                    call.live.push(fault.event(dialect, "").as_bytes(), None);
                     break End::Short;
                 }
             }
@@ -128,7 +129,7 @@ impl Gateway {
         self: &Arc<Self>,
         asked: &Asked<'_>,
         mut offered: Offered,
-        (mut came, overhead): (Came, f64),
+        (mut came, overhead, room): (Came, f64, Held),
     ) -> Result<(), Fault> {
         let call = asked.call;
         let mut join = Join::new(call.received.dialect, &offered.names());
@@ -154,7 +155,7 @@ impl Gateway {
             let (after, again) = self.again(asked, (offered, next)).await;
             (offered, came) = (after, again?);
         };
-        let mut arriving = self.arriving(asked, false)?;
+        let mut arriving = self.arriving(asked, false, room)?;
         arriving.rounds = offered.noted();
         call.live.begin(head);
         let is_kept = self.deliver(call, &mut arriving, out).await;
@@ -188,7 +189,7 @@ impl Gateway {
         let work = move |gateway: &Self, received: &Received| {
             gateway.next_round(received, &begun, (offered, &round))
         };
-        self.at_work(&asked.call.received, work).await.map_err(|fault| (before, fault))
+        self.at_work(asked.call, work).await.map_err(|fault| (before, fault))
     }
 
     /// Asks again. If the provider does not answer, once more without what was looked up.
@@ -207,7 +208,7 @@ impl Gateway {
         let work = move |gateway: &Self, received: &Received| {
             gateway.without_rounds(received, &begun, (offered, &why))
         };
-        match self.at_work(&asked.call.received, work).await {
+        match self.at_work(asked.call, work).await {
             Ok((after, Some(body))) => (after, self.ask_again(asked, body).await),
             Ok((after, None)) => (after, Err(fault)),
             Err(fault) => (before, Err(fault)),
@@ -228,14 +229,14 @@ impl Gateway {
     }
 
     /// The answer on disk, as the client gets it: not packed.
-    fn arriving(&self, asked: &Asked<'_>, is_streamed: bool) -> Result<Arriving, Fault> {
+    fn arriving(&self, asked: &Asked<'_>, is_streamed: bool, room: Held) -> Result<Arriving, Fault> {
         let dialect = asked.call.received.dialect;
         let read = Reading::new(dialect, is_streamed, None);
         let spooled = self
             .spool
             .begin(&label(&asked.begun, is_streamed, None))
             .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
-        Ok(Arriving::new(Arc::clone(&asked.begun), dialect, (spooled, read)))
+        Ok(Arriving::new(Arc::clone(&asked.begun), dialect, (spooled, read), room))
     }
 
     /// Gives the client what it gets of an answer. Gives whether that could be kept.

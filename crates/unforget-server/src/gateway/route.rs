@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
 };
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
 use unforget_wire::Dialect;
@@ -22,6 +23,7 @@ use super::fault;
 use super::live::Reader;
 use super::lives::Before;
 use super::pump::Call;
+use super::room::Held;
 use super::upstream::{API_KEY, Api, has_steps, returned};
 use super::{Gateway, WAITING};
 
@@ -90,9 +92,12 @@ impl Gateway {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let named = name(&parts.headers)?;
         let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
-        let raw = body::whole(body, self.settings.body_max, self.settings.silence).await?;
-        let (body, digest) = self.unpack(&parts.headers, &raw).await?;
         let caller = caller(&tenant, &parts.headers);
+        let (raw, held) =
+            body::whole(body, self.settings.body_max, self.settings.silence, &self.bodies).await?;
+        let received = Received { dialect, tenant, named, session, caller, body: raw.clone() };
+        let Read { received, digest, order, more } = self.read(&parts.headers, received).await?;
+        let Received { caller, named, session, .. } = &received;
         let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
         let request = Digest::of(request.as_bytes());
         let key = text(&parts.headers, &HeaderName::from_static("idempotency-key"));
@@ -108,23 +113,34 @@ impl Gateway {
             Before::New(live, known_as) => (live, known_as),
         };
         let reader = live.reader();
-        let received =
-            Received { dialect, tenant, named, session, caller, body: body.unwrap_or_else(|| raw.to_vec()) };
-        let call = Call { received: Arc::new(received), raw, path, headers: parts.headers, live, known_as };
+        let held = held.into_iter().chain(more).collect();
+        let (received, headers) = (Arc::new(received), parts.headers);
+        let call = Call { received, raw, held, order, path, headers, live, known_as };
         self.tasks.spawn(Arc::clone(self).run(call));
         answer(reader).await
     }
 
-    /// A call's body without its packing, if it has one, and the digest of the body as it came.
-    async fn unpack(&self, headers: &HeaderMap, raw: &Bytes) -> Result<(Option<Vec<u8>>, Digest), Fault> {
-        let limit = self.settings.body_max;
-        // What takes longer than a moment is not done where streams wait.
-        if raw.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING) {
-            return Ok((None, Digest::of(raw)));
+    /// Unpacks a call's body if it is packed, and reads what it is taken in turn with.
+    async fn read(&self, headers: &HeaderMap, received: Received) -> Result<Read, Fault> {
+        let (limit, headers, room) = (self.settings.body_max, headers.clone(), self.bodies.clone());
+        let is_small = received.body.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING);
+        let work = move |handle: Handle| {
+            let mut received = received;
+            let (digest, mut more) = (Digest::of(&received.body), None);
+            let take = |bytes| handle.block_on(room.take(bytes));
+            if let Some(unpacked) = body::unpacked(&headers, &received.body, limit, take)? {
+                (received.body, more) = unpacked;
+            }
+            let order = received.order()?;
+            Ok(Read { received, digest, order, more })
+        };
+        // What takes longer than a moment is not done where streams wait. What is not packed waits for no room here.
+        let handle = Handle::current();
+        if is_small {
+            return work(handle);
         }
-        let (headers, raw) = (headers.clone(), raw.clone());
-        let work = move || Ok((body::unpacked(&headers, &raw, limit)?, Digest::of(&raw)));
-        spawn_blocking(work).await.map_err(|error| fault::internal("a defect of ours", &error))?
+        let read = spawn_blocking(move || work(handle)).await;
+        read.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
     /// Anything else, as it is.
@@ -150,6 +166,16 @@ impl Gateway {
         *response.body_mut() = Body::from_stream(answer.bytes_stream());
         Ok(response)
     }
+}
+
+/// A call's body, read.
+struct Read {
+    received: Received,
+    /// Of the body as it came.
+    digest: Digest,
+    order: Digest,
+    /// Room for what it unpacks to.
+    more: Option<Held>,
 }
 
 /// The response that a reader gets.

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::figures;
+use super::live::Place;
 
 /// Unsynced bytes are at most this old, while bytes arrive.
 const SYNC: Duration = Duration::from_millis(250);
@@ -84,29 +85,25 @@ impl Spool {
         line.push(b'\n');
         file.write_all(&line)?;
         figures::spooled(1.0);
-        Ok(Spooled { file, path, synced: Instant::now() })
+        let place = Place { from: line.len() as u64, bytes: 0 };
+        Ok(Spooled { file, path, synced: Instant::now(), place })
     }
 
-    /// What a process before this one left: labels and bytes, oldest first. A file that cannot be read as one is given as
-    /// its path, and stays.
-    pub(super) fn left(&self) -> io::Result<Vec<Left>> {
+    /// Files that a process before this one left, oldest first.
+    pub(super) fn left(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = files(&self.folder)?;
         paths.sort_by_key(|path| number(path));
-        let read = |path: PathBuf| -> io::Result<_> {
-            let bytes = fs::read(&path)?;
-            let (line, rest) = match bytes.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (bytes.get(..at), bytes.get(at + 1..)),
-                None => (None, None),
-            };
-            let label = line.and_then(|line| serde_json::from_slice(line).ok());
-            Ok(label.map(|label| (label, rest.unwrap_or_default().to_vec(), path.clone())).ok_or(path))
-        };
-        paths.into_iter().map(read).collect()
+        Ok(paths)
     }
 }
 
-/// What a process before this one left: a label, bytes and their file; or a file that is none of ours.
-pub(super) type Left = Result<(Label, Vec<u8>, PathBuf), PathBuf>;
+/// A file that was left: whose answer, and its bytes; `None` if it is none of ours.
+pub(super) fn read(path: &Path) -> io::Result<Option<(Label, Vec<u8>)>> {
+    let mut bytes = fs::read(path)?;
+    let Some(at) = bytes.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
+    let rest = bytes.split_off(at + 1);
+    Ok(serde_json::from_slice(&bytes).ok().map(|label| (label, rest)))
+}
 
 /// The number of a file of ours.
 fn number(path: &Path) -> Option<u64> {
@@ -123,12 +120,31 @@ pub(super) struct Spooled {
     file: File,
     path: PathBuf,
     synced: Instant,
+    /// Of the newest chunk.
+    place: Place,
 }
 
 impl Spooled {
     /// Writes a chunk. It survives the process from then on.
     pub(super) fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
-        self.file.write_all(chunk)
+        self.file.write_all(chunk)?;
+        self.place = Place { from: self.place.from + self.place.bytes as u64, bytes: chunk.len() };
+        Ok(())
+    }
+
+    /// Where the newest chunk is.
+    pub(super) const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Opens the file for reading.
+    pub(super) fn back(&self) -> io::Result<File> {
+        File::open(&self.path)
+    }
+
+    /// Its file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// A handle to sync, if that is due.
@@ -177,11 +193,11 @@ mod tests {
         }
         fs::write(folder.path().join("spool/7.answer"), "no label").unwrap();
         let spool = Spool::open(folder.path().join("spool")).unwrap();
-        let left = spool.left().unwrap();
+        let left: Vec<_> = spool.left().unwrap().iter().map(|path| read(path).unwrap()).collect();
         let lanes: Vec<_> =
-            left.iter().flatten().map(|(label, bytes, _)| (label.lane.as_str(), bytes.as_slice())).collect();
+            left.iter().flatten().map(|(label, bytes)| (label.lane.as_str(), bytes.as_slice())).collect();
         assert_eq!(lanes, [("a", b"data: 1\na".as_slice()), ("c", b"data: 1\nc".as_slice())]);
-        assert_eq!(left.iter().filter(|one| one.is_err()).count(), 1);
+        assert_eq!(left.iter().filter(|one| one.is_none()).count(), 1);
         assert!(spool.begin(&label("d")).unwrap().path.ends_with("8.answer"), "no number twice");
     }
 }

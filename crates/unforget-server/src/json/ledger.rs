@@ -70,6 +70,7 @@ pub struct LedgerRow {
     /// Exit code of a command, if it was told.
     exit: Option<i64>,
     /// Tests that passed, failed, were left out.
+    #[schema(value_type = Option<Vec<u64>>, min_items = 3, max_items = 3)]
     tests: Option<(u64, u64, u64)>,
     /// What was told of a failure.
     told: Option<String>,

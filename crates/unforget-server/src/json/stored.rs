@@ -112,6 +112,7 @@ pub struct EntryJson {
     host_id: Option<String>,
     time: Option<String>,
     tokens: u64,
+    #[schema(value_type = Vec<u64>, min_items = 2, max_items = 2)]
     bytes: (u64, u64),
     purged: bool,
 }

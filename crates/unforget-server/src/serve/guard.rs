@@ -11,6 +11,8 @@ use axum::http::{StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
+use tower_http::catch_panic::CatchPanicLayer;
+
 use super::tokens::{self, Token};
 use crate::api::{self, Problem};
 
@@ -29,12 +31,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Puts the check before all routes.
+    /// Puts the check before all routes. A panic in any is an answer.
     ///
     /// * `address` - of the listener.
     pub(super) fn before(self, routes: Router, address: SocketAddr) -> Router {
         let guard = Arc::new(self);
-        routes.layer(middleware::from_fn(move |mut request: Request, next: Next| {
+        let checked = middleware::from_fn(move |mut request: Request, next: Next| {
             let checked = guard.let_in(&mut request, address.ip());
             async move {
                 match checked {
@@ -42,7 +44,8 @@ impl Guard {
                     Err(refused) => refused,
                 }
             }
-        }))
+        });
+        routes.layer(checked).layer(CatchPanicLayer::new())
     }
 
     /// All checks. Notes whose the request is.

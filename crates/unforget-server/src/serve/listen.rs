@@ -21,6 +21,8 @@ use tokio::time::{Instant, Sleep};
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
+use super::tls::Tls;
+
 /// Bounds of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -45,9 +47,11 @@ const PREFACE: usize = 24;
 const HEAD: usize = 256 * 1024;
 
 /// Serves connections until it is told to end, then ends those that wait for a request and waits for the others.
+///
+/// * `tls` - what they speak, if they do.
 pub(super) async fn serve(
     listener: TcpListener,
-    routes: Router,
+    (routes, tls): (Router, Option<Tls>),
     limits: Limits,
     ending: CancellationToken,
 ) -> io::Result<()> {
@@ -73,10 +77,11 @@ pub(super) async fn serve(
         // What streams is small and wanted at once; without this it is only later.
         stream.set_nodelay(true).ok();
         let service = TowerToHyperService::new(Extension(ConnectInfo(peer)).layer(routes.clone()));
-        let connection = builder.serve_connection(TokioIo::new(Patient::new(stream, limits)), service);
-        let connection = open.watch(connection.into_owned());
+        let (builder, watcher, tls, ending) = (builder.clone(), open.watcher(), tls.clone(), ending.clone());
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
+            let Some(stream) = greeted(stream, tls, limits.head, &ending).await else { return };
+            let connection = builder.serve_connection(TokioIo::new(Patient::new(stream, limits)), service);
+            if let Err(error) = watcher.watch(connection.into_owned()).await {
                 tracing::debug!(%error, "a connection broke off");
             }
             drop(place);
@@ -87,9 +92,40 @@ pub(super) async fn serve(
     Ok(())
 }
 
+/// A connection, with TLS or without.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// The connection once its TLS stands; `None` if that did not come about in time.
+async fn greeted(
+    stream: TcpStream,
+    tls: Option<Tls>,
+    patience: Duration,
+    ending: &CancellationToken,
+) -> Option<Box<dyn Stream>> {
+    let Some(tls) = tls else { return Some(Box::new(stream)) };
+    let handshake = tokio::time::timeout(patience, tls.acceptor().accept(stream));
+    let done = tokio::select! {
+        done = handshake => done,
+        () = ending.cancelled() => return None,
+    };
+    match done {
+        Ok(Ok(stream)) => Some(Box::new(stream)),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a TLS handshake failed");
+            None
+        }
+        Err(_) => {
+            tracing::debug!("a TLS handshake took too long");
+            None
+        }
+    }
+}
+
 /// A connection that ends when its client takes nothing for too long, or says nothing at its beginning.
 struct Patient {
-    stream: TcpStream,
+    stream: Box<dyn Stream>,
     patience: Duration,
     /// Until then the first bytes have to be there: hyper waits for them without end, to know the version.
     begun: Option<Pin<Box<Sleep>>>,
@@ -100,7 +136,7 @@ struct Patient {
 }
 
 impl Patient {
-    fn new(stream: TcpStream, limits: Limits) -> Self {
+    fn new(stream: Box<dyn Stream>, limits: Limits) -> Self {
         let begun = Some(Box::pin(tokio::time::sleep(limits.head)));
         Self { stream, patience: limits.taken, begun, came: 0, until: None }
     }
@@ -109,7 +145,7 @@ impl Patient {
     fn wait<T>(
         &mut self,
         context: &mut Context<'_>,
-        poll: impl FnOnce(Pin<&mut TcpStream>, &mut Context<'_>) -> Poll<io::Result<T>>,
+        poll: impl FnOnce(Pin<&mut Box<dyn Stream>>, &mut Context<'_>) -> Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
         if let Poll::Ready(done) = poll(Pin::new(&mut self.stream), context) {
             self.until = None;

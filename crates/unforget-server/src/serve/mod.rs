@@ -4,10 +4,10 @@ pub mod beside;
 mod guard;
 mod listen;
 mod ready;
+mod tls;
 mod tokens;
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use axum::Router;
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use tower_http::catch_panic::CatchPanicLayer;
 
 use crate::gateway::{self, Gateway};
 
 pub use guard::Guard;
 pub use listen::Limits;
+pub use tls::{Tls, TlsError};
 pub use tokens::{OWNER, PREFIX, Scope, TOKEN, Token};
 
 /// How long calls may run on when the daemon is asked to end.
@@ -34,6 +34,10 @@ pub struct Daemon {
     pub guard: Guard,
     /// Bounds of connections.
     pub limits: Limits,
+    /// What the listener speaks, if it is not plain HTTP.
+    pub tls: Option<Tls>,
+    /// A plain listener on loopback beside it, for the command line of its owner: a certificate is for other names.
+    pub local: Option<TcpListener>,
     /// More routes, such as the HTTP API. Their paths come before the gateway's.
     pub more: Router,
 }
@@ -51,11 +55,14 @@ impl Daemon {
         ending: CancellationToken,
         patience: Duration,
     ) -> io::Result<()> {
-        let address = listener.local_addr()?;
-        let gateway = Arc::clone(&self.gateway);
-        let limits = self.limits;
-        let routes = self.routes(address);
-        let server = tokio::spawn(listen::serve(listener, routes, limits, ending.clone()));
+        let Self { gateway, guard, limits, tls, local, more } = self;
+        let routes = routes(Arc::clone(&gateway), more);
+        if let Some(local) = local {
+            let routes = guard.clone().before(routes.clone(), local.local_addr()?);
+            tokio::spawn(listen::serve(local, (routes, None), limits, ending.clone()));
+        }
+        let routes = guard.before(routes, listener.local_addr()?);
+        let server = tokio::spawn(listen::serve(listener, (routes, tls), limits, ending.clone()));
         ending.cancelled().await;
         gateway.close(patience).await;
         // Connections that only wait for another request hold nothing that is worth waiting for.
@@ -66,14 +73,14 @@ impl Daemon {
             Err(_) => Ok(()),
         }
     }
+}
 
-    fn routes(self, address: SocketAddr) -> Router {
-        let ready = ready::Ready::new(Arc::clone(&self.gateway));
-        let routes = Router::new()
-            .route("/healthz", get(|| async { "ok\n" }))
-            .route("/readyz", get(move || Arc::clone(&ready).answer()))
-            .merge(self.more)
-            .merge(gateway::routes(self.gateway));
-        self.guard.before(routes, address).layer(CatchPanicLayer::new())
-    }
+/// All routes, without the check of who may ask.
+fn routes(gateway: Arc<Gateway>, more: Router) -> Router {
+    let ready = ready::Ready::new(Arc::clone(&gateway));
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(move || Arc::clone(&ready).answer()))
+        .merge(more)
+        .merge(gateway::routes(gateway))
 }

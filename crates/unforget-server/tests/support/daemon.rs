@@ -43,14 +43,23 @@ impl Running {
         window: u64,
         (settings, limits): (Settings, Limits),
     ) -> Self {
-        let engine = Engine::open(db).unwrap();
-        let host = Arc::new(Host::new(engine, || Timestamp(1_790_000_000_000)));
+        let host = host(Engine::open(db).unwrap());
+        Self::start_on((host, spool(db)), upstream, window, (settings, limits)).await
+    }
+
+    /// The same on what is opened already.
+    pub async fn start_on(
+        (host, spool): (Arc<Host>, PathBuf),
+        upstream: &str,
+        window: u64,
+        (settings, limits): (Settings, Limits),
+    ) -> Self {
         let settings = Settings {
             upstreams: vec![Upstream::new("scripted", upstream, Api::Any).unwrap()],
             windows: Windows { patterns: vec![("*".into(), window)], cap: None },
             ..settings
         };
-        let gateway = Gateway::open(Arc::clone(&host), settings, spool(db)).unwrap();
+        let gateway = Gateway::open(Arc::clone(&host), settings, spool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let ending = CancellationToken::new();
@@ -58,6 +67,8 @@ impl Running {
             gateway: Arc::clone(&gateway),
             guard: Guard::default(),
             limits,
+            tls: None,
+            local: None,
             more: axum::Router::new(),
         };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
@@ -73,6 +84,11 @@ impl Running {
         self.ending.cancel();
         self.serving.await.unwrap().unwrap();
     }
+}
+
+/// A host whose clock stands.
+pub fn host(engine: Engine) -> Arc<Host> {
+    Arc::new(Host::new(engine, || Timestamp(1_790_000_000_000)))
 }
 
 pub fn spool(db: &Path) -> PathBuf {

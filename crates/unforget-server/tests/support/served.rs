@@ -107,7 +107,14 @@ impl Served {
         let limits = Limits::default();
         let memory = mcp::Memory::new(host.engine().clone(), mcp::Scope::All);
         let memory = axum::Router::new().route_service("/mcp", mcp::service(&memory, None));
-        let daemon = Daemon { gateway, guard, limits, more: api::routes(Arc::clone(&api)).merge(memory) };
+        let daemon = Daemon {
+            gateway,
+            guard,
+            limits,
+            tls: None,
+            local: None,
+            more: api::routes(Arc::clone(&api)).merge(memory),
+        };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
         Self { folder, url, host, http: reqwest::Client::new(), api, ending, serving }
     }

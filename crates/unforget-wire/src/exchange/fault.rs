@@ -9,6 +9,7 @@
 //! | not found | 404 | `not_found_error` | `invalid_request_error` | `not_found` |
 //! | conflict | 409 | `conflict_error` | `invalid_request_error` | `conflict` |
 //! | irreducible | 400 | `invalid_request_error` | `invalid_request_error` | `context_length_exceeded` |
+//! | too many | 429 | `rate_limit_error` | `requests` | `rate_limit_exceeded` |
 //! | overloaded | 529, 503 | `overloaded_error` | `server_error` | `overloaded` |
 //! | upstream unreachable | 502 | `api_error` | `server_error` | `upstream_unreachable` |
 //! | upstream timeout | 504 | `timeout_error` | `server_error` | `upstream_timeout` |
@@ -78,6 +79,12 @@ pub enum Fault {
         /// When to come again, in seconds.
         retry_after: u64,
     },
+    /// Too many calls of one conversation wait.
+    #[error("too many calls of this conversation at once, try again later")]
+    TooMany {
+        /// When to come again, in seconds.
+        retry_after: u64,
+    },
     /// What cannot be left out is already more than fits. All in tokens.
     #[error(
         "prompt is too long: {needed} tokens > {budget} maximum ({fixed} of them instructions and tools)"
@@ -126,6 +133,7 @@ impl Fault {
             Self::Conflict { .. } => words(409, "conflict_error", INVALID, "conflict"),
             Self::Unreachable { .. } => words(502, "api_error", SERVER, "upstream_unreachable"),
             Self::Timeout { .. } => words(504, "timeout_error", SERVER, "upstream_timeout"),
+            Self::TooMany { .. } => words(429, "rate_limit_error", "requests", "rate_limit_exceeded"),
             Self::Overloaded { .. } => words(503, "overloaded_error", SERVER, "overloaded"),
             Self::Irreducible { .. } => words(400, INVALID, INVALID, "context_length_exceeded"),
             Self::NotStored => words(503, "api_error", SERVER, "not_stored"),
@@ -144,7 +152,7 @@ impl Fault {
     /// Value of the `retry-after` header in seconds, if the response should have one.
     pub const fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::Overloaded { retry_after } => Some(*retry_after),
+            Self::Overloaded { retry_after } | Self::TooMany { retry_after } => Some(*retry_after),
             _ => None,
         }
     }

@@ -20,6 +20,11 @@ impl Default for Room {
 }
 
 impl Room {
+    /// Bytes that are kept.
+    pub(super) const fn kept(&self) -> usize {
+        ANSWER_MAX - self.bytes
+    }
+
     /// Adds text, if there is room for it.
     pub(super) fn add(&mut self, text: &mut String, more: &str) {
         if self.takes(more.len()) {

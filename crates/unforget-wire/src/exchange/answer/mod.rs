@@ -160,6 +160,11 @@ impl Answer {
         self.facts.room.is_full = true;
     }
 
+    /// Bytes of it that are kept in memory, about.
+    pub const fn kept(&self) -> usize {
+        self.facts.room.kept()
+    }
+
     /// Reads a body that is the whole answer.
     pub fn whole(dialect: Dialect, body: &[u8]) -> Answered {
         let mut answer = Self::new(dialect);

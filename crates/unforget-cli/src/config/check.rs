@@ -1,0 +1,146 @@
+//! Settings as they are looked at: what each is, who said it, and all that is wrong.
+
+use std::str::FromStr;
+
+use toml::de::{DeTable, DeValue};
+use unforget_server::json::SettingJson;
+
+use super::{Env, From};
+use crate::failure::Failure;
+
+/// What is wrong with a setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    /// Which: as it is written in the settings file, `serve.upstreams[0].api`; or the variable or option that said it.
+    pub(crate) setting: String,
+    /// What.
+    pub(crate) what: String,
+    /// What to do.
+    pub(crate) next: String,
+}
+
+impl Wrong {
+    pub(crate) fn new(setting: impl Into<String>, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self { setting: setting.into(), what: what.into(), next: next.into() }
+    }
+
+    /// The same below another setting.
+    pub(super) fn below(self, above: &str) -> Self {
+        Self { setting: format!("{above}.{}", self.setting), ..self }
+    }
+
+    /// As the failure of a command that needs the setting.
+    pub(crate) fn failure(self) -> Failure {
+        let Self { setting, what, next } = self;
+        Failure::input("settings", format!("{setting}: {what}"), next)
+    }
+}
+
+/// Who may say what a setting is, the first first.
+pub(super) struct Voices<T> {
+    pub(super) flag: Option<T>,
+    pub(super) env: Option<&'static str>,
+    pub(super) file: Option<T>,
+    pub(super) default: Option<T>,
+}
+
+/// See the module.
+pub(crate) struct Checking<'a> {
+    env: Env<'a>,
+    /// Settings of the table `serve`, in order.
+    pub(crate) rows: Vec<SettingJson>,
+    /// Errors.
+    pub(crate) wrongs: Vec<Wrong>,
+    /// What is allowed and better otherwise.
+    pub(crate) doubts: Vec<Wrong>,
+}
+
+impl<'a> Checking<'a> {
+    pub(super) fn new(env: Env<'a>) -> Self {
+        Self { env, rows: Vec::new(), wrongs: Vec::new(), doubts: Vec::new() }
+    }
+
+    pub(super) const fn env(&self) -> Env<'a> {
+        self.env
+    }
+
+    /// What a setting is, if somebody says.
+    ///
+    /// * `show` - as it is printed.
+    pub(super) fn one<T: FromStr>(
+        &mut self,
+        name: &'static str,
+        voices: Voices<T>,
+        show: impl Fn(&T) -> String,
+    ) -> Option<T> {
+        let Voices { flag, env, file, default } = voices;
+        let said = env.and_then(|env| (self.env)(env).map(|text| (env, text)));
+        let (value, from) = match (flag, said) {
+            (Some(value), _) => (Some(value), From::Flag),
+            (None, Some((env, text))) => match text.parse() {
+                Ok(value) => (Some(value), From::Env(env)),
+                Err(_) => {
+                    let what = format!("{text:?} cannot be read");
+                    self.wrongs.push(Wrong::new(env, what, "set it to something else or unset it"));
+                    (None, From::Env(env))
+                }
+            },
+            (None, None) if file.is_some() => (file, From::File),
+            (None, None) => (default, From::Default),
+        };
+        self.show(name, value.as_ref().map(show), from);
+        value
+    }
+
+    /// A row.
+    pub(super) fn show(&mut self, name: &'static str, value: Option<String>, from: From) {
+        self.rows.push(SettingJson { name, value, from: from.name() });
+    }
+
+    /// What it is, or nothing and an error.
+    pub(super) fn keep<T>(&mut self, read: Result<T, Wrong>) -> Option<T> {
+        read.map_err(|wrong| self.wrongs.push(wrong)).ok()
+    }
+}
+
+/// Where a setting stands in a settings file, from 1 on; that of the nearest table if it is not there itself.
+///
+/// * `setting` - as in [`Wrong::setting`].
+pub(crate) fn line(text: &str, setting: &str) -> Option<usize> {
+    let table = DeTable::parse(text).ok()?;
+    let mut steps = setting.split(['.', '[']).map(|step| step.trim_end_matches(']').trim_matches('"'));
+    let mut at = table.get_ref().get(steps.next()?)?;
+    for step in steps {
+        let next = match step.parse::<usize>() {
+            Ok(index) if at.get_ref().is_array() => at.get_ref().get(index),
+            _ => DeValue::get(at.get_ref(), step),
+        };
+        let Some(next) = next else { break };
+        at = next;
+    }
+    let before = text.get(..at.span().start)?;
+    Some(before.matches('\n').count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_table() {
+        let text = "window = 5\n\n[serve]\ncap = \"x\"\n\n[[serve.upstreams]]\nname = \"a\"\n[[serve.upstreams]]\nname = \"b\"\n[serve.windows]\n\"m-*\" = \"9q\"\n";
+        let table = [
+            ("window", Some(1), "at the top"),
+            ("serve.cap", Some(4), "in a table"),
+            ("serve.listen", Some(3), "not there: its table"),
+            ("serve.upstreams[1].name", Some(9), "in the second of a list"),
+            ("serve.upstreams[1].api", Some(8), "not there: its table"),
+            ("serve.windows.\"m-*\"", Some(11), "a quoted name"),
+            ("UNFORGET_LISTEN", None, "not of the file"),
+        ];
+        for (setting, want, why) in table {
+            assert_eq!(line(text, setting), want, "{why}: {setting}");
+        }
+        assert_eq!(line("no toml", "serve.cap"), None);
+    }
+}

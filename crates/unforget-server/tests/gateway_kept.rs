@@ -56,7 +56,9 @@ async fn ask(
     let bytes = response.bytes().await.unwrap();
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&bytes));
     let mut said = values(&read(dialect, &bytes, body["stream"] == true));
-    said.iter_mut().for_each(|message| drop(message.as_object_mut().unwrap().remove("id")));
+    for message in &mut said {
+        message.as_object_mut().unwrap().remove("id");
+    }
     array.extend(said);
     headers
 }
@@ -80,7 +82,8 @@ async fn instructions_between_messages_keep_role_bytes_and_place() {
         let role = if dialect == Dialect::OpenAiResponses { "developer" } else { "system" };
         let standing = json!({"role": role, "content": "Environment: /srv/work, a tree of git."});
         let mut array = vec![user("Begin.")];
-        array.push(standing.clone());
+        let standing_text = standing.to_string();
+        array.push(standing);
         ask(&place, (api, dialect), &body(dialect, &array, false), &mut array).await;
         let mut later = Vec::new();
         for turn in 0..40 {
@@ -103,10 +106,8 @@ async fn instructions_between_messages_keep_role_bytes_and_place() {
                     serde_json::from_str::<Value>(text).unwrap()["role"].as_str().unwrap_or("").to_owned()
                 })
                 .collect();
-            let at = messages
-                .iter()
-                .position(|text| *text == standing.to_string())
-                .expect("as it was, in every prompt");
+            let at =
+                messages.iter().position(|text| *text == standing_text).expect("as it was, in every prompt");
             assert!(roles[..at].iter().all(|role| role == "user"), "behind the first input: {roles:?}");
             assert!(
                 roles.get(at + 1).is_none_or(|role| role == "assistant"),

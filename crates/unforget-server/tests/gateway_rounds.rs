@@ -111,7 +111,9 @@ impl World {
         assert_eq!(answered.ended, unforget_wire::exchange::Ended::Complete, "{text}");
         let mut messages = values(&answered);
         let got = said(&messages);
-        messages.iter_mut().for_each(|message| drop(message.as_object_mut().unwrap().remove("id")));
+        for message in &mut messages {
+            message.as_object_mut().unwrap().remove("id");
+        }
         self.array.extend(messages);
         (got, text)
     }

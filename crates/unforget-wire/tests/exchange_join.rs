@@ -1,5 +1,12 @@
 //! Answers with calls of ours as one answer for the client, whatever a model or a provider makes of them.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::too_many_lines,
+    clippy::format_push_string,
+    reason = "tests"
+)]
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

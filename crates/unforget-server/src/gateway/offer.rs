@@ -191,18 +191,17 @@ impl Gateway {
         let body = begun.body(&call, Some(&offered));
         Ok((offered, Some(body)))
     }
+}
 
-    /// The prompt without what was looked up, after the provider did not answer with it; `None` if that was sent already.
-    pub(super) fn without_rounds(
-        &self,
-        received: &Received,
-        begun: &Begun,
-        (mut offered, why): (Offered, &str),
-    ) -> Result<(Offered, Option<Vec<u8>>), Problem> {
-        let call = Call::read(received.dialect, &received.body)?;
-        let body = offered.give_up(why).then(|| begun.body(&call, Some(&offered)));
-        Ok((offered, body))
-    }
+/// The prompt without what was looked up, after the provider did not answer with it; `None` if that was sent already.
+pub(super) fn without_rounds(
+    received: &Received,
+    begun: &Begun,
+    (mut offered, why): (Offered, &str),
+) -> Result<(Offered, Option<Vec<u8>>), Problem> {
+    let call = Call::read(received.dialect, &received.body)?;
+    let body = offered.give_up(why).then(|| begun.body(&call, Some(&offered)));
+    Ok((offered, body))
 }
 
 /// Runs a call.

@@ -11,7 +11,7 @@ use super::ask::{Begun, Received};
 use super::fault;
 use super::figures;
 use super::live::{End, Head};
-use super::offer::Offered;
+use super::offer::{Offered, without_rounds};
 use super::pump::{Arriving, Call, is_stream, label, told};
 use super::reading::{self, Packing, Reading};
 use super::room::Held;
@@ -81,23 +81,16 @@ impl Gateway {
             if !self.deliver(call, &mut arriving, rest).await {
                 break arriving.broken_off(&call.live);
             }
-            let went = self.next(asked, offered, &round).await;
-            let again = match went {
-                Ok((after, None)) => {
-                    offered = after;
-                    None
-                }
-                Ok((after, Some(body))) => {
+            let (after, body) = self.next(asked, offered, &round).await;
+            offered = after;
+            let again = match body {
+                None => None,
+                Some(body) => {
                     join.go_on();
                     count(&round);
-                    let (after, came) = self.again(asked, (after, body)).await;
+                    let (after, came) = self.again(asked, (offered, body)).await;
                     offered = after;
                     Some(came)
-                }
-                Err((after, fault)) => {
-                    offered = after;
-                    tracing::warn!(%fault, "what the model wanted to look up was not looked up");
-                    None
                 }
             };
             match again {
@@ -138,13 +131,7 @@ impl Gateway {
             let (answer, _) = &came;
             let body = Packing::of(reading::encoding(answer.headers()).as_deref()).unpacked(&body);
             let round = join.whole(&body);
-            let (after, next) = match self.next(asked, offered, &round).await {
-                Ok(went) => went,
-                Err((after, fault)) => {
-                    tracing::warn!(%fault, "what the model wanted to look up was not looked up");
-                    (after, None)
-                }
-            };
+            let (after, next) = self.next(asked, offered, &round).await;
             offered = after;
             let Some(next) = next else {
                 let out = if round.ours.is_empty() && join.is_first() { body } else { join.close(false) };
@@ -178,18 +165,21 @@ impl Gateway {
         Ok(body)
     }
 
-    /// What is asked next, if anything is. Gives the offers back with a fault, too.
+    /// What is asked next, if anything is. After a fault of ours nothing is: the answer ends without its calls.
     async fn next(
         self: &Arc<Self>,
         asked: &Asked<'_>,
         offered: Offered,
         round: &Round,
-    ) -> Result<(Offered, Option<Vec<u8>>), (Offered, Fault)> {
+    ) -> (Offered, Option<Vec<u8>>) {
         let (begun, before, round) = (Arc::clone(&asked.begun), offered.clone(), round.clone());
         let work = move |gateway: &Self, received: &Received| {
             gateway.next_round(received, &begun, (offered, &round))
         };
-        self.at_work(asked.call, work).await.map_err(|fault| (before, fault))
+        self.at_work(asked.call, work).await.unwrap_or_else(|fault| {
+            tracing::warn!(%fault, "what the model wanted to look up was not looked up");
+            (before, None)
+        })
     }
 
     /// Asks again. If the provider does not answer, once more without what was looked up.
@@ -205,9 +195,7 @@ impl Gateway {
         tracing::warn!(%fault, "the provider did not answer with what was looked up");
         let (begun, before) = (Arc::clone(&asked.begun), offered.clone());
         let why = fault.to_string();
-        let work = move |gateway: &Self, received: &Received| {
-            gateway.without_rounds(received, &begun, (offered, &why))
-        };
+        let work = move |_: &Self, received: &Received| without_rounds(received, &begun, (offered, &why));
         match self.at_work(asked.call, work).await {
             Ok((after, Some(body))) => (after, self.ask_again(asked, body).await),
             Ok((after, None)) => (after, Err(fault)),

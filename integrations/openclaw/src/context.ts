@@ -1,0 +1,228 @@
+// The context engine as the host sees it: its calls, told to the engine. A new one is made for every turn.
+
+import { compact } from "./compact.js";
+import { newest, tokensOf } from "./fallback.js";
+import type { AfterTurnCall, AssembleAnswer, AssembleCall, Call, CommitCall, Message, SpawnCall } from "./host.js";
+import { FORM, type Lane, target } from "./lane.js";
+import { POLICY, memorySection } from "./policy.js";
+import type { Shared } from "./shared.js";
+import { sdk } from "./transcript.js";
+
+export const ID = "unforget";
+
+/** How long background maintenance waits for the host's model to answer the engine. */
+const MODEL_MS = 120_000;
+
+export interface Assembled {
+  messages: Message[];
+  system: string[];
+  tokens: { expected: number; upper: number };
+  certificate: { omitted: number; cover: { stubbed: number; summarised: number; elided: number } };
+}
+
+export function contextEngine(shared: Shared) {
+  const { engine, settings } = shared;
+  let isCaughtUp = false;
+  let wasAssembled = false;
+  /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
+  let isWithout = false;
+
+  async function catchUp(lane: Lane, call: Call): Promise<void> {
+    await lane.catchUp(engine, await sdk(), target(call), settings.importMs);
+    isCaughtUp = true;
+  }
+
+  function keepModel(call: Call): void {
+    const { llm, modelId, model, modelContextWindow } = call.runtimeContext ?? {};
+    shared.offer(llm, { name: modelId ?? model, window: modelContextWindow });
+  }
+
+  return {
+    info: {
+      id: ID,
+      name: "Unforget",
+      version: "0.1.0",
+      ownsCompaction: true,
+      turnMaintenanceMode: "background",
+      transcriptSemantics: {
+        currentTurnFence: "before-current-turn-entry-v1",
+        turnAdvancementIdempotency: "atomic-idempotent-v1",
+      },
+    },
+
+    async bootstrap(call: Call): Promise<{ bootstrapped: boolean; reason?: string }> {
+      const lane = shared.lane(call);
+      wasAssembled = false;
+      try {
+        await catchUp(lane, call);
+        return { bootstrapped: true };
+      } catch (error) {
+        return { bootstrapped: false, reason: shared.degrade(lane, "bootstrap", error) };
+      }
+    },
+
+    async assemble(call: AssembleCall): Promise<AssembleAnswer> {
+      const lane = shared.lane(call);
+      const limits = call.runtimeSettings?.limits;
+      const isFirst = limits ? limits.maxOutputTokens !== null : !wasAssembled;
+      wasAssembled = true;
+      lane.pending = isFirst ? 0 : pendingOf(call);
+      if (isFirst) lane.turnBudget = call.tokenBudget;
+      const budget = budgetOf(call, isFirst, lane.turnBudget);
+      if (isWithout && !isFirst) return without(call, budget, lane);
+      try {
+        if (isFirst && !isCaughtUp) await catchUp(lane, call);
+        const made = await ask(lane, call, isFirst, budget);
+        lane.cuts = 0;
+        isWithout = false;
+        return { messages: made.messages, estimatedTokens: made.tokens.expected, ...(await addition(call, isFirst, made)) };
+      } catch (error) {
+        shared.degrade(lane, "assemble", error);
+        isWithout ||= isFirst;
+        return without(call, budget, lane);
+      }
+    },
+
+    async commitTurn(call: CommitCall): Promise<{ status: "committed" | "duplicate" }> {
+      const lane = shared.lane(call);
+      try {
+        const messages = call.messages.map((message, index) => {
+          const id = index === 0 ? call.admission.entryId : index === call.messages.length - 1 ? call.terminal.entryId : undefined;
+          return { message, ...(id ? { id } : {}) };
+        });
+        const params = { lane: lane.name, form: FORM, turn: call.advancementKey, messages };
+        const { status } = await engine.call<{ status: "committed" | "duplicate" }>("commitTurn", params);
+        await answered(lane, call.messages);
+        return { status };
+      } catch (error) {
+        // The turn is in the transcript, and the next bootstrap reads it from there. Without such a reader it has to come again.
+        shared.degrade(lane, "commitTurn", error);
+        if (!(await sdk())) throw error;
+        return { status: "committed" };
+      }
+    },
+
+    /** Up to 2026.7: the host's array after a turn, and before its first call. */
+    async afterTurn(call: AfterTurnCall): Promise<void> {
+      const lane = shared.lane(call);
+      keepModel(call);
+      const from = Math.max(0, call.prePromptMessageCount - 8);
+      const messages = call.messages.slice(from).map((message) => ({ message }));
+      try {
+        await lane.withBodies(messages, (sent) =>
+          engine.call("afterTurn", {
+            lane: lane.name,
+            form: FORM,
+            before: call.prePromptMessageCount - from,
+            array: { messages: sent },
+          }),
+        );
+        await answered(lane, call.messages.slice(call.prePromptMessageCount));
+      } catch (error) {
+        lane.doubt();
+        shared.degrade(lane, "afterTurn", error);
+      }
+    },
+
+    async ingest(): Promise<{ ingested: boolean }> {
+      return { ingested: false };
+    },
+
+    async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
+      const lane = shared.lane(call);
+      const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
+      keepModel(call);
+      try {
+        await engine.call("maintain", { lane: lane.name, form: FORM });
+        await settled(shared.asking, call.abortSignal);
+        return nothing;
+      } catch (error) {
+        return { ...nothing, reason: `unforget: ${String(error)}` };
+      }
+    },
+
+    compact: (call: Parameters<typeof compact>[1]) => compact(shared, call),
+
+    async prepareSubagentSpawn(call: SpawnCall): Promise<{ rollback(): Promise<void> }> {
+      const parent = shared.lane({ sessionKey: call.parentSessionKey });
+      const child = shared.lane({ sessionKey: call.childSessionKey }).name;
+      const tell = (event: Record<string, unknown>) => told(shared, parent, event);
+      await tell({ name: "subagentPrepared", child, forks: call.contextMode === "fork" });
+      return { rollback: () => tell({ name: "subagentRolledBack", child }) };
+    },
+
+    async onSubagentEnded(call: { childSessionKey: string; reason: string }): Promise<void> {
+      const child = shared.lane({ sessionKey: call.childSessionKey });
+      await told(shared, child, { name: "subagentEnded", child: child.name, reason: call.reason });
+    },
+
+    async dispose(): Promise<void> {},
+  };
+
+  function without(call: AssembleCall, budget: number | undefined, lane: Lane): AssembleAnswer {
+    const messages = newest(call.messages, budget && budget / 2 ** lane.cuts);
+    return { messages, estimatedTokens: tokensOf(messages) };
+  }
+
+  async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number | undefined): Promise<Assembled> {
+    const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000 };
+    // In the calls of a tool loop the host puts the turn behind what it gets here. Where it does not, there is no prompt.
+    if (!isFirst && call.prompt !== undefined) return engine.call("assemble", params);
+    const messages = lane.live(call.messages).map((message) => ({ message }));
+    return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
+  }
+
+  async function addition(call: AssembleCall, isFirst: boolean, made: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {
+    if (!isFirst) return {};
+    const { omitted, cover } = made.certificate;
+    const isRecallable = omitted + cover.stubbed + cover.summarised + cover.elided > 0;
+    const policy = isRecallable && settings.recallPolicy ? POLICY : "";
+    const parts = [await memorySection(call), policy, ...made.system].filter((part) => part !== "");
+    return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
+  }
+
+  /** Tells the engine what the provider counted. */
+  async function answered(lane: Lane, turn: Message[]): Promise<void> {
+    const last = turn.findLast((message) => message.role === "assistant");
+    const usage = last?.usage as { input?: number; cacheRead?: number; cacheWrite?: number } | undefined;
+    const input = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+    if (input > 0) await engine.call("answered", { lane: lane.name, form: FORM, inputTokens: input });
+  }
+}
+
+/**
+ * What the messages may have. The host says what is left after its system prompt and its reserve in the first call of a turn
+ * only; later it takes off what it puts behind the messages itself, from all of the window.
+ */
+export function budgetOf(call: AssembleCall, isFirst: boolean, first: number | undefined): number | undefined {
+  const { tokenBudget } = call;
+  if (isFirst || first === undefined || tokenBudget === undefined) return tokenBudget;
+  return Math.max(1, Math.min(tokenBudget, first - pendingOf(call)));
+}
+
+/** What the host puts behind the messages, in tokens; nothing where it gives no prompt. */
+function pendingOf(call: AssembleCall): number {
+  const window = call.runtimeSettings?.limits?.promptTokenBudget;
+  if (typeof window !== "number" || call.prompt === undefined || call.tokenBudget === undefined) return 0;
+  return Math.max(0, window - call.tokenBudget);
+}
+
+/** Tells the engine an event; that it could not be told changes nothing for the host. */
+async function told(shared: Shared, lane: Lane, event: Record<string, unknown>): Promise<void> {
+  try {
+    await shared.engine.call("event", { lane: lane.name, form: FORM, event });
+  } catch (error) {
+    shared.degrade(lane, `event ${String(event.name)}`, error);
+  }
+}
+
+/** Until the host's model has answered what the engine asked, or maintenance is called off. */
+async function settled(asking: Set<Promise<unknown>>, signal: AbortSignal | undefined): Promise<void> {
+  if (asking.size === 0) return;
+  const off = new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, MODEL_MS);
+    timer.unref();
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await Promise.race([Promise.allSettled(asking), off]);
+}

@@ -1,0 +1,204 @@
+// One history of the host, under the name that it keeps, and how it gets into the engine.
+
+import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
+
+import { Fault } from "./connection.js";
+import type { Engine } from "./engine.js";
+import type { Call, Message, Target } from "./host.js";
+import { type Cursor, type Delta, type Entry, type Sdk, read } from "./transcript.js";
+
+/** The form of the host's messages, in the engine's word. */
+export const FORM = "pi";
+
+/** Bytes of messages that go in one call. */
+const PAGE_BYTES = 8 << 20;
+
+/** Messages of a live array that are sent before the first that is newer than the transcript. */
+const OVERLAP = 8;
+
+/** Messages of it that are sent as long as nothing came by the transcript. */
+const UNKNOWN = 64;
+
+/** A message as the engine takes it. */
+type Sent = { id?: string; message?: Message; digest?: string };
+
+interface Status {
+  path: number;
+  generation: number;
+  cursor: string | null;
+}
+
+export class Lane {
+  /** How far the transcript is in the engine; nothing before the engine was asked. */
+  #cursor?: Cursor;
+  /** Time of the newest message that came by the transcript. */
+  #newest = 0;
+  /** Of a transcript that is a file: what it was when it was read. */
+  #file?: string;
+  /** What the first call of the turn had room for. */
+  turnBudget?: number;
+  /** What the host put behind the last prompt in a tool loop, in tokens. */
+  pending = 0;
+  /** Times that the host asked for less while the engine was away, in a row. */
+  cuts = 0;
+  /** Why the host's own messages were used last, and when. */
+  degraded?: { why: string; at: number };
+
+  constructor(readonly name: string) {}
+
+  /** The engine's start that `#cursor` is of: another one is asked what it knows. */
+  #start = 0;
+
+  /** Brings the engine up to the host's transcript. Throws a Fault of the engine, or what the host throws. */
+  async catchUp(engine: Engine, sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<void> {
+    const until = Date.now() + deadlineMs;
+    const left = () => Math.max(1, until - Date.now());
+    let status: Status | undefined;
+    if (!this.#cursor || this.#start !== engine.starts) {
+      status = await engine.call<Status>("open", { lane: this.name, form: FORM }, left());
+      this.#cursor = parse(status.cursor);
+      this.#start = engine.starts;
+    }
+    const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
+    const isOther = this.#cursor !== undefined && known === undefined;
+    if (!sdk) return this.#catchUpFile(engine, target, isOther, left());
+    const delta = await read(sdk, target, known ?? { session: target.sessionId });
+    if (!delta) return;
+    const isFresh = !isOther && known === undefined && status?.path === 0 && status.generation === 0;
+    await this.#deliver(engine, delta, { isOther, isFresh, known }, left);
+    this.#cursor = delta.cursor;
+    const times = delta.stretches.flatMap(({ entries }) => entries).map(({ message }) => message.timestamp ?? 0);
+    for (const time of times) this.#newest = Math.max(this.#newest, time);
+  }
+
+  async #deliver(
+    engine: Engine,
+    delta: Delta,
+    { isOther, isFresh, known }: { isOther: boolean; isFresh: boolean; known?: Cursor },
+    left: () => number,
+  ): Promise<void> {
+    const cursor = JSON.stringify(delta.cursor);
+    const last = delta.stretches.at(-1);
+    if (delta.isWhole && !isOther && !isFresh && last) {
+      // The engine has some of it already, under ids of before: all of what is active is compared.
+      await this.#whole(engine, last.entries, left);
+      await this.#page(engine, { messages: [], cursor }, left());
+      return;
+    }
+    const isNothing = delta.stretches.every((stretch) => !stretch.isReset && stretch.entries.length === 0);
+    if (isNothing && !isOther && known?.visible === delta.cursor.visible && known?.raw === delta.cursor.raw) return;
+    for (const [index, stretch] of delta.stretches.entries()) {
+      const isLast = index === delta.stretches.length - 1;
+      const pages = paged(stretch.entries);
+      for (const [at, entries] of pages.entries()) {
+        const isEnd = isLast && at === pages.length - 1;
+        const isReset = at === 0 && (stretch.isReset || (isOther && index === 0));
+        const messages = entries.map(({ id, message }) => ({ id, message }));
+        await this.#page(engine, { messages, isReset, ...(isEnd ? { cursor } : {}) }, left());
+      }
+    }
+  }
+
+  async #page(engine: Engine, page: Record<string, unknown>, deadlineMs: number): Promise<void> {
+    await engine.call("catchUp", { lane: this.name, form: FORM, ...page }, deadlineMs);
+  }
+
+  /** All of the active history, by digests; bodies go where the engine lacks them. */
+  async #whole(engine: Engine, entries: Entry[], left: () => number): Promise<void> {
+    await this.withBodies(entries.map(({ id, message }) => ({ id, message })), (messages) =>
+      engine.call("catchUp", { lane: this.name, form: FORM, array: { messages } }, left()),
+    );
+  }
+
+  /** Sends messages by their digests, and then the bodies that are asked for. */
+  async withBodies<T>(messages: { id?: string; message: Message }[], send: (messages: Sent[]) => Promise<T>): Promise<T> {
+    const sent: Sent[] = messages.map(({ id, message }) => ({ ...(id ? { id } : {}), digest: digest(message) }));
+    for (;;) {
+      try {
+        return await send(sent);
+      } catch (error) {
+        if (!(error instanceof Fault) || error.kind !== "need" || error.need.length === 0) throw error;
+        for (const index of error.need) {
+          const own = messages[index];
+          if (!own || sent[index]?.message) throw error;
+          sent[index] = { ...(own.id ? { id: own.id } : {}), message: own.message };
+        }
+      }
+    }
+  }
+
+  /** A transcript that is a file (up to 2026.7): read by the engine when it is another one than was read last. */
+  async #catchUpFile(engine: Engine, target: Target, isOther: boolean, deadlineMs: number): Promise<void> {
+    const cursor = { session: target.sessionId };
+    if (isOther) await this.#page(engine, { messages: [], isReset: true, cursor: JSON.stringify(cursor) }, deadlineMs);
+    const path = target.sessionFile;
+    const found = path?.endsWith(".jsonl") ? await stat(path).catch(() => undefined) : undefined;
+    if (path && found && this.#file !== path) {
+      await engine.call("catchUp", { lane: this.name, form: FORM, file: path }, deadlineMs);
+      this.#file = path;
+    }
+    if (!this.#cursor) await this.#page(engine, { messages: [], cursor: JSON.stringify(cursor) }, deadlineMs);
+    this.#cursor = cursor;
+  }
+
+  /** A turn of a file's host ended in a way that it does not tell: its file is read again. */
+  doubt(): void {
+    this.#file = undefined;
+  }
+
+  /** The end of a live array: what may be newer than the transcript, and some of what is not. */
+  live(messages: Message[]): Message[] {
+    if (this.#newest === 0) return messages.slice(-UNKNOWN);
+    const first = messages.findIndex((message) => (message.timestamp ?? Infinity) > this.#newest);
+    const from = first < 0 ? messages.length : first;
+    return messages.slice(Math.max(0, from - OVERLAP));
+  }
+}
+
+/** The lane of a call. Keys that do not begin with an agent's name get it. */
+export function laneName(call: { sessionKey?: string; sessionId?: string; agentId?: string }): string {
+  const key = call.sessionKey ?? `session:${call.sessionId ?? "unknown"}`;
+  return key.startsWith("agent:") ? key : `agent:${call.agentId ?? "main"}:${key}`;
+}
+
+/** Where the transcript of a call is. */
+export function target(call: Call): Target {
+  const { sessionTarget } = call;
+  const agent = /^agent:([^:]+):/.exec(call.sessionKey ?? "")?.[1];
+  return {
+    agentId: sessionTarget?.agentId ?? call.agentId ?? agent ?? "main",
+    sessionId: sessionTarget?.sessionId ?? call.sessionId,
+    sessionKey: call.sessionKey ?? sessionTarget?.sessionKey,
+    sessionFile: call.sessionFile,
+  };
+}
+
+function digest(message: Message): string {
+  return createHash("sha256").update(JSON.stringify(message)).digest("hex").slice(0, 32);
+}
+
+function parse(cursor: string | null): Cursor | undefined {
+  try {
+    const read = JSON.parse(cursor ?? "null") as Cursor | null;
+    return typeof read?.session === "string" ? read : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Entries in calls of a bounded size; at least one, which may be empty. */
+function paged(entries: Entry[]): Entry[][] {
+  const pages: Entry[][] = [[]];
+  let bytes = 0;
+  for (const entry of entries) {
+    const size = JSON.stringify(entry.message).length;
+    if (bytes > 0 && bytes + size > PAGE_BYTES) {
+      pages.push([]);
+      bytes = 0;
+    }
+    bytes += size;
+    pages.at(-1)?.push(entry);
+  }
+  return pages;
+}

@@ -28,11 +28,8 @@ export async function compact(shared: Shared, call: CompactCall): Promise<Compac
     return isOverflow ? await smaller(shared, lane, call) : await due(shared, lane, call);
   } catch (error) {
     const why = shared.degrade(lane, "compact", error);
-    // Without the engine the newest messages that fit are sent: half as many after each refusal.
     if (!isOverflow) return { ok: true, compacted: false, reason: `${FITS} (${why})` };
-    lane.cuts += 1;
-    const before = call.currentTokenCount ?? lane.turnBudget ?? 0;
-    return { ok: true, compacted: true, reason: why, result: { summary: "", tokensBefore: before, tokensAfter: Math.floor(before / 2) } };
+    return halved(lane, call, why);
   }
 }
 
@@ -62,13 +59,19 @@ async function smaller(shared: Shared, lane: Lane, call: CompactCall): Promise<C
   const body = JSON.stringify({ error: { code: "context_length_exceeded", message: "context_length_exceeded", type: "invalid_request_error" } });
   const done = await shared.engine.call<Refused>("refused", { lane: lane.name, form: FORM, status: 400, body });
   const before = call.currentTokenCount ?? lane.turnBudget ?? 0;
-  if (done.retry) {
-    const tokensAfter = done.retry.prompt.tokens.expected;
-    return { ok: true, compacted: true, result: { summary: "", tokensBefore: before, tokensAfter } };
-  }
-  // What the host put behind the prompt in a tool loop comes with the next call, and is made to fit then.
-  if (lane.pending > 0) {
-    return { ok: true, compacted: true, result: { summary: "", tokensBefore: before, tokensAfter: lane.turnBudget ?? before } };
-  }
-  return { ok: false, compacted: false, reason: `there is no smaller prompt: ${done.reason}` };
+  if (!done.retry) return halved(lane, call, `the engine knows no smaller prompt: ${done.reason}`);
+  const tokensAfter = done.retry.prompt.tokens.expected;
+  return { ok: true, compacted: true, result: { summary: "", tokensBefore: before, tokensAfter } };
+}
+
+/** The least that is worth another try, in tokens. */
+const LEAST = 1_000;
+
+/** The rest of the turn has half the room, whoever makes its prompts. */
+function halved(lane: Lane, call: CompactCall, reason: string): CompactAnswer {
+  const before = call.currentTokenCount ?? lane.turnBudget ?? 0;
+  const room = Math.floor((lane.turnBudget ?? before) / 2 ** (lane.cuts + 1));
+  if (room < LEAST) return { ok: false, compacted: false, reason };
+  lane.cuts += 1;
+  return { ok: true, compacted: true, reason, result: { summary: "", tokensBefore: before, tokensAfter: Math.min(room, before) } };
 }

@@ -23,13 +23,14 @@ export interface Assembled {
 export function contextEngine(shared: Shared) {
   const { engine, settings } = shared;
   let isCaughtUp = false;
+  /** First calls of this turn: a second one means that the host tries again. */
+  let tries = 0;
   let wasAssembled = false;
   /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
   let isWithout = false;
 
   async function catchUp(lane: Lane, call: Call): Promise<void> {
-    await lane.catchUp(engine, await sdk(), target(call), settings.importMs);
-    isCaughtUp = true;
+    isCaughtUp = await lane.catchUp(engine, await sdk(), target(call), settings.importMs);
   }
 
   function keepModel(call: Call): void {
@@ -67,19 +68,23 @@ export function contextEngine(shared: Shared) {
       const isFirst = limits ? limits.maxOutputTokens !== null : !wasAssembled;
       wasAssembled = true;
       lane.pending = isFirst ? 0 : pendingOf(call);
-      if (isFirst) lane.turnBudget = call.tokenBudget;
-      const budget = budgetOf(call, isFirst, lane.turnBudget);
-      if (isWithout && !isFirst) return without(call, budget, lane);
+      if (isFirst) {
+        if (tries === 0) lane.cuts = 0;
+        tries += 1;
+        lane.turnBudget = call.tokenBudget;
+        lane.output = limits?.maxOutputTokens ?? lane.output;
+      }
+      const budget = cut(budgetOf(call, isFirst, lane.turnBudget), lane.cuts);
+      if (isWithout && !isFirst) return without(call, budget);
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
         const made = await ask(lane, call, isFirst, budget);
-        lane.cuts = 0;
         isWithout = false;
         return { messages: made.messages, estimatedTokens: made.tokens.expected, ...(await addition(call, isFirst, made)) };
       } catch (error) {
         shared.degrade(lane, "assemble", error);
         isWithout ||= isFirst;
-        return without(call, budget, lane);
+        return without(call, budget);
       }
     },
 
@@ -159,15 +164,18 @@ export function contextEngine(shared: Shared) {
     async dispose(): Promise<void> {},
   };
 
-  function without(call: AssembleCall, budget: number | undefined, lane: Lane): AssembleAnswer {
-    const messages = newest(call.messages, budget && budget / 2 ** lane.cuts);
+  function without(call: AssembleCall, budget: number | undefined): AssembleAnswer {
+    const messages = newest(call.messages, budget);
     return { messages, estimatedTokens: tokensOf(messages) };
   }
 
   async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number | undefined): Promise<Assembled> {
-    const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000 };
-    // In the calls of a tool loop the host puts the turn behind what it gets here. Where it does not, there is no prompt.
-    if (!isFirst && call.prompt !== undefined) return engine.call("assemble", params);
+    const { output } = lane;
+    const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
+    // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
+    // tries again, or in the loops of hosts that give no prompt: then the turn is among the messages.
+    const hasTurn = isFirst ? tries > 1 || !isCaughtUp : call.prompt === undefined;
+    if (!hasTurn) return engine.call("assemble", params);
     const messages = lane.live(call.messages).map((message) => ({ message }));
     return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
   }
@@ -199,6 +207,9 @@ export function budgetOf(call: AssembleCall, isFirst: boolean, first: number | u
   if (isFirst || first === undefined || tokenBudget === undefined) return tokenBudget;
   return Math.max(1, Math.min(tokenBudget, first - pendingOf(call)));
 }
+
+/** Half of a budget, so many times. */
+const cut = (budget: number | undefined, times: number) => (budget === undefined ? undefined : Math.ceil(budget / 2 ** times));
 
 /** What the host puts behind the messages, in tokens; nothing where it gives no prompt. */
 function pendingOf(call: AssembleCall): number {

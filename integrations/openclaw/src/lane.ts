@@ -17,6 +17,9 @@ const PAGE_BYTES = 8 << 20;
 /** Messages of a live array that are sent before the first that is newer than the transcript. */
 const OVERLAP = 8;
 
+/** Tokens of an answer, until the host says how many. */
+const OUTPUT = 4_096;
+
 /** Messages of it that are sent as long as nothing came by the transcript. */
 const UNKNOWN = 64;
 
@@ -40,7 +43,9 @@ export class Lane {
   turnBudget?: number;
   /** What the host put behind the last prompt in a tool loop, in tokens. */
   pending = 0;
-  /** Times that the host asked for less while the engine was away, in a row. */
+  /** What the host asks for as an answer, in tokens. */
+  output = OUTPUT;
+  /** Times in this turn that the prompts have to be half as large, because the engine knew no smaller one. */
   cuts = 0;
   /** Why the host's own messages were used last, and when. */
   degraded?: { why: string; at: number };
@@ -50,8 +55,11 @@ export class Lane {
   /** The engine's start that `#cursor` is of: another one is asked what it knows. */
   #start = 0;
 
-  /** Brings the engine up to the host's transcript. Throws a Fault of the engine, or what the host throws. */
-  async catchUp(engine: Engine, sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<void> {
+  /**
+   * Brings the engine up to the host's transcript. Gives whether all of it is there: not so if it is a file, or is just
+   * being indexed. Throws a Fault of the engine, or what the host throws.
+   */
+  async catchUp(engine: Engine, sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
     const until = Date.now() + deadlineMs;
     const left = () => Math.max(1, until - Date.now());
     let status: Status | undefined;
@@ -62,14 +70,18 @@ export class Lane {
     }
     const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
     const isOther = this.#cursor !== undefined && known === undefined;
-    if (!sdk) return this.#catchUpFile(engine, target, isOther, left());
+    if (!sdk) {
+      await this.#catchUpFile(engine, target, isOther, left());
+      return false;
+    }
     const delta = await read(sdk, target, known ?? { session: target.sessionId });
-    if (!delta) return;
+    if (!delta) return false;
     const isFresh = !isOther && known === undefined && status?.path === 0 && status.generation === 0;
     await this.#deliver(engine, delta, { isOther, isFresh, known }, left);
     this.#cursor = delta.cursor;
     const times = delta.stretches.flatMap(({ entries }) => entries).map(({ message }) => message.timestamp ?? 0);
     for (const time of times) this.#newest = Math.max(this.#newest, time);
+    return true;
   }
 
   async #deliver(

@@ -139,7 +139,9 @@ async function messages(sdk: Sdk, ask: Ask, since: string | undefined): Promise<
   const read: Read<Entry> = { isAnew: false, cursor: since, entries: [] };
   let maxBytes = BYTES;
   for (;;) {
-    const page = await sdk.readSessionTranscriptVisibleMessageDelta({ ...ask, cursor: read.cursor, maxMessages: MESSAGES, maxBytes });
+    const page = await fenced(read.cursor, () =>
+      sdk.readSessionTranscriptVisibleMessageDelta({ ...ask, cursor: read.cursor, maxMessages: MESSAGES, maxBytes }),
+    );
     if (page.kind === "reset" && !read.isAnew) {
       Object.assign(read, { isAnew: true, cursor: undefined, entries: [] });
       continue;
@@ -155,6 +157,16 @@ async function messages(sdk: Sdk, ask: Ask, since: string | undefined): Promise<
   }
 }
 
+/** The host took messages back, and the turn that begins stands before the cursor: the cursor means nothing any more. */
+async function fenced<T>(cursor: string | undefined, page: () => Promise<T | Other>): Promise<T | Other> {
+  try {
+    return await page();
+  } catch (error) {
+    if (cursor === undefined || (error as Error).name !== "SessionTranscriptReadFenceError") throw error;
+    return { kind: "reset", reason: "fence" };
+  }
+}
+
 interface Resets {
   isAnew: boolean;
   cursor?: string;
@@ -164,11 +176,12 @@ interface Resets {
 /** Resets since a cursor. Hosts without such a reader tell resets by their hooks. */
 async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Resets> {
   const read: Resets = { isAnew: false, cursor: since, resets: [] };
-  if (!sdk.readSessionTranscriptRawDelta) return read;
+  const raw = sdk.readSessionTranscriptRawDelta?.bind(sdk);
+  if (!raw) return read;
   let before = new Set<string>();
   let maxBytes = BYTES;
   for (;;) {
-    const page = await sdk.readSessionTranscriptRawDelta({ ...ask, cursor: read.cursor, maxEvents: MESSAGES, maxBytes });
+    const page = await fenced(read.cursor, () => raw({ ...ask, cursor: read.cursor, maxEvents: MESSAGES, maxBytes }));
     if (page.kind === "reset" && !read.isAnew) {
       Object.assign(read, { isAnew: true, cursor: undefined, resets: [] });
       before = new Set();

@@ -1,6 +1,6 @@
 // The scripted model server: OpenAI Chat Completions on 127.0.0.1, strict about what it gets.
 //
-// The newest message of a user that has a line `#: {…}` says what is answered. The script's fields:
+// The newest message of a user that has a line `#: {…}` says with the last of them what is answered. The script's fields:
 //   steps       what to answer, one after the other, a step per round of tool calls since that message:
 //               {"say":"text"}, {"call":["tool",{…}]}, {"calls":[["tool",{…}],…]}, {"stall":ms} (begins to answer, then waits)
 //   refuse      the first so many requests with this script are refused as too long
@@ -46,7 +46,7 @@ export function violations({ messages }) {
 
 function scriptOf(messages) {
   for (let index = messages.length - 1; index >= 0; index--) {
-    const line = messages[index].role === "user" && /^#: (\{.*\})$/m.exec(textOf(messages[index].content));
+    const line = messages[index].role === "user" && [...textOf(messages[index].content).matchAll(/^#: (\{.*\})$/gm)].at(-1);
     if (!line) continue;
     const rounds = messages.slice(index).filter((message) => message.role === "assistant" && message.tool_calls?.length).length;
     return { script: JSON.parse(line[1]), key: line[1], rounds };

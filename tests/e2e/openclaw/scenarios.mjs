@@ -162,7 +162,7 @@ export const scenarios = {
     await scene.settle();
     await scene.turn(say("three", "L3"), "L3", { has: ["two takes long", "steered into it", "slept"] });
     // The host itself says of such a turn that it cannot hand it over; the transcript has it.
-    return scene.check({ allowed: [/turn advancement|unrecoverable turn/] });
+    return scene.check();
   },
 
   async isolatedSubagent(stage) {

@@ -67,11 +67,12 @@ async function smaller(shared: Shared, lane: Lane, call: CompactCall): Promise<C
 /** The least that is worth another try, in tokens. */
 const LEAST = 1_000;
 
-/** The rest of the turn has half the room, whoever makes its prompts. */
+/** The rest of the turn has half of what the refused prompt weighed, whoever makes its prompts. */
 function halved(lane: Lane, call: CompactCall, reason: string): CompactAnswer {
-  const before = call.currentTokenCount ?? lane.turnBudget ?? 0;
-  const room = Math.floor((lane.turnBudget ?? before) / 2 ** (lane.cuts + 1));
-  if (room < LEAST) return { ok: false, compacted: false, reason };
-  lane.cuts += 1;
-  return { ok: true, compacted: true, reason, result: { summary: "", tokensBefore: before, tokensAfter: Math.min(room, before) } };
+  const room = Math.floor(lane.weight / 2);
+  // What the host put behind the prompt in a tool loop is among the messages of the next, and is made to fit there.
+  if (room < LEAST && lane.pending === 0) return { ok: false, compacted: false, reason };
+  lane.room = Math.max(room, LEAST);
+  const before = Math.max(call.currentTokenCount ?? 0, lane.weight + lane.pending);
+  return { ok: true, compacted: true, reason, result: { summary: "", tokensBefore: before, tokensAfter: lane.room } };
 }

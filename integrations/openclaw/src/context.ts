@@ -69,22 +69,23 @@ export function contextEngine(shared: Shared) {
       wasAssembled = true;
       lane.pending = isFirst ? 0 : pendingOf(call);
       if (isFirst) {
-        if (tries === 0) lane.cuts = 0;
+        if (tries === 0) lane.room = Infinity;
         tries += 1;
         lane.turnBudget = call.tokenBudget;
         lane.output = limits?.maxOutputTokens ?? lane.output;
       }
-      const budget = cut(budgetOf(call, isFirst, lane.turnBudget), lane.cuts);
-      if (isWithout && !isFirst) return without(call, budget);
+      const budget = within(lane.room, budgetOf(call, isFirst, lane.turnBudget));
+      if (isWithout && !isFirst) return without(lane, call, budget);
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
         const made = await ask(lane, call, isFirst, budget);
         isWithout = false;
+        lane.weight = made.tokens.expected;
         return { messages: made.messages, estimatedTokens: made.tokens.expected, ...(await addition(call, isFirst, made)) };
       } catch (error) {
         shared.degrade(lane, "assemble", error);
         isWithout ||= isFirst;
-        return without(call, budget);
+        return without(lane, call, budget);
       }
     },
 
@@ -164,9 +165,10 @@ export function contextEngine(shared: Shared) {
     async dispose(): Promise<void> {},
   };
 
-  function without(call: AssembleCall, budget: number | undefined): AssembleAnswer {
+  function without(lane: Lane, call: AssembleCall, budget: number | undefined): AssembleAnswer {
     const messages = newest(call.messages, budget);
-    return { messages, estimatedTokens: tokensOf(messages) };
+    lane.weight = tokensOf(messages);
+    return { messages, estimatedTokens: lane.weight };
   }
 
   async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number | undefined): Promise<Assembled> {
@@ -208,8 +210,9 @@ export function budgetOf(call: AssembleCall, isFirst: boolean, first: number | u
   return Math.max(1, Math.min(tokenBudget, first - pendingOf(call)));
 }
 
-/** Half of a budget, so many times. */
-const cut = (budget: number | undefined, times: number) => (budget === undefined ? undefined : Math.ceil(budget / 2 ** times));
+function within(room: number, budget: number | undefined): number | undefined {
+  return Number.isFinite(room) ? Math.min(room, budget ?? room) : budget;
+}
 
 /** What the host puts behind the messages, in tokens; nothing where it gives no prompt. */
 function pendingOf(call: AssembleCall): number {

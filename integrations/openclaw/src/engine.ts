@@ -14,6 +14,9 @@ import type { Settings } from "./settings.js";
 /** Pauses between starts that failed. */
 const PAUSE_MS = [0, 250, 1_000, 4_000, 15_000, 60_000];
 
+/** What the engine stores in a millisecond, on a slow machine. */
+const BYTES_PER_MS = 1_000;
+
 /** Calls without an answer, one after the other, after which a process is taken for dead. */
 const SILENT_MAX = 2;
 
@@ -44,6 +47,11 @@ export class Engine {
     return this.#connection !== undefined;
   }
 
+  /** Milliseconds that a call with so many bytes may take. */
+  patience(bytes: number): number {
+    return this.settings.deadlineMs + Math.ceil(bytes / BYTES_PER_MS);
+  }
+
   /** Offers the host's model; after a restart, too. */
   async offer(model: Record<string, unknown>): Promise<boolean> {
     this.#offer = { protocol: 1, client: "openclaw-unforget", model };
@@ -61,7 +69,7 @@ export class Engine {
     for (let attempt = 0; ; attempt++) {
       const connection = await this.#connect();
       try {
-        const result = (await connection.call(method, params, Math.max(1, until - Date.now()))) as T;
+        const result = (await connection.call(method, params, Math.max(1, Math.ceil(until - Date.now())))) as T;
         this.#silent = 0;
         this.#failures = 0;
         return result;

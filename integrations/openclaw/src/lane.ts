@@ -17,6 +17,9 @@ const PAGE_BYTES = 8 << 20;
 /** Messages of a live array that are sent before the first that is newer than the transcript. */
 const OVERLAP = 8;
 
+/** Ids that are remembered of a transcript. */
+const RECENT = 512;
+
 /** Tokens of an answer, until the host says how many. */
 const OUTPUT = 4_096;
 
@@ -37,7 +40,9 @@ export class Lane {
   #cursor?: Cursor;
   /** Time of the newest message that came by the transcript. */
   #newest = 0;
-  /** Of a transcript that is a file: what it was when it was read. */
+  /** Ids of the newest entries that came by the transcript, in order. */
+  #recent: string[] = [];
+  /** Of a transcript that is a file: its path, once it was read. */
   #file?: string;
   /** What the first call of the turn had room for. */
   turnBudget?: number;
@@ -45,8 +50,10 @@ export class Lane {
   pending = 0;
   /** What the host asks for as an answer, in tokens. */
   output = OUTPUT;
-  /** Times in this turn that the prompts have to be half as large, because the engine knew no smaller one. */
-  cuts = 0;
+  /** What the last prompt weighed, in tokens. */
+  weight = 0;
+  /** What prompts may weigh until the turn ends, because a larger one was refused and the engine knew no smaller one. */
+  room = Infinity;
   /** Why the host's own messages were used last, and when. */
   degraded?: { why: string; at: number };
 
@@ -61,7 +68,7 @@ export class Lane {
    */
   async catchUp(engine: Engine, sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
     const until = Date.now() + deadlineMs;
-    const left = () => Math.max(1, until - Date.now());
+    const left = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), engine.patience(bytes)));
     let status: Status | undefined;
     if (!this.#cursor || this.#start !== engine.starts) {
       status = await engine.call<Status>("open", { lane: this.name, form: FORM }, left());
@@ -88,14 +95,17 @@ export class Lane {
     engine: Engine,
     delta: Delta,
     { isOther, isFresh, known }: { isOther: boolean; isFresh: boolean; known?: Cursor },
-    left: () => number,
+    left: (bytes?: number) => number,
   ): Promise<void> {
     const cursor = JSON.stringify(delta.cursor);
-    const last = delta.stretches.at(-1);
-    if (delta.isWhole && !isOther && !isFresh && last) {
-      // The engine has some of it already, under ids of before: all of what is active is compared.
-      await this.#whole(engine, last.entries, left);
+    const last = delta.stretches.at(-1)?.entries ?? [];
+    if (delta.isWhole && !isOther && !isFresh) {
+      // The engine has some of it already: the host took messages back, moved them, or wrote them anew.
+      const kept = this.#lastKept(last);
+      if (kept === undefined) await this.#whole(engine, last, left);
+      else await this.#rewound(engine, last, kept, left);
       await this.#page(engine, { messages: [], cursor }, left());
+      this.#recent = last.slice(-RECENT).map(({ id }) => id);
       return;
     }
     const isNothing = delta.stretches.every((stretch) => !stretch.isReset && stretch.entries.length === 0);
@@ -107,7 +117,8 @@ export class Lane {
         const isEnd = isLast && at === pages.length - 1;
         const isReset = at === 0 && (stretch.isReset || (isOther && index === 0));
         const messages = entries.map(({ id, message }) => ({ id, message }));
-        await this.#page(engine, { messages, isReset, ...(isEnd ? { cursor } : {}) }, left());
+        await this.#page(engine, { messages, isReset, ...(isEnd ? { cursor } : {}) }, left(PAGE_BYTES));
+        this.#recent = [...(isReset ? [] : this.#recent), ...entries.map(({ id }) => id)].slice(-RECENT);
       }
     }
   }
@@ -116,10 +127,27 @@ export class Lane {
     await engine.call("catchUp", { lane: this.name, form: FORM, ...page }, deadlineMs);
   }
 
+  /** The place in the active history of the last entry before anything changed; nothing if that is not known. */
+  #lastKept(active: Entry[]): number | undefined {
+    const places = new Map(active.map(({ id }, index) => [id, index]));
+    const gone = this.#recent.findIndex((id) => !places.has(id));
+    const last = gone < 0 ? undefined : this.#recent[gone - 1];
+    return last === undefined ? undefined : places.get(last);
+  }
+
+  /** What came behind an entry is not active any more, and other entries are. */
+  async #rewound(engine: Engine, active: Entry[], kept: number, left: (bytes?: number) => number): Promise<void> {
+    const event = { name: "rewind", to: active[kept]?.id };
+    await engine.call("event", { lane: this.name, form: FORM, event }, left());
+    for (const entries of paged(active.slice(kept + 1))) {
+      await this.#page(engine, { messages: entries.map(({ id, message }) => ({ id, message })) }, left(PAGE_BYTES));
+    }
+  }
+
   /** All of the active history, by digests; bodies go where the engine lacks them. */
-  async #whole(engine: Engine, entries: Entry[], left: () => number): Promise<void> {
+  async #whole(engine: Engine, entries: Entry[], left: (bytes?: number) => number): Promise<void> {
     await this.withBodies(entries.map(({ id, message }) => ({ id, message })), (messages) =>
-      engine.call("catchUp", { lane: this.name, form: FORM, array: { messages } }, left()),
+      engine.call("catchUp", { lane: this.name, form: FORM, array: { messages } }, left(entries.length * 1_000)),
     );
   }
 

@@ -74,7 +74,6 @@ export const scenarios = {
 
   async tools(stage) {
     const scene = new Scene(stage, "tools");
-    writeFileSync(join(stage.host.workspace, "a.txt"), "alpha beta gamma\n");
     await scene.turn(script("read it three times", { steps: [...Array(3).fill({ call: ["read", { path: "a.txt" }] }), { say: "T1" }] }), "T1");
     await scene.turn(say("and now", "T2"), "T2", { has: ["alpha beta gamma"] });
     return scene.check();

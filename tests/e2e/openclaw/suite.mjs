@@ -1,7 +1,7 @@
 // The scenarios at the real host with SQLite transcripts. usage: node suite.mjs [SCENARIO…]
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync } from "node:fs";
+import { mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -16,7 +16,7 @@ const models = { large: 64_000, small: 24_000 };
 const model = await startModel(models);
 const host = new Host({ app, folder, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, settings: { deadlineMs: 2_000 } });
 const here = import.meta.dirname;
-const usePath = () => host.install("--link", join(here, "rewriter"), "--force", "--accept-capabilities");
+const usePath = () => host.run("config", "set", "plugins.load.paths", JSON.stringify([join(here, "rewriter")]));
 const stage = { host, model, usePath };
 let failed = 0;
 
@@ -43,6 +43,7 @@ const isWanted = (name) => wanted.length === 0 || wanted.includes(name);
 try {
   await host.configure();
   install();
+  writeFileSync(join(host.workspace, "a.txt"), "alpha beta gamma\n");
   await host.start();
   for (const [name, scenario] of Object.entries(scenarios)) if (isWanted(name)) await play(name, scenario);
   for (const [name, scenario] of Object.entries(restarts)) if (isWanted(name)) await play(name, scenario);

@@ -175,9 +175,11 @@ export function contextEngine(shared: Shared) {
     const { output } = lane;
     const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
     // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
-    // tries again, or in the loops of hosts that give no prompt: then the turn is among the messages.
+    // tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the turn is among the messages.
     const hasTurn = isFirst ? tries > 1 || !isCaughtUp : call.prompt === undefined;
-    if (!hasTurn) return engine.call("assemble", params);
+    const reader = isCaughtUp ? await sdk() : undefined;
+    if (hasTurn && reader && lane.hasNewer(call.messages)) await lane.catchUpTurn(engine, reader, target(call));
+    if (!hasTurn || reader) return engine.call("assemble", params);
     const messages = lane.live(call.messages).map((message) => ({ message }));
     return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
   }

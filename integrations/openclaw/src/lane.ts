@@ -6,7 +6,7 @@ import { stat } from "node:fs/promises";
 import { Fault } from "./connection.js";
 import type { Engine } from "./engine.js";
 import type { Call, Message, Target } from "./host.js";
-import { type Cursor, type Delta, type Entry, type Sdk, read } from "./transcript.js";
+import { type Cursor, type Delta, type Entry, type Sdk, read, readTurn } from "./transcript.js";
 
 /** The form of the host's messages, in the engine's word. */
 export const FORM = "pi";
@@ -89,6 +89,17 @@ export class Lane {
     const times = delta.stretches.flatMap(({ entries }) => entries).map(({ message }) => message.timestamp ?? 0);
     for (const time of times) this.#newest = Math.max(this.#newest, time);
     return true;
+  }
+
+  /**
+   * The running turn, by the transcript: its words, not those that the host has made of them for a prompt. The cursor stays
+   * before it, where the host wants the next read to begin.
+   */
+  async catchUpTurn(engine: Engine, sdk: Sdk, target: Target): Promise<void> {
+    const entries = this.#cursor ? await readTurn(sdk, target, this.#cursor) : [];
+    for (const page of paged(entries)) {
+      await this.#page(engine, { messages: page.map(({ id, message }) => ({ id, message })) }, engine.patience(PAGE_BYTES));
+    }
   }
 
   async #deliver(
@@ -185,6 +196,11 @@ export class Lane {
   /** A turn of a file's host ended in a way that it does not tell: its file is read again. */
   doubt(): void {
     this.#file = undefined;
+  }
+
+  /** Whether a live array has messages that are newer than all that came by the transcript. */
+  hasNewer(messages: Message[]): boolean {
+    return messages.some((message) => (message.timestamp ?? 0) > this.#newest);
   }
 
   /** The end of a live array: what may be newer than the transcript, and some of what is not. */

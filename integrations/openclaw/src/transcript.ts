@@ -1,5 +1,7 @@
 // Reading the host's transcript through its SDK (2026.7.2 and later). Nothing is decided here but where a reset stands.
 
+import { AsyncResource } from "node:async_hooks";
+
 import type { Message, Target } from "./host.js";
 
 /** A message of the transcript with the host's id of it. */
@@ -77,6 +79,15 @@ export function sdk(): Promise<Sdk | undefined> {
     () => undefined,
   );
   return loaded;
+}
+
+/** Where this code was loaded: in no turn, so that the host hides the running one from nobody who reads from here. */
+const outside = new AsyncResource("unforget");
+
+/** The messages behind a cursor with those of the running turn, which the host hides while it makes a prompt. */
+export async function readTurn(sdk: Sdk, target: Target, since: Cursor): Promise<Entry[]> {
+  const delta = await outside.runInAsyncScope(() => read(sdk, target, since));
+  return delta && !delta.isWhole ? (delta.stretches.at(-1)?.entries ?? []) : [];
 }
 
 /**

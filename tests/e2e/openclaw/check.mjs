@@ -1,7 +1,7 @@
 // What has to be true after every scenario.
 
 import { execFileSync } from "node:child_process";
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { isDeepStrictEqual } from "node:util";
@@ -15,7 +15,8 @@ export function want(is, what) {
 
 /** Messages of a session as the host has them, in stretches between resets, oldest first. */
 export function transcript(host, session) {
-  const db = hostDb(host, session);
+  if (host.hasFiles) return stretches(activePath(fileOf(host, session)));
+  const db = hostDb(host);
   const rows = db
     .prepare(
       `select event_json text, event_zstd packed from session_transcript_active_events a join transcript_events e
@@ -26,14 +27,10 @@ export function transcript(host, session) {
   return stretches(rows.map(({ text, packed }) => JSON.parse(text ?? zstdDecompressSync(packed).toString())));
 }
 
-function hostDb(host, session) {
-  const agent = /^agent:([^:]+):/.exec(session.key)[1];
-  return new DatabaseSync(join(host.state, "agents", agent, "agent", "openclaw-agent.sqlite"), { readOnly: true });
-}
-
 /** The session that stands behind a key now. */
 export function session(host, key) {
-  const db = hostDb(host, { key });
+  if (host.hasFiles) return { key, id: sessionsOf(host)[key]?.sessionId };
+  const db = hostDb(host);
   const row = db.prepare("select current_session_id id from session_nodes where session_key = ?").get(key);
   db.close();
   return { key, id: row?.id };
@@ -41,19 +38,32 @@ export function session(host, key) {
 
 /** Keys of sessions that begin so. */
 export function keys(host, beginning) {
-  const db = hostDb(host, { key: beginning });
+  if (host.hasFiles) return Object.keys(sessionsOf(host)).filter((key) => key.startsWith(beginning));
+  const db = hostDb(host);
   const rows = db.prepare("select session_key from session_nodes where substr(session_key, 1, ?) = ?").all(beginning.length, beginning);
   db.close();
   return rows.map((row) => row.session_key);
 }
 
-/** The same of a host whose transcripts are files. */
-export function transcriptFile(host, session) {
-  const agent = /^agent:([^:]+):/.exec(session.key)[1];
-  const folder = join(host.state, "agents", agent, "sessions");
-  const file = readdirSync(folder).find((name) => name.startsWith(session.id) && name.endsWith(".jsonl"));
-  const lines = readFileSync(join(folder, file), "utf8").split("\n").filter(Boolean);
-  return stretches(lines.map((line) => JSON.parse(line)));
+function hostDb(host) {
+  return new DatabaseSync(join(host.state, "agents/main/agent/openclaw-agent.sqlite"), { readOnly: true });
+}
+
+/** Of a host whose transcripts are files. */
+const sessionsOf = (host) => JSON.parse(readFileSync(join(host.state, "agents/main/sessions/sessions.json"), "utf8"));
+
+function fileOf(host, session) {
+  const path = join(host.state, "agents/main/sessions", `${session.id}.jsonl`);
+  const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
+  return lines.filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** The events from the beginning to the last one, by their parents. */
+function activePath(events) {
+  const known = new Map(events.filter((event) => event.id && event.type !== "session").map((event) => [event.id, event]));
+  const path = [];
+  for (let event = events.findLast(({ id, type }) => id && type !== "session"); event; event = known.get(event.parentId)) path.unshift(event);
+  return path;
 }
 
 function stretches(events) {
@@ -70,7 +80,6 @@ export function stored(host, lane) {
   const args = ["--db", host.database, "export", `journal:${lane}`];
   const lines = execFileSync(host.unforget, args, { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n");
   const nodes = new Map();
-  const faces = new Map();
   const all = [];
   let newest;
   let head;
@@ -79,32 +88,28 @@ export function stored(host, lane) {
     const parent = "after" in record ? (record.after ?? undefined) : newest;
     const isCut = record.is === "event" && "after" in record;
     if (isCut) head = parent;
-    if (record.is === "face") faces.set(record.of, [...(faces.get(record.of) ?? []), record.message]);
     if (record.is !== "message") continue;
     const name = record.id ?? `#${index}`;
     all.push({ id: record.id, message: record.message });
     if (record.message.excludeFromContext === true) continue;
-    nodes.set(name, { name, parent, id: record.id, message: record.message });
+    nodes.set(name, { parent, id: record.id, message: record.message });
     newest = name;
     head = name;
   }
   const path = [];
   for (let at = head; at !== undefined; at = nodes.get(at)?.parent) path.unshift(nodes.get(at));
-  for (const entry of path) entry.faces = faces.get(entry.name) ?? [];
-  return { path, all: [...all, ...[...faces.values()].flat().map((message) => ({ message }))] };
+  return { path, all };
 }
 
 /** The store is the host's transcript, entry by entry. */
-export function checkStore(host, session, lane = session.key, read = transcript) {
-  const truth = read(host, session);
+export function checkStore(host, session, lane = session.key) {
+  const truth = transcript(host, session);
   const { path, all } = stored(host, lane);
   const isShown = ({ message }) => message.excludeFromContext !== true;
   const now = truth.at(-1).filter(isShown);
   for (let index = 0; index < Math.max(now.length, path.length); index++) {
     const [theirs, ours] = [now[index], path[index]];
-    // A turn that is tried again in its middle comes with other call ids first; then the transcript's own words are a face.
-    const said = [ours?.message, ...(ours?.faces ?? [])];
-    const isSame = theirs && ours && said.some((one) => isDeepStrictEqual(theirs.message, one)) && (!ours.id || ours.id === theirs.id);
+    const isSame = theirs && ours && isDeepStrictEqual(theirs.message, ours.message) && (!ours.id || ours.id === theirs.id);
     want(isSame, `${lane}: entry ${index} of ${now.length} is ${brief(theirs)} at the host, ${brief(ours)} of ${path.length} here`);
   }
   for (const entry of truth.flat()) {

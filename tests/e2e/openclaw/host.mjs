@@ -12,11 +12,12 @@ const TOKEN = "loopback-only";
 /**
  * * `app` - where OpenClaw is installed.
  * * `folder` - for its state, logs and workspace.
+ * * `hasFiles` - its transcripts are files: a host up to 2026.7.
  * * `models` - window by model; the first is the default.
  */
 export class Host {
-  constructor({ app, folder, plugin, models, modelUrl, database, unforget, settings = {}, more = {} }) {
-    Object.assign(this, { app, folder, plugin, models, modelUrl, database, unforget, settings, more });
+  constructor({ app, folder, plugin, models, modelUrl, database, unforget, settings = {}, more = {}, hasFiles = false }) {
+    Object.assign(this, { app, folder, plugin, models, modelUrl, database, unforget, settings, more, hasFiles });
     this.state = join(folder, "state");
     this.workspace = join(folder, "workspace");
     for (const path of [this.state, this.workspace]) mkdirSync(path, { recursive: true });
@@ -122,8 +123,12 @@ export class Host {
 
   /** A turn, until its end. Gives what the agent said. */
   async turn(sessionKey, message, { model, timeoutMs = 90_000 } = {}) {
-    const params = { sessionKey, message, ...(model ? { model: `scripted/${model}` } : {}), idempotencyKey: randomUUID(), deliver: false };
-    const answer = await this.call("agent", params, { expectFinal: true, timeoutMs });
+    const params = { sessionKey, message, ...(model ? { model: `scripted/${model}` } : {}), deliver: false };
+    // The host itself says "retry" where it is just indexing a transcript, or where something else touched the session.
+    const isLater = (error) => /rebuilding|Retry/.test(error.message);
+    const ask = () => this.call("agent", { ...params, idempotencyKey: randomUUID() }, { expectFinal: true, timeoutMs });
+    const later = () => new Promise((resolve) => setTimeout(resolve, 1_000));
+    const answer = await ask().catch((error) => (isLater(error) ? later().then(ask) : Promise.reject(error)));
     return { status: answer.status, text: (answer.result?.payloads ?? []).map((one) => one.text ?? "").join("\n"), answer };
   }
 

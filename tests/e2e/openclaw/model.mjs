@@ -57,6 +57,7 @@ function scriptOf(messages) {
 /** Windows by model; a request that is larger is refused. */
 export async function startModel(windows) {
   const requests = [];
+  // Scripts that are answered without their steps from now on: turns that are taken up again.
   const forgiven = [];
   const refusals = new Map();
   const server = http.createServer((req, res) => {
@@ -72,7 +73,7 @@ export async function startModel(windows) {
       const refused = refusals.get(key) ?? 0;
       const isRefused = tokens > window || tokens > (script.refuseOver ?? Infinity) || refused < (script.refuse ?? 0);
       const isSummary = !body.tools?.length && !key;
-      const isForgiven = forgiven.some((words) => words.test(key) || words.test(JSON.stringify(body.messages.slice(-6))));
+      const isForgiven = forgiven.some((words) => words.test(key));
       const step = (isForgiven ? { say: "taken up again" } : script.steps?.[rounds]) ?? (isSummary ? { say: "## Goal\nA summary of the scripted model." } : { say: "done" });
       const request = { number, at: Date.now(), model: body.model, tokens, window, body, key, isRefused, violations: violations(body), step };
       requests.push(request);

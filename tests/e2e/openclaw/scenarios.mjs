@@ -2,8 +2,9 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 
-import { checkHost, checkRequests, checkStore, checkWords, keys, session, transcript, want } from "./check.mjs";
+import { checkHost, checkRequests, checkStore, checkWords, keys, session, stored, transcript, want } from "./check.mjs";
 import { until } from "./host.mjs";
 
 const script = (text, more) => `${text}\n#: ${JSON.stringify(more)}`;
@@ -38,14 +39,14 @@ class Scene {
   }
 
   /** Everything that has to hold, once the lane is at rest. */
-  async check({ allowed, read } = {}) {
+  async check({ allowed } = {}) {
     checkRequests(this.requests);
     await checkHost(this.host, { allowed });
     // The transcript of a turn that was not committed is read at the next one.
     await this.turn(say("and this is the last question", "LAST"), "LAST");
     await this.settle();
     checkRequests(this.requests);
-    return checkStore(this.host, session(this.host, this.key), this.key, read);
+    return checkStore(this.host, session(this.host, this.key), this.key);
   }
 
   /** Until what the host does behind the reply is done. */
@@ -99,7 +100,7 @@ export const scenarios = {
     await scene.turn(say("the secret is PELICAN", "R1"), "R1");
     const before = session(stage.host, scene.key);
     await stage.host.call("sessions.reset", { key: scene.key });
-    want(session(stage.host, scene.key).id === before.id, "the session id stays in a reset of this host");
+    want((session(stage.host, scene.key).id === before.id) === !stage.host.hasFiles, "a session id stays in a reset, or not, as it always did");
     await scene.turn(say("what is the secret", "R2"), "R2", { hasNot: ["PELICAN"] });
     await scene.turn(say("and again", "R3"), "R3", { has: ["what is the secret"], hasNot: ["PELICAN"] });
     await stage.host.call("sessions.reset", { key: scene.key });
@@ -184,6 +185,23 @@ export const scenarios = {
     await scene.turn(say("after the announcement", "F3"), "F3", { has: ["CHILD-DONE"] });
     checkStore(stage.host, session(stage.host, child.key));
     return scene.check();
+  },
+
+  async maxLines(stage) {
+    const scene = new Scene(stage, "lines");
+    for (const n of [1, 2, 3]) await scene.turn(say(`line ${n}`, `N${n}`), `N${n}`);
+    await stage.host.call("sessions.compact", { key: scene.key, maxLines: 2 });
+    await scene.turn(say("after the cut", "N4"), "N4", { has: ["line 3"] });
+    // What a person cut out of the transcript stays here: nothing that was said is lost.
+    checkRequests(scene.requests);
+    await checkHost(stage.host);
+    await scene.settle();
+    const now = transcript(stage.host, session(stage.host, scene.key)).at(-1);
+    const { path } = stored(stage.host, scene.key);
+    const end = path.slice(-now.length).map(({ message }) => message);
+    want(isDeepStrictEqual(end, now.map(({ message }) => message)), "the store does not end as the transcript does");
+    want(JSON.stringify(path[0].message).includes("line 1"), "the first message is gone");
+    return path.length;
   },
 
   async cursorAcrossReset(stage) {
@@ -279,17 +297,22 @@ export const restarts = {
     const scene = new Scene(stage, "kill9");
     await scene.turn(say("one", "K1"), "K1");
     const steps = [{ call: ["read", { path: "a.txt" }] }, { stall: 60_000 }];
-    await stage.host.begin(scene.key, script("two is cut by a kill", { steps }));
+    await stage.host.begin(scene.key, script("two is cut by a kill", { name: "cut by a kill", steps }));
     await until(() => scene.requests.some((one) => one.step.stall), 30_000, "the second call did not come");
     await stage.host.stop("SIGKILL");
-    stage.model.forgive(/two is cut by a kill/);
+    stage.model.forgive(/cut by a kill/);
     await stage.host.start();
-    // The host takes the turn up again by itself.
+    // The host may take the turn up again by itself.
     await scene.quiet();
     await scene.turn(say("three", "K3"), "K3", { has: ["one", "two is cut by a kill", "alpha beta gamma"] });
     return scene.check();
   },
 };
+
+/** Those that hosts with files know too. */
+export const withFiles = new Set(
+  "basic tools parallel unknownTool reset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+);
 
 Object.assign(Scene.prototype, {
   /** Begins a turn and aborts it once the model was asked so often. */

@@ -78,6 +78,7 @@ export function contextEngine(shared: Shared) {
       if (isWithout && !isFirst) return without(lane, call, budget);
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
+        if (await isUnwritten(lane, call)) return without(lane, call, budget);
         const made = await ask(lane, call, isFirst, budget);
         isWithout = false;
         lane.weight = made.tokens.expected;
@@ -115,17 +116,15 @@ export function contextEngine(shared: Shared) {
       const from = Math.max(0, call.prePromptMessageCount - 8);
       const messages = call.messages.slice(from).map((message) => ({ message }));
       try {
-        await lane.withBodies(messages, (sent) =>
-          engine.call("afterTurn", {
-            lane: lane.name,
-            form: FORM,
-            before: call.prePromptMessageCount - from,
-            array: { messages: sent },
-          }),
-        );
+        await catchUp(lane, call);
+        if (!isCaughtUp && !lane.isUnwritten) {
+          const before = call.prePromptMessageCount - from;
+          await lane.withBodies(messages, (sent) =>
+            engine.call("afterTurn", { lane: lane.name, form: FORM, before, array: { messages: sent } }),
+          );
+        }
         await answered(lane, call.messages.slice(call.prePromptMessageCount));
       } catch (error) {
-        lane.doubt();
         shared.degrade(lane, "afterTurn", error);
       }
     },
@@ -176,12 +175,27 @@ export function contextEngine(shared: Shared) {
     const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
     // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
     // tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the turn is among the messages.
-    const hasTurn = isFirst ? tries > 1 || !isCaughtUp : call.prompt === undefined;
-    const reader = isCaughtUp ? await sdk() : undefined;
-    if (hasTurn && reader && lane.hasNewer(call.messages)) await lane.catchUpTurn(engine, reader, target(call));
-    if (!hasTurn || reader) return engine.call("assemble", params);
+    if (await isAlone(lane, call, isFirst)) return engine.call("assemble", params);
     const messages = lane.live(call.messages).map((message) => ({ message }));
     return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
+  }
+
+  /** Whether a transcript that is a file is not there yet: it comes with the first answer. */
+  async function isUnwritten(lane: Lane, call: AssembleCall): Promise<boolean> {
+    if (isCaughtUp || (await sdk())) return false;
+    await catchUp(lane, call);
+    return !isCaughtUp && lane.isUnwritten;
+  }
+
+  /** Whether the engine has all that the prompt has to show, without the host's live array. */
+  async function isAlone(lane: Lane, call: AssembleCall, isFirst: boolean): Promise<boolean> {
+    const reader = await sdk();
+    if (reader) {
+      if (isFirst && isCaughtUp && tries > 1 && lane.hasNewer(call.messages)) await lane.catchUpTurn(engine, reader, target(call));
+      return isCaughtUp || !isFirst;
+    }
+    if (!isFirst || tries > 1) await catchUp(lane, call);
+    return isCaughtUp && (isFirst || lane.hasNewest(call.messages));
   }
 
   async function addition(call: AssembleCall, isFirst: boolean, made: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {

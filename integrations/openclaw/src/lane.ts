@@ -1,10 +1,10 @@
 // One history of the host, under the name that it keeps, and how it gets into the engine.
 
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
 
 import { Fault } from "./connection.js";
 import type { Engine } from "./engine.js";
+import { readFile } from "./file.js";
 import type { Call, Message, Target } from "./host.js";
 import { type Cursor, type Delta, type Entry, type Sdk, read, readTurn } from "./transcript.js";
 
@@ -42,8 +42,10 @@ export class Lane {
   #newest = 0;
   /** Ids of the newest entries that came by the transcript, in order. */
   #recent: string[] = [];
-  /** Of a transcript that is a file: its path, once it was read. */
-  #file?: string;
+  /** The newest message that came by the transcript. */
+  #last?: Message;
+  /** Where the transcript is, if it is a file: not all calls say so. */
+  #file?: { session: string; path: string };
   /** What the first call of the turn had room for. */
   turnBudget?: number;
   /** What the host put behind the last prompt in a tool loop, in tokens. */
@@ -63,8 +65,8 @@ export class Lane {
   #start = 0;
 
   /**
-   * Brings the engine up to the host's transcript. Gives whether all of it is there: not so if it is a file, or is just
-   * being indexed. Throws a Fault of the engine, or what the host throws.
+   * Brings the engine up to the host's transcript. Gives whether all of it is there: not so before there is any, or while
+   * the host is indexing it. Throws a Fault of the engine, or what the host throws.
    */
   async catchUp(engine: Engine, sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
     const until = Date.now() + deadlineMs;
@@ -77,15 +79,21 @@ export class Lane {
     }
     const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
     const isOther = this.#cursor !== undefined && known === undefined;
-    if (!sdk) {
-      await this.#catchUpFile(engine, target, isOther, left());
+    const since = known ?? { session: target.sessionId };
+    if (target.sessionFile) this.#file = { session: target.sessionId, path: target.sessionFile };
+    const path = this.#file?.session === target.sessionId ? this.#file.path : undefined;
+    const delta = sdk ? await read(sdk, target, since) : await readFile(path, since);
+    if (!delta) {
+      // Nothing is written yet; but what another session said is over.
+      const cursor = { session: target.sessionId };
+      if (isOther) await this.#page(engine, { messages: [], isReset: true, cursor: JSON.stringify(cursor) }, left());
+      if (isOther) this.#cursor = cursor;
       return false;
     }
-    const delta = await read(sdk, target, known ?? { session: target.sessionId });
-    if (!delta) return false;
     const isFresh = !isOther && known === undefined && status?.path === 0 && status.generation === 0;
     await this.#deliver(engine, delta, { isOther, isFresh, known }, left);
     this.#cursor = delta.cursor;
+    this.#last = delta.stretches.at(-1)?.entries.at(-1)?.message ?? this.#last;
     const times = delta.stretches.flatMap(({ entries }) => entries).map(({ message }) => message.timestamp ?? 0);
     for (const time of times) this.#newest = Math.max(this.#newest, time);
     return true;
@@ -179,23 +187,15 @@ export class Lane {
     }
   }
 
-  /** A transcript that is a file (up to 2026.7): read by the engine when it is another one than was read last. */
-  async #catchUpFile(engine: Engine, target: Target, isOther: boolean, deadlineMs: number): Promise<void> {
-    const cursor = { session: target.sessionId };
-    if (isOther) await this.#page(engine, { messages: [], isReset: true, cursor: JSON.stringify(cursor) }, deadlineMs);
-    const path = target.sessionFile;
-    const found = path?.endsWith(".jsonl") ? await stat(path).catch(() => undefined) : undefined;
-    if (path && found && this.#file !== path) {
-      await engine.call("catchUp", { lane: this.name, form: FORM, file: path }, deadlineMs);
-      this.#file = path;
-    }
-    if (!this.#cursor) await this.#page(engine, { messages: [], cursor: JSON.stringify(cursor) }, deadlineMs);
-    this.#cursor = cursor;
+  /** Whether nothing of the session is written yet: then the host's live array is all there is. */
+  get isUnwritten(): boolean {
+    return this.#cursor?.visible === undefined;
   }
 
-  /** A turn of a file's host ended in a way that it does not tell: its file is read again. */
-  doubt(): void {
-    this.#file = undefined;
+  /** Whether the newest message of a live array is the newest of the transcript, as far as hosts leave messages alike. */
+  hasNewest(messages: Message[]): boolean {
+    const last = messages.at(-1);
+    return last !== undefined && this.#last !== undefined && same(last) === same(this.#last);
   }
 
   /** Whether a live array has messages that are newer than all that came by the transcript. */
@@ -228,6 +228,17 @@ export function target(call: Call): Target {
     sessionKey: call.sessionKey ?? sessionTarget?.sessionKey,
     sessionFile: call.sessionFile,
   };
+}
+
+/** Role and words, or the call that is answered: what a host keeps when it rewrites a message for a prompt. */
+function same({ role, toolCallId, content }: Message): string {
+  const plain = (text: unknown) => String(text ?? "").replaceAll(/[^\p{L}\p{N}]/gu, "");
+  return `${role} ${role === "toolResult" ? plain(toolCallId) : plain(typeof content === "string" ? content : texts(content))}`;
+}
+
+function texts(content: unknown): string {
+  const blocks = Array.isArray(content) ? (content as { text?: string }[]) : [];
+  return blocks.map((block) => block.text ?? "").join("");
 }
 
 function digest(message: Message): string {

@@ -50,7 +50,8 @@ async function due(shared: Shared, lane: Lane, call: CompactCall): Promise<Compa
   const done = await shared.engine.call<Compacted>("compact", params);
   const counts = { tokensBefore: done.tokensBefore, tokensAfter: done.tokensAfter };
   if (done.isCompacted) return { ok: true, compacted: true, result: { summary: "", ...counts } };
-  const reason = done.tokensAfter <= params.budget ? FITS : (done.reason ?? NOTHING);
+  const doesFit = Math.max(done.tokensAfter, lane.weight) <= params.budget;
+  const reason = doesFit ? FITS : (done.reason ?? NOTHING);
   return { ok: true, compacted: false, reason, result: { summary: "", ...counts } };
 }
 
@@ -65,7 +66,7 @@ async function smaller(shared: Shared, lane: Lane, call: CompactCall): Promise<C
 }
 
 /** The least that is worth another try, in tokens. */
-const LEAST = 1_000;
+const LEAST = 256;
 
 /** The rest of the turn has half of what the refused prompt weighed, whoever makes its prompts. */
 function halved(lane: Lane, call: CompactCall, reason: string): CompactAnswer {

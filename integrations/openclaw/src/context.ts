@@ -207,10 +207,11 @@ export function contextEngine(shared: Shared) {
     return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
   }
 
-  /** Tells the engine what the provider counted. */
+  /** Tells the engine what the provider counted, if a turn ends with an answer. */
   async function answered(lane: Lane, turn: Message[]): Promise<void> {
-    const last = turn.findLast((message) => message.role === "assistant");
-    const usage = last?.usage as { input?: number; cacheRead?: number; cacheWrite?: number } | undefined;
+    const last = turn.at(-1);
+    if (last?.role !== "assistant" || last.stopReason === "error" || last.stopReason === "aborted") return;
+    const usage = last.usage as { input?: number; cacheRead?: number; cacheWrite?: number } | undefined;
     const input = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
     if (input > 0) await engine.call("answered", { lane: lane.name, form: FORM, inputTokens: input });
   }

@@ -15,15 +15,15 @@ interface Line {
 /** What is new in the file; nothing if there is none. */
 export async function readFile(path: string | undefined, since: Cursor): Promise<Delta | undefined> {
   if (!path?.endsWith(".jsonl")) return undefined;
-  const from = Number(since.raw ?? 0);
-  const added = since.visible === undefined ? undefined : await lines(path, from);
+  const [file, from] = (since.raw ?? "").split(":");
+  const added = since.visible === undefined ? undefined : await lines(path, Number(from), file);
   if (added && isNext(added.lines, since.visible)) return delta(since, added, false);
   const all = await lines(path, 0);
   return all && delta({ session: since.session }, { ...all, lines: active(all.lines) }, true);
 }
 
 function delta({ session, visible }: Cursor, read: Read, isWhole: boolean): Delta {
-  const cursor = { session, visible: read.lines.at(-1)?.id ?? visible, raw: String(read.end) };
+  const cursor = { session, visible: read.lines.at(-1)?.id ?? visible, raw: `${read.file}:${read.end}` };
   return { isWhole, stretches: stretches(read.lines), cursor };
 }
 
@@ -51,22 +51,24 @@ function stretches(lines: Line[]): Stretch[] {
 
 interface Read {
   lines: Line[];
+  /** Which file it is: hosts that write one anew put it in the place of the old. */
+  file: string;
   /** Where the first line begins that is not complete yet. */
   end: number;
 }
 
-/** Complete lines with an id from a place on; nothing if the file is not there, or is shorter. */
-async function lines(path: string, from: number): Promise<Read | undefined> {
+/** Complete lines with an id from a place on; nothing if the file is not there, is shorter, or was written anew. */
+async function lines(path: string, from: number, known?: string): Promise<Read | undefined> {
   const file = await open(path).catch(() => undefined);
   if (!file) return undefined;
   try {
-    const { size } = await file.stat();
-    if (size < from) return undefined;
+    const { size, ino } = await file.stat();
+    if (size < from || (known !== undefined && known !== String(ino))) return undefined;
     const bytes = Buffer.alloc(size - from);
     const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
     const end = bytes.subarray(0, bytesRead).lastIndexOf(10) + 1;
     const texts = bytes.toString("utf8", 0, end).split("\n");
-    return { lines: texts.flatMap(parse), end: from + end };
+    return { lines: texts.flatMap(parse), file: String(ino), end: from + end };
   } finally {
     await file.close();
   }

@@ -106,7 +106,9 @@ export function checkStore(host, session, lane = session.key) {
   const truth = transcript(host, session);
   const { path, all } = stored(host, lane);
   const isShown = ({ message }) => message.excludeFromContext !== true;
-  const now = truth.at(-1).filter(isShown);
+  // Hosts with files write the message of a turn that is tried again a second time, the same to the millisecond; here it is one.
+  const isAnother = ({ message }, index, all) => !host.hasFiles || !all.slice(0, index).some((one) => isDeepStrictEqual(message, one.message));
+  const now = truth.at(-1).filter(isShown).filter(isAnother);
   for (let index = 0; index < Math.max(now.length, path.length); index++) {
     const [theirs, ours] = [now[index], path[index]];
     const isSame = theirs && ours && isDeepStrictEqual(theirs.message, ours.message) && (!ours.id || ours.id === theirs.id);

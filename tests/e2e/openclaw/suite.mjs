@@ -15,7 +15,8 @@ const { OPENCLAW_APP: app, UNFORGET_BIN: unforget, UNFORGET_PLUGIN: plugin } = p
 const hasFiles = process.argv.includes("--files");
 const wanted = process.argv.slice(2).filter((one) => one !== "--files");
 const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
-const models = { large: 64_000, small: 24_000 };
+// The older host keeps 20,000 tokens of every window for itself.
+const models = { large: 64_000, small: hasFiles ? 44_000 : 24_000 };
 const model = await startModel(models);
 const settings = { deadlineMs: 2_000 };
 const host = new Host({ app, folder, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, settings, hasFiles });

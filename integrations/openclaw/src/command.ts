@@ -71,6 +71,8 @@ async function status(shared: Shared, lane: { lane: string; form: string }): Pro
     lines.push(`engine: ${error instanceof Error ? error.message : String(error)}`);
   }
   lines.push(`database: ${settings.database}`);
+  const { median, turns } = shared.wait;
+  lines.push(`time: ${median.toFixed(1)} ms per turn, the median of ${turns}`);
   lines.push(`degraded: ${shared.degradations === 0 ? "never" : `${shared.degradations} times, last ${shared.lastDegradation}`}`);
   return lines.join("\n");
 }

@@ -20,7 +20,34 @@ export interface Assembled {
   certificate: { omitted: number; cover: { stubbed: number; summarised: number; elided: number } };
 }
 
+/** The engine of one turn, which tells how long the host waited for it. */
 export function contextEngine(shared: Shared) {
+  const engine = untimed(shared);
+  let waited = 0;
+  const timed =
+    <Given, Told>(call: (given: Given) => Promise<Told>) =>
+    async (given: Given): Promise<Told> => {
+      const begun = performance.now();
+      try {
+        return await call(given);
+      } finally {
+        waited += performance.now() - begun;
+      }
+    };
+  return {
+    ...engine,
+    bootstrap: timed(engine.bootstrap),
+    assemble: timed(engine.assemble),
+    commitTurn: timed(engine.commitTurn),
+    afterTurn: timed(engine.afterTurn),
+    async dispose(): Promise<void> {
+      if (waited > 0) shared.waited(waited);
+      waited = 0;
+    },
+  };
+}
+
+function untimed(shared: Shared) {
   const { engine, settings } = shared;
   let isCaughtUp = false;
   /** First calls of this turn: a second one means that the host tries again. */
@@ -160,8 +187,6 @@ export function contextEngine(shared: Shared) {
       const child = shared.lane({ sessionKey: call.childSessionKey });
       await told(shared, child, { name: "subagentEnded", child: child.name, reason: call.reason });
     },
-
-    async dispose(): Promise<void> {},
   };
 
   function without(lane: Lane, call: AssembleCall, budget: number | undefined): AssembleAnswer {

@@ -56,8 +56,6 @@ export class Lane {
   weight = 0;
   /** What prompts may weigh until the turn ends, because a larger one was refused and the engine knew no smaller one. */
   room = Infinity;
-  /** Why the host's own messages were used last, and when. */
-  degraded?: { why: string; at: number };
 
   constructor(readonly name: string) {}
 

@@ -3,12 +3,15 @@
 
 import { Fault } from "./connection.js";
 import { Engine } from "./engine.js";
-import type { Caller, HostModel, Log } from "./host.js";
+import type { HostModel, Log } from "./host.js";
 import { Lane, laneName } from "./lane.js";
 import { complete } from "./model.js";
 import type { Settings } from "./settings.js";
 
 const KEY = Symbol.for("openclaw-unforget");
+
+/** Turns of which it is remembered how long the host waited. */
+const WAITS = 100;
 
 /** Lanes that are remembered; the engine knows all of them. */
 const LANES = 1_000;
@@ -21,6 +24,7 @@ export class Shared {
   /** Questions of the engine that the host's model is answering. */
   readonly asking = new Set<Promise<unknown>>();
   #offered = "";
+  #waits: number[] = [];
   /** Times that something was done without the engine. */
   degradations = 0;
   lastDegradation?: string;
@@ -30,6 +34,18 @@ export class Shared {
     readonly log: Log,
   ) {
     this.engine = new Engine(settings, log, (method, params) => this.#question(method, params));
+  }
+
+  /** The host waited so many milliseconds for a turn. */
+  waited(ms: number): void {
+    this.#waits.push(ms);
+    if (this.#waits.length > WAITS) this.#waits.shift();
+  }
+
+  /** Milliseconds that the host waited per turn, in the middle of the newest turns, and how many these are. */
+  get wait(): { median: number; turns: number } {
+    const sorted = this.#waits.toSorted((a, b) => a - b);
+    return { median: sorted[Math.floor(sorted.length / 2)] ?? 0, turns: sorted.length };
   }
 
   lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {
@@ -44,17 +60,11 @@ export class Shared {
     return lane;
   }
 
-  /** The lanes in which the engine was done without, the newest reason of each. */
-  degraded(): { lane: string; why: string; at: number }[] {
-    return [...this.#lanes.values()].flatMap((lane) => (lane.degraded ? [{ lane: lane.name, ...lane.degraded }] : []));
-  }
-
   /** Something had to be done without the engine: told to the log and to `/unforget status`. */
   degrade(lane: Lane, what: string, error: unknown): string {
     const why = `${what}: ${error instanceof Fault ? `${error.kind}: ${error.message}` : String(error)}`;
     this.degradations += 1;
     this.lastDegradation = `${new Date().toISOString()} ${lane.name}: ${why}`;
-    lane.degraded = { why, at: Date.now() };
     this.log.warn(`unforget: degraded in ${lane.name}: ${why}`);
     return why;
   }
@@ -86,9 +96,4 @@ export function shared(make: () => Shared): Shared {
   const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
   holder[KEY] ??= make();
   return holder[KEY];
-}
-
-/** The lane of whoever called a tool or a command. */
-export function laneOf(shared: Shared, caller: Caller): Lane {
-  return shared.lane(caller);
 }

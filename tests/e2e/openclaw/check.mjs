@@ -109,10 +109,11 @@ export function checkStore(host, session, lane = session.key) {
   // Hosts with files write the message of a turn that is tried again a second time, the same to the millisecond; here it is one.
   const isAnother = ({ message }, index, all) => !host.hasFiles || !all.slice(0, index).some((one) => isDeepStrictEqual(message, one.message));
   const now = truth.at(-1).filter(isShown).filter(isAnother);
-  for (let index = 0; index < Math.max(now.length, path.length); index++) {
-    const [theirs, ours] = [now[index], path[index]];
+  const here = path.filter(isAnother);
+  for (let index = 0; index < Math.max(now.length, here.length); index++) {
+    const [theirs, ours] = [now[index], here[index]];
     const isSame = theirs && ours && isDeepStrictEqual(theirs.message, ours.message) && (!ours.id || ours.id === theirs.id);
-    want(isSame, `${lane}: entry ${index} of ${now.length} is ${brief(theirs)} at the host, ${brief(ours)} of ${path.length} here`);
+    want(isSame, `${lane}: entry ${index} of ${now.length} is ${brief(theirs)} at the host, ${brief(ours)} of ${here.length} here`);
   }
   for (const entry of truth.flat()) {
     const count = all.filter(({ message }) => isDeepStrictEqual(message, entry.message)).length;

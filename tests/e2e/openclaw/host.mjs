@@ -139,6 +139,19 @@ export class Host {
     return { runId, accepted: await done };
   }
 
+  /** A command of a plugin, typed by a person. Gives what it says. */
+  async command(sessionKey, text) {
+    const textOf = ({ content }) => (typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("\n"));
+    const said = async () => (await this.call("chat.history", { sessionKey, limit: 20 })).messages.filter(({ role }) => role !== "user").map(textOf);
+    const before = (await said()).length;
+    const known = (await said()).at(-1);
+    await this.begin(sessionKey, text);
+    return until(async () => {
+      const now = await said();
+      return (now.length !== before || now.at(-1) !== known) && now.at(-1);
+    }, 30_000, `${text}: no answer`);
+  }
+
   /** Ends the gateway by its process group, which is ours alone. */
   async stop(signal = "SIGTERM") {
     try {

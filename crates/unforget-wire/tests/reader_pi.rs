@@ -167,7 +167,7 @@ fn excluded_commands_are_not_shown() {
 fn excluded_messages_of_extensions_are_not_shown() {
     let custom = r#"{"role":"custom","customType":"tool-display","content":"SECRET""#;
     assert_eq!(message(&format!(r#"{custom},"excludeFromContext":true}}"#)).origin, Origin::Bookkeeping);
-    assert_eq!(message(&format!(r#"{custom}}}"#)).origin, Origin::Injected);
+    assert_eq!(message(&format!(r"{custom}}}")).origin, Origin::Injected);
 }
 
 #[test]

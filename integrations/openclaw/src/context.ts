@@ -53,6 +53,8 @@ function untimed(shared: Shared) {
   /** First calls of this turn: a second one means that the host tries again. */
   let tries = 0;
   let wasAssembled = false;
+  /** The last prompt of this turn and its upper bound in tokens. In a tool loop it stays while there is room for it. */
+  let given: { answer: AssembleAnswer; upper: number } | undefined;
   /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
   let isWithout = false;
 
@@ -81,6 +83,7 @@ function untimed(shared: Shared) {
     async bootstrap(call: Call): Promise<{ bootstrapped: boolean; reason?: string }> {
       const lane = shared.lane(call);
       wasAssembled = false;
+      given = undefined;
       try {
         await catchUp(lane, call);
         return { bootstrapped: true };
@@ -103,13 +106,18 @@ function untimed(shared: Shared) {
       }
       const budget = within(lane.room, budgetOf(call, isFirst, lane.turnBudget));
       if (isWithout && !isFirst) return without(lane, call, budget);
+      // The host puts the turn behind it: nothing that is in it can have changed.
+      const isSame = !isFirst && call.prompt !== undefined && given !== undefined && given.upper <= (budget ?? Infinity);
+      if (isSame && given) return given.answer;
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
         if (await isUnwritten(lane, call)) return without(lane, call, budget);
         const made = await ask(lane, call, isFirst, budget);
         isWithout = false;
         lane.weight = made.tokens.expected;
-        return { messages: made.messages, estimatedTokens: made.tokens.expected, ...(await addition(call, isFirst, made)) };
+        const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
+        given = { answer, upper: made.tokens.upper };
+        return { ...answer, ...(await addition(call, isFirst, made)) };
       } catch (error) {
         shared.degrade(lane, "assemble", error);
         isWithout ||= isFirst;
@@ -126,7 +134,7 @@ function untimed(shared: Shared) {
         });
         const params = { lane: lane.name, form: FORM, turn: call.advancementKey, messages };
         const { status } = await engine.call<{ status: "committed" | "duplicate" }>("commitTurn", params);
-        await answered(lane, call.messages);
+        void answered(lane, call.messages);
         return { status };
       } catch (error) {
         // The turn is in the transcript, and the next bootstrap reads it from there. Without such a reader it has to come again.
@@ -150,7 +158,7 @@ function untimed(shared: Shared) {
             engine.call("afterTurn", { lane: lane.name, form: FORM, before, array: { messages: sent } }),
           );
         }
-        await answered(lane, call.messages.slice(call.prePromptMessageCount));
+        void answered(lane, call.messages.slice(call.prePromptMessageCount));
       } catch (error) {
         shared.degrade(lane, "afterTurn", error);
       }
@@ -173,7 +181,10 @@ function untimed(shared: Shared) {
       }
     },
 
-    compact: (call: Parameters<typeof compact>[1]) => compact(shared, call),
+    async compact(call: Parameters<typeof compact>[1]) {
+      given = undefined;
+      return compact(shared, call);
+    },
 
     async prepareSubagentSpawn(call: SpawnCall): Promise<{ rollback(): Promise<void> }> {
       const parent = shared.lane({ sessionKey: call.parentSessionKey });
@@ -232,13 +243,13 @@ function untimed(shared: Shared) {
     return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
   }
 
-  /** Tells the engine what the provider counted, if a turn ends with an answer. */
+  /** Tells the engine what the provider counted, if a turn ends with an answer. Nobody waits for it. */
   async function answered(lane: Lane, turn: Message[]): Promise<void> {
     const last = turn.at(-1);
     if (last?.role !== "assistant" || last.stopReason === "error" || last.stopReason === "aborted") return;
     const usage = last.usage as { input?: number; cacheRead?: number; cacheWrite?: number } | undefined;
     const input = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
-    if (input > 0) await engine.call("answered", { lane: lane.name, form: FORM, inputTokens: input });
+    if (input > 0) await engine.call("answered", { lane: lane.name, form: FORM, inputTokens: input }).catch(() => {});
   }
 }
 

@@ -75,7 +75,7 @@ function stretches(events) {
   return found;
 }
 
-/** A lane of the store: its path, oldest first, and all messages that were ever on one. */
+/** A lane of the store: its path, oldest first, and all messages that are stored. */
 export function stored(host, lane) {
   const args = ["--db", host.database, "export", `journal:${lane}`];
   const lines = execFileSync(host.unforget, args, { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n");
@@ -88,6 +88,8 @@ export function stored(host, lane) {
     const parent = "after" in record ? (record.after ?? undefined) : newest;
     const isCut = record.is === "event" && "after" in record;
     if (isCut) head = parent;
+    // What the host leaves out of its prompts stands beside the path.
+    if (record.is === "face") all.push({ message: record.message });
     if (record.is !== "message") continue;
     const name = record.id ?? `#${index}`;
     all.push({ id: record.id, message: record.message });

@@ -205,6 +205,48 @@ export const scenarios = {
     return path.length;
   },
 
+  async recall(stage) {
+    const scene = new Scene(stage, "recall");
+    await scene.turn(say("the password is CORMORANT-5", "V1"), "V1");
+    await stage.host.call("sessions.reset", { key: scene.key });
+    const ask = (id, args) => ({ call: stage.host.hasFiles ? [id, args] : ["tool_call", { id, args }] });
+    const search = [ask("unforget_search", { query: "password" }), { say: "V2" }];
+    const [, second] = await scene.turn(script("look it up", { steps: search }), "V2");
+    checkWords([second], { has: ["CORMORANT-5"] });
+    const steps = [
+      ask("unforget_grep", { pattern: "CORMORANT-\\d" }),
+      ask("unforget_describe", { name: "s:1" }),
+      ask("unforget_expand", { name: "s:1-3" }),
+      ask("unforget_answer", { question: "what is the password" }),
+      { say: "V3" },
+    ];
+    const sent = await scene.turn(script("in all other ways", { steps }), "V3");
+    const results = sent.at(-1).body.messages.filter((message) => message.role === "tool").slice(-4);
+    for (const result of results) want(/Recalled: a record/.test(JSON.stringify(result)), `not recalled: ${JSON.stringify(result).slice(0, 300)}`);
+    return scene.check();
+  },
+
+  async command(stage) {
+    const scene = new Scene(stage, "command");
+    await scene.turn(say("one", "X1"), "X1");
+    const table = [
+      ["status", /messages of .* entries[\s\S]*engine: up[\s\S]*degraded: /],
+      ["pin Always answer in Dutch.", /Pinned as \d/],
+      ["pins", /Always answer in Dutch/],
+      ["doctor", /./],
+      ["backup", /backups|verified|written/i],
+      ["import", /histories of \d+ agents? are in the store/],
+      ["nonsense", /\/unforget status/],
+    ];
+    for (const [words, answer] of table) {
+      const said = await stage.host.command(scene.key, `/unforget ${words}`);
+      want(answer.test(said), `/unforget ${words}: ${said.slice(0, 500)}`);
+    }
+    const [sent] = await scene.turn(say("two", "X2"), "X2");
+    checkWords([sent], { has: ["Always answer in Dutch."] });
+    return scene.check();
+  },
+
   async cursorAcrossReset(stage) {
     const scene = new Scene(stage, "cursor");
     for (const n of [1, 2]) await scene.turn(say(`before ${n} OSPREY`, `G${n}`), `G${n}`);
@@ -312,7 +354,7 @@ export const restarts = {
 
 /** Those that hosts with files know too. */
 export const withFiles = new Set(
-  "basic tools parallel unknownTool reset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+  "basic tools parallel unknownTool reset recall command manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {

@@ -71,8 +71,9 @@ async function status(shared: Shared, lane: { lane: string; form: string }): Pro
     lines.push(`engine: ${error instanceof Error ? error.message : String(error)}`);
   }
   lines.push(`database: ${settings.database}`);
-  const { median, turns } = shared.wait;
-  lines.push(`time: ${median.toFixed(1)} ms per turn, the median of ${turns}`);
+  const { total, parts, turns } = shared.wait;
+  const each = Object.entries(parts).map(([part, ms]) => `${part} ${ms.toFixed(1)}`);
+  lines.push(`time: ${total.toFixed(1)} ms per turn (${each.join(", ")}), medians of ${turns}`);
   lines.push(`degraded: ${shared.degradations === 0 ? "never" : `${shared.degradations} times, last ${shared.lastDegradation}`}`);
   return lines.join("\n");
 }

@@ -5,7 +5,7 @@ import { newest, tokensOf } from "./fallback.js";
 import type { AfterTurnCall, AssembleAnswer, AssembleCall, Call, CommitCall, Message, SpawnCall } from "./host.js";
 import { FORM, type Lane, target } from "./lane.js";
 import { POLICY, memorySection } from "./policy.js";
-import type { Shared } from "./shared.js";
+import type { Shared, Wait } from "./shared.js";
 import { sdk } from "./transcript.js";
 
 export const ID = "unforget";
@@ -23,26 +23,26 @@ export interface Assembled {
 /** The engine of one turn, which tells how long the host waited for it. */
 export function contextEngine(shared: Shared) {
   const engine = untimed(shared);
-  let waited = 0;
+  let waited: Wait = { bootstrap: 0, assemble: 0, commit: 0 };
   const timed =
-    <Given, Told>(call: (given: Given) => Promise<Told>) =>
+    <Given, Told>(part: keyof Wait, call: (given: Given) => Promise<Told>) =>
     async (given: Given): Promise<Told> => {
       const begun = performance.now();
       try {
         return await call(given);
       } finally {
-        waited += performance.now() - begun;
+        waited[part] += performance.now() - begun;
       }
     };
   return {
     ...engine,
-    bootstrap: timed(engine.bootstrap),
-    assemble: timed(engine.assemble),
-    commitTurn: timed(engine.commitTurn),
-    afterTurn: timed(engine.afterTurn),
+    bootstrap: timed("bootstrap", engine.bootstrap),
+    assemble: timed("assemble", engine.assemble),
+    commitTurn: timed("commit", engine.commitTurn),
+    afterTurn: timed("commit", engine.afterTurn),
     async dispose(): Promise<void> {
-      if (waited > 0) shared.waited(waited);
-      waited = 0;
+      if (waited.assemble > 0) shared.waited(waited);
+      waited = { bootstrap: 0, assemble: 0, commit: 0 };
     },
   };
 }

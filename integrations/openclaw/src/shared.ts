@@ -16,6 +16,13 @@ const WAITS = 100;
 /** Lanes that are remembered; the engine knows all of them. */
 const LANES = 1_000;
 
+/** What the host waited for in a turn, in ms. */
+export interface Wait {
+  bootstrap: number;
+  assemble: number;
+  commit: number;
+}
+
 export class Shared {
   readonly engine: Engine;
   readonly #lanes = new Map<string, Lane>();
@@ -24,7 +31,7 @@ export class Shared {
   /** Questions of the engine that the host's model is answering. */
   readonly asking = new Set<Promise<unknown>>();
   #offered = "";
-  #waits: number[] = [];
+  #waits: Wait[] = [];
   /** Times that something was done without the engine. */
   degradations = 0;
   lastDegradation?: string;
@@ -36,16 +43,17 @@ export class Shared {
     this.engine = new Engine(settings, log, (method, params) => this.#question(method, params));
   }
 
-  /** The host waited so many milliseconds for a turn. */
-  waited(ms: number): void {
-    this.#waits.push(ms);
+  /** The host waited so long for a turn. */
+  waited(wait: Wait): void {
+    this.#waits.push(wait);
     if (this.#waits.length > WAITS) this.#waits.shift();
   }
 
-  /** Milliseconds that the host waited per turn, in the middle of the newest turns, and how many these are. */
-  get wait(): { median: number; turns: number } {
-    const sorted = this.#waits.toSorted((a, b) => a - b);
-    return { median: sorted[Math.floor(sorted.length / 2)] ?? 0, turns: sorted.length };
+  /** How long the host waited per turn, in the middle of the newest turns, and how many these are. */
+  get wait(): { total: number; parts: Wait; turns: number } {
+    const middle = (of: (wait: Wait) => number) => this.#waits.map(of).sort((a, b) => a - b)[Math.floor(this.#waits.length / 2)] ?? 0;
+    const parts = { bootstrap: middle((wait) => wait.bootstrap), assemble: middle((wait) => wait.assemble), commit: middle((wait) => wait.commit) };
+    return { total: middle((wait) => wait.bootstrap + wait.assemble + wait.commit), parts, turns: this.#waits.length };
   }
 
   lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {

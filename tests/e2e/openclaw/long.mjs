@@ -85,7 +85,7 @@ async function overhead() {
   const key = "agent:main:old";
   await host.turn(key, script("first", [{ say: "ok" }]));
   await host.stop();
-  execFileSync(process.execPath, [join(import.meta.dirname, "fill.mjs"), host.state, key, session(host, key).id, String(messages)], { stdio: "inherit" });
+  execFileSync(process.execPath, [join(import.meta.dirname, "fill.mjs"), host.state, key, session(host, key).id, String(messages)], { stdio: "ignore" });
   const measure = async (label) => {
     await host.start();
     const times = []; // in ms

@@ -9,8 +9,10 @@ import { until } from "./host.mjs";
 
 const script = (text, more) => `${text}\n#: ${JSON.stringify(more)}`;
 const say = (text, answer) => script(text, { steps: [{ say: answer }] });
-const spawnChild = (text, task, context) =>
-  script(text, { steps: [{ call: ["tool_call", { id: "sessions_spawn", args: { task, context } }] }, { say: `${text} done` }] });
+/** A call of a tool. The newer host hides most of them behind one. */
+const ask = ({ hasFiles }, id, args) => ({ call: hasFiles ? [id, args] : ["tool_call", { id, args }] });
+const spawnChild = (host, text, task, context) =>
+  script(text, { steps: [ask(host, "sessions_spawn", { task, context }), { say: `${text} done` }] });
 
 /** Words that take about so many tokens, as the scripted model counts. */
 const filler = (tokens, word) => Array.from({ length: Math.ceil((tokens * 4) / (word.length + 5)) }, (_, n) => `${word}${String(n).padStart(4, "0")}`).join(" ");
@@ -169,7 +171,7 @@ export const scenarios = {
   async isolatedSubagent(stage) {
     const scene = new Scene(stage, "isolated");
     await scene.turn(say("one parent secret HERON", "C1"), "C1");
-    await scene.turn(spawnChild("spawn it", say("child task", "CHILD-DONE"), "isolated"), "spawn it done");
+    await scene.turn(spawnChild(stage.host, "spawn it", say("child task", "CHILD-DONE"), "isolated"), "spawn it done");
     const child = await scene.child("child task");
     checkWords(child.requests, { hasNot: ["HERON"] });
     await scene.turn(say("after the announcement", "C3"), "C3", { has: ["CHILD-DONE"] });
@@ -180,7 +182,7 @@ export const scenarios = {
   async forkedSubagent(stage) {
     const scene = new Scene(stage, "forked");
     await scene.turn(say("one parent secret HERON", "F1"), "F1");
-    await scene.turn(spawnChild("spawn it", say("child task", "CHILD-DONE"), "fork"), "spawn it done");
+    await scene.turn(spawnChild(stage.host, "spawn it", say("child task", "CHILD-DONE"), "fork"), "spawn it done");
     const child = await scene.child("child task");
     checkWords(child.requests, { has: ["HERON"] });
     await scene.turn(say("after the announcement", "F3"), "F3", { has: ["CHILD-DONE"] });
@@ -209,15 +211,15 @@ export const scenarios = {
     const scene = new Scene(stage, "recall");
     await scene.turn(say("the password is CORMORANT-5", "V1"), "V1");
     await stage.host.call("sessions.reset", { key: scene.key });
-    const ask = (id, args) => ({ call: stage.host.hasFiles ? [id, args] : ["tool_call", { id, args }] });
-    const search = [ask("unforget_search", { query: "password" }), { say: "V2" }];
+    const { host } = stage;
+    const search = [ask(host, "unforget_search", { query: "password" }), { say: "V2" }];
     const [, second] = await scene.turn(script("look it up", { steps: search }), "V2");
     checkWords([second], { has: ["CORMORANT-5"] });
     const steps = [
-      ask("unforget_grep", { pattern: "CORMORANT-\\d" }),
-      ask("unforget_describe", { name: "s:1" }),
-      ask("unforget_expand", { name: "s:1-3" }),
-      ask("unforget_answer", { question: "what is the password" }),
+      ask(host, "unforget_grep", { pattern: "CORMORANT-\\d" }),
+      ask(host, "unforget_describe", { name: "s:1" }),
+      ask(host, "unforget_expand", { name: "s:1-3" }),
+      ask(host, "unforget_answer", { question: "what is the password" }),
       { say: "V3" },
     ];
     const sent = await scene.turn(script("in all other ways", { steps }), "V3");
@@ -354,7 +356,7 @@ export const restarts = {
 
 /** Those that hosts with files know too. */
 export const withFiles = new Set(
-  "basic tools parallel unknownTool reset recall command manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+  "basic tools parallel unknownTool reset recall command steer isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {

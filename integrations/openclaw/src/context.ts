@@ -128,12 +128,9 @@ function untimed(shared: Shared) {
     async commitTurn(call: CommitCall): Promise<{ status: "committed" | "duplicate" }> {
       const lane = shared.lane(call);
       try {
-        const messages = call.messages.map((message, index) => {
-          const id = index === 0 ? call.admission.entryId : index === call.messages.length - 1 ? call.terminal.entryId : undefined;
-          return { message, ...(id ? { id } : {}) };
-        });
-        const params = { lane: lane.name, form: FORM, turn: call.advancementKey, messages };
-        const { status } = await engine.call<{ status: "committed" | "duplicate" }>("commitTurn", params);
+        const { advancementKey: turn, messages, admission, terminal } = call;
+        const reader = { sdk: await sdk(), target: target(call) };
+        const status = await lane.commit(engine, reader, { turn, messages, ends: [admission.entryId, terminal.entryId] });
         void answered(lane, call.messages);
         return { status };
       } catch (error) {
@@ -173,6 +170,7 @@ function untimed(shared: Shared) {
       const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
       keepModel(call);
       try {
+        await lane.save(engine);
         await engine.call("maintain", { lane: lane.name, form: FORM });
         await settled(shared.asking, call.abortSignal);
         return nothing;

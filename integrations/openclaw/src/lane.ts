@@ -6,7 +6,7 @@ import { Fault } from "./connection.js";
 import type { Engine } from "./engine.js";
 import { readFile } from "./file.js";
 import type { Call, Message, Target } from "./host.js";
-import { type Cursor, type Delta, type Entry, type Sdk, read, readTurn } from "./transcript.js";
+import { type Cursor, type Delta, type Entry, type Sdk, read, readOutside } from "./transcript.js";
 
 /** The form of the host's messages, in the engine's word. */
 export const FORM = "pi";
@@ -16,6 +16,9 @@ const PAGE_BYTES = 8 << 20;
 
 /** Messages of a live array that are sent before the first that is newer than the transcript. */
 const OVERLAP = 8;
+
+/** Moves of the cursor that the engine need not know of. */
+const UNSAVED = 8;
 
 /** Ids that are remembered of a transcript. */
 const RECENT = 512;
@@ -59,6 +62,8 @@ export class Lane {
 
   constructor(readonly name: string) {}
 
+  /** Times that `#cursor` moved since the engine was told. */
+  #unsaved = 0;
   /** The engine's start that `#cursor` is of: another one is asked what it knows. */
   #start = 0;
 
@@ -89,12 +94,51 @@ export class Lane {
       return false;
     }
     const isFresh = !isOther && known === undefined && status?.path === 0 && status.generation === 0;
-    await this.#deliver(engine, delta, { isOther, isFresh, known }, left);
+    await this.#deliver(engine, delta, { isOther, isFresh }, left);
+    this.#advance(delta);
+    return true;
+  }
+
+  /** What a delta has is in the engine. */
+  #advance(delta: Delta): void {
     this.#cursor = delta.cursor;
     this.#last = delta.stretches.at(-1)?.entries.at(-1)?.message ?? this.#last;
     const times = delta.stretches.flatMap(({ entries }) => entries).map(({ message }) => message.timestamp ?? 0);
     for (const time of times) this.#newest = Math.max(this.#newest, time);
-    return true;
+  }
+
+  /**
+   * A turn is done. Its entries go with their ids if the transcript has them and nothing else since it was read last: then
+   * the next turn finds it read.
+   *
+   * * `ends` - ids of its first and its last entry.
+   */
+  async commit(
+    engine: Engine,
+    reader: { sdk?: Sdk; target: Target },
+    { turn, messages, ends }: { turn: string; messages: Message[]; ends: [string, string] },
+  ): Promise<"committed" | "duplicate"> {
+    const isKnown = reader.sdk && this.#cursor?.session === reader.target.sessionId;
+    const delta = isKnown && reader.sdk && this.#cursor ? await readOutside(reader.sdk, reader.target, this.#cursor) : undefined;
+    const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
+    const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
+    const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
+    const sent = isTurn ? entries.map(({ id, message }) => ({ id, message })) : messages.map((message, index) => ({ id: id(index), message }));
+    const params = { lane: this.name, form: FORM, turn, messages: sent };
+    const { status } = await engine.call<{ status: "committed" | "duplicate" }>("commitTurn", params);
+    if (isTurn && delta && this.#start === engine.starts) {
+      this.#advance(delta);
+      this.#recent = [...this.#recent, ...entries.map(({ id }) => id)].slice(-RECENT);
+      this.#unsaved += 1;
+    }
+    return status;
+  }
+
+  /** Keeps the cursor in the engine, now and then: an old one only makes the first turn after a restart read more. */
+  async save(engine: Engine): Promise<void> {
+    if (this.#unsaved < UNSAVED || !this.#cursor) return;
+    this.#unsaved = 0;
+    await this.#page(engine, { messages: [], cursor: JSON.stringify(this.#cursor) }, engine.patience(0));
   }
 
   /**
@@ -102,8 +146,9 @@ export class Lane {
    * before it, where the host wants the next read to begin.
    */
   async catchUpTurn(engine: Engine, sdk: Sdk, target: Target): Promise<void> {
-    const entries = this.#cursor ? await readTurn(sdk, target, this.#cursor) : [];
-    for (const page of paged(entries)) {
+    const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
+    if (!delta || delta.isWhole) return;
+    for (const page of paged(delta.stretches.at(-1)?.entries ?? [])) {
       await this.#page(engine, { messages: page.map(({ id, message }) => ({ id, message })) }, engine.patience(PAGE_BYTES));
     }
   }
@@ -111,7 +156,7 @@ export class Lane {
   async #deliver(
     engine: Engine,
     delta: Delta,
-    { isOther, isFresh, known }: { isOther: boolean; isFresh: boolean; known?: Cursor },
+    { isOther, isFresh }: { isOther: boolean; isFresh: boolean },
     left: (bytes?: number) => number,
   ): Promise<void> {
     const cursor = JSON.stringify(delta.cursor);
@@ -119,14 +164,16 @@ export class Lane {
     if (delta.isWhole && !isOther && !isFresh) {
       // The engine has some of it already: the host took messages back, moved them, or wrote them anew.
       const kept = this.#lastKept(last);
-      if (kept === undefined) await this.#whole(engine, last, left);
-      else await this.#rewound(engine, last, kept, left);
+      if (kept === undefined || !(await this.#rewound(engine, last, kept, left))) await this.#whole(engine, last, left);
       await this.#page(engine, { messages: [], cursor }, left());
       this.#recent = last.slice(-RECENT).map(({ id }) => id);
       return;
     }
     const isNothing = delta.stretches.every((stretch) => !stretch.isReset && stretch.entries.length === 0);
-    if (isNothing && !isOther && known?.visible === delta.cursor.visible && known?.raw === delta.cursor.raw) return;
+    if (isNothing && !isOther && !isFresh) {
+      this.#unsaved += 1;
+      return;
+    }
     for (const [index, stretch] of delta.stretches.entries()) {
       const isLast = index === delta.stretches.length - 1;
       const pages = paged(stretch.entries);
@@ -152,13 +199,19 @@ export class Lane {
     return last === undefined ? undefined : places.get(last);
   }
 
-  /** What came behind an entry is not active any more, and other entries are. */
-  async #rewound(engine: Engine, active: Entry[], kept: number, left: (bytes?: number) => number): Promise<void> {
+  /** What came behind an entry is not active any more, and other entries are. Not so if the engine does not know its id. */
+  async #rewound(engine: Engine, active: Entry[], kept: number, left: (bytes?: number) => number): Promise<boolean> {
     const event = { name: "rewind", to: active[kept]?.id };
-    await engine.call("event", { lane: this.name, form: FORM, event }, left());
+    try {
+      await engine.call("event", { lane: this.name, form: FORM, event }, left());
+    } catch (error) {
+      if (error instanceof Fault && error.kind === "refused") return false;
+      throw error;
+    }
     for (const entries of paged(active.slice(kept + 1))) {
       await this.#page(engine, { messages: entries.map(({ id, message }) => ({ id, message })) }, left(PAGE_BYTES));
     }
+    return true;
   }
 
   /** All of the active history, by digests; bodies go where the engine lacks them. */

@@ -84,10 +84,9 @@ export function sdk(): Promise<Sdk | undefined> {
 /** Where this code was loaded: in no turn, so that the host hides the running one from nobody who reads from here. */
 const outside = new AsyncResource("unforget");
 
-/** The messages behind a cursor with those of the running turn, which the host hides while it makes a prompt. */
-export async function readTurn(sdk: Sdk, target: Target, since: Cursor): Promise<Entry[]> {
-  const delta = await outside.runInAsyncScope(() => read(sdk, target, since));
-  return delta && !delta.isWhole ? (delta.stretches.at(-1)?.entries ?? []) : [];
+/** What is new in a transcript with the running turn, which the host hides while it makes a prompt. */
+export function readOutside(sdk: Sdk, target: Target, since: Cursor): Promise<Delta | undefined> {
+  return outside.runInAsyncScope(() => read(sdk, target, since));
 }
 
 /**

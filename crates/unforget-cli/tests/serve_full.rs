@@ -72,7 +72,7 @@ fn words(turn: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f044_f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
+async fn f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("small");
     let Some(disk) = SmallDisk::mount(&place) else { return };

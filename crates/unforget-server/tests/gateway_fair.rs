@@ -32,7 +32,7 @@ use unforget_engine::host::{Host, LaneKey};
 use unforget_server::gateway::Settings;
 use unforget_server::serve::Limits;
 use unforget_sim::fault::{FaultStore, Mode};
-use unforget_store::SqliteStore;
+use unforget_store::{OpenOptions, SqliteStore};
 use unforget_testkit::upstream::{Say, Script, Upstream};
 use unforget_wire::Dialect;
 
@@ -264,7 +264,7 @@ async fn answers_that_nobody_takes_are_read_back_from_the_spool() {
     let (mut most, begun) = (0, Instant::now());
     while running.gateway.running() > 0 {
         most = most.max(running.gateway.held().1);
-        assert!(begun.elapsed() < Duration::from_secs(60));
+        assert!(begun.elapsed() < Duration::from_mins(1));
         tokio::time::sleep(Duration::from_micros(200)).await;
     }
     let direct = Client::new(&upstream.url(), None).ask(CHAT, &question).await.unwrap().bytes;
@@ -308,7 +308,7 @@ async fn calls_without_room_for_their_answer_are_not_sent() {
 async fn f044_an_answer_that_could_not_be_stored_is_stored_later() {
     let folder = tempfile::tempdir().unwrap();
     let db = folder.path().join("a.db");
-    let store = Arc::new(FaultStore::new(Arc::new(SqliteStore::open(&db, &Default::default()).unwrap())));
+    let store = Arc::new(FaultStore::new(Arc::new(SqliteStore::open(&db, &OpenOptions::default()).unwrap())));
     let armed = Arc::clone(&store);
     let script: Script = Arc::new(move |_, number| {
         // The next write is that of the answer.

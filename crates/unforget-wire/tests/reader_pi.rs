@@ -164,6 +164,13 @@ fn excluded_commands_are_not_shown() {
 }
 
 #[test]
+fn excluded_messages_of_extensions_are_not_shown() {
+    let custom = r#"{"role":"custom","customType":"tool-display","content":"SECRET""#;
+    assert_eq!(message(&format!(r#"{custom},"excludeFromContext":true}}"#)).origin, Origin::Bookkeeping);
+    assert_eq!(message(&format!(r"{custom}}}")).origin, Origin::Injected);
+}
+
+#[test]
 fn f050_unknown_blocks_survive_byte_for_byte() {
     let block = r#"{ "type" : "srvtoolu", "x":[1, 2 ,{"y":"\u00e9"}] }"#;
     let entry = message(&format!(r#"{{"role":"assistant","content":[{block}]}}"#));

@@ -77,14 +77,14 @@ impl<'a> Checking<'a> {
         let said = env.and_then(|env| (self.env)(env).map(|text| (env, text)));
         let (value, from) = match (flag, said) {
             (Some(value), _) => (Some(value), From::Flag),
-            (None, Some((env, text))) => match text.parse() {
-                Ok(value) => (Some(value), From::Env(env)),
-                Err(_) => {
+            (None, Some((env, text))) => {
+                let value = text.parse().ok();
+                if value.is_none() {
                     let what = format!("{text:?} cannot be read");
                     self.wrongs.push(Wrong::new(env, what, "set it to something else or unset it"));
-                    (None, From::Env(env))
                 }
-            },
+                (value, From::Env(env))
+            }
             (None, None) if file.is_some() => (file, From::File),
             (None, None) => (default, From::Default),
         };

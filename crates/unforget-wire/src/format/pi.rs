@@ -1,7 +1,7 @@
 //! pi and OpenClaw session JSONL, versions 1 to 3.
 //!
 //! **Model-visible:** `message` entries of all roles, `custom_message`, `branch_summary`; a `bashExecution`
-//! as the command and its output unless `excludeFromContext`.
+//! as the command and its output; neither this nor a `custom` message with `excludeFromContext`.
 //!
 //! **The host's summaries:** `compaction` and messages of role `compactionSummary`.
 //!
@@ -106,8 +106,10 @@ fn spoken(message: Object<'_>, role: Role, origin: Origin) -> Entry {
     Entry { role, parts: content(message), ..Entry::bare(origin) }
 }
 
+/// What an extension put in: the model sees it as user input unless it is excluded.
 fn injected(message: Object<'_>) -> Entry {
-    spoken(message, Role::User, Origin::Injected)
+    let is_excluded = message.bool("excludeFromContext") == Some(true);
+    spoken(message, Role::User, if is_excluded { Origin::Bookkeeping } else { Origin::Injected })
 }
 
 fn summary(record: Object<'_>, origin: Origin) -> Entry {

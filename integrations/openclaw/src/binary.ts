@@ -1,0 +1,40 @@
+// Where the `unforget` program is: the settings, the optional package of this platform, PATH.
+
+import { accessSync, constants } from "node:fs";
+import { createRequire } from "node:module";
+import { delimiter, join } from "node:path";
+
+/** Throws if there is none, with what to do about it. */
+export function findBinary(configured: string): string {
+  if (configured) {
+    if (isProgram(configured)) return configured;
+    throw new Error(`${configured} is not a program: correct \`binary\` in the settings of the plugin`);
+  }
+  const name = process.platform === "win32" ? "unforget.exe" : "unforget";
+  const packaged = inPackage(name);
+  if (packaged) return packaged;
+  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
+    const path = join(folder, name);
+    if (folder && isProgram(path)) return path;
+  }
+  throw new Error("there is no `unforget` on the PATH: install it, or set `binary` in the settings of the plugin");
+}
+
+/** `openclaw-unforget-linux-x64` and so on, if it was installed beside this package. */
+function inPackage(name: string): string | undefined {
+  try {
+    const require = createRequire(import.meta.url);
+    return require.resolve(`openclaw-unforget-${process.platform}-${process.arch}/${name}`);
+  } catch {
+    return undefined;
+  }
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

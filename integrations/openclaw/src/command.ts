@@ -1,0 +1,87 @@
+// `/unforget`: status, doctor, backup, pins, import.
+
+import { execFile } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+
+import { findBinary } from "./binary.js";
+import type { Caller } from "./host.js";
+import { importAll } from "./importer.js";
+import { FORM } from "./lane.js";
+import type { Shared } from "./shared.js";
+
+const run = promisify(execFile);
+
+const HELP = `/unforget status: what is stored here, and whether the engine is up
+/unforget doctor: check the database
+/unforget backup: write a verified copy of the database beside it
+/unforget pins: words that stand in every prompt; pin TEXT, unpin NUMBER
+/unforget import: take the histories of all agents now`;
+
+export async function command(shared: Shared, caller: Caller): Promise<{ text: string }> {
+  const [, verb = "status", rest = ""] = /^\s*(\S*)\s*([\s\S]*)$/.exec(caller.args ?? "") ?? [];
+  try {
+    return { text: await answer(shared, caller, verb || "status", rest.trim()) };
+  } catch (error) {
+    return { text: `unforget: ${error instanceof Error ? error.message : String(error)}` };
+  }
+}
+
+async function answer(shared: Shared, caller: Caller, verb: string, rest: string): Promise<string> {
+  const lane = { lane: shared.lane(caller).name, form: FORM };
+  const { engine, settings } = shared;
+  switch (verb) {
+    case "status":
+      return status(shared, lane);
+    case "doctor":
+      return program(shared, ["doctor"]);
+    case "backup": {
+      const to = join(dirname(settings.database), "backups", `${new Date().toISOString().replaceAll(":", "-")}.sqlite`);
+      mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+      return program(shared, ["backup", to]);
+    }
+    case "pins": {
+      const { pins } = await engine.call<{ pins: { pin: number; text: string; state: string }[] }>("pins", { ...lane, proposals: false });
+      const active = pins.filter((pin) => pin.state === "active").map((pin) => `${pin.pin}. ${pin.text}`);
+      return active.join("\n") || "Nothing is pinned.";
+    }
+    case "pin": {
+      const { pin } = await engine.call<{ pin: number }>("pin", { ...lane, text: rest });
+      return `Pinned as ${pin}.`;
+    }
+    case "unpin":
+      await engine.call("unpin", { ...lane, pin: Number(rest) });
+      return `Taken back: ${rest}.`;
+    case "import":
+      return importAll(shared);
+    default:
+      return HELP;
+  }
+}
+
+async function status(shared: Shared, lane: { lane: string; form: string }): Promise<string> {
+  const { engine, settings } = shared;
+  const lines = [];
+  try {
+    const known = await engine.call<{ entries: number; path: number; generation: number; debt: { storedTokens: number } }>("status", lane);
+    lines.push(`${lane.lane}: ${known.path} messages of ${known.entries} entries, ${known.debt.storedTokens} tokens stored, generation ${known.generation}`);
+    lines.push(settings.socket ? `engine: up, at ${settings.socket}` : `engine: up, process ${engine.pid}, start ${engine.starts}`);
+  } catch (error) {
+    lines.push(`engine: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  lines.push(`database: ${settings.database}`);
+  const { total, parts, turns } = shared.wait;
+  const each = Object.entries(parts).map(([part, ms]) => `${part} ${ms.toFixed(1)}`);
+  lines.push(`time: ${total.toFixed(1)} ms per turn (${each.join(", ")}), medians of ${turns}`);
+  lines.push(`degraded: ${shared.degradations === 0 ? "never" : `${shared.degradations} times, last ${shared.lastDegradation}`}`);
+  return lines.join("\n");
+}
+
+/** The command line on the same database. It says with its exit code whether problems were found; what it says is told either way. */
+async function program(shared: Shared, args: string[]): Promise<string> {
+  const { binary, database } = shared.settings;
+  const done = run(findBinary(binary), ["--db", database, "--color", "never", ...args], { timeout: 300_000 });
+  const { stdout, stderr } = await done.catch((error: { stdout?: string; stderr?: string }) => error);
+  return `${stdout ?? ""}${stderr ?? ""}`.trim() || "Done.";
+}

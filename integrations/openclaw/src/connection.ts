@@ -1,0 +1,135 @@
+// JSON-RPC 2.0 with the engine, one object per line (docs/protocol.md). Knows nothing of processes or of the host.
+
+import type { Readable, Writable } from "node:stream";
+
+/** Why a call has no result. */
+export class Fault extends Error {
+  constructor(
+    /** The engine's `kind`; `deadline` and `away` are also ours. */
+    readonly kind: string,
+    message: string,
+    /** Indices of messages whose bodies the engine lacks. */
+    readonly need: number[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** Answers a call of the engine: `complete`. */
+export type Question = (method: string, params: Record<string, unknown>) => Promise<unknown>;
+
+interface Waiting {
+  resolve(result: unknown): void;
+  reject(fault: Fault): void;
+  timer: NodeJS.Timeout;
+}
+
+/** How much longer than the engine we wait: its own answer says more than our silence. */
+const GRACE_MS = 300;
+
+export class Connection {
+  #next = 1;
+  #waiting = new Map<number, Waiting>();
+  #pieces: Buffer[] = [];
+  #closed?: Fault;
+
+  constructor(
+    input: Readable,
+    private readonly output: Writable,
+    private readonly question: Question,
+  ) {
+    input.on("data", (bytes: Buffer) => this.#read(bytes));
+    input.on("close", () => this.close("the engine closed the connection"));
+    input.on("error", (error) => this.close(String(error)));
+    output.on("error", (error) => this.close(String(error)));
+  }
+
+  /** Calls that have no answer yet. */
+  get open(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * One call. Its timer keeps the process alive until there is an answer; nothing else here does.
+   *
+   * Rejects with a Fault, and only with that.
+   */
+  call(method: string, params: Record<string, unknown>, deadlineMs: number): Promise<unknown> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const id = this.#next++;
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.#waiting.delete(id);
+        this.#send({ jsonrpc: "2.0", method: "$/cancel", params: { id } });
+        reject(new Fault("deadline", `${method} was not answered in ${deadlineMs} ms`));
+      }, deadlineMs + GRACE_MS);
+      this.#waiting.set(id, { resolve, reject, timer });
+      this.#send({ jsonrpc: "2.0", id, method, params: { ...params, deadlineMs } });
+    });
+  }
+
+  /** Ends it: everything that waits is told so. */
+  close(why: string): void {
+    this.#closed ??= new Fault("away", why);
+    for (const waiting of this.#waiting.values()) {
+      clearTimeout(waiting.timer);
+      waiting.reject(this.#closed);
+    }
+    this.#waiting.clear();
+  }
+
+  #send(message: unknown): void {
+    if (!this.#closed) this.output.write(`${JSON.stringify(message)}\n`);
+  }
+
+  #read(bytes: Buffer): void {
+    let from = 0;
+    for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, from)) {
+      this.#pieces.push(bytes.subarray(from, end));
+      from = end + 1;
+      const line = Buffer.concat(this.#pieces).toString("utf8");
+      this.#pieces = [];
+      this.#line(line);
+    }
+    if (from < bytes.length) this.#pieces.push(bytes.subarray(from));
+  }
+
+  #line(line: string): void {
+    let message: { id?: unknown; method?: string; params?: unknown; result?: unknown; error?: Failure };
+    try {
+      message = JSON.parse(line);
+    } catch {
+      this.close(`the engine wrote a line that is not JSON: ${line.slice(0, 200)}`);
+      return;
+    }
+    if (message.method) {
+      void this.#asked(message.id, message.method, (message.params ?? {}) as Record<string, unknown>);
+      return;
+    }
+    const waiting = typeof message.id === "number" ? this.#waiting.get(message.id) : undefined;
+    if (!waiting) return;
+    this.#waiting.delete(message.id as number);
+    clearTimeout(waiting.timer);
+    if (message.error) waiting.reject(fault(message.error));
+    else waiting.resolve(message.result);
+  }
+
+  async #asked(id: unknown, method: string, params: Record<string, unknown>): Promise<void> {
+    try {
+      this.#send({ jsonrpc: "2.0", id, result: await this.question(method, params) });
+    } catch (error) {
+      const data = error instanceof Fault ? { kind: error.kind } : { kind: "server" };
+      this.#send({ jsonrpc: "2.0", id, error: { code: -32000, message: String(error), data } });
+    }
+  }
+}
+
+interface Failure {
+  message?: string;
+  data?: { kind?: string; need?: number[]; hint?: string };
+}
+
+function fault(error: Failure): Fault {
+  const hint = error.data?.hint ? ` (${error.data.hint})` : "";
+  return new Fault(error.data?.kind ?? "internal", `${error.message ?? "failed"}${hint}`, error.data?.need ?? []);
+}

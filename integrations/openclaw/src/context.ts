@@ -1,0 +1,293 @@
+// The context engine as the host sees it: its calls, told to the engine. A new one is made for every turn.
+
+import { compact } from "./compact.js";
+import { newest, tokensOf } from "./fallback.js";
+import type { AfterTurnCall, AssembleAnswer, AssembleCall, Call, CommitCall, Message, SpawnCall } from "./host.js";
+import { FORM, type Lane, target } from "./lane.js";
+import { POLICY, memorySection } from "./policy.js";
+import type { Shared, Wait } from "./shared.js";
+import { sdk } from "./transcript.js";
+
+export const ID = "unforget";
+
+/** How long background maintenance waits for the host's model to answer the engine. */
+const MODEL_MS = 120_000;
+
+export interface Assembled {
+  messages: Message[];
+  system: string[];
+  tokens: { expected: number; upper: number };
+  certificate: { omitted: number; cover: { stubbed: number; summarised: number; elided: number } };
+}
+
+/** The engine of one turn, which tells how long the host waited for it. */
+export function contextEngine(shared: Shared) {
+  const engine = untimed(shared);
+  let waited: Wait = { bootstrap: 0, assemble: 0, commit: 0 };
+  const timed =
+    <Given, Told>(part: keyof Wait, call: (given: Given) => Promise<Told>) =>
+    async (given: Given): Promise<Told> => {
+      const begun = performance.now();
+      try {
+        return await call(given);
+      } finally {
+        waited[part] += performance.now() - begun;
+      }
+    };
+  return {
+    ...engine,
+    bootstrap: timed("bootstrap", engine.bootstrap),
+    assemble: timed("assemble", engine.assemble),
+    commitTurn: timed("commit", engine.commitTurn),
+    afterTurn: timed("commit", engine.afterTurn),
+    async dispose(): Promise<void> {
+      if (waited.assemble > 0) shared.waited(waited);
+      waited = { bootstrap: 0, assemble: 0, commit: 0 };
+    },
+  };
+}
+
+function untimed(shared: Shared) {
+  const { engine, settings } = shared;
+  let isCaughtUp = false;
+  /** First calls of this turn: a second one means that the host tries again. */
+  let tries = 0;
+  let wasAssembled = false;
+  /** The last prompt of this turn and its upper bound in tokens. In a tool loop it stays while there is room for it. */
+  let given: { answer: AssembleAnswer; upper: number } | undefined;
+  /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
+  let isWithout = false;
+
+  async function catchUp(lane: Lane, call: Call): Promise<void> {
+    isCaughtUp = await lane.catchUp(engine, await sdk(), target(call), settings.importMs);
+  }
+
+  function keepModel(call: Call): void {
+    const { llm, modelId, model, modelContextWindow } = call.runtimeContext ?? {};
+    shared.offer(llm, { name: modelId ?? model, window: modelContextWindow });
+  }
+
+  return {
+    info: {
+      id: ID,
+      name: "Unforget",
+      version: "0.1.0",
+      ownsCompaction: true,
+      turnMaintenanceMode: "background",
+      transcriptSemantics: {
+        currentTurnFence: "before-current-turn-entry-v1",
+        turnAdvancementIdempotency: "atomic-idempotent-v1",
+      },
+    },
+
+    async bootstrap(call: Call): Promise<{ bootstrapped: boolean; reason?: string }> {
+      const lane = shared.lane(call);
+      wasAssembled = false;
+      given = undefined;
+      try {
+        await catchUp(lane, call);
+        return { bootstrapped: true };
+      } catch (error) {
+        return { bootstrapped: false, reason: shared.degrade(lane, "bootstrap", error) };
+      }
+    },
+
+    async assemble(call: AssembleCall): Promise<AssembleAnswer> {
+      const lane = shared.lane(call);
+      const limits = call.runtimeSettings?.limits;
+      const isFirst = limits ? limits.maxOutputTokens !== null : !wasAssembled;
+      wasAssembled = true;
+      lane.pending = isFirst ? 0 : pendingOf(call);
+      if (isFirst) {
+        if (tries === 0) lane.room = Infinity;
+        tries += 1;
+        lane.turnBudget = call.tokenBudget;
+        lane.output = limits?.maxOutputTokens ?? lane.output;
+      }
+      const budget = within(lane.room, budgetOf(call, isFirst, lane.turnBudget));
+      if (isWithout && !isFirst) return without(lane, call, budget);
+      // The host puts the turn behind it: nothing that is in it can have changed.
+      const isSame = !isFirst && call.prompt !== undefined && given !== undefined && given.upper <= (budget ?? Infinity);
+      if (isSame && given) return given.answer;
+      try {
+        if (isFirst && !isCaughtUp) await catchUp(lane, call);
+        if (await isUnwritten(lane, call)) return without(lane, call, budget);
+        const made = await ask(lane, call, isFirst, budget);
+        isWithout = false;
+        lane.weight = made.tokens.expected;
+        const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
+        given = { answer, upper: made.tokens.upper };
+        return { ...answer, ...(await addition(call, isFirst, made)) };
+      } catch (error) {
+        shared.degrade(lane, "assemble", error);
+        isWithout ||= isFirst;
+        return without(lane, call, budget);
+      }
+    },
+
+    async commitTurn(call: CommitCall): Promise<{ status: "committed" | "duplicate" }> {
+      const lane = shared.lane(call);
+      try {
+        const { advancementKey: turn, messages, admission, terminal } = call;
+        const reader = { sdk: await sdk(), target: target(call) };
+        const status = await lane.commit(engine, reader, { turn, messages, ends: [admission.entryId, terminal.entryId] });
+        void answered(lane, call.messages);
+        return { status };
+      } catch (error) {
+        // The turn is in the transcript, and the next bootstrap reads it from there. Without such a reader it has to come again.
+        shared.degrade(lane, "commitTurn", error);
+        if (!(await sdk())) throw error;
+        return { status: "committed" };
+      }
+    },
+
+    /** Up to 2026.7: the host's array after a turn, and before its first call. */
+    async afterTurn(call: AfterTurnCall): Promise<void> {
+      const lane = shared.lane(call);
+      keepModel(call);
+      const from = Math.max(0, call.prePromptMessageCount - 8);
+      const messages = call.messages.slice(from).map((message) => ({ message }));
+      try {
+        await catchUp(lane, call);
+        if (!isCaughtUp && !lane.isUnwritten) {
+          const before = call.prePromptMessageCount - from;
+          await lane.withBodies(messages, (sent) =>
+            engine.call("afterTurn", { lane: lane.name, form: FORM, before, array: { messages: sent } }),
+          );
+        }
+        void answered(lane, call.messages.slice(call.prePromptMessageCount));
+      } catch (error) {
+        shared.degrade(lane, "afterTurn", error);
+      }
+    },
+
+    async ingest(): Promise<{ ingested: boolean }> {
+      return { ingested: false };
+    },
+
+    async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
+      const lane = shared.lane(call);
+      const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
+      keepModel(call);
+      try {
+        await lane.save(engine);
+        await engine.call("maintain", { lane: lane.name, form: FORM });
+        await settled(shared.asking, call.abortSignal);
+        return nothing;
+      } catch (error) {
+        return { ...nothing, reason: `unforget: ${String(error)}` };
+      }
+    },
+
+    async compact(call: Parameters<typeof compact>[1]) {
+      given = undefined;
+      return compact(shared, call);
+    },
+
+    async prepareSubagentSpawn(call: SpawnCall): Promise<{ rollback(): Promise<void> }> {
+      const parent = shared.lane({ sessionKey: call.parentSessionKey });
+      const child = shared.lane({ sessionKey: call.childSessionKey }).name;
+      const tell = (event: Record<string, unknown>) => told(shared, parent, event);
+      await tell({ name: "subagentPrepared", child, forks: call.contextMode === "fork" });
+      return { rollback: () => tell({ name: "subagentRolledBack", child }) };
+    },
+
+    async onSubagentEnded(call: { childSessionKey: string; reason: string }): Promise<void> {
+      const child = shared.lane({ sessionKey: call.childSessionKey });
+      await told(shared, child, { name: "subagentEnded", child: child.name, reason: call.reason });
+    },
+  };
+
+  function without(lane: Lane, call: AssembleCall, budget: number | undefined): AssembleAnswer {
+    const messages = newest(call.messages, budget);
+    lane.weight = tokensOf(messages);
+    return { messages, estimatedTokens: lane.weight };
+  }
+
+  async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number | undefined): Promise<Assembled> {
+    const { output } = lane;
+    const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
+    // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
+    // tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the turn is among the messages.
+    if (await isAlone(lane, call, isFirst)) return engine.call("assemble", params);
+    const messages = lane.live(call.messages).map((message) => ({ message }));
+    return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
+  }
+
+  /** Whether a transcript that is a file is not there yet: it comes with the first answer. */
+  async function isUnwritten(lane: Lane, call: AssembleCall): Promise<boolean> {
+    if (isCaughtUp || (await sdk())) return false;
+    await catchUp(lane, call);
+    return !isCaughtUp && lane.isUnwritten;
+  }
+
+  /** Whether the engine has all that the prompt has to show, without the host's live array. */
+  async function isAlone(lane: Lane, call: AssembleCall, isFirst: boolean): Promise<boolean> {
+    const reader = await sdk();
+    if (reader) {
+      if (isFirst && isCaughtUp && tries > 1 && lane.hasNewer(call.messages)) await lane.catchUpTurn(engine, reader, target(call));
+      return isCaughtUp || !isFirst;
+    }
+    if (!isFirst || tries > 1) await catchUp(lane, call);
+    return isCaughtUp && (isFirst || lane.hasNewest(call.messages));
+  }
+
+  async function addition(call: AssembleCall, isFirst: boolean, made: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {
+    if (!isFirst) return {};
+    const { omitted, cover } = made.certificate;
+    const isRecallable = omitted + cover.stubbed + cover.summarised + cover.elided > 0;
+    const policy = isRecallable && settings.recallPolicy ? POLICY : "";
+    const parts = [await memorySection(call), policy, ...made.system].filter((part) => part !== "");
+    return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
+  }
+
+  /** Tells the engine what the provider counted, if a turn ends with an answer. Nobody waits for it. */
+  async function answered(lane: Lane, turn: Message[]): Promise<void> {
+    const last = turn.at(-1);
+    if (last?.role !== "assistant" || last.stopReason === "error" || last.stopReason === "aborted") return;
+    const usage = last.usage as { input?: number; cacheRead?: number; cacheWrite?: number } | undefined;
+    const input = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+    if (input > 0) await engine.call("answered", { lane: lane.name, form: FORM, inputTokens: input }).catch(() => {});
+  }
+}
+
+/**
+ * What the messages may have. The host says what is left after its system prompt and its reserve in the first call of a turn
+ * only; later it takes off what it puts behind the messages itself, from all of the window.
+ */
+export function budgetOf(call: AssembleCall, isFirst: boolean, first: number | undefined): number | undefined {
+  const { tokenBudget } = call;
+  if (isFirst || first === undefined || tokenBudget === undefined) return tokenBudget;
+  return Math.max(1, Math.min(tokenBudget, first - pendingOf(call)));
+}
+
+function within(room: number, budget: number | undefined): number | undefined {
+  return Number.isFinite(room) ? Math.min(room, budget ?? room) : budget;
+}
+
+/** What the host puts behind the messages, in tokens; nothing where it gives no prompt. */
+function pendingOf(call: AssembleCall): number {
+  const window = call.runtimeSettings?.limits?.promptTokenBudget;
+  if (typeof window !== "number" || call.prompt === undefined || call.tokenBudget === undefined) return 0;
+  return Math.max(0, window - call.tokenBudget);
+}
+
+/** Tells the engine an event; that it could not be told changes nothing for the host. */
+async function told(shared: Shared, lane: Lane, event: Record<string, unknown>): Promise<void> {
+  try {
+    await shared.engine.call("event", { lane: lane.name, form: FORM, event });
+  } catch (error) {
+    shared.degrade(lane, `event ${String(event.name)}`, error);
+  }
+}
+
+/** Until the host's model has answered what the engine asked, or maintenance is called off. */
+async function settled(asking: Set<Promise<unknown>>, signal: AbortSignal | undefined): Promise<void> {
+  if (asking.size === 0) return;
+  const off = new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, MODEL_MS);
+    timer.unref();
+    signal?.addEventListener("abort", () => resolve(), { once: true });
+  });
+  await Promise.race([Promise.allSettled(asking), off]);
+}

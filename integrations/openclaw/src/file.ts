@@ -1,0 +1,85 @@
+// Reading a transcript that is a file of lines (hosts up to 2026.7), from where it was read last.
+
+import { open } from "node:fs/promises";
+
+import type { Message } from "./host.js";
+import type { Cursor, Delta, Entry, Stretch } from "./transcript.js";
+
+interface Line {
+  type?: string;
+  id?: string;
+  parentId?: string | null;
+  message?: Message;
+}
+
+/** What is new in the file; nothing if there is none. */
+export async function readFile(path: string | undefined, since: Cursor): Promise<Delta | undefined> {
+  if (!path?.endsWith(".jsonl")) return undefined;
+  const [file, from] = (since.raw ?? "").split(":");
+  const added = since.visible === undefined ? undefined : await lines(path, Number(from), file);
+  if (added && isNext(added.lines, since.visible)) return delta(since, added, false);
+  const all = await lines(path, 0);
+  return all && delta({ session: since.session }, { ...all, lines: active(all.lines) }, true);
+}
+
+function delta({ session, visible }: Cursor, read: Read, isWhole: boolean): Delta {
+  const cursor = { session, visible: read.lines.at(-1)?.id ?? visible, raw: `${read.file}:${read.end}` };
+  return { isWhole, stretches: stretches(read.lines), cursor };
+}
+
+/** Whether lines go on behind a known one, each behind the one before it. */
+function isNext(lines: Line[], before: string | undefined): boolean {
+  return lines.every((line, index) => line.parentId === (index === 0 ? before : lines[index - 1]?.id));
+}
+
+/** The lines from the first to the newest, by their parents. */
+function active(lines: Line[]): Line[] {
+  const known = new Map(lines.map((line) => [line.id, line]));
+  const path: Line[] = [];
+  for (let line = lines.at(-1); line && path.length < lines.length; line = known.get(line.parentId ?? undefined)) path.push(line);
+  return path.reverse();
+}
+
+function stretches(lines: Line[]): Stretch[] {
+  const found: Stretch[] = [{ isReset: false, entries: [] }];
+  for (const { type, id, message } of lines) {
+    if (type === "reset") found.push({ isReset: true, entries: [] });
+    if (type === "message" && id && message) found.at(-1)?.entries.push({ id, message } satisfies Entry);
+  }
+  return found;
+}
+
+interface Read {
+  lines: Line[];
+  /** Which file it is: hosts that write one anew put it in the place of the old. */
+  file: string;
+  /** Where the first line begins that is not complete yet. */
+  end: number;
+}
+
+/** Complete lines with an id from a place on; nothing if the file is not there, is shorter, or was written anew. */
+async function lines(path: string, from: number, known?: string): Promise<Read | undefined> {
+  const file = await open(path).catch(() => undefined);
+  if (!file) return undefined;
+  try {
+    const { size, ino } = await file.stat();
+    if (size < from || (known !== undefined && known !== String(ino))) return undefined;
+    const bytes = Buffer.alloc(size - from);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+    const end = bytes.subarray(0, bytesRead).lastIndexOf(10) + 1;
+    const texts = bytes.toString("utf8", 0, end).split("\n");
+    return { lines: texts.flatMap(parse), file: String(ino), end: from + end };
+  } finally {
+    await file.close();
+  }
+}
+
+function parse(text: string): Line[] {
+  if (text.trim() === "") return [];
+  try {
+    const line = JSON.parse(text) as Line;
+    return line.id && line.type !== "session" ? [line] : [];
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,71 @@
+// The plugin's options, once: the manifest's schema and hints, and what the settings are read by, come from here.
+
+export interface Option {
+  /** As JSON Schema has it. */
+  schema: { type: "string" | "integer" | "boolean"; enum?: string[]; minimum?: number };
+  /** What holds without it. */
+  otherwise: string | number | boolean;
+  label: string;
+  /** What it does; of an option of the engine what its own help says is put behind it. */
+  help: string;
+  /** The engine's own option that it sets. */
+  flag?: string;
+  isAdvanced?: boolean;
+}
+
+export const OPTIONS = {
+  binary: {
+    schema: { type: "string" },
+    otherwise: "",
+    label: "Program",
+    help: "Path of the unforget program. Without it, the optional package of this platform and PATH are searched.",
+  },
+  database: {
+    schema: { type: "string" },
+    otherwise: "",
+    label: "Database",
+    help: "Where everything is kept. Without it, unforget/unforget.sqlite in the host's state folder.",
+    flag: "--db",
+  },
+  socket: {
+    schema: { type: "string" },
+    otherwise: "",
+    label: "Socket",
+    help: "Path of the socket of an engine that runs already. Without it, one is started with the host.",
+    flag: "--socket",
+    isAdvanced: true,
+  },
+  autoPins: {
+    schema: { type: "boolean" },
+    otherwise: false,
+    label: "Pin rules by itself",
+    help: "Rules that a person states stay in every prompt.",
+    flag: "--auto-pins",
+  },
+  summaries: {
+    schema: { type: "string", enum: ["engine", "host"] },
+    otherwise: "engine",
+    label: "Who writes summaries",
+    help: "engine: the models of the engine's own settings, or none. host: the model that the agent uses.",
+  },
+  recallPolicy: {
+    schema: { type: "boolean" },
+    otherwise: true,
+    label: "Tell the agent to look things up",
+    help: "Says in the system prompt how to recall what is not in the prompt, once there is such a thing.",
+  },
+  deadlineMs: {
+    schema: { type: "integer", minimum: 100 },
+    otherwise: 5_000,
+    label: "Patience, in ms",
+    help: "How long a call of the engine may take before the host's own messages are used.",
+    isAdvanced: true,
+  },
+  importMs: {
+    schema: { type: "integer", minimum: 1_000 },
+    otherwise: 60_000,
+    label: "Patience for a first reading, in ms",
+    help: "How long a history that was there before may take to be read.",
+    isAdvanced: true,
+  },
+} satisfies Record<string, Option>;

@@ -1,0 +1,107 @@
+// What all instances of this plugin in one process have in common. The host loads the code several times as separate modules,
+// so it hangs on `globalThis`.
+
+import { Fault } from "./connection.js";
+import { Engine } from "./engine.js";
+import type { HostModel, Log } from "./host.js";
+import { Lane, laneName } from "./lane.js";
+import { complete } from "./model.js";
+import type { Settings } from "./settings.js";
+
+const KEY = Symbol.for("openclaw-unforget");
+
+/** Turns of which it is remembered how long the host waited. */
+const WAITS = 100;
+
+/** Lanes that are remembered; the engine knows all of them. */
+const LANES = 1_000;
+
+/** What the host waited for in a turn, in ms. */
+export interface Wait {
+  bootstrap: number;
+  assemble: number;
+  commit: number;
+}
+
+export class Shared {
+  readonly engine: Engine;
+  readonly #lanes = new Map<string, Lane>();
+  /** The host's model, as it was given last. */
+  model?: HostModel;
+  /** Questions of the engine that the host's model is answering. */
+  readonly asking = new Set<Promise<unknown>>();
+  #offered = "";
+  #waits: Wait[] = [];
+  /** Times that something was done without the engine. */
+  degradations = 0;
+  lastDegradation?: string;
+
+  constructor(
+    readonly settings: Settings,
+    readonly log: Log,
+  ) {
+    this.engine = new Engine(settings, log, (method, params) => this.#question(method, params));
+  }
+
+  /** The host waited so long for a turn. */
+  waited(wait: Wait): void {
+    this.#waits.push(wait);
+    if (this.#waits.length > WAITS) this.#waits.shift();
+  }
+
+  /** How long the host waited per turn, in the middle of the newest turns, and how many these are. */
+  get wait(): { total: number; parts: Wait; turns: number } {
+    const middle = (of: (wait: Wait) => number) => this.#waits.map(of).sort((a, b) => a - b)[Math.floor(this.#waits.length / 2)] ?? 0;
+    const parts = { bootstrap: middle((wait) => wait.bootstrap), assemble: middle((wait) => wait.assemble), commit: middle((wait) => wait.commit) };
+    return { total: middle((wait) => wait.bootstrap + wait.assemble + wait.commit), parts, turns: this.#waits.length };
+  }
+
+  lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {
+    const name = laneName(call);
+    const lane = this.#lanes.get(name) ?? new Lane(name);
+    this.#lanes.delete(name);
+    this.#lanes.set(name, lane);
+    for (const oldest of this.#lanes.keys()) {
+      if (this.#lanes.size <= LANES) break;
+      this.#lanes.delete(oldest);
+    }
+    return lane;
+  }
+
+  /** Something had to be done without the engine: told to the log and to `/unforget status`. */
+  degrade(lane: Lane, what: string, error: unknown): string {
+    const why = `${what}: ${error instanceof Fault ? `${error.kind}: ${error.message}` : String(error)}`;
+    this.degradations += 1;
+    this.lastDegradation = `${new Date().toISOString()} ${lane.name}: ${why}`;
+    this.log.warn(`unforget: degraded in ${lane.name}: ${why}`);
+    return why;
+  }
+
+  /** Keeps the host's model, and offers it once to the engine if the settings say so. */
+  offer(llm: HostModel | undefined, model: { name?: string; window?: number }): void {
+    if (!llm || this.settings.summaries !== "host") return;
+    this.model = llm;
+    const offered = JSON.stringify(model);
+    if (this.#offered === offered) return;
+    this.#offered = offered;
+    this.engine.offer(model).catch((error) => this.log.warn(`unforget: the host's model is not used: ${String(error)}`));
+  }
+
+  async #question(method: string, params: Record<string, unknown>): Promise<unknown> {
+    if (method !== "complete") throw new Fault("invalid", `${method} is not answered here`);
+    const asked = complete(this.model, params);
+    this.asking.add(asked);
+    try {
+      return await asked;
+    } finally {
+      this.asking.delete(asked);
+    }
+  }
+}
+
+/** The one of this process. Whoever comes first decides its settings; they change with a restart of the host. */
+export function shared(make: () => Shared): Shared {
+  const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
+  holder[KEY] ??= make();
+  return holder[KEY];
+}

@@ -1,0 +1,216 @@
+// Reading the host's transcript through its SDK (2026.7.2 and later). Nothing is decided here but where a reset stands.
+
+import { AsyncResource } from "node:async_hooks";
+
+import type { Message, Target } from "./host.js";
+
+/** A message of the transcript with the host's id of it. */
+export interface Entry {
+  id: string;
+  message: Message;
+}
+
+/** Entries between two resets. */
+export interface Stretch {
+  /** A reset stands before it. */
+  isReset: boolean;
+  entries: Entry[];
+}
+
+/** What is new since a cursor. */
+export interface Delta {
+  /** What was said before is not there any more, or has moved: the stretches begin at the transcript's beginning. */
+  isWhole: boolean;
+  stretches: Stretch[];
+  /** Where the next delta begins. */
+  cursor: Cursor;
+}
+
+/** How far a transcript was read. */
+export interface Cursor {
+  /** Session id: another one is another transcript. */
+  session: string;
+  /** The host's cursors over visible messages and over all events. */
+  visible?: string;
+  raw?: string;
+}
+
+/** The part of the host's SDK that reads transcripts. */
+export interface Sdk {
+  readSessionTranscriptVisibleMessageDelta(ask: Ask & { maxMessages: number; maxBytes: number }): Promise<VisiblePage>;
+  readSessionTranscriptRawDelta?(ask: Ask & { maxEvents: number; maxBytes: number }): Promise<RawPage>;
+}
+
+interface Ask {
+  agentId: string;
+  sessionKey?: string;
+  sessionId: string;
+  cursor?: string;
+}
+
+type Other = { kind: "reset" | "unavailable" | "missing"; cursor?: string; reason?: string };
+
+type VisiblePage =
+  | Other
+  | { kind: "page"; cursor: string; hasMore: boolean; requiredBytes?: number; entries: { entryId: string; message: Message }[] };
+
+type RawPage =
+  | Other
+  | { kind: "page"; cursor: string; hasMore: boolean; requiredBytes?: number; events: { event: RawEvent; seq: number }[] };
+
+interface RawEvent {
+  type?: string;
+  id?: string;
+  firstKeptEntryId?: string;
+}
+
+const MESSAGES = 2_000;
+const BYTES = 8 << 20;
+const BYTES_MAX = 64 << 20;
+
+let loaded: Promise<Sdk | undefined> | undefined;
+
+/** The host's SDK, or nothing on hosts whose transcripts are files. */
+export function sdk(): Promise<Sdk | undefined> {
+  const name = "openclaw/plugin-sdk/session-transcript-runtime";
+  loaded ??= import(name).then(
+    (module: Partial<Sdk>) =>
+      typeof module.readSessionTranscriptVisibleMessageDelta === "function" ? (module as Sdk) : undefined,
+    () => undefined,
+  );
+  return loaded;
+}
+
+/** Where this code was loaded: in no turn, so that the host hides the running one from nobody who reads from here. */
+const outside = new AsyncResource("unforget");
+
+/** What is new in a transcript with the running turn, which the host hides while it makes a prompt. */
+export function readOutside(sdk: Sdk, target: Target, since: Cursor): Promise<Delta | undefined> {
+  return outside.runInAsyncScope(() => read(sdk, target, since));
+}
+
+/**
+ * What is new in a transcript.
+ *
+ * * `since` - what `cursor` was last, of this transcript.
+ *
+ * Throws what the host throws. Gives nothing if there is no transcript, or if the host is just building its index.
+ */
+export async function read(sdk: Sdk, target: Target, since: Cursor): Promise<Delta | undefined> {
+  const ask = { agentId: target.agentId ?? "main", sessionKey: target.sessionKey, sessionId: target.sessionId };
+  let [visible, raw] = await Promise.all([messages(sdk, ask, since.visible), resets(sdk, ask, since.raw)]);
+  if (!visible) return undefined;
+  let isWhole = since.visible === undefined || visible.isAnew;
+  const kept = raw.resets.map((reset) => reset.firstKept);
+  const isKeptBefore = kept.some((id) => id && !visible?.entries.some((entry) => entry.id === id));
+  if ((isWhole && since.raw !== undefined) || raw.isAnew || isKeptBefore) {
+    // A part of it moved: both are read from the beginning, so that they speak of the same.
+    isWhole = true;
+    if (since.visible !== undefined && !visible.isAnew) visible = (await messages(sdk, ask, undefined)) ?? visible;
+    raw = await resets(sdk, ask, undefined);
+  }
+  const cursor = { session: target.sessionId, visible: visible.cursor, raw: raw.cursor };
+  return { isWhole, stretches: split(visible.entries, raw.resets), cursor };
+}
+
+interface Reset {
+  /** Ids of the events that were written before it, since the reset before it. */
+  before: Set<string>;
+  /** The first message that the host keeps from before it. */
+  firstKept?: string;
+}
+
+/** Parts messages at resets. A reset that keeps the end of what was there has it repeated behind it, as the host does. */
+export function split(entries: Entry[], resets: Reset[]): Stretch[] {
+  const stretches: Stretch[] = [];
+  let at = 0;
+  let carried: Entry[] = [];
+  for (const reset of resets) {
+    const from = at;
+    while (at < entries.length && reset.before.has((entries[at] as Entry).id)) at += 1;
+    const own = [...carried, ...entries.slice(from, at)];
+    stretches.push({ isReset: stretches.length > 0, entries: own });
+    const keep = reset.firstKept ? own.findIndex((entry) => entry.id === reset.firstKept) : -1;
+    const isSaid = (entry: Entry) => entry.message.role === "user" || entry.message.role === "assistant";
+    carried = keep < 0 ? [] : own.slice(keep).filter(isSaid);
+  }
+  stretches.push({ isReset: stretches.length > 0, entries: [...carried, ...entries.slice(at)] });
+  return stretches;
+}
+
+interface Read<T> {
+  isAnew: boolean;
+  cursor?: string;
+  entries: T[];
+}
+
+/** Visible messages since a cursor, all pages. */
+async function messages(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Read<Entry> | undefined> {
+  const read: Read<Entry> = { isAnew: false, cursor: since, entries: [] };
+  let maxBytes = BYTES;
+  for (;;) {
+    const page = await fenced(read.cursor, () =>
+      sdk.readSessionTranscriptVisibleMessageDelta({ ...ask, cursor: read.cursor, maxMessages: MESSAGES, maxBytes }),
+    );
+    if (page.kind === "reset" && !read.isAnew) {
+      Object.assign(read, { isAnew: true, cursor: undefined, entries: [] });
+      continue;
+    }
+    if (page.kind !== "page") return undefined;
+    if (page.requiredBytes && page.requiredBytes > maxBytes && maxBytes < BYTES_MAX) {
+      maxBytes = Math.min(BYTES_MAX, page.requiredBytes);
+      continue;
+    }
+    read.cursor = page.cursor;
+    read.entries.push(...page.entries.map(({ entryId, message }) => ({ id: entryId, message })));
+    if (!page.hasMore || page.entries.length === 0) return read;
+  }
+}
+
+/** The host took messages back, and the turn that begins stands before the cursor: the cursor means nothing any more. */
+async function fenced<T>(cursor: string | undefined, page: () => Promise<T | Other>): Promise<T | Other> {
+  try {
+    return await page();
+  } catch (error) {
+    if (cursor === undefined || (error as Error).name !== "SessionTranscriptReadFenceError") throw error;
+    return { kind: "reset", reason: "fence" };
+  }
+}
+
+interface Resets {
+  isAnew: boolean;
+  cursor?: string;
+  resets: Reset[];
+}
+
+/** Resets since a cursor. Hosts without such a reader tell resets by their hooks. */
+async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Resets> {
+  const read: Resets = { isAnew: false, cursor: since, resets: [] };
+  const raw = sdk.readSessionTranscriptRawDelta?.bind(sdk);
+  if (!raw) return read;
+  let before = new Set<string>();
+  let maxBytes = BYTES;
+  for (;;) {
+    const page = await fenced(read.cursor, () => raw({ ...ask, cursor: read.cursor, maxEvents: MESSAGES, maxBytes }));
+    if (page.kind === "reset" && !read.isAnew) {
+      Object.assign(read, { isAnew: true, cursor: undefined, resets: [] });
+      before = new Set();
+      continue;
+    }
+    if (page.kind !== "page") return read;
+    if (page.requiredBytes && page.requiredBytes > maxBytes && maxBytes < BYTES_MAX) {
+      maxBytes = Math.min(BYTES_MAX, page.requiredBytes);
+      continue;
+    }
+    read.cursor = page.cursor;
+    for (const { event } of page.events) {
+      if (event.type === "reset") {
+        read.resets.push({ before, firstKept: event.firstKeptEntryId });
+        before = new Set();
+      } else if (event.id) {
+        before.add(event.id);
+      }
+    }
+    if (!page.hasMore || page.events.length === 0) return read;
+  }
+}

@@ -1,0 +1,111 @@
+// What can be told without a host.
+
+import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { PassThrough } from "node:stream";
+import { test } from "node:test";
+
+import { Connection } from "../dist/connection.js";
+import { budgetOf } from "../dist/context.js";
+import { newest, tokensOf } from "../dist/fallback.js";
+import { readFile } from "../dist/file.js";
+import { settings } from "../dist/settings.js";
+import { read, split } from "../dist/transcript.js";
+
+const entry = (id, role = "user") => ({ id, message: { role, content: id } });
+
+test("resets part a transcript, and may keep its end", () => {
+  const table = [
+    // entries, resets as [ids before, first kept], stretches
+    ["a b", [], "a b"],
+    ["a b", [["a b"]], "a b |"],
+    ["a b c", [["a b"]], "a b | c"],
+    ["a b c", [["a b", "b"]], "a b | b c"],
+    ["c", [[""]], "| c"],
+    ["a b c", [["a"], ["b"]], "a | b | c"],
+    ["a", [["a"], [""]], "a | |"],
+  ];
+  for (const [entries, resets, want] of table) {
+    const list = (text) => text.split(" ").filter(Boolean);
+    const found = split(list(entries).map((id) => entry(id)), resets.map(([before, firstKept]) => ({ before: new Set(list(before)), firstKept })));
+    const said = found.map(({ entries }) => entries.map(({ id }) => id).join(" ")).join(" | ").trim();
+    assert.equal(said.replaceAll("  ", " "), want, entries);
+    assert.deepEqual(found.map(({ isReset }) => isReset), found.map((_, index) => index > 0));
+  }
+});
+
+test("a budget is that of the first call, less what the host puts behind", () => {
+  const call = (tokenBudget, promptTokenBudget, prompt) => ({ tokenBudget, prompt, runtimeSettings: { limits: { promptTokenBudget } } });
+  const table = [
+    [call(41_228, 41_228, "hi"), true, undefined, 41_228, "first"],
+    [call(63_964, 64_000, "hi"), false, 41_228, 41_192, "in the loop"],
+    [call(30_000, 64_000, "hi"), false, 41_228, 7_228, "much is pending"],
+    [call(1_000, 64_000, "hi"), false, 41_228, 1, "more than there is room for"],
+    [call(64_000, 64_000, undefined), false, 38_480, 38_480, "hosts that put nothing behind"],
+  ];
+  for (const [given, isFirst, first, want, why] of table) assert.equal(budgetOf(given, isFirst, first), want, why);
+});
+
+test("without the engine the newest turns that fit are sent", () => {
+  const turn = (n) => [{ role: "user", content: `question ${n}` }, { role: "assistant", content: "x".repeat(300) }];
+  const messages = [1, 2, 3].flatMap(turn);
+  const size = tokensOf(turn(1));
+  assert.equal(newest(messages, undefined).length, 6);
+  assert.equal(newest(messages, 4 * size).length, 6);
+  assert.equal(newest(messages, 2 * size + 8).length, 4);
+  assert.equal(newest(messages, 1).length, 2, "the last turn always");
+});
+
+test("a cursor that the host has taken back begins anew", async () => {
+  const page = (entries) => ({ kind: "page", cursor: "new", hasMore: false, entries });
+  const fence = Object.assign(new Error("crossed"), { name: "SessionTranscriptReadFenceError" });
+  for (const first of [() => ({ kind: "reset", reason: "anchor_missing" }), () => Promise.reject(fence)]) {
+    const sdk = {
+      readSessionTranscriptVisibleMessageDelta: async ({ cursor }) => (cursor ? first() : page([{ entryId: "a", message: entry("a").message }])),
+      readSessionTranscriptRawDelta: async () => ({ kind: "page", cursor: "raw", hasMore: false, events: [{ event: { type: "message", id: "a" }, seq: 1 }] }),
+    };
+    const delta = await read(sdk, { agentId: "main", sessionId: "s" }, { session: "s", visible: "old", raw: "old" });
+    assert.equal(delta.isWhole, true);
+    assert.deepEqual(delta.stretches, [{ isReset: false, entries: [entry("a")] }]);
+  }
+});
+
+test("a file is read from where it was read last", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "unforget-")), "s.jsonl");
+  const line = (id, parentId) => `${JSON.stringify({ type: "message", id, parentId, message: { role: "user", content: id } })}\n`;
+  const ids = (delta) => delta.stretches.map(({ entries }) => entries.map(({ id }) => id).join(""));
+  assert.equal(await readFile(path, { session: "s" }), undefined, "not there");
+  writeFileSync(path, `${JSON.stringify({ type: "session", id: "s" })}\n${line("a", null)}${line("b", "a")}`);
+  const first = await readFile(path, { session: "s" });
+  assert.deepEqual([first.isWhole, ids(first)], [true, ["ab"]]);
+  appendFileSync(path, `${line("c", "b")}{"type":"mess`);
+  const second = await readFile(path, first.cursor);
+  assert.deepEqual([second.isWhole, ids(second)], [false, ["c"]], "a torn line waits");
+  appendFileSync(path, `age"}\n${line("x", "a")}`);
+  const third = await readFile(path, second.cursor);
+  assert.deepEqual([third.isWhole, ids(third)], [true, ["ax"]], "another branch");
+  writeFileSync(`${path}.new`, line("y", null));
+  renameSync(`${path}.new`, path);
+  assert.deepEqual(ids(await readFile(path, third.cursor)), ["y"], "another file in its place");
+});
+
+test("calls have their deadlines, and late answers are dropped", async () => {
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const connection = new Connection(input, output, async (method) => `${method}!`);
+  const slow = connection.call("slow", {}, 1);
+  await assert.rejects(slow, { kind: "deadline" });
+  const call = connection.call("next", {}, 1_000);
+  input.write('{"id":1,"result":"late"}\n{"jsonrpc":"2.0","id":2,"res');
+  input.write('ult":"in time"}\n{"jsonrpc":"2.0","id":"u1","method":"complete","params":{}}\n');
+  assert.equal(await call, "in time");
+  const waiting = connection.call("lost", {}, 1_000);
+  input.destroy();
+  await assert.rejects(waiting, { kind: "away" });
+});
+
+test("settings of another type count as not given", () => {
+  const read = settings({ deadlineMs: "soon", autoPins: true }, "/state");
+  assert.deepEqual([read.deadlineMs, read.autoPins, read.database], [5_000, true, "/state/unforget/unforget.sqlite"]);
+});

@@ -1,0 +1,162 @@
+// What has to be true after every scenario.
+
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { isDeepStrictEqual } from "node:util";
+import { zstdDecompressSync } from "node:zlib";
+
+import { textOf } from "./model.mjs";
+
+export function want(is, what) {
+  if (!is) throw new Error(what);
+}
+
+/** Messages of a session as the host has them, in stretches between resets, oldest first. */
+export function transcript(host, session) {
+  if (host.hasFiles) return stretches(activePath(fileOf(host, session)));
+  const db = hostDb(host);
+  const rows = db
+    .prepare(
+      `select event_json text, event_zstd packed from session_transcript_active_events a join transcript_events e
+       on e.session_id = a.session_id and e.seq = a.event_seq where a.session_id = ? order by a.active_position`,
+    )
+    .all(session.id);
+  db.close();
+  return stretches(rows.map(({ text, packed }) => JSON.parse(text ?? zstdDecompressSync(packed).toString())));
+}
+
+/** The session that stands behind a key now. */
+export function session(host, key) {
+  if (host.hasFiles) return { key, id: sessionsOf(host)[key]?.sessionId };
+  const db = hostDb(host);
+  const row = db.prepare("select current_session_id id from session_nodes where session_key = ?").get(key);
+  db.close();
+  return { key, id: row?.id };
+}
+
+/** Keys of sessions that begin so. */
+export function keys(host, beginning) {
+  if (host.hasFiles) return Object.keys(sessionsOf(host)).filter((key) => key.startsWith(beginning));
+  const db = hostDb(host);
+  const rows = db.prepare("select session_key from session_nodes where substr(session_key, 1, ?) = ?").all(beginning.length, beginning);
+  db.close();
+  return rows.map((row) => row.session_key);
+}
+
+function hostDb(host) {
+  return new DatabaseSync(join(host.state, "agents/main/agent/openclaw-agent.sqlite"), { readOnly: true });
+}
+
+/** Of a host whose transcripts are files. */
+const sessionsOf = (host) => JSON.parse(readFileSync(join(host.state, "agents/main/sessions/sessions.json"), "utf8"));
+
+function fileOf(host, session) {
+  const path = join(host.state, "agents/main/sessions", `${session.id}.jsonl`);
+  const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
+  return lines.filter(Boolean).map((line) => JSON.parse(line));
+}
+
+/** The events from the beginning to the last one, by their parents. */
+function activePath(events) {
+  const known = new Map(events.filter((event) => event.id && event.type !== "session").map((event) => [event.id, event]));
+  const path = [];
+  for (let event = events.findLast(({ id, type }) => id && type !== "session"); event; event = known.get(event.parentId)) path.unshift(event);
+  return path;
+}
+
+function stretches(events) {
+  const found = [[]];
+  for (const event of events) {
+    if (event.type === "reset") found.push([]);
+    if (event.type === "message") found.at(-1).push({ id: event.id, message: event.message });
+  }
+  return found;
+}
+
+/** A lane of the store: its path, oldest first, and all messages that are stored. */
+export function stored(host, lane) {
+  const args = ["--db", host.database, "export", `journal:${lane}`];
+  const lines = execFileSync(host.unforget, args, { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n");
+  const nodes = new Map();
+  const all = [];
+  let newest;
+  let head;
+  for (const [index, line] of lines.entries()) {
+    const record = JSON.parse(line);
+    const parent = "after" in record ? (record.after ?? undefined) : newest;
+    const isCut = record.is === "event" && "after" in record;
+    if (isCut) head = parent;
+    // What the host leaves out of its prompts stands beside the path.
+    if (record.is === "face") all.push({ message: record.message });
+    if (record.is !== "message") continue;
+    const name = record.id ?? `#${index}`;
+    all.push({ id: record.id, message: record.message });
+    if (record.message.excludeFromContext === true) continue;
+    nodes.set(name, { parent, id: record.id, message: record.message });
+    newest = name;
+    head = name;
+  }
+  const path = [];
+  for (let at = head; at !== undefined; at = nodes.get(at)?.parent) path.unshift(nodes.get(at));
+  return { path, all };
+}
+
+/** The store is the host's transcript, entry by entry. */
+export function checkStore(host, session, lane = session.key) {
+  const truth = transcript(host, session);
+  const { path, all } = stored(host, lane);
+  const isShown = ({ message }) => message.excludeFromContext !== true;
+  // Hosts with files write the message of a turn that is tried again a second time, the same to the millisecond; here it is one.
+  const isAnother = ({ message }, index, all) => !host.hasFiles || !all.slice(0, index).some((one) => isDeepStrictEqual(message, one.message));
+  const now = truth.at(-1).filter(isShown).filter(isAnother);
+  const here = path.filter(isAnother);
+  for (let index = 0; index < Math.max(now.length, here.length); index++) {
+    const [theirs, ours] = [now[index], here[index]];
+    const isSame = theirs && ours && isDeepStrictEqual(theirs.message, ours.message) && (!ours.id || ours.id === theirs.id);
+    want(isSame, `${lane}: entry ${index} of ${now.length} is ${brief(theirs)} at the host, ${brief(ours)} of ${here.length} here`);
+  }
+  for (const entry of truth.flat()) {
+    const count = all.filter(({ message }) => isDeepStrictEqual(message, entry.message)).length;
+    want(count >= 1, `${lane}: not stored: ${brief(entry)}`);
+  }
+  return now.length;
+}
+
+const brief = (entry) => (entry ? `${entry.id} ${JSON.stringify(entry.message).slice(0, 160)}` : "nothing");
+
+/** What the model got was valid and below its window; refusals that a script asked for aside. */
+export function checkRequests(requests) {
+  for (const { number, violations, tokens, window, isRefused, step } of requests) {
+    want(violations.length === 0, `request ${number} is not valid: ${violations.join("; ")}`);
+    want(isRefused || tokens <= window, `request ${number} has ${tokens} tokens of ${window}: ${JSON.stringify(step)}`);
+  }
+}
+
+/** The requests have the words, or have not. */
+export function checkWords(requests, { has = [], hasNot = [] }) {
+  for (const { number, body } of requests) {
+    const text = body.messages.map((message) => `${textOf(message.content)} ${JSON.stringify(message.tool_calls ?? "")}`).join("\n");
+    for (const word of has) want(text.includes(word), `request ${number} lacks ${JSON.stringify(word)}`);
+    for (const word of hasNot) want(!text.includes(word), `request ${number} still has ${JSON.stringify(word)}`);
+  }
+}
+
+const ALARMS = [/context.engine.*(quarantin|falling back|remains queued|legacy|degrad|failed)/i, /turn advancement is blocked/];
+
+/** What the host says of itself, whatever the engine: turns that got a steering message cannot be handed over by it. */
+const KNOWN = /transcript range is session-rebound/;
+
+/** The host uses the engine, and says nothing else. */
+export async function checkHost(host, { allowed = [] } = {}) {
+  const health = await host.call("health");
+  const engine = health.contextEngine ?? {};
+  want(!engine.quarantined || Object.keys(engine.quarantined).length === 0, `quarantined: ${JSON.stringify(engine)}`);
+  const lines = host.said().split("\n").slice(host.seen ?? 0);
+  host.seen = (host.seen ?? 0) + lines.length - 1;
+  const alarms = lines.filter((line) => !KNOWN.test(line) && ALARMS.some((alarm) => alarm.test(line)) && !allowed.some((word) => word.test(line)));
+  want(alarms.length === 0, `the host says: ${alarms[0]}`);
+  const own = lines.filter((line) => line.includes("unforget: degraded") && !allowed.some((word) => word.test(line)));
+  want(own.length === 0, `the plugin says: ${own[0]}`);
+}

@@ -1,0 +1,208 @@
+// The real host: its configuration, its gateway as a process of ours, its calls over its own client.
+
+import { execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { createWriteStream, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const TOKEN = "loopback-only";
+
+/**
+ * * `app` - where OpenClaw is installed.
+ * * `folder` - for its state, logs and workspace.
+ * * `hasFiles` - its transcripts are files: a host up to 2026.7.
+ * * `models` - window by model; the first is the default.
+ */
+export class Host {
+  constructor({ app, folder, plugin, models, modelUrl, database, unforget, settings = {}, more = {}, hasFiles = false }) {
+    Object.assign(this, { app, folder, plugin, models, modelUrl, database, unforget, settings, more, hasFiles });
+    this.state = join(folder, "state");
+    this.workspace = join(folder, "workspace");
+    for (const path of [this.state, this.workspace]) mkdirSync(path, { recursive: true });
+    this.log = join(folder, "gateway.log");
+    this.runs = 0;
+  }
+
+  get program() {
+    return join(this.app, "node_modules/openclaw/openclaw.mjs");
+  }
+
+  get env() {
+    return {
+      ...process.env,
+      HOME: this.folder,
+      OPENCLAW_HOME: this.folder,
+      OPENCLAW_STATE_DIR: this.state,
+      OPENCLAW_CONFIG_PATH: join(this.folder, "openclaw.json"),
+      OPENCLAW_NO_AUTO_UPDATE: "1",
+      OPENCLAW_DISABLE_BONJOUR: "1",
+      OPENCLAW_GATEWAY_TOKEN: TOKEN,
+      NO_COLOR: "1",
+    };
+  }
+
+  /** The host's own command line. */
+  run(...args) {
+    return execFileSync(process.execPath, [this.program, ...args], { env: this.env, cwd: this.workspace, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+  }
+
+  /** Installs the plugin with the host's own command, as a person would. */
+  install(...what) {
+    return this.run("plugins", "install", ...what);
+  }
+
+  async configure() {
+    this.port = await freePort();
+    const cost = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+    const names = Object.keys(this.models);
+    const models = names.map((id) => ({ id, name: id, reasoning: false, input: ["text"], cost, contextWindow: this.models[id], maxTokens: 1024 }));
+    const own = { binary: this.unforget, database: this.database, ...this.settings };
+    const config = {
+      gateway: { mode: "local", bind: "loopback", port: this.port, auth: { mode: "token", token: TOKEN } },
+      models: { mode: "replace", providers: { scripted: { baseUrl: this.modelUrl, apiKey: "none", api: "openai-completions", models } } },
+      agents: {
+        defaults: { model: { primary: `scripted/${names[0]}` }, workspace: this.workspace, skipBootstrap: true, sandbox: { mode: "off" } },
+      },
+      plugins: {
+        ...(this.plugin ? { load: { paths: [this.plugin] } } : {}),
+        allow: ["unforget"],
+        slots: { contextEngine: "unforget", memory: "none" },
+        entries: { unforget: { enabled: true, config: own } },
+      },
+      tools: { exec: { security: "full", ask: "off" } },
+      update: { checkOnStart: false },
+      discovery: { mdns: { mode: "off" } },
+      ...this.more,
+    };
+    writeFileSync(join(this.folder, "openclaw.json"), JSON.stringify(config, null, 1));
+  }
+
+  /** Starts the gateway and connects. */
+  async start() {
+    const log = createWriteStream(this.log, { flags: "a" });
+    this.process = spawn(process.execPath, [this.program, "gateway", "run", "--port", String(this.port)], {
+      env: this.env,
+      cwd: this.workspace,
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    this.process.stdout.pipe(log, { end: false });
+
+    this.process.stderr.pipe(log, { end: false });
+    this.ended = new Promise((resolve) => this.process.once("exit", resolve));
+    await until(() => fetch(`http://127.0.0.1:${this.port}/readyz`).then((answer) => answer.ok, () => false), 120_000, "the gateway is not ready");
+    await this.connect();
+  }
+
+  async connect() {
+    const sdk = join(this.app, "node_modules/openclaw/dist/plugin-sdk/gateway-runtime.js");
+    Object.assign(process.env, { OPENCLAW_STATE_DIR: this.state, OPENCLAW_CONFIG_PATH: join(this.folder, "openclaw.json"), OPENCLAW_HOME: this.folder });
+    const { GatewayClient } = await import(pathToFileURL(sdk));
+    await new Promise((resolve, reject) => {
+      this.client = new GatewayClient({
+        url: `ws://127.0.0.1:${this.port}`,
+        token: TOKEN,
+        clientName: "gateway-client",
+        clientVersion: "0",
+        mode: "backend",
+        role: "operator",
+        scopes: ["operator.admin", "operator.read", "operator.write"],
+        onHelloOk: resolve,
+        onConnectError: reject,
+        onEvent: () => {},
+      });
+      this.client.start();
+    });
+  }
+
+  call(method, params = {}, options = {}) {
+    return this.client.request(method, params, { timeoutMs: 60_000, ...options });
+  }
+
+  /** A turn, until its end. Gives what the agent said. */
+  async turn(sessionKey, message, { model, timeoutMs = 90_000 } = {}) {
+    const params = { sessionKey, message, ...(model ? { model: `scripted/${model}` } : {}), deliver: false };
+    // The host itself says "retry" where it is just indexing a transcript, or where something else touched the session.
+    const isLater = (error) => /rebuilding|Retry/.test(error.message);
+    const ask = () => this.call("agent", { ...params, idempotencyKey: randomUUID() }, { expectFinal: true, timeoutMs });
+    const later = () => new Promise((resolve) => setTimeout(resolve, 1_000));
+    const answer = await ask().catch((error) => (isLater(error) ? later().then(ask) : Promise.reject(error)));
+    return { status: answer.status, text: (answer.result?.payloads ?? []).map((one) => one.text ?? "").join("\n"), answer };
+  }
+
+  /** Begins a turn without waiting for its end. Gives its run. */
+  async begin(sessionKey, message, more = {}) {
+    const runId = randomUUID();
+    const done = this.call("chat.send", { sessionKey, message, idempotencyKey: runId, ...more });
+    return { runId, accepted: await done };
+  }
+
+  /** A command of a plugin, typed by a person. Gives what it says. */
+  async command(sessionKey, text) {
+    const textOf = ({ content }) => (typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("\n"));
+    const said = async () => (await this.call("chat.history", { sessionKey, limit: 20 })).messages.filter(({ role }) => role !== "user").map(textOf);
+    const before = (await said()).length;
+    const known = (await said()).at(-1);
+    await this.begin(sessionKey, text);
+    return until(async () => {
+      const now = await said();
+      return (now.length !== before || now.at(-1) !== known) && now.at(-1);
+    }, 30_000, `${text}: no answer`);
+  }
+
+  /** Ends the gateway by its process group, which is ours alone. */
+  async stop(signal = "SIGTERM") {
+    try {
+      this.client?.stop();
+    } catch {}
+    const { pid } = this.process;
+    const group = (sent) => {
+      try {
+        process.kill(-pid, sent);
+      } catch {}
+    };
+    group(signal);
+    const late = setTimeout(() => group("SIGKILL"), 20_000);
+    await this.ended;
+    clearTimeout(late);
+    if (signal === "SIGKILL") await new Promise((resolve) => setTimeout(resolve, 300));
+  }
+
+  said() {
+    return readFileSync(this.log, "utf8");
+  }
+
+  /** Process ids of the engine below the gateway. */
+  engines() {
+    return readdirSync("/proc").filter((pid) => {
+      if (!/^\d+$/.test(pid)) return false;
+      try {
+        const line = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+        return line.startsWith(this.unforget) && line.includes(this.database);
+      } catch {
+        return false;
+      }
+    }).map(Number);
+  }
+}
+
+async function freePort() {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address();
+      server.close(() => resolve(port));
+    });
+  });
+}
+
+export async function until(is, ms, what) {
+  for (const end = Date.now() + ms; Date.now() < end; ) {
+    const value = await is();
+    if (value) return value;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(what);
+}

@@ -1,0 +1,400 @@
+// What hosts do, one scenario each, after the recorded calls of the real host. Each has a lane of its own.
+
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+
+import { checkHost, checkRequests, checkStore, checkWords, keys, session, stored, transcript, want } from "./check.mjs";
+import { until } from "./host.mjs";
+
+const script = (text, more) => `${text}\n#: ${JSON.stringify(more)}`;
+const say = (text, answer) => script(text, { steps: [{ say: answer }] });
+/** A call of a tool. The newer host hides most of them behind one. */
+const ask = ({ hasFiles }, id, args) => ({ call: hasFiles ? [id, args] : ["tool_call", { id, args }] });
+const spawnChild = (host, text, task, context) =>
+  script(text, { steps: [ask(host, "sessions_spawn", { task, context }), { say: `${text} done` }] });
+
+/** Words that take about so many tokens, as the scripted model counts. */
+const filler = (tokens, word) => Array.from({ length: Math.ceil((tokens * 4) / (word.length + 5)) }, (_, n) => `${word}${String(n).padStart(4, "0")}`).join(" ");
+
+/** One lane at a host. Remembers what its model was sent. */
+class Scene {
+  constructor(stage, name, window) {
+    Object.assign(this, stage, { name, window, key: `agent:main:${name}`, from: stage.model.requests.length });
+  }
+
+  get requests() {
+    return this.model.requests.slice(this.from);
+  }
+
+  /** A turn that is answered with `answer`; what the model got has the request in it, and what else `words` says. */
+  async turn(message, answer, words = {}) {
+    const from = this.model.requests.length;
+    const done = await this.host.turn(this.key, message, { model: this.window });
+    want(done.status === "ok", `${this.name}: the turn ended with ${done.status}: ${done.text}`);
+    if (answer !== undefined) want(done.text.includes(answer), `${this.name}: ${JSON.stringify(done.text.slice(0, 300))} in place of ${answer}`);
+    const isOwn = ({ key, body }) => key !== "" && !JSON.stringify(body.messages).includes("[Subagent Task]");
+    const sent = this.model.requests.slice(from).filter(isOwn);
+    want(sent.length > 0, `${this.name}: the model was not asked`);
+    const request = message.split("\n")[0].slice(0, 60);
+    checkWords(sent, { has: [request, ...(words.has ?? [])], hasNot: words.hasNot });
+    return sent;
+  }
+
+  /** Everything that has to hold, once the lane is at rest. */
+  async check({ allowed } = {}) {
+    checkRequests(this.requests);
+    await checkHost(this.host, { allowed });
+    // The transcript of a turn that was not committed is read at the next one.
+    await this.turn(say("and this is the last question", "LAST"), "LAST");
+    await this.settle();
+    checkRequests(this.requests);
+    return checkStore(this.host, session(this.host, this.key), this.key);
+  }
+
+  /** Until what the host does behind the reply is done. */
+  async settle() {
+    let seen = -1;
+    await until(
+      () => {
+        const count = transcript(this.host, session(this.host, this.key)).flat().length;
+        const isSame = count === seen;
+        seen = count;
+        return isSame;
+      },
+      20_000,
+      "the transcript keeps growing",
+    );
+  }
+}
+
+export const scenarios = {
+  async basic(stage) {
+    const scene = new Scene(stage, "basic");
+    await scene.turn(say("one", "A1"), "A1");
+    await scene.turn(say("two", "A2"), "A2", { has: ["A1", "one"] });
+    return scene.check();
+  },
+
+  async tools(stage) {
+    const scene = new Scene(stage, "tools");
+    await scene.turn(script("read it three times", { steps: [...Array(3).fill({ call: ["read", { path: "a.txt" }] }), { say: "T1" }] }), "T1");
+    await scene.turn(say("and now", "T2"), "T2", { has: ["alpha beta gamma"] });
+    return scene.check();
+  },
+
+  async parallel(stage) {
+    const scene = new Scene(stage, "parallel");
+    const both = { calls: [["read", { path: "a.txt" }], ["exec", { command: "echo parallel-result" }]] };
+    await scene.turn(script("both at once", { steps: [both, { say: "P1" }] }), "P1");
+    await scene.turn(say("and now", "P2"), "P2", { has: ["alpha beta gamma", "parallel-result"] });
+    return scene.check();
+  },
+
+  async unknownTool(stage) {
+    const scene = new Scene(stage, "unknown");
+    // Some hosts give the answer themselves.
+    await scene.turn(script("call what is not there", { steps: [{ call: ["no_such_tool", { x: 1 }] }, { say: "no_such_tool U1" }] }), "no_such_tool");
+    await scene.turn(say("and now", "U2"), "U2");
+    return scene.check();
+  },
+
+  async reset(stage) {
+    const scene = new Scene(stage, "reset");
+    await scene.turn(say("the secret is PELICAN", "R1"), "R1");
+    const before = session(stage.host, scene.key);
+    await stage.host.call("sessions.reset", { key: scene.key });
+    want((session(stage.host, scene.key).id === before.id) === !stage.host.hasFiles, "a session id stays in a reset, or not, as it always did");
+    await scene.turn(say("what is the secret", "R2"), "R2", { hasNot: ["PELICAN"] });
+    await scene.turn(say("and again", "R3"), "R3", { has: ["what is the secret"], hasNot: ["PELICAN"] });
+    await stage.host.call("sessions.reset", { key: scene.key });
+    await stage.host.call("sessions.reset", { key: scene.key });
+    await scene.turn(say("twice in a row", "R4"), "R4", { hasNot: ["PELICAN", "what is the secret"] });
+    return scene.check();
+  },
+
+  async manualCompact(stage) {
+    const scene = new Scene(stage, "manual");
+    for (const n of [1, 2, 3, 4]) await scene.turn(say(`part ${n}: ${filler(2_500, `m${n}x`)}`, `M${n}`), `M${n}`);
+    const done = await stage.host.call("sessions.compact", { key: scene.key }, { timeoutMs: 120_000 });
+    want(done.ok !== false, `compaction: ${JSON.stringify(done)}`);
+    await scene.turn(say("after it", "M5"), "M5");
+    return scene.check();
+  },
+
+  async overflowAtStart(stage) {
+    const scene = new Scene(stage, "overflow");
+    for (const n of [1, 2, 3, 4]) await scene.turn(say(`part ${n}: ${filler(3_000, `o${n}x`)}`, `O${n}`), `O${n}`);
+    await scene.turn(script("refused at first", { refuse: 1, steps: [{ say: "O5" }] }), "O5");
+    await scene.turn(script("refused twice", { refuse: 2, steps: [{ say: "O6" }] }), "O6");
+    return scene.check();
+  },
+
+  async overflowMidLoop(stage) {
+    const scene = new Scene(stage, "midloop");
+    for (const n of [1, 2, 3]) await scene.turn(say(`part ${n}: ${filler(3_000, `q${n}x`)}`, `Q${n}`), `Q${n}`);
+    writeFileSync(join(stage.host.workspace, "big.txt"), filler(6_000, "big"));
+    const steps = [{ call: ["read", { path: "a.txt" }] }, { call: ["read", { path: "big.txt" }] }, { say: "Q4" }];
+    const sent = await scene.turn(script("read much and go on", { refuseOver: 20_000, steps }), "Q4");
+    want(sent.some((one) => one.isRefused), "nothing was refused: the scenario shows nothing");
+    return scene.check();
+  },
+
+  async abortMidStream(stage) {
+    const scene = new Scene(stage, "abort");
+    await scene.turn(say("one", "B1"), "B1");
+    await scene.abort(script("two is aborted", { steps: [{ stall: 60_000 }] }), 1);
+    await scene.turn(say("three", "B3"), "B3", { has: ["two is aborted"] });
+    return scene.check();
+  },
+
+  async abortAfterTool(stage) {
+    const scene = new Scene(stage, "aborttool");
+    await scene.turn(say("one", "B1"), "B1");
+    await scene.abort(script("two is aborted", { steps: [{ call: ["read", { path: "a.txt" }] }, { stall: 60_000 }] }), 2);
+    await scene.turn(say("three", "B3"), "B3", { has: ["two is aborted", "alpha beta gamma"] });
+    return scene.check();
+  },
+
+  async steer(stage) {
+    const scene = new Scene(stage, "steer");
+    await scene.turn(say("one", "L1"), "L1");
+    await stage.host.begin(scene.key, script("two takes long", { steps: [{ call: ["exec", { command: "sleep 3; echo slept" }] }, { say: "L2" }] }));
+    await until(() => scene.requests.length >= 2, 30_000, "the tool was not called");
+    await stage.host.begin(scene.key, say("steered into it", "STEERED"), stage.host.hasFiles ? {} : { queueMode: "steer" });
+    await until(() => scene.requests.some((one) => one.step.say === "STEERED"), 60_000, "the steering message was not sent");
+    await scene.settle();
+    await scene.turn(say("three", "L3"), "L3", { has: ["two takes long", "steered into it", "slept"] });
+    // The host itself says of such a turn that it cannot hand it over; the transcript has it.
+    return scene.check();
+  },
+
+  async isolatedSubagent(stage) {
+    const scene = new Scene(stage, "isolated");
+    await scene.turn(say("one parent secret HERON", "C1"), "C1");
+    await scene.turn(spawnChild(stage.host, "spawn it", say("child task", "CHILD-DONE"), "isolated"), "spawn it done");
+    const child = await scene.child("child task");
+    checkWords(child.requests, { hasNot: ["HERON"] });
+    await scene.turn(say("after the announcement", "C3"), "C3", { has: ["CHILD-DONE"] });
+    checkStore(stage.host, session(stage.host, child.key));
+    return scene.check();
+  },
+
+  async forkedSubagent(stage) {
+    const scene = new Scene(stage, "forked");
+    await scene.turn(say("one parent secret HERON", "F1"), "F1");
+    await scene.turn(spawnChild(stage.host, "spawn it", say("child task", "CHILD-DONE"), "fork"), "spawn it done");
+    const child = await scene.child("child task");
+    checkWords(child.requests, { has: ["HERON"] });
+    await scene.turn(say("after the announcement", "F3"), "F3", { has: ["CHILD-DONE"] });
+    checkStore(stage.host, session(stage.host, child.key));
+    return scene.check();
+  },
+
+  async maxLines(stage) {
+    const scene = new Scene(stage, "lines");
+    for (const n of [1, 2, 3]) await scene.turn(say(`line ${n}`, `N${n}`), `N${n}`);
+    await stage.host.call("sessions.compact", { key: scene.key, maxLines: 2 });
+    await scene.turn(say("after the cut", "N4"), "N4", { has: ["line 3"] });
+    // What a person cut out of the transcript stays here: nothing that was said is lost.
+    checkRequests(scene.requests);
+    await checkHost(stage.host);
+    await scene.settle();
+    const now = transcript(stage.host, session(stage.host, scene.key)).at(-1);
+    const { path } = stored(stage.host, scene.key);
+    const end = path.slice(-now.length).map(({ message }) => message);
+    want(isDeepStrictEqual(end, now.map(({ message }) => message)), "the store does not end as the transcript does");
+    want(JSON.stringify(path[0].message).includes("line 1"), "the first message is gone");
+    return path.length;
+  },
+
+  async recall(stage) {
+    const scene = new Scene(stage, "recall");
+    await scene.turn(say("the password is CORMORANT-5", "V1"), "V1");
+    await stage.host.call("sessions.reset", { key: scene.key });
+    const { host } = stage;
+    const search = [ask(host, "unforget_search", { query: "password" }), { say: "V2" }];
+    const [, second] = await scene.turn(script("look it up", { steps: search }), "V2");
+    checkWords([second], { has: ["CORMORANT-5"] });
+    const steps = [
+      ask(host, "unforget_grep", { pattern: "CORMORANT-\\d" }),
+      ask(host, "unforget_describe", { name: "s:1" }),
+      ask(host, "unforget_expand", { name: "s:1-3" }),
+      ask(host, "unforget_answer", { question: "what is the password" }),
+      { say: "V3" },
+    ];
+    const sent = await scene.turn(script("in all other ways", { steps }), "V3");
+    const results = sent.at(-1).body.messages.filter((message) => message.role === "tool").slice(-4);
+    for (const result of results) want(/Recalled: a record/.test(JSON.stringify(result)), `not recalled: ${JSON.stringify(result).slice(0, 300)}`);
+    return scene.check();
+  },
+
+  async command(stage) {
+    const scene = new Scene(stage, "command");
+    await scene.turn(say("one", "X1"), "X1");
+    const table = [
+      ["status", /messages of .* entries[\s\S]*engine: up[\s\S]*degraded: /],
+      ["pin Always answer in Dutch.", /Pinned as \d/],
+      ["pins", /Always answer in Dutch/],
+      ["doctor", /./],
+      ["backup", /backups|verified|written/i],
+      ["import", /histories of \d+ agents? are in the store/],
+      ["nonsense", /\/unforget status/],
+    ];
+    for (const [words, answer] of table) {
+      const said = await stage.host.command(scene.key, `/unforget ${words}`);
+      want(answer.test(said), `/unforget ${words}: ${said.slice(0, 500)}`);
+    }
+    const [sent] = await scene.turn(say("two", "X2"), "X2");
+    checkWords([sent], { has: ["Always answer in Dutch."] });
+    return scene.check();
+  },
+
+  async cursorAcrossReset(stage) {
+    const scene = new Scene(stage, "cursor");
+    for (const n of [1, 2]) await scene.turn(say(`before ${n} OSPREY`, `G${n}`), `G${n}`);
+    await stage.host.call("sessions.reset", { key: scene.key });
+    for (const n of [3, 4]) await scene.turn(say(`after ${n}`, `G${n}`), `G${n}`, { hasNot: ["OSPREY"] });
+    await stage.host.call("sessions.delete", { key: scene.key });
+    await scene.turn(say("after its deletion", "G5"), "G5", { hasNot: ["OSPREY", "after 3"] });
+    return scene.check();
+  },
+
+  async rewind(stage) {
+    const scene = new Scene(stage, "rewind");
+    for (const n of [1, 2, 3]) await scene.turn(say(`question ${n}`, `W${n}`), `W${n}`);
+    const entries = transcript(stage.host, session(stage.host, scene.key)).at(-1);
+    const second = entries.find(({ message }) => JSON.stringify(message.content).includes("question 2"));
+    await stage.host.call("sessions.rewind", { sessionKey: scene.key, entryId: second.id });
+    await scene.turn(say("another second", "W4"), "W4", { has: ["question 1"], hasNot: ["question 2", "question 3"] });
+    return scene.check();
+  },
+
+  async smallWindow(stage) {
+    const scene = new Scene(stage, "window", "small");
+    await scene.turn(say("the first fact is KESTREL-9", "I0"), "I0");
+    for (const n of [1, 2, 3, 4, 5, 6, 7, 8]) await scene.turn(say(`part ${n}: ${filler(1_500, `i${n}x`)}`, `I${n}`), `I${n}`);
+    return scene.check();
+  },
+
+  async preflight(stage) {
+    const scene = new Scene(stage, "preflight", "small");
+    for (const n of [1, 2, 3]) await scene.turn(say(`part ${n}: ${filler(2_500, `j${n}x`)}`, `J${n}`), `J${n}`);
+    // One turn that ends so near the window that the host wants to compact before the next.
+    writeFileSync(join(stage.host.workspace, "near.txt"), filler(5_000, "near"));
+    await scene.turn(script("read what is near", { steps: [{ call: ["read", { path: "near.txt" }] }, { say: "J4" }] }), "J4");
+    for (const n of [5, 6]) await scene.turn(say(`part ${n}`, `J${n}`), `J${n}`);
+    return scene.check();
+  },
+
+  async engineKilled(stage) {
+    const scene = new Scene(stage, "killed");
+    await scene.turn(say("one", "E1"), "E1");
+    const [pid, ...others] = stage.host.engines();
+    want(pid && others.length === 0, `one engine per host: ${[pid, ...others]}`);
+    process.kill(pid, "SIGKILL");
+    await scene.turn(say("two", "E2"), "E2", { has: ["one"] });
+    await stage.host.begin(scene.key, script("three", { steps: [{ call: ["exec", { command: "sleep 2" }] }, { say: "E3" }] }));
+    await until(() => scene.requests.some((one) => one.step.call), 30_000, "the tool was not called");
+    for (const engine of stage.host.engines()) process.kill(engine, "SIGKILL");
+    await until(() => scene.requests.some((one) => one.step.say === "E3"), 60_000, "the turn did not end");
+    await scene.settle();
+    await scene.turn(say("four", "E4"), "E4", { has: ["one", "two", "three"] });
+    return scene.check({ allowed: [/the engine is gone/] });
+  },
+
+  async engineSlow(stage) {
+    const scene = new Scene(stage, "slow");
+    await scene.turn(say("one", "S1"), "S1");
+    for (const pid of stage.host.engines()) process.kill(pid, "SIGSTOP");
+    await scene.turn(say("two while it hangs", "S2"), "S2", { has: ["one"] });
+    for (const pid of stage.host.engines()) process.kill(pid, "SIGCONT");
+    await scene.turn(say("three", "S3"), "S3", { has: ["one", "two while it hangs"] });
+    const status = await stage.host.said();
+    want(/unforget: degraded in agent:main:slow/.test(status), "that it hung was not said");
+    return scene.check({ allowed: [/unforget: degraded/] });
+  },
+};
+
+/** What needs a gateway that is started again. */
+export const restarts = {
+  async restart(stage) {
+    const scene = new Scene(stage, "restart");
+    await scene.turn(say("one before the restart", "F1"), "F1");
+    await stage.host.stop();
+    stage.usePath();
+    await stage.host.start();
+    await scene.turn(say("two", "F2"), "F2", { has: ["one before the restart"] });
+    return scene.check();
+  },
+
+  async transcriptRewrite(stage) {
+    const scene = new Scene(stage, "rewrite");
+    await scene.turn(script("read it", { steps: [{ call: ["read", { path: "a.txt" }] }, { say: "J1" }] }), "J1", {});
+    mkdirSync(stage.host.folder, { recursive: true });
+    writeFileSync(join(stage.host.folder, "rewrite"), scene.key);
+    await scene.turn(say("two", "J2"), "J2");
+    await until(() => transcript(stage.host, session(stage.host, scene.key)).flat().some(({ message }) => JSON.stringify(message).includes("REWRITTEN")), 20_000, "nothing was rewritten");
+    await scene.turn(say("three", "J3"), "J3", { has: ["read it", "two"] });
+    return scene.check();
+  },
+
+  async killed(stage) {
+    const scene = new Scene(stage, "kill9");
+    await scene.turn(say("one", "K1"), "K1");
+    const steps = [{ call: ["read", { path: "a.txt" }] }, { stall: 60_000 }];
+    await stage.host.begin(scene.key, script("two is cut by a kill", { name: "cut by a kill", steps }));
+    await until(() => scene.requests.some((one) => one.step.stall), 30_000, "the second call did not come");
+    await stage.host.stop("SIGKILL");
+    stage.model.forgive(/cut by a kill/);
+    await stage.host.start();
+    // The host may take the turn up again by itself.
+    await scene.quiet();
+    await scene.turn(say("three", "K3"), "K3", { has: ["one", "two is cut by a kill", "alpha beta gamma"] });
+    return scene.check();
+  },
+};
+
+/** Those that hosts with files know too. */
+export const withFiles = new Set(
+  "basic tools parallel unknownTool reset recall command steer isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+);
+
+Object.assign(Scene.prototype, {
+  /** Begins a turn and aborts it once the model was asked so often. */
+  async abort(message, calls) {
+    const from = this.model.requests.length;
+    const { runId } = await this.host.begin(this.key, message);
+    await until(() => this.model.requests.length >= from + calls, 60_000, `${this.name}: the model was not asked`);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await this.host.call("chat.abort", { sessionKey: this.key, runId });
+    await this.settle();
+  },
+
+  /** The sub-agent that was asked for, once its answer was announced. */
+  async child(task) {
+    const children = () => this.requests.filter((one) => one.body.messages.some((message) => JSON.stringify(message).includes("[Subagent Task]")));
+    await until(() => children().length > 0, 60_000, `${this.name}: no sub-agent was started`);
+    await until(() => this.requests.some((one) => JSON.stringify(one.body.messages.at(-1)).includes("CHILD-DONE")), 60_000, `${this.name}: nothing was announced`);
+    await this.quiet();
+    const own = keys(this.host, "agent:main:subagent:").filter((key) => !this.host.children?.has(key));
+    this.host.children = new Set([...(this.host.children ?? []), ...own]);
+    want(own.length === 1, `${task}: one sub-agent, not ${own.length}`);
+    return { key: own[0], requests: children() };
+  },
+
+  /** Until the model was not asked for a while. */
+  async quiet() {
+    let at = Date.now();
+    let seen = this.model.requests.length;
+    await until(
+      () => {
+        if (this.model.requests.length !== seen) at = Date.now();
+        seen = this.model.requests.length;
+        return Date.now() - at > 1_500;
+      },
+      60_000,
+      "it does not come to rest",
+    );
+  },
+});

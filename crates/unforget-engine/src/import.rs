@@ -35,7 +35,7 @@ pub(crate) use crew::{Incoming, new_entry};
 pub use folder::{Found, walk};
 pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
-pub(crate) use run::turn;
+pub(crate) use run::{turn, turn_of};
 
 /// Warnings that a report lists; the rest is only counted.
 pub const WARNINGS_LISTED: usize = 20;

@@ -18,7 +18,7 @@ use super::names;
 use super::recover::{Last, Refusals};
 use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
-use crate::import::{Incoming, Standing, new_entry, turn};
+use crate::import::{Incoming, Standing, new_entry, turn_of};
 use crate::prompt::Session;
 use crate::{Engine, index};
 
@@ -362,7 +362,7 @@ impl Lane {
             }
             return Ok(());
         }
-        let _turn = turn();
+        let _turn = turn_of(self.conversation);
         let dictionary = self.engine.store().dictionary();
         let mut packer = Packer::new(&index::filter, dictionary.as_deref());
         let (mut chain, mut bytes) = (self.track.chain, self.track.bytes);

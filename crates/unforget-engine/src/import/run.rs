@@ -1,11 +1,11 @@
 //! One import from start to end.
 
 use std::io::BufRead;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use unforget_core::digest::Chain;
-use unforget_core::id::{Generation, Position, Seq, Timestamp};
+use unforget_core::id::{ConversationId, Generation, Position, Seq, Timestamp};
 use unforget_core::reconcile::{self, Delivered, Plan, Stored};
 use unforget_recall::segment::SegmentBuilder;
 use unforget_store::{Conversation, NewConversation, OpenedBy, Packed, Receipt, Snapshot, Store, Target};
@@ -27,11 +27,30 @@ const BATCH_RECORDS: usize = 16 * 1024;
 /// Bytes between two reports of progress.
 const REPORT_BYTES: u64 = 512 * 1024;
 
-/// Rows name their parents by seq before the store gives the seqs out, so appends take turns.
-pub(crate) fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    // Nothing is kept in the mutex that a panic could have left half done.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Appends take turns, since rows name their parents by seq before the store gives the seqs out. Whoever has this one is alone.
+static TURN: RwLock<()> = RwLock::new(());
+
+/// Turns of appends to one conversation each, which may share a commit with others. Conversations share one at random.
+static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
+
+/// Waits until nobody appends.
+// Nothing is kept in these locks that a panic could have left half done.
+pub(crate) fn turn() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn of one conversation.
+pub(crate) struct TurnOf {
+    _alone: Option<MutexGuard<'static, ()>>,
+    _among: RwLockReadGuard<'static, ()>,
+}
+
+/// Waits until nobody appends to this conversation.
+pub(crate) fn turn_of(id: ConversationId) -> TurnOf {
+    let among = TURN.read().unwrap_or_else(PoisonError::into_inner);
+    let own = id.0 % TURNS.len() as u64;
+    let alone = TURNS.get(own as usize).map(|turn| turn.lock().unwrap_or_else(PoisonError::into_inner));
+    TurnOf { _alone: alone, _among: among }
 }
 
 /// Imports what `input` holds.

@@ -209,9 +209,11 @@ function untimed(shared: Shared) {
     const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
     // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
     // tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the turn is among the messages.
-    if (await isAlone(lane, call, isFirst)) return engine.call("assemble", params);
-    const messages = lane.live(call.messages).map((message) => ({ message }));
-    return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
+    const ask = (messages: object[]) => engine.call<Assembled>("assemble", { ...params, live: { isWhole: false, messages } });
+    const hasFile = !(await sdk());
+    if (!(await isAlone(lane, call, isFirst))) return lane.withBodies(lane.unwritten(call.messages, hasFile), ask);
+    const beside = hasFile ? lane.beside(call.messages) : [];
+    return beside.length > 0 ? ask(beside) : engine.call("assemble", params);
   }
 
   /** Whether a transcript that is a file is not there yet: it comes with the first answer. */

@@ -10,9 +10,6 @@ import { sdk } from "./transcript.js";
 
 export const ID = "unforget";
 
-/** How long background maintenance waits for the host's model to answer the engine. */
-const MODEL_MS = 120_000;
-
 export interface Assembled {
   messages: Message[];
   system: string[];
@@ -62,9 +59,9 @@ function untimed(shared: Shared) {
     isCaughtUp = await lane.catchUp(engine, await sdk(), target(call), settings.importMs);
   }
 
-  function keepModel(call: Call): void {
-    const { llm, modelId, model, modelContextWindow } = call.runtimeContext ?? {};
-    shared.offer(llm, { name: modelId ?? model, window: modelContextWindow });
+  function offerModel(call: Call): void {
+    const { modelId, model, modelContextWindow } = call.runtimeContext ?? {};
+    shared.offer({ name: modelId ?? model, window: modelContextWindow });
   }
 
   return {
@@ -144,7 +141,7 @@ function untimed(shared: Shared) {
     /** Up to 2026.7: the host's array after a turn, and before its first call. */
     async afterTurn(call: AfterTurnCall): Promise<void> {
       const lane = shared.lane(call);
-      keepModel(call);
+      offerModel(call);
       const from = Math.max(0, call.prePromptMessageCount - 8);
       const messages = call.messages.slice(from).map((message) => ({ message }));
       try {
@@ -168,11 +165,12 @@ function untimed(shared: Shared) {
     async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
       const lane = shared.lane(call);
       const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
-      keepModel(call);
+      offerModel(call);
       try {
         await lane.save(engine);
         await engine.call("maintain", { lane: lane.name, form: FORM });
-        await settled(shared.asking, call.abortSignal);
+        const { llm } = call.runtimeContext ?? {};
+        if (llm && settings.summaries === "host") await shared.work(llm, call.abortSignal);
         return nothing;
       } catch (error) {
         return { ...nothing, reason: `unforget: ${String(error)}` };
@@ -209,9 +207,11 @@ function untimed(shared: Shared) {
     const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
     // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
     // tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the turn is among the messages.
-    if (await isAlone(lane, call, isFirst)) return engine.call("assemble", params);
-    const messages = lane.live(call.messages).map((message) => ({ message }));
-    return lane.withBodies(messages, (sent) => engine.call("assemble", { ...params, live: { isWhole: false, messages: sent } }));
+    const ask = (messages: object[]) => engine.call<Assembled>("assemble", { ...params, live: { isWhole: false, messages } });
+    const hasFile = !(await sdk());
+    if (!(await isAlone(lane, call, isFirst))) return lane.withBodies(lane.unwritten(call.messages, hasFile), ask);
+    const beside = hasFile ? lane.beside(call.messages) : [];
+    return beside.length > 0 ? ask(beside) : engine.call("assemble", params);
   }
 
   /** Whether a transcript that is a file is not there yet: it comes with the first answer. */
@@ -279,15 +279,4 @@ async function told(shared: Shared, lane: Lane, event: Record<string, unknown>):
   } catch (error) {
     shared.degrade(lane, `event ${String(event.name)}`, error);
   }
-}
-
-/** Until the host's model has answered what the engine asked, or maintenance is called off. */
-async function settled(asking: Set<Promise<unknown>>, signal: AbortSignal | undefined): Promise<void> {
-  if (asking.size === 0) return;
-  const off = new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, MODEL_MS);
-    timer.unref();
-    signal?.addEventListener("abort", () => resolve(), { once: true });
-  });
-  await Promise.race([Promise.allSettled(asking), off]);
 }

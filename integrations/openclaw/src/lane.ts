@@ -30,7 +30,10 @@ const OUTPUT = 4_096;
 const UNKNOWN = 64;
 
 /** A message as the engine takes it. */
-type Sent = { id?: string; message?: Message; digest?: string };
+type Sent = { id?: string; message?: Message; digest?: string; volatile?: boolean };
+
+/** The same with its body. */
+type Full = { id?: string; message: Message; volatile?: boolean };
 
 interface Status {
   path: number;
@@ -222,8 +225,8 @@ export class Lane {
   }
 
   /** Sends messages by their digests, and then the bodies that are asked for. */
-  async withBodies<T>(messages: { id?: string; message: Message }[], send: (messages: Sent[]) => Promise<T>): Promise<T> {
-    const sent: Sent[] = messages.map(({ id, message }) => ({ ...(id ? { id } : {}), digest: digest(message) }));
+  async withBodies<T>(messages: Full[], send: (messages: Sent[]) => Promise<T>): Promise<T> {
+    const sent: Sent[] = messages.map(({ message, ...more }) => ({ ...more, digest: digest(message) }));
     for (;;) {
       try {
         return await send(sent);
@@ -232,7 +235,7 @@ export class Lane {
         for (const index of error.need) {
           const own = messages[index];
           if (!own || sent[index]?.message) throw error;
-          sent[index] = { ...(own.id ? { id: own.id } : {}), message: own.message };
+          sent[index] = own;
         }
       }
     }
@@ -243,10 +246,28 @@ export class Lane {
     return this.#cursor?.visible === undefined;
   }
 
-  /** Whether the newest message of a live array is the newest of the transcript, as far as hosts leave messages alike. */
+  /**
+   * Whether the newest message of a live array is the newest of the transcript, as far as hosts leave messages alike. What
+   * they put in beside is not looked at: see `beside`.
+   */
   hasNewest(messages: Message[]): boolean {
-    const last = messages.at(-1);
+    const last = messages.findLast(({ role }) => role !== "custom");
     return last !== undefined && this.#last !== undefined && same(last) === same(this.#last);
+  }
+
+  /**
+   * The end of a live array for the engine. Where transcripts are files, input is written before a model is called: what is
+   * not there by then never will be.
+   */
+  unwritten(messages: Message[], hasFile: boolean): Full[] {
+    const isInput = ({ role }: Message) => role === "custom" || role === "user";
+    return this.live(messages).map((message) => (hasFile && isInput(message) ? { message, volatile: true } : { message }));
+  }
+
+  /** What the host put beside its transcript's messages into a live array. */
+  beside(messages: Message[]): Full[] {
+    const isBeside = ({ role, timestamp }: Message) => role === "custom" && (timestamp ?? 0) > this.#newest;
+    return messages.filter(isBeside).map((message) => ({ message, volatile: true }));
   }
 
   /** Whether a live array has messages that are newer than all that came by the transcript. */

@@ -1,11 +1,9 @@
 // The host's model, for the engine's summaries and answers.
 
-import { Fault } from "./connection.js";
 import type { HostModel } from "./host.js";
 
 /** Answers the engine's `complete` (docs/protocol.md). */
-export async function complete(model: HostModel | undefined, ask: Record<string, unknown>): Promise<unknown> {
-  if (!model) throw new Fault("overloaded", "the host gave no model yet");
+export async function complete(model: HostModel, ask: Record<string, unknown>): Promise<unknown> {
   const within = AbortSignal.timeout(typeof ask.withinMs === "number" ? ask.withinMs : 60_000);
   const answer = await model.complete({
     systemPrompt: String(ask.system ?? ""),

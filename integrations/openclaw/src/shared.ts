@@ -10,6 +10,12 @@ import type { Settings } from "./settings.js";
 
 const KEY = Symbol.for("openclaw-unforget");
 
+/** How long a maintenance waits for a question of the engine. */
+const QUIET_MS = 1_500;
+
+/** How long a question waits for a maintenance. */
+const PATIENCE_MS = 30_000;
+
 /** Turns of which it is remembered how long the host waited. */
 const WAITS = 100;
 
@@ -26,10 +32,9 @@ export interface Wait {
 export class Shared {
   readonly engine: Engine;
   readonly #lanes = new Map<string, Lane>();
-  /** The host's model, as it was given last. */
-  model?: HostModel;
-  /** Questions of the engine that the host's model is answering. */
-  readonly asking = new Set<Promise<unknown>>();
+  /** Questions of the engine that wait for the host's model. */
+  readonly #questions: { ask: Record<string, unknown>; answer(value: Promise<unknown>): void }[] = [];
+  #asked?: () => void;
   #offered = "";
   #waits: Wait[] = [];
   /** Times that something was done without the engine. */
@@ -77,25 +82,44 @@ export class Shared {
     return why;
   }
 
-  /** Keeps the host's model, and offers it once to the engine if the settings say so. */
-  offer(llm: HostModel | undefined, model: { name?: string; window?: number }): void {
-    if (!llm || this.settings.summaries !== "host") return;
-    this.model = llm;
+  /** Offers the host's model once to the engine, if the settings say so. */
+  offer(model: { name?: string; window?: number }): void {
+    if (this.settings.summaries !== "host" || !model.window) return;
     const offered = JSON.stringify(model);
     if (this.#offered === offered) return;
     this.#offered = offered;
     this.engine.offer(model).catch((error) => this.log.warn(`unforget: the host's model is not used: ${String(error)}`));
   }
 
-  async #question(method: string, params: Record<string, unknown>): Promise<unknown> {
-    if (method !== "complete") throw new Fault("invalid", `${method} is not answered here`);
-    const asked = complete(this.model, params);
-    this.asking.add(asked);
-    try {
-      return await asked;
-    } finally {
-      this.asking.delete(asked);
+  /** Answers the engine's questions until none came for a while. The host takes its model back when its call ends. */
+  async work(model: HostModel, signal: AbortSignal | undefined): Promise<void> {
+    while (!signal?.aborted) {
+      const question = this.#questions.shift();
+      if (question) {
+        const answered = complete(model, question.ask);
+        question.answer(answered);
+        await answered.catch(() => {});
+        continue;
+      }
+      const isAsked = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => resolve(false), QUIET_MS);
+        this.#asked = () => (clearTimeout(timer), resolve(true));
+      });
+      if (!isAsked) return;
     }
+  }
+
+  #question(method: string, ask: Record<string, unknown>): Promise<unknown> {
+    if (method !== "complete") return Promise.reject(new Fault("invalid", `${method} is not answered here`));
+    return new Promise((resolve, reject) => {
+      const none = setTimeout(() => {
+        this.#questions.splice(this.#questions.findIndex((one) => one.ask === ask), 1);
+        reject(new Fault("overloaded", "the host lends its model only while it maintains a session"));
+      }, PATIENCE_MS);
+      none.unref();
+      this.#questions.push({ ask, answer: (value) => (clearTimeout(none), resolve(value)) });
+      this.#asked?.();
+    });
   }
 }
 

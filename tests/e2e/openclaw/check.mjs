@@ -29,7 +29,7 @@ export function transcript(host, session) {
 
 /** The session that stands behind a key now. */
 export function session(host, key) {
-  if (host.hasFiles) return { key, id: sessionsOf(host)[key]?.sessionId };
+  if (host.hasFiles) return { key, id: sessionsOf(host)[key]?.sessionId, file: sessionsOf(host)[key]?.sessionFile };
   const db = hostDb(host);
   const row = db.prepare("select current_session_id id from session_nodes where session_key = ?").get(key);
   db.close();
@@ -53,7 +53,7 @@ function hostDb(host) {
 const sessionsOf = (host) => JSON.parse(readFileSync(join(host.state, "agents/main/sessions/sessions.json"), "utf8"));
 
 function fileOf(host, session) {
-  const path = join(host.state, "agents/main/sessions", `${session.id}.jsonl`);
+  const path = session.file ?? join(host.state, "agents/main/sessions", `${session.id}.jsonl`);
   const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
   return lines.filter(Boolean).map((line) => JSON.parse(line));
 }
@@ -80,6 +80,7 @@ export function stored(host, lane) {
   const args = ["--db", host.database, "export", `journal:${lane}`];
   const lines = execFileSync(host.unforget, args, { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n");
   const nodes = new Map();
+  const beside = new Set();
   const all = [];
   let newest;
   let head;
@@ -91,6 +92,7 @@ export function stored(host, lane) {
     // What the host leaves out of its prompts stands beside the path.
     if (record.is === "face") all.push({ message: record.message });
     if (record.is !== "message") continue;
+    if (record.volatile) beside.add(record.message);
     const name = record.id ?? `#${index}`;
     all.push({ id: record.id, message: record.message });
     if (record.message.excludeFromContext === true) continue;
@@ -100,7 +102,8 @@ export function stored(host, lane) {
   }
   const path = [];
   for (let at = head; at !== undefined; at = nodes.get(at)?.parent) path.unshift(nodes.get(at));
-  return { path, all };
+  // Input that the host does not write down stands on the path, and in no transcript.
+  return { path: path.filter(({ message }) => !beside.has(message)), all };
 }
 
 /** The store is the host's transcript, entry by entry. */

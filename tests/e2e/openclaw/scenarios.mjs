@@ -357,7 +357,7 @@ export const restarts = {
 
 /** Those that hosts with files know too. */
 export const withFiles = new Set(
-  "basic tools parallel unknownTool reset recall command steer isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+  "basic tools parallel unknownTool reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {

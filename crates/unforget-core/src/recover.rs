@@ -257,8 +257,8 @@ fn both(sent: &Sent, limit: Option<u64>, counted: Option<u64>, output: Option<u6
     let output = sent.output.min((limit / 2).max(1));
     match scale(sent.input, limit.saturating_sub(output), input.max(1)) {
         Some(input) => Some((input, output)),
-        // The answer alone is too long.
-        None if input <= limit.saturating_sub(output) => Some((sent.input, room.min(sent.output))),
+        // The answer alone is too long. If it is not, the limit explains nothing.
+        None if input <= limit.saturating_sub(output) && room < sent.output => Some((sent.input, room)),
         None => None,
     }
 }

@@ -246,7 +246,11 @@ impl Reader {
                         return Some((Ok(bytes), Some(reader)));
                     }
                     Next::End(End::Whole | End::Short) => return None,
-                    Next::End(End::Broken) => return Some((Err(Broken), None)),
+                    Next::End(End::Broken) => {
+                        // What came before goes out first: with the error the connection ends, flushed or not.
+                        tokio::task::yield_now().await;
+                        return Some((Err(Broken), None));
+                    }
                     Next::Wait => reader.changed.changed().await.ok()?,
                 }
             }

@@ -53,7 +53,8 @@ const PROOF: usize = 2;
 /// * `candidates` - the order decides between equals.
 ///
 /// 1. The lane that has most of the array: it goes on from there, or, with the same instructions and tools, it leaves
-///    something out. Of nobody's session that may be the newest exchange only. Among equals, one that it goes on from.
+///    something out. Of a session, other tools leave out the newest exchange at most; of nobody's, nothing more than that is
+///    left out, with the same ones. Among equals, one that it goes on from.
 ///    A first message alone proves nothing if instructions and tools are others: titles are asked for like that.
 /// 2. A new one.
 ///
@@ -65,9 +66,8 @@ pub fn choose(hint: Hint, candidates: &[Candidate]) -> Choice {
     let is_proven = |one: &Candidate| one.kept >= PROOF || (is_begun(one) && one.is_same_kind);
     let goes_on = |one: &Candidate| matches!(one.why, Why::Append | Why::UpToDate) && is_proven(one);
     let may_cut = |one: &Candidate| match hint {
-        _ if one.left <= EDIT => is_proven(one),
-        Hint::Session => is_proven(one) && one.is_same_kind,
-        Hint::Loose => false,
+        Hint::Session => is_proven(one) && (one.is_same_kind || one.left <= EDIT),
+        Hint::Loose => is_proven(one) && one.is_same_kind && one.left <= EDIT,
     };
     let longest = |is_it: &dyn Fn(&Candidate) -> bool| {
         let fitting = candidates.iter().enumerate().filter(|(_, one)| is_it(one));
@@ -125,6 +125,13 @@ mod tests {
                 "another conversation began alike",
             ),
             (Loose, vec![one(Branch, 3, 2, true)], Lane(0), "the newest question was edited"),
+            (
+                Loose,
+                vec![one(Branch, 3, 2, false)],
+                New { like: Some(0) },
+                "with other tools it is another conversation",
+            ),
+            (Session, vec![one(Rewind, 15, 1, false)], Lane(0), "asked again, and a tool came to it"),
             (Loose, vec![one(Rewind, 3, 1, true)], Lane(0), "another answer is wanted"),
             (
                 Session,

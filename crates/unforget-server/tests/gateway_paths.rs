@@ -1,5 +1,6 @@
 //! Words in calls that name files and hosts: they are words.
 
+#![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

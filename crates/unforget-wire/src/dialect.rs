@@ -98,6 +98,16 @@ impl Dialect {
         }
     }
 
+    /// The form in which a client of this API sends its messages, and gets answers; `None` of those that no client sends.
+    pub const fn form(self) -> Option<Format> {
+        match self {
+            Self::Anthropic => Some(Format::AnthropicMessages),
+            Self::OpenAiChat => Some(Format::OpenAiChat),
+            Self::OpenAiResponses => Some(Format::OpenAiResponses),
+            Self::Pi | Self::Gemini | Self::BedrockConverse => None,
+        }
+    }
+
     /// Spells a tool name so that the provider takes it: other characters become `_`, 64 at most, and
     /// `unknown_tool` for an empty one. pi takes any name that is not empty; Gemini's begin with a
     /// letter or `_` and may hold `.` and `:`.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use unforget_core::entry::{Part, Role};
-use unforget_core::id::Seq;
+use unforget_core::id::{ConversationId, Seq};
 use unforget_core::tokens::Ruler;
 use unforget_text::{fence_recalled, time_text};
 use unforget_wire::Format;
@@ -49,24 +49,21 @@ impl Array {
 impl Host {
     /// What is stored of a lane and answers a question, but is not in its prompt.
     ///
-    /// * `budget` - tokens of the block at most.
+    /// * `budget` - tokens of the block at most, as this ruler counts them.
     /// * `shown` - messages of the prompt, as JSON.
     ///
     /// `None` if there is nothing, or the question has no words to look for. Stores nothing: see [`Host::note_recalled`].
-    #[allow(clippy::too_many_arguments, reason = "the question, and what it is held against")]
     pub fn recalled(
         &self,
         key: &LaneKey,
         question: &str,
-        budget: u64,
-        ruler: ModelRuler,
+        (budget, ruler): (u64, ModelRuler),
         shown: &[String],
     ) -> Result<Option<Recalled>, HostError> {
-        let Some(conversation) = self.engine.store().find(&conversation_key(key))? else { return Ok(None) };
-        self.engine.maintain_index(conversation.id)?;
+        let Some(conversation) = self.indexed(key)? else { return Ok(None) };
         let query = SearchQuery {
             text: question.to_owned(),
-            conversation: Some(conversation.id),
+            conversation: Some(conversation),
             // Texts are cut to expected tokens; the block has to hold their bound and what stands around them.
             budget_tokens: Some(budget * 2 / 3),
             now: Some((self.clock)()),
@@ -95,9 +92,14 @@ impl Host {
 
     /// The engine with a lane's own conversation and no other, whose index has all of it; `None` if there is no such lane.
     pub fn memory(&self, key: &LaneKey) -> Result<Option<Engine>, HostError> {
+        Ok(self.indexed(key)?.map(|conversation| self.engine.confined(BTreeSet::from([conversation]))))
+    }
+
+    /// A lane's conversation, once its index has all of it; `None` if there is no such lane.
+    fn indexed(&self, key: &LaneKey) -> Result<Option<ConversationId>, HostError> {
         let Some(conversation) = self.engine.store().find(&conversation_key(key))? else { return Ok(None) };
         self.engine.maintain_index(conversation.id)?;
-        Ok(Some(self.engine.confined(BTreeSet::from([conversation.id]))))
+        Ok(Some(conversation.id))
     }
 
     /// Writes down that a call was sent with such a block. The block itself is not kept: its entries are.

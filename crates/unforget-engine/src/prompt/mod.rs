@@ -99,12 +99,8 @@ impl Shape {
     fn of_conversation(self, engine: &Engine, conversation: ConversationId) -> Result<Self, EngineError> {
         let header = engine.store().raw(conversation, 0..1)?;
         let form = header.first().and_then(|raw| journal::read_line(&raw.body).form);
-        let is_own = match form.as_deref().and_then(Format::by_name) {
-            Some(Format::AnthropicMessages) => self.dialect == Dialect::Anthropic,
-            Some(Format::OpenAiChat) => self.dialect == Dialect::OpenAiChat,
-            Some(Format::OpenAiResponses) => self.dialect == Dialect::OpenAiResponses,
-            _ => false,
-        };
+        let form = form.as_deref().and_then(Format::by_name);
+        let is_own = form.is_some() && form == self.dialect.form();
         Ok(Self { is_own, ..self })
     }
 

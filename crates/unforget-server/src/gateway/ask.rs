@@ -194,12 +194,8 @@ fn kept(dialect: Dialect, told: Option<u64>, window: u64) -> u64 {
 }
 
 /// The form of a dialect's messages.
-pub(super) const fn form(dialect: Dialect) -> Format {
-    match dialect {
-        Dialect::Anthropic => Format::AnthropicMessages,
-        Dialect::OpenAiResponses => Format::OpenAiResponses,
-        _ => Format::OpenAiChat,
-    }
+pub(super) fn form(dialect: Dialect) -> Format {
+    dialect.form().unwrap_or(Format::OpenAiChat)
 }
 
 impl Gateway {

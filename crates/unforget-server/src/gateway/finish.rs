@@ -16,7 +16,7 @@ use unforget_wire::refusal::Refusal;
 use unforget_wire::{Dialect, Format};
 
 use super::Gateway;
-use super::ask::{Begun, Sending, form};
+use super::ask::{Begun, Sending};
 use super::fault::Problem;
 use super::figures;
 use super::reading::{Reading, interrupted};
@@ -229,6 +229,5 @@ impl Unstored {
 
 /// The dialect whose messages have a form.
 fn dialect(known: Format) -> Option<Dialect> {
-    let all = [Dialect::Anthropic, Dialect::OpenAiChat, Dialect::OpenAiResponses];
-    all.into_iter().find(|dialect| form(*dialect) == known)
+    Dialect::ALL.into_iter().find(|dialect| dialect.form() == Some(known))
 }

@@ -22,7 +22,7 @@ impl Gateway {
         let ruler = ModelRuler::of(begun.model.as_deref(), dialect);
         let room = SLOT - SLOT_FRAME;
         let (lane, shown) = (&begun.who.lane.lane, &assembled.messages);
-        Ok(self.host.recalled(lane, &question, room, ruler, shown)?)
+        Ok(self.host.recalled(lane, &question, (room, ruler), shown)?)
     }
 }
 

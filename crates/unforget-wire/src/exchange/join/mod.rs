@@ -271,11 +271,7 @@ fn write(out: &mut String, name: &str, data: &str) {
 
 /// Calls of ours, and how many others there are.
 fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCall>, usize) {
-    let form = match dialect {
-        Dialect::Anthropic => Format::AnthropicMessages,
-        Dialect::OpenAiResponses => Format::OpenAiResponses,
-        _ => Format::OpenAiChat,
-    };
+    let form = dialect.form().unwrap_or(Format::OpenAiChat);
     let mut own = Vec::new();
     let mut others = 0;
     for message in &answered.messages {

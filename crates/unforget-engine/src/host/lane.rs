@@ -17,7 +17,7 @@ use unforget_wire::{Format, decode};
 
 use super::bodies::Bodies;
 use super::names;
-use super::recover::{Last, Refusals};
+use super::recover::{Last, Read, Refusals};
 use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn_of};
@@ -98,6 +98,8 @@ pub(super) struct Lane {
     pub(super) pins: Vec<PinRow>,
     /// The prompt that was given last, until its call is answered.
     pub(super) last: Option<Last>,
+    /// What the model is known to read.
+    pub(super) read: Read,
     /// No prompt is larger: what a provider refused, or cut.
     pub(super) cap: Option<u64>,
     /// What of images and documents may not be shown.
@@ -157,6 +159,7 @@ impl Lane {
             view: LoopView::default(),
             pins: Vec::new(),
             last: None,
+            read: Read::default(),
             cap: None,
             refusals: Refusals::default(),
             required: Vec::new(),

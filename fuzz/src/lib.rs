@@ -206,8 +206,8 @@ pub fn call(bytes: &[u8]) {
             assert_eq!(without(&with(message, &marks(message))), bare, "the content is another");
         }
         if call.takes_offers(OWN).is_ok() {
-            let schema = serde_json::json!({"type": "object"});
-            let offer = Offer { name: OWN.to_owned(), about: "Looks \"up\".".to_owned(), schema };
+            let schema = r#"{"type":"object"}"#.to_owned();
+            let offer = Offer { name: OWN.to_owned(), about: r#"Looks "up"."#, schema };
             let offered = call.with_edits(&call.offer_edits(&[offer]));
             let again = Call::read(dialect, &offered).expect("with a tool of ours it is a call");
             assert!(again.history().eq(own.iter().map(String::as_str)), "the messages are others");
@@ -270,7 +270,8 @@ fn joined<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> Strin
 pub fn refusal(bytes: &[u8]) {
     let Some((status, body)) = bytes.split_at_checked(2) else { return };
     let status = 100 + u16::from_le_bytes([status[0], status[1]]) % 500;
-    let found = refusal::classify(&Reply { status: Some(status), headers: Headers::default(), body, provider: None });
+    let found =
+        refusal::classify(&Reply { status: Some(status), headers: Headers::default(), body, provider: None });
     assert!(found.is_some() || status < 400, "{status} is no answer");
     if !has(body, b"error") && !has(body, b"Error") && !has(body, b"\\u") {
         assert!(found.is_none() || !(200..300).contains(&status), "{status}: {found:?}");

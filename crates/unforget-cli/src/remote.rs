@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(11);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Kinds of failures that the daemon tells; others are told as `daemon`.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
     "usage",
     "no-conversation",
     "ambiguous",
@@ -39,6 +39,7 @@ const KINDS: [&str; 17] = [
     "store",
     "engine",
     "no-pin",
+    "no-model",
     "plan-changed",
     "too-large",
 ];
@@ -149,6 +150,11 @@ impl Remote {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// What the daemon answered, in a shape that both sides know.
+pub(crate) fn shaped<T: serde::de::DeserializeOwned>(answer: Value) -> Outcome<T> {
+    serde_json::from_value(answer).map_err(|error| unreached(&error))
 }
 
 /// A field of an object, null if it has none.

@@ -356,6 +356,17 @@ fn a_model_answers_within_the_scope() {
         assert!(sources.iter().any(|one| one["cited"] == true) && value(&result)["ended"] == "answered");
         let result =
             call(&client, "answer", &json!({ "question": "gateway?", "conversation": "pi:two" })).await;
+            call(&client, "answer", &json!({ "question": "gateway?", "conversation": "pi:two" })).await;
         assert_eq!(result.is_error, Some(true), "{}", text(&result));
-    });
-}
+        // What a question is about is read first, and only of what is in scope.
+        let about = json!({ "question": "what is this?", "from": ["e:pi:one:2", "pi:one"] });
+        let result = call(&client, "answer", &about).await;
+        let sources = value(&result)["sources"].as_array().unwrap();
+        assert_eq!(sources[0]["name"], "e:pi:one:2", "{}", text(&result));
+        for from in ["pi:two", "e:pi:two:1", "s:99", "sum:1.0.abc", "nobody"] {
+            let about = json!({ "question": "what is this?", "from": [from] });
+            let result = call(&client, "answer", &about).await;
+            assert_eq!(result.is_error, Some(true), "{from}: {}", text(&result));
+            assert!(!text(&result).contains("9999"), "{from}");
+        }
+

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use unforget_engine::summarise::ASKED;
+use unforget_engine::summarise::{ASKED, Current};
 use unforget_engine::{Engine, EngineError};
 use unforget_server::mcp::{self, Answerer, Memory, Scope};
 
@@ -40,11 +40,24 @@ const ANSWERS_AT_ONCE: usize = 1;
 const DAEMON_ANSWERS_AT_ONCE: usize = 4;
 
 /// The same over HTTP at `/mcp`, for a daemon that owns the database and checks every request before.
-pub(crate) fn routes(settings: &Summariser, engine: &Engine) -> axum::Router {
-    let (settings, owner) = (settings.clone(), engine.clone());
-    let answerers = Arc::new(move || answerer(&settings, || Ok(owner.clone())));
+pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
+    let owner = engine.clone();
+    let answerers = Arc::new(move || {
+        let Some(models) = models.get().filter(|models| models.is_there()) else { return Ok(None) };
+        unasked()?;
+        Ok(Some((owner.clone(), models)))
+    });
     let memory = Memory::new(engine.clone(), Scope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
     axum::Router::new().route_service("/mcp", mcp::service(&memory, None))
+}
+
+/// Whether this process is not itself asked by a model for its answer.
+fn unasked() -> Result<(), EngineError> {
+    if process_env(ASKED).is_none() {
+        return Ok(());
+    }
+    let what = "a model that is being asked may not ask for an answer".to_owned();
+    Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() })
 }
 
 /// The models of the settings, and the database open for the grant that their answer is made under.
@@ -55,10 +68,7 @@ fn answerer(
     if !settings.is_model() {
         return Ok(None);
     }
-    if process_env(ASKED).is_some() {
-        let what = "a model that is being asked may not ask for an answer".to_owned();
-        return Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() });
-    }
+    unasked()?;
     let engine = open()?;
     let models = settings.models(&engine, &process_env, None);
     let models =

@@ -5,7 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
 use unforget_engine::host::is_internal;
-use unforget_engine::recall::{Address, Answered, Ended, Grant, GrepQuery, Question, Reader, SearchQuery};
+use unforget_engine::recall::{
+    Address, Answered, Ended, Grant, GrepQuery, Named, Question, Reader, SearchQuery,
+};
 use unforget_engine::summarise::Cancel;
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{Conversation, StoreError};
@@ -247,7 +249,9 @@ pub(super) fn answer(
     let engine = narrow(engine, given.text("conversation"))?;
     let grant = Grant { scope: at_hand(&engine)?, within: ANSWER, ..Grant::default() };
     let reader = Reader { models: &models, cancel };
-    let question = Question { text: given.needed("question"), from: &[], now: Some(now()) };
+    let names = given.names("from");
+    let from: Vec<String> = names.iter().map(|name| whole_name(&engine, name)).collect::<Result<_, _>>()?;
+    let question = Question { text: given.needed("question"), from: &from, now: Some(now()) };
     told(engine.answer(&question, &grant, Some(reader))?)
 }
 
@@ -280,9 +284,24 @@ fn told(answered: Answered) -> Result<Told, Trouble> {
         numbers => format!(" It cites passages that are not there: {numbers:?}."),
     };
     let ended = json!(answered.ended.name());
-    let mut told = page.finish("sources", &format!("{receipts}{remark}{invented}"), None);
+    let unread = unread(&answered.named);
+    let mut told = page.finish("sources", &format!("{receipts}{remark}{invented}{unread}"), None);
     told.text = format!("{text}\n\nA model read these:\n{}", told.text);
     Ok(told.with("answer", text.as_str()).with("ended", ended))
+}
+
+/// What was not read of the names that were given.
+fn unread(named: &[Named]) -> String {
+    let short = named.iter().filter(|one| one.read < one.entries);
+    let told = short.map(|one| {
+        format!(
+            " Of {} {} of {} were read whole.",
+            show::one_line(&one.name, 200),
+            one.read,
+            count_entries(one.entries)
+        )
+    });
+    told.collect()
 }
 
 /// What is said where no model is configured.

@@ -22,6 +22,7 @@ use super::resources;
 use super::scope::{HEADER, Scope};
 use super::tools::Tool;
 use super::{Answerer, Answerers};
+use crate::work::apart;
 
 /// Calls that are made at once, by all clients.
 const CALLS: usize = 8;
@@ -87,12 +88,7 @@ impl Memory {
             let _turn = turn;
             work()
         });
-        done.await.unwrap_or_else(|_| {
-            Err(Trouble::new(
-                "the call failed inside",
-                "a defect of unforget: please report it; other calls go on",
-            ))
-        })
+        done.await.unwrap_or_else(|_| Err(failed_inside()))
     }
 
     async fn call(
@@ -111,11 +107,18 @@ impl Memory {
         let Some(answerers) = self.answerers.clone() else { return Err(no_model()) };
         let cancel = Cancel::default();
         let (inside, ct) = (cancel.clone(), context.ct.clone());
-        let work = Self::blocking(&self.answers, move || {
-            let Some((engine, models)) = answerers()? else { return Err(no_model()) };
-            let confined: Answerer = (sight.confine(&engine)?, models);
-            calls::answer(confined, &given, &inside)
-        });
+        let turns = Arc::clone(&self.answers);
+        let work = async move {
+            let turn = turns.acquire_owned().await;
+            let done = apart(move || {
+                // Held until the work is done, even if nobody waits for it any more.
+                let _turn = turn;
+                let Some((engine, models)) = answerers()? else { return Err(no_model()) };
+                let confined: Answerer = (sight.confine(&engine)?, models);
+                calls::answer(confined, &given, &inside)
+            });
+            done.await.unwrap_or_else(|_| Err(failed_inside()))
+        };
         tokio::pin!(work);
         tokio::select! {
             told = &mut work => told,
@@ -125,6 +128,10 @@ impl Memory {
             }
         }
     }
+}
+
+fn failed_inside() -> Trouble {
+    Trouble::new("the call failed inside", "a defect of unforget: please report it; other calls go on")
 }
 
 /// What a request may read: what every one of these allows.

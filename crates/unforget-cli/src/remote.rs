@@ -67,9 +67,7 @@ impl App {
         match open(self) {
             Ok(engine) => Ok(Writer::Here(engine)),
             Err(failure) if failure.kind == "busy" => {
-                let remote = Beside::read(&self.settings.db.value).map(Remote::new);
-                let reached = remote.filter(|remote| remote.call("GET", "config", None).is_ok());
-                reached.map(Writer::There).ok_or(failure)
+                Remote::of(&self.settings.db.value).map(Writer::There).ok_or(failure)
             }
             Err(failure) => Err(failure),
         }
@@ -87,6 +85,12 @@ impl Writer {
 }
 
 impl Remote {
+    /// The daemon that owns a database; `None` if none answers.
+    pub(crate) fn of(db: &Path) -> Option<Self> {
+        let remote = Beside::read(db).map(Self::new);
+        remote.filter(|remote| remote.call("GET", "config", None).is_ok())
+    }
+
     fn new(beside: Beside) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)

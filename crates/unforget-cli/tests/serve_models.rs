@@ -61,7 +61,8 @@ impl Client {
             .header("content-type", "application/json")
             .send(body);
         let took = begun.elapsed();
-        let answer: Value = serde_json::from_str(&answer.unwrap().body_mut().read_to_string().unwrap()).unwrap();
+        let answer: Value =
+            serde_json::from_str(&answer.unwrap().body_mut().read_to_string().unwrap()).unwrap();
         self.messages.push(answer["choices"][0]["message"].clone());
         took
     }
@@ -144,7 +145,11 @@ fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
         assert_eq!(hangs.heard().len(), 1, "one call at a time");
         assert_eq!(jobs(&place, &client.key(), "leased"), 1);
         let begun = Instant::now();
-        if is_killed { daemon.kill() } else { daemon.end() }
+        if is_killed {
+            daemon.kill()
+        } else {
+            daemon.end()
+        }
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 
         let works = Provider::always(good());
@@ -294,10 +299,8 @@ fn a_daemon_ends_while_people_wait_for_a_dead_model() {
         command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
         command.spawn().unwrap()
     };
-    let mut waiting = [
-        wait(&["compact", KEY, "--window", "2k"]),
-        wait(&["answer", "what was wrong with part_7", KEY]),
-    ];
+    let mut waiting =
+        [wait(&["compact", KEY, "--window", "2k"]), wait(&["answer", "what was wrong with part_7", KEY])];
     until("the model is not asked twice", || (hangs.heard().len() >= 2).then_some(()));
     // Reading goes on meanwhile, and another who wants the same is told.
     place.json(&["jobs", KEY], 0);

@@ -107,15 +107,16 @@ impl Memory {
         let Some(answerers) = self.answerers.clone() else { return Err(no_model()) };
         let cancel = Cancel::default();
         let (inside, ct) = (cancel.clone(), context.ct.clone());
-        let turns = Arc::clone(&self.answers);
+        let (turns, reader) = (Arc::clone(&self.answers), self.engine.clone());
         let work = async move {
             let turn = turns.acquire_owned().await;
             let done = apart(move || {
                 // Held until the work is done, even if nobody waits for it any more.
                 let _turn = turn;
-                let Some((engine, models)) = answerers()? else { return Err(no_model()) };
-                let confined: Answerer = (sight.confine(&engine)?, models);
-                calls::answer(confined, &given, &inside)
+                let Some(answerer) = answerers()? else { return Err(no_model()) };
+                let whole = if let Answerer::Here(engine, _) = &answerer { engine } else { &reader };
+                let confined = (sight.confine(whole)?, sight.is_all());
+                calls::answer(confined, &answerer, &given, &inside)
             });
             done.await.unwrap_or_else(|_| Err(failed_inside()))
         };
@@ -141,6 +142,11 @@ struct Sight {
 }
 
 impl Sight {
+    /// Whether nothing narrows it.
+    fn is_all(&self) -> bool {
+        self.names.is_empty() && self.scopes.iter().all(|scope| matches!(scope, Scope::All))
+    }
+
     fn confine(&self, engine: &Engine) -> Result<Engine, Trouble> {
         let engine = self.scopes.iter().try_fold(engine.clone(), |engine, scope| scope.confine(&engine))?;
         Ok(Scope::named(&engine, &self.names)?.confine(&engine)?)

@@ -61,6 +61,7 @@ pub struct Served {
     host: Arc<Host>,
     pub http: reqwest::Client,
     /// Who writes summaries and answers, if a test sets anybody.
+    #[allow(dead_code, reason = "not every test uses it")]
     pub models: Current,
     api: Arc<Api>,
     ending: CancellationToken,

@@ -146,9 +146,9 @@ fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
         assert_eq!(jobs(&place, &client.key(), "leased"), 1);
         let begun = Instant::now();
         if is_killed {
-            daemon.kill()
+            daemon.kill();
         } else {
-            daemon.end()
+            daemon.end();
         }
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 
@@ -311,6 +311,41 @@ fn a_daemon_ends_while_people_wait_for_a_dead_model() {
     assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
     for child in &mut waiting {
         assert!(!child.wait().unwrap().success(), "they are told");
+    }
+    place.run(&["verify"], 0);
+}
+
+/// Summaries that a person wants while the conversation goes on neither stop it nor put anything into it twice.
+#[test]
+fn a_conversation_that_is_compacted_while_it_talks_goes_on() {
+    const TURNS: usize = 60;
+    let (summariser, upstream) = (Provider::always(good()), Provider::always(upstream()));
+    let place = Place::new();
+    settings(&place, &[&summariser.address()]);
+    let daemon = serve(&place, &upstream);
+    let mut client = Client::new(&daemon, "talks");
+    client.turn();
+    let key = client.key();
+    let talking = std::thread::spawn(move || {
+        for _ in 1..TURNS {
+            client.turn();
+        }
+        client
+    });
+    let mut compacted = 0;
+    while !talking.is_finished() {
+        place.json(&["compact", &key, "--window", "8k", "--dialect", "openai-chat"], 0);
+        compacted += 1;
+    }
+    let mut client = talking.join().unwrap();
+    client.turn();
+    let listed = place.json(&["show", &key], 0);
+    daemon.end();
+    let exported = text(&place.run(&["export", &key], 0).stdout);
+    for turn in 0..=TURNS {
+        let words = format!("src/part_{turn}.rs of talks");
+        let lines = exported.lines().filter(|line| line.contains(&words)).count();
+        assert_eq!(lines, 1, "turn {turn}, {compacted} times compacted: {listed}");
     }
     place.run(&["verify"], 0);
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
+use unforget_core::entry::Part;
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::Timestamp;
 use unforget_core::tokens::Ruler;
@@ -17,7 +18,8 @@ use unforget_recall::terms::Term;
 use unforget_server::rpc::{Ended, Limits, Server};
 use unforget_wire::exchange::annotations::{marks, with, without};
 use unforget_wire::exchange::sse::{Event, Splitter};
-use unforget_wire::exchange::{Answer, Call};
+use unforget_wire::exchange::{Answer, Call, Join, Offer};
+use unforget_wire::refusal::{self, Headers, Reply};
 use unforget_wire::{Dialect, Format, Reader, decode};
 
 /// Leads, bodies and trailer, end to end, are the bytes; and any record decodes as any format.
@@ -203,6 +205,75 @@ pub fn call(bytes: &[u8]) {
             assert!(marks(&bare).is_empty(), "a mark is left");
             assert_eq!(without(&with(message, &marks(message))), bare, "the content is another");
         }
+        if call.takes_offers(OWN).is_ok() {
+            let schema = serde_json::json!({"type": "object"});
+            let offer = Offer { name: OWN.to_owned(), about: "Looks \"up\".".to_owned(), schema };
+            let offered = call.with_edits(&call.offer_edits(&[offer]));
+            let again = Call::read(dialect, &offered).expect("with a tool of ours it is a call");
+            assert!(again.history().eq(own.iter().map(String::as_str)), "the messages are others");
+            assert!(again.takes_offers(OWN).is_err(), "the tool is not in it");
+        }
+    }
+}
+
+/// A tool of the gateway's own.
+const OWN: &str = "unforget_search";
+
+/// Where an answer is cut into pieces changes nothing of what a client gets of it, and that has no call of ours.
+///
+/// The first byte is the size of the pieces.
+///
+/// # Panics
+/// If it is another, or has one.
+pub fn join(bytes: &[u8]) {
+    let Some((size, stream)) = bytes.split_first() else { return };
+    for dialect in SERVED {
+        let whole = joined(dialect, std::iter::once(stream));
+        let pieces = joined(dialect, stream.chunks(usize::from(*size).max(1)));
+        assert_eq!(whole, pieces);
+        let mut answer = Answer::new(dialect);
+        Splitter::default().push(whole.as_bytes(), &mut |event| match event {
+            Event::Message { name, data } => answer.event(name, data),
+            Event::TooLarge => answer.lost(),
+        });
+        let mut join = Join::new(dialect, &[OWN]);
+        join.whole(stream);
+        let body = Answer::whole(dialect, &join.close(false));
+        let form = dialect.form().expect("it is served");
+        for message in answer.finish().messages.iter().chain(&body.messages) {
+            let is_ours = |part: &Part| matches!(part, Part::ToolCall(call) if call.name == OWN);
+            let has_ours = decode(form, message.as_bytes()).parts.iter().any(is_ours);
+            assert!(!has_ours || is_custom(message), "the client gets a call of ours: {message}");
+        }
+    }
+}
+
+/// Calls of free text are none of ours, whatever their name.
+fn is_custom(message: &str) -> bool {
+    message.contains("custom")
+}
+
+fn joined<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> String {
+    let mut join = Join::new(dialect, &[OWN]);
+    let mut out: Vec<u8> = pieces.flat_map(|piece| join.push(piece)).collect();
+    out.extend(join.round().1);
+    out.extend(join.close(true));
+    String::from_utf8(out).expect("what a client gets is UTF-8")
+}
+
+/// Whatever a provider says, it has one meaning, and that is found in bounded time.
+///
+/// The first two bytes are the status.
+///
+/// # Panics
+/// If a status of success without an error's document is taken for a refusal, or a failure for none.
+pub fn refusal(bytes: &[u8]) {
+    let Some((status, body)) = bytes.split_at_checked(2) else { return };
+    let status = 100 + u16::from_le_bytes([status[0], status[1]]) % 500;
+    let found = refusal::classify(&Reply { status: Some(status), headers: Headers::default(), body, provider: None });
+    assert!(found.is_some() || status < 400, "{status} is no answer");
+    if !has(body, b"error") && !has(body, b"Error") && !has(body, b"\\u") {
+        assert!(found.is_none() || !(200..300).contains(&status), "{status}: {found:?}");
     }
 }
 

@@ -276,11 +276,14 @@ pub struct SuspectedTruncation {
 ///
 /// * `estimate` - the certificate's total.
 /// * `reported` - all input tokens of the usage, those from a cache included; 0 if there is no usage.
+/// * `read` - the most that the model is known to have read at once, by its own count.
 ///
-/// A prompt below [`WINDOW_MIN`] fits every window and is never suspected.
-pub fn truncation(estimate: Tokens, reported: u64) -> Option<SuspectedTruncation> {
+/// A prompt below [`WINDOW_MIN`] fits every window, and one that is not above `read` fits this one: they are never
+/// suspected, however far our estimate of them is off.
+pub fn truncation(estimate: Tokens, reported: u64, read: u64) -> Option<SuspectedTruncation> {
     let expected = estimate.expected;
-    let is_cut = expected >= WINDOW_MIN && reported > 0 && reported < share(expected, CUT_PERMILLE);
+    let may_be = expected >= WINDOW_MIN && expected > read;
+    let is_cut = may_be && reported > 0 && reported < share(expected, CUT_PERMILLE);
     is_cut.then_some(SuspectedTruncation { expected, reported })
 }
 

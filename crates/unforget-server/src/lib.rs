@@ -11,4 +11,5 @@ pub mod json;
 pub mod mcp;
 pub mod rpc;
 pub mod serve;
+pub mod trace;
 pub mod work;

@@ -51,6 +51,8 @@ fn one(target: &str, bytes: &[u8]) {
         "call" => return unforget_fuzz::call(bytes),
         "sse" => return unforget_fuzz::sse(bytes),
         "answer" => return unforget_fuzz::answer(bytes),
+        "join" => return unforget_fuzz::join(bytes),
+        "refusal" => return unforget_fuzz::refusal(bytes),
         "read_pi" => Format::Pi,
         "read_claude_code" => Format::ClaudeCode,
         "read_codex" => Format::Codex,

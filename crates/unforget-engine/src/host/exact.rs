@@ -234,16 +234,16 @@ impl Host {
         })
     }
 
-    /// The call for which a prompt was made with this newest entry was answered. As [`Host::answered`]; nothing if another
-    /// prompt of the lane was made since.
+    /// The call of a model that was made with this newest entry was answered. As [`Host::answered`] if it was sent the last
+    /// prompt that was made for the lane; else it only says how much the model reads.
     pub fn answered_at(
         &self,
         key: &LaneKey,
         form: Format,
-        head: Option<Seq>,
+        at: (Option<Seq>, Option<&str>),
         input: u64,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.answered_at(head, input)))
+        self.with(key, form, |lane, _| Ok(lane.answered_at(at, input)))
     }
 
     /// Takes the answer of a model. It goes on the path if nothing else came in between, else beside it; the same again

@@ -3,6 +3,7 @@
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::media::{self, Limit, Place};
+use unforget_core::policy::WINDOW_MIN;
 use unforget_core::recover::{self, Reason, Recovery, Refused, Retry, Sent, SuspectedTruncation, Why};
 use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
@@ -22,6 +23,22 @@ pub(super) struct Last {
     estimate: Tokens,
     /// Times that it was made smaller.
     attempt: u8,
+}
+
+/// The most that a model has read at once, as its provider counted it. In memory only.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Read {
+    model: Option<String>,
+    tokens: u64,
+}
+
+impl Read {
+    fn note(&mut self, model: Option<&str>, tokens: u64) {
+        if self.model.as_deref() != model {
+            *self = Self { model: model.map(str::to_owned), tokens: 0 };
+        }
+        self.tokens = self.tokens.max(tokens);
+    }
 }
 
 /// Images and documents that providers did not take. In memory only: after a restart a provider says it again.
@@ -125,10 +142,16 @@ impl Lane {
         Ok(Recovered::Retry { assembled: Box::new(assembled), output: retry.output, why: retry.why })
     }
 
-    /// As [`Lane::answered`], unless another prompt was made since: the count says nothing about that one.
+    /// As [`Lane::answered`], unless another prompt was made since: the count says nothing about that one, but how much the
+    /// model reads.
     ///
     /// * `head` - the newest entry of the path when the call's prompt was made.
-    pub(super) fn answered_at(&mut self, head: Option<Seq>, input: u64) -> Option<SuspectedTruncation> {
+    pub(super) fn answered_at(
+        &mut self,
+        (head, model): (Option<Seq>, Option<&str>),
+        input: u64,
+    ) -> Option<SuspectedTruncation> {
+        self.read.note(model, input);
         let is_last = self.last.as_ref().is_some_and(|last| last.head == head);
         if is_last { self.answered(input) } else { None }
     }
@@ -136,11 +159,12 @@ impl Lane {
     /// The call was answered, and the provider counted so many tokens of input, cached ones included.
     ///
     /// Gives an alarm if that is far less than was sent: then the provider has cut it, and the next prompt is
-    /// made to fit what it counted.
+    /// made to fit what it counted, or the smallest window there is.
     pub(super) fn answered(&mut self, input: u64) -> Option<SuspectedTruncation> {
         let last = self.last.take()?;
-        let cut = recover::truncation(last.estimate, input);
-        self.cap = cut.map(|cut| cut.reported);
+        self.read.note(last.ask.model.as_deref(), input);
+        let cut = recover::truncation(last.estimate, input, self.read.tokens);
+        self.cap = cut.map(|cut| cut.reported.max(WINDOW_MIN));
         self.refusals.newest = None;
         cut
     }

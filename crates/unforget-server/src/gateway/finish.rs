@@ -101,14 +101,16 @@ impl Gateway {
     /// Takes a provider's count.
     fn count(&self, begun: &Begun, input: u64) -> Result<(), Problem> {
         let lane = &begun.who.lane.lane;
+        let at = (begun.asked_at, begun.model.as_deref());
+        if let Some(cut) = self.host.answered_at(lane, begun.who.caller.form, at, input)? {
+            tracing::warn!(
+                lane = lane.0,
+                expected = cut.expected,
+                reported = cut.reported,
+                "the provider seems to have cut the prompt"
+            );
+        }
         if begun.sending != Sending::AsIs {
-            if let Some(cut) = self.host.answered_at(lane, begun.who.caller.form, begun.asked_at, input)? {
-                tracing::warn!(
-                    lane = lane.0,
-                    reported = cut.reported,
-                    "the provider seems to have cut the prompt"
-                );
-            }
             return Ok(());
         }
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod backup;
+mod behind;
 pub(crate) mod compact;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(11);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Kinds of failures that the daemon tells; others are told as `daemon`.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
     "usage",
     "no-conversation",
     "ambiguous",
@@ -39,6 +39,7 @@ const KINDS: [&str; 17] = [
     "store",
     "engine",
     "no-pin",
+    "no-model",
     "plan-changed",
     "too-large",
 ];
@@ -66,9 +67,7 @@ impl App {
         match open(self) {
             Ok(engine) => Ok(Writer::Here(engine)),
             Err(failure) if failure.kind == "busy" => {
-                let remote = Beside::read(&self.settings.db.value).map(Remote::new);
-                let reached = remote.filter(|remote| remote.call("GET", "config", None).is_ok());
-                reached.map(Writer::There).ok_or(failure)
+                Remote::of(&self.settings.db.value).map(Writer::There).ok_or(failure)
             }
             Err(failure) => Err(failure),
         }
@@ -86,6 +85,12 @@ impl Writer {
 }
 
 impl Remote {
+    /// The daemon that owns a database; `None` if none answers.
+    pub(crate) fn of(db: &Path) -> Option<Self> {
+        let remote = Beside::read(db).map(Self::new);
+        remote.filter(|remote| remote.call("GET", "config", None).is_ok())
+    }
+
     fn new(beside: Beside) -> Self {
         let agent = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -149,6 +154,11 @@ impl Remote {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// What the daemon answered, in a shape that both sides know.
+pub(crate) fn shaped<T: serde::de::DeserializeOwned>(answer: Value) -> Outcome<T> {
+    serde_json::from_value(answer).map_err(|error| unreached(&error))
 }
 
 /// A field of an object, null if it has none.

@@ -10,47 +10,13 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::Value;
+use support::daemon::Daemon;
 use support::{CHAT, PI, PI_KEY, Place};
-
-/// A daemon on the database of a place.
-struct Daemon {
-    child: Child,
-    url: String,
-}
-
-impl Daemon {
-    fn start(place: &Place) -> Self {
-        let mut command = Command::new(support::binary());
-        command.current_dir(place.path("")).env_clear();
-        command.env("HOME", place.path("")).env("UNFORGET_DB", place.path("store.sqlite"));
-        command.args(["--json", "serve", "--listen", "127.0.0.1:0"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: Value = serde_json::from_str(&line).unwrap();
-        Self { child, url: told["url"].as_str().unwrap().to_owned() }
-    }
-
-    /// Asks it to end, and waits until it did.
-    fn end(mut self) {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
-        assert!(self.child.wait().unwrap().success());
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
 
 #[test]
 fn the_command_line_goes_through_the_daemon() {
@@ -91,8 +57,8 @@ fn the_command_line_goes_through_the_daemon() {
         place.json(&["grep", "eggs", "--conversation", "bbbb2222"], 0)["results"],
         Value::Array(vec![])
     );
-    // What cannot, says so.
-    assert_eq!(place.json(&["compact", "aaaa1111"], 4)["error"]["kind"], "busy");
+    // What is not there, says so.
+    assert_eq!(place.json(&["compact", "aaaa1111"], 0)["conversation"], PI_KEY);
     assert_eq!(place.json(&["unpin", "aaaa1111", "7"], 2)["error"]["kind"], "no-pin");
     daemon.end();
     assert!(!beside.exists());

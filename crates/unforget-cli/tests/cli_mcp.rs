@@ -8,8 +8,14 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
+#[cfg(unix)]
+use support::daemon::Daemon;
+#[cfg(unix)]
+use support::models;
 use support::{CHAT, PI, PI_KEY};
 use unforget_engine::Engine;
+#[cfg(unix)]
+use unforget_testkit::provider::{Provider, openai};
 
 /// A client that writes its lines by hand.
 struct Client {
@@ -110,4 +116,37 @@ fn a_client_that_never_begins_is_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let output = command(&folder.path().join("unforget.db"), &[]).stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
+}
+
+/// A client beside a daemon asks it, and nothing of what the client may not read reaches a model.
+#[cfg(unix)]
+#[test]
+fn a_question_goes_to_the_daemon_that_owns_the_database() {
+    let provider = Provider::always(openai::text("It was the loop [1]."));
+    let place = models::place(&[&provider.address()]);
+    place.write("chat.json", CHAT);
+    place.run(&["import", "chat.json", "-q"], 0);
+    // The client's own settings name a model; that of the daemon is asked.
+    std::fs::create_dir_all(place.path("unforget")).unwrap();
+    let nobody =
+        "[[summariser.models]]\nkind = \"openai\"\nmodel = \"m\"\nbase = \"http://127.0.0.1:9/v1\"\n";
+    place.write("unforget/config.toml", nobody);
+    let daemon = Daemon::start(&place);
+    let (db, first) = (place.path("store.sqlite"), format!("e:{}:8", models::KEY));
+    let mut client = Client::begin(&db, &[]);
+    let told =
+        client.tool("answer", &json!({ "question": "what was wrong with part_7", "from": [first.as_str()] }));
+    assert!(told.starts_with("It was the loop [1].") && told.contains(&format!("[1] {first}")), "{told}");
+    let told = client.tool("answer", &json!({ "question": "what?", "from": ["e:pi:nosuch:1"] }));
+    assert!(told.contains("nosuch") && told.contains("Next:"), "{told}");
+    client.end();
+    assert_eq!(provider.heard().len(), 1);
+    let mut confined = Client::begin(&db, &["--conversation", models::KEY]);
+    let told = confined.tool("answer", &json!({ "question": "the capital of the otters, and the parser" }));
+    assert!(told.starts_with("It was the loop"), "{told}");
+    confined.end();
+    let heard = provider.heard();
+    assert_eq!(heard.len(), 2);
+    assert!(!String::from_utf8_lossy(&heard[1].body).contains("Riverbend"), "out of its scope");
+    daemon.end();
 }

@@ -16,11 +16,12 @@
 mod ask;
 mod background;
 mod chain;
+mod claim;
 mod prose;
 mod worker;
 mod writer;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use unforget_core::tokens::Ruler as _;
@@ -31,8 +32,9 @@ use crate::Engine;
 use crate::error::EngineError;
 use crate::ruler::ModelRuler;
 
-pub use background::Background;
+pub use background::{Background, News};
 pub use chain::{ChainError, Endpoint, Kind, classify};
+pub use claim::{Claim, Current};
 pub use unforget_llm::{
     ASKED, Account, Answer, Breaker, CallPolicy, Callback, Cancel, Cause, Closed, Fault, KeySource, Model,
     Request, Stop, SystemClock, Urgency, Usage,
@@ -211,22 +213,6 @@ impl Summarisers {
             })
             .collect();
         if rows.is_empty() { Ok(()) } else { Ok(engine.store().put_breakers(&rows)?) }
-    }
-}
-
-/// The models as they are now, for all who ask them: settings may change while an engine runs.
-#[derive(Clone, Default)]
-pub struct Current(Arc<RwLock<Option<Arc<Summarisers>>>>);
-
-impl Current {
-    /// The models; `None` if there are none.
-    pub fn get(&self) -> Option<Arc<Summarisers>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Other models from now on.
-    pub fn set(&self, models: Option<Arc<Summarisers>>) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = models;
     }
 }
 

@@ -20,7 +20,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Cause as BreakCause, Region};
 use unforget_engine::recall::summary_name;
-use unforget_engine::summarise::{Background, Ended, Held, Shift, Urgency, Writer};
+use unforget_engine::summarise::{Background, Cancel, Current, Ended, Held, News, Shift, Urgency, Writer};
 use unforget_llm::{Account, Answer, Callback, Cause, Fault, Model, Request, Stop, Usage};
 use unforget_store::{JobEnd, JobState, Spend, SummaryKey, SummaryRow};
 use unforget_wire::Reader;
@@ -235,12 +235,14 @@ fn f023_a_prompt_does_not_wait_for_a_call() {
     let models = Arc::new(models(&play.engine, held, &clock));
     let time = Arc::clone(&clock);
     let every = Duration::from_hours(1);
+    let current = Current::default();
+    current.set(Some(models));
     let background = Background::start(
         play.engine.clone(),
-        move || Some(Arc::clone(&models)),
-        move || time.now(),
-        every,
-        |error| panic!("{error}"),
+        (current, Cancel::default()),
+        || (),
+        (move || time.now(), every),
+        |news| assert!(matches!(news, News::Worked(_)), "{news:?}"),
     )
     .unwrap();
     entered.1.recv().unwrap();

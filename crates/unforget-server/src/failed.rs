@@ -43,6 +43,13 @@ impl Failed {
         Self { kind, message: message.into(), hint: hint.into(), blame: Blame::Input }
     }
 
+    /// A model is needed and there is none.
+    pub fn no_model() -> Self {
+        let hint = "name one in the settings file: docs/models.md".to_owned();
+        let message = "no model is configured that can be called from here".to_owned();
+        Self { kind: "no-model", message, hint, blame: Blame::Asker }
+    }
+
     /// The store.
     fn store(kind: &'static str, message: String, hint: impl Into<String>) -> Self {
         Self { kind, message, hint: hint.into(), blame: Blame::Store }

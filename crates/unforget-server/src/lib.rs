@@ -12,3 +12,4 @@ pub mod mcp;
 pub mod rpc;
 pub mod serve;
 pub mod trace;
+pub mod work;

@@ -29,11 +29,22 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use unforget_engine::summarise::Summarisers;
 use unforget_engine::{Engine, EngineError};
 
+use crate::json::AnswerJson;
+
 pub use handler::Memory;
 pub use scope::{HEADER, Scope};
 
-/// An engine that may write, for the grant that an answer is made under, and the models that make it.
-pub type Answerer = (Engine, Arc<Summarisers>);
+/// Who makes an answer.
+#[derive(Clone)]
+pub enum Answerer {
+    /// Models, with an engine that may write, for the grant that an answer is made under.
+    Here(Engine, Arc<Summarisers>),
+    /// The daemon that owns the database.
+    There(Owner),
+}
+
+/// Asks the owner of the database, by the body of `POST /api/v1/answer`.
+pub type Owner = Arc<dyn Fn(&serde_json::Value) -> Result<AnswerJson, EngineError> + Send + Sync>;
 
 /// Who answers questions, asked anew for every question; `None` if no model is configured.
 pub type Answerers = Arc<dyn Fn() -> Result<Option<Answerer>, EngineError> + Send + Sync>;

@@ -17,7 +17,7 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_engine::summarise::{
     Answer, Callback, Config, Model, Priced, Stop, Summarisers, SystemClock, Usage,
 };
-use unforget_server::mcp::{Memory, Scope};
+use unforget_server::mcp::{Answerer, Memory, Scope};
 
 fn memory() -> (Engine, Memory) {
     let engine = Engine::in_memory();
@@ -345,7 +345,7 @@ fn a_model_answers_within_the_scope() {
     let model: Arc<dyn Model> = Arc::new(Callback::new("test", "reader", answers));
     let clock = Arc::new(SystemClock::new());
     let models = Summarisers::new(&engine, Priced::from(model), vec![], Config::default(), clock).unwrap();
-    let answerer = (engine.clone(), Arc::new(models));
+    let answerer = Answerer::Here(engine.clone(), Arc::new(models));
     let scope = Scope::named(&engine, &["pi:one"]).unwrap();
     let memory = Memory::new(engine, scope).with_answerers(Arc::new(move || Ok(Some(answerer.clone()))), 2);
     run(async {
@@ -356,6 +356,18 @@ fn a_model_answers_within_the_scope() {
         assert!(sources.iter().any(|one| one["cited"] == true) && value(&result)["ended"] == "answered");
         let result =
             call(&client, "answer", &json!({ "question": "gateway?", "conversation": "pi:two" })).await;
+        call(&client, "answer", &json!({ "question": "gateway?", "conversation": "pi:two" })).await;
         assert_eq!(result.is_error, Some(true), "{}", text(&result));
+        // What a question is about is read first, and only of what is in scope.
+        let about = json!({ "question": "what is this?", "from": ["e:pi:one:2", "pi:one"] });
+        let result = call(&client, "answer", &about).await;
+        let sources = value(&result)["sources"].as_array().unwrap();
+        assert_eq!(sources[0]["name"], "e:pi:one:2", "{}", text(&result));
+        for from in ["pi:two", "e:pi:two:1", "s:99", "sum:1.0.abc", "nobody"] {
+            let about = json!({ "question": "what is this?", "from": [from] });
+            let result = call(&client, "answer", &about).await;
+            assert_eq!(result.is_error, Some(true), "{from}: {}", text(&result));
+            assert!(!text(&result).contains("9999"), "{from}");
+        }
     });
 }

@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::time::Duration;
 
-use unforget_engine::recall::{Answered, Ended, Evidence, Grant, Named, Question, Reader};
+use serde_json::json;
+use unforget_engine::Engine;
+use unforget_engine::recall::{Grant, Question, Reader};
 use unforget_engine::summarise::{ASKED, Cancel};
 
 use super::confined;
@@ -12,8 +14,9 @@ use crate::app::App;
 use crate::args::AnswerArgs;
 use crate::config::process_env;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::json::{AnswerJson, id_of, role};
+use crate::json::{AnswerJson, NamedJson, PassageJson, time};
 use crate::output::paint;
+use crate::remote::{self, Remote, Writer};
 use crate::text;
 
 /// Answers with a model that reads within a grant; without one, what was found is the answer.
@@ -23,10 +26,23 @@ pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
         let what = "a model that is being asked may not ask for an answer";
         return Err(Failure::usage(what, "--no-model gives the passages"));
     }
-    let engine = if with_model { app.open_existing()? } else { app.open_or_read()? };
-    let models = if with_model { app.settings.summariser.models(&engine, &process_env, None)? } else { None };
+    let open = if with_model { App::open_existing } else { App::open_or_read };
+    let answered = match app.writer(open)? {
+        Writer::Here(engine) => here(app, &engine, args, with_model)?,
+        Writer::There(remote) => there(&remote, args)?,
+    };
+    if app.out.json {
+        app.out.json(&answered)?;
+        return Ok(Exit::Done);
+    }
+    say(app, &answered)?;
+    Ok(Exit::Done)
+}
+
+fn here(app: &App, engine: &Engine, args: &AnswerArgs, with_model: bool) -> Outcome<AnswerJson> {
+    let models = if with_model { app.settings.summariser.models(engine, &process_env, None)? } else { None };
     let grant = Grant {
-        scope: confined(&engine, args.conversation.as_deref())?,
+        scope: confined(engine, args.conversation.as_deref())?,
         tokens: args.tokens,
         depth: args.depth,
         output_tokens_max: args.output,
@@ -35,30 +51,34 @@ pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
     let cancel = Cancel::default();
     let reader = models.as_ref().map(|models| Reader { models, cancel: &cancel });
     let question = Question { text: &args.question, from: &args.from, now: Some(now()) };
-    let answered = engine.answer(&question, &grant, reader)?;
-    if app.out.json {
-        app.out.json(&AnswerJson::from(&answered))?;
-        return Ok(Exit::Done);
-    }
-    say(app, &answered)?;
-    Ok(Exit::Done)
+    Ok(AnswerJson::from(&engine.answer(&question, &grant, reader)?))
 }
 
-fn say(app: &mut App, answered: &Answered) -> Outcome<()> {
+/// The same by the daemon that owns the database.
+fn there(remote: &Remote, args: &AnswerArgs) -> Outcome<AnswerJson> {
+    let AnswerArgs { question, conversation, from, tokens, depth, output, within, no_model } = args;
+    let body = json!({
+        "question": question, "conversation": conversation, "from": from, "tokens": tokens, "depth": depth,
+        "output": output, "within": within, "model": !no_model,
+    });
+    remote::shaped(remote.call("POST", "answer", Some(&body))?)
+}
+
+fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
     let p = app.out.palette;
     if let Some(text) = &answered.text {
         writeln!(app.out, "{}\n", text::harmless(text))?;
     }
     let has_text = answered.text.is_some();
-    for one in answered.evidence.iter().filter(|one| one.is_cited || !has_text) {
+    for one in answered.passages.iter().filter(|one| one.cited || !has_text) {
         show(app, one, has_text)?;
     }
-    let told = match &answered.ended {
-        Ended::Answered => None,
-        Ended::Uncited => Some("it cites nothing that it read: take it as a guess".to_owned()),
-        Ended::NoModel => Some("no model was asked; this is what was found".to_owned()),
-        Ended::NothingFound => Some(answered.negative.clone()),
-        Ended::Partial(why) => Some(format!("partial: {why}")),
+    let told = match &*answered.ended {
+        "uncited" => Some("it cites nothing that it read: take it as a guess".to_owned()),
+        "no-model" => Some("no model was asked; this is what was found".to_owned()),
+        "nothing-found" => answered.negative.clone(),
+        "partial" => Some(format!("partial: {}", answered.why.as_deref().unwrap_or_default())),
+        _ => None,
     };
     if let Some(told) = told {
         writeln!(app.out, "{}", text::harmless(&told))?;
@@ -67,29 +87,24 @@ fn say(app: &mut App, answered: &Answered) -> Outcome<()> {
         let numbers: Vec<_> = answered.invented.iter().map(|number| format!("[{number}]")).collect();
         writeln!(app.out, "{}: there is no such passage", numbers.join(", "))?;
     }
-    for one in answered.named.iter().filter(|one| one.read < one.entries) {
+    for one in answered.from.iter().filter(|one| one.read < one.entries) {
         writeln!(app.out, "{}", text::harmless(&not_all(one)))?;
     }
-    let (searched, total) = answered.searched;
     let line = format!(
         "{} read, {}; {} searched of {}",
-        text::plural(answered.evidence.len() as u64, "passage"),
+        text::plural(answered.passages.len() as u64, "passage"),
         text::plural(u64::from(answered.calls), "call"),
-        text::count(searched),
-        text::plural(total, "entry")
+        text::count(answered.searched),
+        text::plural(answered.total, "entry")
     );
     writeln!(app.out, "{}", paint(p.dim, line))?;
     Ok(())
 }
 
 /// What was not read of a name.
-fn not_all(one: &Named) -> String {
-    let mut line = format!(
-        "{}: {} of {} read whole",
-        one.name,
-        text::count(one.read),
-        text::plural(one.entries, "entry")
-    );
+fn not_all(one: &NamedJson) -> String {
+    let mut line =
+        format!("{}: {} of {} read whole", one.id, text::count(one.read), text::plural(one.entries, "entry"));
     for (count, how) in [(one.cut, "in part"), (one.purged, "purged")] {
         if count > 0 {
             let part = format!(", {} {how}", text::count(count));
@@ -100,11 +115,10 @@ fn not_all(one: &Named) -> String {
 }
 
 /// A passage: in a line beside an answer, else whole.
-fn show(app: &mut App, one: &Evidence, in_line: bool) -> Outcome<()> {
+fn show(app: &mut App, one: &PassageJson, in_line: bool) -> Outcome<()> {
     let p = app.out.palette;
-    let id = id_of(&one.conversation.0, one.seq.0);
-    let when = one.time.map(text::minute).unwrap_or_default();
-    let facts = format!("[{}] {id}  {}  {when}", one.number, role(one.role));
+    let when = one.time.as_deref().and_then(time).map(text::minute).unwrap_or_default();
+    let facts = format!("[{}] {}  {}  {when}", one.number, one.id, one.role);
     writeln!(app.out, "{}", paint(p.ours, text::harmless(&facts)))?;
     if in_line {
         writeln!(app.out, "    {}", text::one_line(&text::harmless(&one.text), 100))?;

@@ -2,53 +2,90 @@
 
 use std::io::Write;
 
+use unforget_engine::Engine;
 use unforget_engine::prompt::Until;
-use unforget_engine::summarise::Urgency;
+use unforget_engine::summarise::{Cancel, Urgency};
+use unforget_server::work::Work;
 
 use super::prompt::{open, shape_of};
 use crate::app::App;
 use crate::args::CompactArgs;
+use crate::config::process_env;
 use crate::failure::{Exit, Outcome};
-use crate::json::{CompactJson, Worked};
+use crate::json::CompactJson;
+use crate::remote::{self, Remote, Writer, encoded};
 use crate::text;
 
 /// Summarises everything that is old enough and keeps the summaries.
 pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
-    let engine = app.open_existing()?;
-    let engine = if app.settings.summariser.is_model() { engine.with_models() } else { engine };
-    let found = super::resolve(&engine, &args.conversation)?;
-    let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
-    let mut session = open(app, &engine, &found, shape, Until::Now)?;
-    let before = session.total().expected;
-    let changed = session.compact()?;
-    let after = session.total().expected;
-    let done = session.counters();
-    let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
-    let worked = super::jobs::work(app, &engine, found.conversation.id, urgency)?;
-    let key = &found.conversation.key.0;
+    let done = match app.writer(App::open_existing)? {
+        Writer::Here(engine) => here(app, &engine, args)?,
+        Writer::There(remote) => there(app, &remote, args)?,
+    };
     if app.out.json {
-        let window = shape.policy.window;
-        app.out.json(&CompactJson::new((key, window), changed, (before, after), (done, worked)))?;
+        app.out.json(&done)?;
         return Ok(Exit::Done);
     }
-    if changed {
+    let key = &done.conversation;
+    if done.changed {
         writeln!(
             app.out,
             "{key}: {} → {} tokens; {} and {} made, {} found ready",
-            text::count(before),
-            text::count(after),
+            text::count(done.before),
+            text::count(done.after),
             text::plural(done.leaves, "leaf summary"),
             text::plural(done.merges, "merge"),
-            text::count(done.summaries_reused),
+            text::count(done.reused),
         )?;
     } else {
-        writeln!(
-            app.out,
-            "{key}: {} tokens, nothing old enough would be smaller as a summary",
-            text::count(after)
-        )?;
+        let after = text::count(done.after);
+        writeln!(app.out, "{key}: {after} tokens, nothing old enough would be smaller as a summary")?;
     }
-    let Worked { ran, held } = worked.unwrap_or_default();
-    super::jobs::say_ran(app, &ran, held.as_deref())?;
+    super::jobs::say_ran(app, done.ran.as_deref().unwrap_or_default(), done.held.as_deref())?;
     Ok(Exit::Done)
+}
+
+fn here(app: &App, engine: &Engine, args: &CompactArgs) -> Outcome<CompactJson> {
+    engine.want_models(app.settings.summariser.is_model());
+    let found = super::resolve(engine, &args.conversation)?;
+    let (shape, _) = shape_of(app, &args.shape, &found.conversation.format);
+    let models = app.settings.summariser.models(engine, &process_env, None)?;
+    let session = open(app, engine, &found, shape, Until::Now)?;
+    let urgency = if args.force { Urgency::Manual } else { Urgency::Normal };
+    let (cancel, bar) = (Cancel::default(), super::jobs::bar(app));
+    let work = Work {
+        engine,
+        models: models.as_ref(),
+        cancel: &cancel,
+        progress: &|done, total| super::jobs::at(&bar, done, total),
+    };
+    let named = (found.conversation.key.0.as_str(), found.conversation.id);
+    let done = work.compact(named, session, urgency, || ());
+    bar.finish_and_clear();
+    Ok(done?)
+}
+
+/// The same by the daemon that owns the database.
+fn there(app: &App, remote: &Remote, args: &CompactArgs) -> Outcome<CompactJson> {
+    let settings = app.shape(&args.shape);
+    let mut place = format!(
+        "conversations/{}/compact?force={}&window={}",
+        encoded(&args.conversation),
+        args.force,
+        settings.window.value
+    );
+    let named = [
+        ("model", settings.model.value),
+        ("dialect", settings.dialect.value.map(|dialect| dialect.0.name().to_owned())),
+    ];
+    for (name, value) in named {
+        if let Some(value) = value {
+            place.extend(["&", name, "=", &encoded(&value)]);
+        }
+    }
+    let bar = super::jobs::bar(app);
+    let task = remote.call("POST", &place, None)?;
+    let done = remote.wait(&task, &mut |done, total| super::jobs::at(&bar, done, total));
+    bar.finish_and_clear();
+    remote::shaped(done?)
 }

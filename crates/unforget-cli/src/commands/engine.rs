@@ -2,14 +2,14 @@
 
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::Timestamp;
+use unforget_engine::Engine;
 use unforget_engine::host::Host;
-use unforget_engine::summarise::Background;
-use unforget_engine::{Engine, EngineError};
+use unforget_engine::summarise::{Background, Cancel, News};
 use unforget_server::rpc::{Limits, Server, protocol};
 
+use super::behind;
 use crate::app::App;
 use crate::args::EngineArgs;
 use crate::config::Watched;
@@ -35,37 +35,32 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Models at work behind a server, as the settings name them: read again when they change.
+/// Models at work behind a server, the host's own among them.
 fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Background> {
     let settings = (app.settings.file.clone(), app.settings.summariser.clone());
-    let (watched, current) = (Watched::new(settings, engine, server.own_model())?, server.models());
-    server.may_ask_host(watched.asks_host());
-    current.set(watched.models());
-    let (mut watched, server) = (watched, Arc::downgrade(server));
-    let look = move || {
-        if let Some(looked) = watched.look() {
-            match looked {
-                Ok(()) => eprintln!("unforget: the settings of models changed"),
-                Err(failure) => eprintln!("unforget: the models of before stay: {}", failure.message),
-            }
-            if let Some(server) = server.upgrade() {
-                server.may_ask_host(watched.asks_host());
-            }
-            current.set(watched.models());
+    let (current, own) = (server.models(), server.own_model());
+    let server = Arc::downgrade(server);
+    let looked = move |watched: &Watched, changed: Option<Outcome<()>>| {
+        match changed {
+            None => {}
+            Some(Ok(())) => eprintln!("unforget: the settings of models changed"),
+            Some(Err(failure)) => eprintln!("unforget: the models of before stay: {}", failure.message),
         }
-        watched.models()
+        if let Some(server) = server.upgrade() {
+            server.may_ask_host(watched.asks_host());
+        }
     };
-    let failed = |error: &EngineError| eprintln!("unforget: summaries: {error}");
-    Ok(Background::start(engine.clone(), look, now, LOOK, failed)?)
+    let told = |news: News<'_>| {
+        if let News::Failed(error) = news {
+            eprintln!("unforget: summaries: {error}");
+        }
+    };
+    behind::start(settings, engine, (&current, &Cancel::default()), Some(own), (looked, told))
 }
-
-/// How often models look for summaries to write.
-const LOOK: Duration = Duration::from_secs(5);
 
 /// Now, for what the engine writes down. No rule depends on it.
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    unforget_server::work::now()
 }
 
 /// Stdin and stdout without the buffers of the standard library: ours are larger.

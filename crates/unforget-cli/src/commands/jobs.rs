@@ -2,46 +2,29 @@
 
 use std::io::Write;
 
+use indicatif::ProgressBar;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
-use unforget_engine::summarise::{Breaker, Shift, Urgency};
-use unforget_store::{BreakerRow, JobRow, JobState};
+use unforget_engine::summarise::{Breaker, Cancel, Urgency};
+use unforget_server::failed::Failed;
+use unforget_server::work::Work;
 
 use super::engine::now;
 use crate::app::App;
 use crate::args::{DecisionsArgs, JobsArgs};
 use crate::config::process_env;
-use crate::failure::{Exit, Failure, Outcome};
-use crate::json::{DecisionsJson, JobsJson, RunJson, Worked};
+use crate::failure::{Exit, Outcome};
+use crate::json::{AccountJson, DecisionsJson, JobsJson, RunJson, Worked};
+use crate::remote::{self, Remote, Writer, encoded};
 use crate::text;
-
-/// Milliseconds of an hour.
-const HOUR: i64 = 3_600_000;
 
 /// Lists jobs, after doing or dropping them if that is wanted.
 pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
     let writes = args.run || args.clear;
-    let engine = if writes { app.open_existing()? } else { app.read()? };
-    let found = super::resolve(&engine, &args.conversation)?.conversation;
-    let dropped = if args.clear { engine.store().drop_jobs(found.id, now())? } else { 0 };
-    let Worked { ran, held } = if args.run {
-        work(app, &engine, found.id, Urgency::Manual)?.ok_or_else(|| {
-            let hint = "name one in the settings file: docs/models.md";
-            Failure::usage("no model is configured that can be called from here", hint)
-        })?
-    } else {
-        Worked::default()
-    };
-    let store = engine.store();
-    let breakers = store.breakers()?;
-    let done = JobsJson {
-        conversation: found.key.0,
-        jobs: store.jobs(found.id)?.into_iter().map(Into::into).collect(),
-        dropped,
-        hour: store.spent(found.id, now().0.div_euclid(HOUR))?.into(),
-        accounts: breakers.iter().cloned().map(Into::into).collect(),
-        ran,
-        held,
+    let writer = if writes { app.writer(App::open_existing)? } else { Writer::Here(app.read()?) };
+    let done = match &writer {
+        Writer::Here(engine) => here(app, engine, args)?,
+        Writer::There(remote) => there(app, remote, args)?,
     };
     let is_done = done.held.is_none() && done.ran.iter().all(RunJson::is_written);
     let exit = if is_done { Exit::Done } else { Exit::Problems };
@@ -50,14 +33,47 @@ pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
         return Ok(exit);
     }
     if args.clear {
-        writeln!(app.out, "{} dropped", text::plural(dropped, "job"))?;
+        writeln!(app.out, "{} dropped", text::plural(done.dropped, "job"))?;
     }
     say_ran(app, &done.ran, done.held.as_deref())?;
     say_jobs(app, &done)?;
-    for row in &breakers {
-        say_breaker(app, row)?;
+    for account in &done.accounts {
+        say_breaker(app, account)?;
     }
     Ok(exit)
+}
+
+fn here(app: &App, engine: &Engine, args: &JobsArgs) -> Outcome<JobsJson> {
+    let found = super::resolve(engine, &args.conversation)?.conversation;
+    let dropped = if args.clear { engine.store().drop_jobs(found.id, now())? } else { 0 };
+    let worked = if args.run { work(app, engine, found.id)? } else { Worked::default() };
+    Ok(Work::list(engine, &found, dropped, worked)?)
+}
+
+/// The same by the daemon that owns the database.
+fn there(app: &App, remote: &Remote, args: &JobsArgs) -> Outcome<JobsJson> {
+    let place = format!("conversations/{}/jobs", encoded(&args.conversation));
+    if args.clear {
+        return remote::shaped(remote.call("DELETE", &place, None)?);
+    }
+    let task = remote.call("POST", &format!("{place}/run"), None)?;
+    let bar = bar(app);
+    let done = remote.wait(&task, &mut |done, total| at(&bar, done, total));
+    bar.finish_and_clear();
+    remote::shaped(done?)
+}
+
+/// A bar of jobs that are done.
+pub(super) fn bar(app: &App) -> ProgressBar {
+    let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} summaries");
+    bar.set_message("asking models");
+    bar
+}
+
+/// Shows how many jobs are done.
+pub(super) fn at(bar: &ProgressBar, done: u64, total: u64) {
+    bar.set_length(total);
+    bar.set_position(done);
 }
 
 /// What became of jobs, and why others wait, for people.
@@ -84,7 +100,7 @@ fn say_jobs(app: &mut App, done: &JobsJson) -> Outcome<()> {
     let rows = done.jobs.iter().map(|job| {
         let entries = format!("{}-{}", job.first, job.last);
         let why = text::one_line(&text::harmless(&job.why), 60);
-        vec![job.name.clone(), entries, job.state.to_owned(), job.attempts.to_string(), why]
+        vec![job.name.clone(), entries, job.state.to_string(), job.attempts.to_string(), why]
     });
     let table = text::table(&["summary", "entries", "state", "tries", "why"], rows.collect(), &[]);
     write!(app.out, "{table}")?;
@@ -94,7 +110,7 @@ fn say_jobs(app: &mut App, done: &JobsJson) -> Outcome<()> {
 }
 
 /// An account that may not be called, or failed last.
-fn say_breaker(app: &mut App, row: &BreakerRow) -> Outcome<()> {
+fn say_breaker(app: &mut App, row: &AccountJson) -> Outcome<()> {
     let what = match row.state.parse() {
         Ok(Breaker::Closed { failures: 0 }) => return Ok(()),
         Ok(Breaker::Closed { failures }) => format!("failed {failures} times in a row"),
@@ -109,20 +125,15 @@ fn say_breaker(app: &mut App, row: &BreakerRow) -> Outcome<()> {
     Ok(())
 }
 
-/// Does the jobs of a conversation; `None` if no model is configured.
-pub(super) fn work(
-    app: &App,
-    engine: &Engine,
-    id: ConversationId,
-    urgency: Urgency,
-) -> Outcome<Option<Worked>> {
-    let Some(models) = app.settings.summariser.models(engine, &process_env, None)? else { return Ok(None) };
-    let reports = engine.work(id, &models, now(), Shift { limit: usize::MAX, urgency })?;
-    let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
-    let has_due = engine.store().jobs(id)?.iter().any(is_due);
-    let held =
-        if has_due { engine.held_back(id, &models, now())?.map(|held| held.to_string()) } else { None };
-    Ok(Some(Worked { ran: reports.iter().map(Into::into).collect(), held }))
+/// Does the jobs of a conversation.
+fn work(app: &App, engine: &Engine, id: ConversationId) -> Outcome<Worked> {
+    let models = app.settings.summariser.models(engine, &process_env, None)?;
+    let (cancel, bar) = (Cancel::default(), bar(app));
+    let progress = |done, total| at(&bar, done, total);
+    let work = Work { engine, models: models.as_ref(), cancel: &cancel, progress: &progress };
+    let worked = work.jobs(id, Urgency::Manual);
+    bar.finish_and_clear();
+    Ok(worked?.ok_or_else(Failed::no_model)?)
 }
 
 /// Lists what was decided, newest last.

@@ -1,15 +1,19 @@
 //! `unforget mcp`: recall for an MCP client, over stdin and stdout, as `docs/mcp.md` says.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use unforget_engine::summarise::ASKED;
+use serde_json::Value;
+use unforget_engine::summarise::{ASKED, Current};
 use unforget_engine::{Engine, EngineError};
 use unforget_server::mcp::{self, Answerer, Memory, Scope};
+use unforget_store::StoreError;
 
 use crate::app::App;
 use crate::args::McpArgs;
 use crate::config::{Summariser, process_env};
 use crate::failure::{Exit, Failure, Outcome};
+use crate::remote::{self, Remote};
 
 /// Serves until the client goes away.
 ///
@@ -25,7 +29,7 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
     let engine = app.read()?;
     let scope = Scope::named(&engine, &args.conversation)?;
     let (settings, path) = (app.settings.summariser.clone(), app.settings.db.value.clone());
-    let answerers = Arc::new(move || answerer(&settings, || Engine::open(&path)));
+    let answerers = Arc::new(move || answerer(&settings, &path));
     let memory = Memory::new(engine, scope).with_answerers(answerers, ANSWERS_AT_ONCE);
     mcp::serve_stdio(memory).map_err(|error| {
         Failure::input("mcp", unforget_engine::causes(&error), "unforget mcp talks to a program: docs/mcp.md")
@@ -40,28 +44,44 @@ const ANSWERS_AT_ONCE: usize = 1;
 const DAEMON_ANSWERS_AT_ONCE: usize = 4;
 
 /// The same over HTTP at `/mcp`, for a daemon that owns the database and checks every request before.
-pub(crate) fn routes(settings: &Summariser, engine: &Engine) -> axum::Router {
-    let (settings, owner) = (settings.clone(), engine.clone());
-    let answerers = Arc::new(move || answerer(&settings, || Ok(owner.clone())));
+pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
+    let owner = engine.clone();
+    let answerers = Arc::new(move || {
+        let Some(models) = models.get().filter(|models| models.is_there()) else { return Ok(None) };
+        unasked()?;
+        Ok(Some(Answerer::Here(owner.clone(), models)))
+    });
     let memory = Memory::new(engine.clone(), Scope::All).with_answerers(answerers, DAEMON_ANSWERS_AT_ONCE);
     axum::Router::new().route_service("/mcp", mcp::service(&memory, None))
 }
 
-/// The models of the settings, and the database open for the grant that their answer is made under.
-fn answerer(
-    settings: &Summariser,
-    open: impl Fn() -> Result<Engine, EngineError>,
-) -> Result<Option<Answerer>, EngineError> {
+/// Whether this process is not itself asked by a model for its answer.
+fn unasked() -> Result<(), EngineError> {
+    if process_env(ASKED).is_none() {
+        return Ok(());
+    }
+    let what = "a model that is being asked may not ask for an answer".to_owned();
+    Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() })
+}
+
+/// The models of the settings, and the database open for the grant that their answer is made under; or the daemon that owns it.
+fn answerer(settings: &Summariser, path: &Path) -> Result<Option<Answerer>, EngineError> {
     if !settings.is_model() {
         return Ok(None);
     }
-    if process_env(ASKED).is_some() {
-        let what = "a model that is being asked may not ask for an answer".to_owned();
-        return Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() });
-    }
-    let engine = open()?;
-    let models = settings.models(&engine, &process_env, None);
-    let models =
-        models.map_err(|failure| EngineError::Usage { what: failure.message, hint: failure.hint })?;
-    Ok(models.map(|models| (engine, Arc::new(models))))
+    unasked()?;
+    let told = |failure: Failure| EngineError::Usage { what: failure.message, hint: failure.hint };
+    let engine = match Engine::open(path) {
+        Ok(engine) => engine,
+        Err(error @ EngineError::Store(StoreError::Busy { .. })) => {
+            let remote = Remote::of(path).ok_or(error)?;
+            let ask = move |asked: &Value| {
+                remote.call("POST", "answer", Some(asked)).and_then(remote::shaped).map_err(told)
+            };
+            return Ok(Some(Answerer::There(Arc::new(ask))));
+        }
+        Err(error) => return Err(error),
+    };
+    let models = settings.models(&engine, &process_env, None).map_err(told)?;
+    Ok(models.map(|models| Answerer::Here(engine, Arc::new(models))))
 }

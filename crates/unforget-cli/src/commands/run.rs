@@ -36,7 +36,7 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     // The terminal is the command's.
     let telemetry = serve::Telemetry::begin(args.serve.log_json, "off")?;
     let opened = serve::open(app, &args.serve, serving)?;
-    let serve::Opened { runtime, daemon, listener, listen, api, left } = opened;
+    let serve::Opened { runtime, daemon, listener, listen, api, behind, left } = opened;
     let mut child = start(args, way, &format!("http://{listen}"))?;
     let pid = child.id();
     let ending = CancellationToken::new();
@@ -46,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     api.close();
     ending.cancel();
     runtime.block_on(served).map_err(std::io::Error::other)??;
-    drop((left, telemetry));
+    drop((behind, left, telemetry));
     ended(app, status)
 }
 

@@ -15,18 +15,19 @@ use tokio_util::sync::CancellationToken;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
-use unforget_engine::summarise::Current;
+use unforget_engine::summarise::{Background, Current, News};
 use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::gateway::Gateway;
 use unforget_server::serve::beside::{Beside, Left};
 use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
+use unforget_server::work;
 
 pub(super) use telemetry::Telemetry;
 
 use super::engine::now;
 use crate::app::App;
 use crate::args::ServeArgs;
-use crate::config::{Serving, process_env};
+use crate::config::{Serving, Watched, process_env};
 use crate::failure::{Exit, Failure, Outcome};
 
 /// The first line on stdout with `--json`.
@@ -52,7 +53,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
         tracing::warn!(setting = doubt.setting, "{}: {}", doubt.what, doubt.next);
     }
     let scheme = if serving.tls.is_some() { "https" } else { "http" };
-    let Opened { runtime, daemon, listener, listen, api, left } = open(app, args, serving)?;
+    let Opened { runtime, daemon, listener, listen, api, behind, left } = open(app, args, serving)?;
     let url = format!("{scheme}://{listen}");
     if app.out.json {
         let db = (!args.in_memory).then(|| app.settings.db.value.display().to_string());
@@ -74,7 +75,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
         });
         daemon.serve(listener, ending, PATIENCE).await
     })?;
-    drop((left, telemetry));
+    drop((behind, left, telemetry));
     Ok(Exit::Done)
 }
 
@@ -85,6 +86,8 @@ pub(super) struct Opened {
     pub(super) listener: TcpListener,
     pub(super) listen: SocketAddr,
     pub(super) api: Arc<Api>,
+    /// Models that write summaries, until it is dropped.
+    pub(super) behind: Background,
     /// What goes when it ends.
     pub(super) left: (Option<Left>, Option<TempDir>),
 }
@@ -99,11 +102,12 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     Figures::collect();
     let events = Arc::new(Events::default());
     let engine = events.on(engine);
-    let mut more = super::mcp::routes(&app.settings.summariser, &engine);
     let models = Current::default();
-    models.set(app.settings.summariser.models(&engine, &process_env, None)?.map(Arc::new));
+    let mut more = super::mcp::routes(models.clone(), &engine);
     let host = Arc::new(Host::new(engine, now));
-    let api = Api::new(Arc::clone(&host), api_settings(app, &serving, &spool), models, events);
+    let settings = api_settings(app, &serving, &spool);
+    let api = Api::new(Arc::clone(&host), settings, models.clone(), events);
+    let behind = models_behind(app, host.engine(), (&models, api.cancel()))?;
     more = more.merge(api::routes(Arc::clone(&api)));
     let gateway = {
         let _inside = runtime.enter();
@@ -126,7 +130,22 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
         beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
     let Serving { guard, tls, .. } = serving;
     let daemon = Daemon { gateway, guard, limits: Limits::default(), tls, local, more };
-    Ok(Opened { runtime, daemon, listener, listen, api, left: (left, folder) })
+    Ok(Opened { runtime, daemon, listener, listen, api, behind, left: (left, folder) })
+}
+
+/// Models at work behind the gateway.
+fn models_behind(
+    app: &App,
+    engine: &Engine,
+    ours: (&Current, &unforget_engine::summarise::Cancel),
+) -> Outcome<Background> {
+    let settings = (app.settings.file.clone(), app.settings.summariser.clone());
+    let looked = |_: &Watched, changed: Option<Outcome<()>>| match changed {
+        None => {}
+        Some(Ok(())) => tracing::info!("the settings of models changed"),
+        Some(Err(failure)) => tracing::warn!("the models of before stay: {}", failure.message),
+    };
+    super::behind::start(settings, engine, ours, None, (looked, |news: News<'_>| work::note(&news)))
 }
 
 /// What the API is told of the settings.

@@ -14,7 +14,7 @@ use crate::failure::Outcome;
 pub(crate) struct Watched {
     file: Option<PathBuf>,
     engine: Engine,
-    host: Arc<dyn Model>,
+    host: Option<Arc<dyn Model>>,
     settings: Summariser,
     models: Option<Arc<Summarisers>>,
     /// Of the settings file and of the files that hold keys.
@@ -24,15 +24,17 @@ pub(crate) struct Watched {
 impl Watched {
     /// The models of a settings file as it was read.
     ///
+    /// * `host` - the host's own model, if this process serves a host.
+    ///
     /// # Errors
     /// If they are not sound.
     pub(crate) fn new(
         (file, settings): (Option<PathBuf>, Summariser),
         engine: &Engine,
-        host: Arc<dyn Model>,
+        host: Option<Arc<dyn Model>>,
     ) -> Outcome<Self> {
         let seen = print(file.as_deref(), &settings);
-        let models = settings.models(engine, &process_env, Some(&host))?.map(Arc::new);
+        let models = settings.models(engine, &process_env, host.as_ref())?.map(Arc::new);
         let watched = Self { file, engine: engine.clone(), host, settings, models, seen };
         watched.want();
         Ok(watched)
@@ -65,7 +67,7 @@ impl Watched {
 
     fn read(&mut self) -> Outcome<()> {
         let settings = self.file.as_deref().map_or_else(|| Ok(Summariser::default()), read_summariser)?;
-        self.models = settings.models(&self.engine, &process_env, Some(&self.host))?.map(Arc::new);
+        self.models = settings.models(&self.engine, &process_env, self.host.as_ref())?.map(Arc::new);
         self.settings = settings;
         Ok(())
     }
@@ -99,7 +101,7 @@ mod tests {
         let host: Arc<dyn Model> = Arc::new(Callback::new("host", "host", |_| Err(Cause::Absent)));
         let engine = Engine::in_memory();
         let settings = (Some(file.clone()), Summariser::default());
-        let mut watched = Watched::new(settings, &engine, host).unwrap();
+        let mut watched = Watched::new(settings, &engine, Some(host)).unwrap();
         assert!(watched.models().is_some() && watched.asks_host(), "the host's own");
         assert!(watched.look().is_none(), "there is no file yet");
         let one = format!("[[summariser.models]]\nkind = \"openai\"\nmodel = \"m\"\nkey_file = {key:?}\n");

@@ -9,6 +9,10 @@
     reason = "tests"
 )]
 
+#[cfg(unix)]
+pub mod daemon;
+pub mod models;
+
 use std::path::{Path, PathBuf};
 use std::process::Output;
 

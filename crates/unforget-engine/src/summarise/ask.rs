@@ -167,7 +167,10 @@ impl Asking<'_> {
                 report.model = models.chain.get(index).map(|priced| priced.model.name().to_owned());
                 Called::Answer(answer)
             }
-            Err(fault) => Called::Failed(fault),
+            Err(fault) => {
+                report.fault = Some(fault.cause.name());
+                Called::Failed(fault)
+            }
         })
     }
 }

@@ -1,7 +1,6 @@
 //! A thread that works while others talk.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -9,7 +8,7 @@ use std::time::Duration;
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_llm::{Cancel, Urgency};
 
-use super::{Shift, Summarisers};
+use super::{Current, Report, Shift};
 use crate::Engine;
 use crate::error::EngineError;
 
@@ -19,14 +18,23 @@ const TURN: usize = 4;
 /// How long its end waits for a call that is under way.
 const END: Duration = Duration::from_secs(2);
 
+/// What came of the work.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A job ended.
+    Worked(&'a Report),
+    /// The store did not do what was asked. The work goes on.
+    Failed(&'a EngineError),
+}
+
 /// Works on the jobs of all conversations until it is dropped, which takes back the call that is under way.
 ///
 /// A call that does not end then goes on without it, for its own limit at most: nothing of it is stored, and the job's lease
 /// runs out.
 ///
 /// Conversations are served in turn, those first to which nothing was added since the last look: what is prepared
-/// for them is shown at a break that comes after a pause, when a provider's cache is cold anyway. Several of these beside
-/// each other serve several conversations at once, and leases keep them apart.
+/// for them is shown at a break that comes after a pause, when a provider's cache is cold anyway. A conversation whose jobs a
+/// person has [claimed](Current::claim) is passed over.
 pub struct Background {
     wake: Option<SyncSender<()>>,
     cancel: Cancel,
@@ -38,41 +46,43 @@ pub struct Background {
 impl Background {
     /// Starts it.
     ///
-    /// * `models` - the models as they are now; asked before each round, so that settings may change. `None` if there
-    ///   are none.
+    /// * `current` - the models as they are now; asked before each round, so that settings may change.
+    /// * `cancel` - ends the work before this is dropped; dropping it cancels.
+    /// * `look` - is called before each round, and may set the models anew.
     /// * `time` - the time of day.
     /// * `every` - how often it looks for jobs that nobody woke it for.
-    /// * `failed` - hears what went wrong with the store; it goes on.
+    /// * `told` - hears what comes of it.
     ///
     /// # Errors
     /// If there can be no further thread.
     pub fn start(
         engine: Engine,
-        models: impl FnMut() -> Option<Arc<Summarisers>> + Send + 'static,
-        time: impl Fn() -> Timestamp + Send + 'static,
-        every: Duration,
-        failed: impl Fn(&EngineError) + Send + 'static,
+        (current, cancel): (Current, Cancel),
+        mut look: impl FnMut() + Send + 'static,
+        (time, every): (impl Fn() -> Timestamp + Send + 'static, Duration),
+        told: impl Fn(News<'_>) + Send + 'static,
     ) -> std::io::Result<Self> {
         let (wake, woken) = mpsc::sync_channel(1);
-        let cancel = Cancel::default();
         let taken_back = cancel.clone();
-        let mut models = models;
         let (alive, ended) = mpsc::sync_channel(0);
         let run = move || {
             let _alive: SyncSender<()> = alive;
             let mut lengths = BTreeMap::new();
-            loop {
-                let ended = models().map_or(Ok(()), |models| {
-                    let mut round =
-                        Round { engine: &engine, models: &models, time: &time, cancel: &taken_back };
-                    round.run(&mut lengths)
+            while !taken_back.is_cancelled() {
+                look();
+                let round = Round {
+                    engine: &engine,
+                    current: &current,
+                    time: &time,
+                    cancel: &taken_back,
+                    told: &told,
+                };
+                let is_more = round.run(&mut lengths).unwrap_or_else(|error| {
+                    told(News::Failed(&error));
+                    false
                 });
-                if let Err(error) = ended {
-                    failed(&error);
-                }
-                match woken.recv_timeout(every) {
-                    Ok(()) | Err(RecvTimeoutError::Timeout) if !taken_back.is_cancelled() => {}
-                    _ => break,
+                if !is_more && woken.recv_timeout(every) == Err(RecvTimeoutError::Disconnected) {
+                    break;
                 }
             }
         };
@@ -104,34 +114,47 @@ impl Drop for Background {
 /// What a round has at hand.
 struct Round<'a> {
     engine: &'a Engine,
-    models: &'a Summarisers,
+    current: &'a Current,
     time: &'a dyn Fn() -> Timestamp,
     cancel: &'a Cancel,
+    told: &'a dyn Fn(News<'_>),
 }
 
 impl Round<'_> {
-    /// Serves every conversation in turn until none has a job that is due, or nobody may be called.
+    /// Serves every conversation that has a job that is due, each for its turn. Returns whether anything was done: then
+    /// there may be more.
     ///
     /// * `lengths` - entries of each conversation when it was looked at last.
-    fn run(&mut self, lengths: &mut BTreeMap<ConversationId, u64>) -> Result<(), EngineError> {
-        loop {
-            let due = self.engine.store().due((self.time)())?;
-            let mut waiting = Vec::with_capacity(due.len());
-            for id in due {
-                waiting.push((id, self.engine.store().conversation(id)?.entries));
-            }
-            let mut done = 0;
-            for id in idle_first(&waiting, lengths) {
-                if self.cancel.is_cancelled() || self.models.may_ask().is_err() {
-                    return Ok(());
+    fn run(&self, lengths: &mut BTreeMap<ConversationId, u64>) -> Result<bool, EngineError> {
+        let Some(models) = self.current.get() else { return Ok(false) };
+        let due = self.engine.store().due((self.time)())?;
+        let mut waiting = Vec::with_capacity(due.len());
+        for id in due {
+            waiting.push((id, self.engine.store().conversation(id)?.entries));
+        }
+        let mut is_done = false;
+        for id in idle_first(&waiting, lengths) {
+            for _ in 0..TURN {
+                if self.cancel.is_cancelled() || models.may_ask().is_err() {
+                    return Ok(false);
                 }
-                let shift = Shift { limit: TURN, urgency: Urgency::Normal };
-                done += self.engine.work_until(id, self.models, (self.time)(), (shift, self.cancel))?.len();
-            }
-            if done == 0 {
-                return Ok(());
+                // A person who wants it waits for one job only.
+                let Some(_claim) = self.current.turn(id) else { break };
+                let shift = Shift { limit: 1, urgency: Urgency::Normal };
+                let told = |report: &Report| (self.told)(News::Worked(report));
+                let order = ((self.time)(), shift);
+                match self.engine.work_until(id, &models, order, (self.cancel, &told)) {
+                    Ok(reports) if reports.is_empty() => break,
+                    Ok(_) => is_done = true,
+                    Err(error) => {
+                        // Others need not wait for what is wrong here.
+                        (self.told)(News::Failed(&error));
+                        break;
+                    }
+                }
             }
         }
+        Ok(is_done)
     }
 }
 

@@ -95,6 +95,8 @@ pub struct Report {
     pub refused: Vec<Flaw>,
     /// The model that answered last.
     pub model: Option<String>,
+    /// What kind of failure the last call ended with that had no answer: [`Cause::name`](unforget_llm::Cause::name).
+    pub fault: Option<&'static str>,
 }
 
 /// How much is done at once, and for whom.
@@ -120,16 +122,18 @@ impl Engine {
         now: Timestamp,
         shift: Shift,
     ) -> Result<Vec<Report>, EngineError> {
-        self.work_until(conversation, models, now, (shift, &Cancel::default()))
+        self.work_until(conversation, models, (now, shift), (&Cancel::default(), &|_| ()))
     }
 
     /// The same, until it is taken back.
-    pub(super) fn work_until(
+    ///
+    /// * `told` - hears of each job as it ends.
+    pub fn work_until(
         &self,
         conversation: ConversationId,
         models: &Summarisers,
-        now: Timestamp,
-        (Shift { limit, urgency }, cancel): (Shift, &Cancel),
+        (now, Shift { limit, urgency }): (Timestamp, Shift),
+        (cancel, told): (&Cancel, &dyn Fn(&Report)),
     ) -> Result<Vec<Report>, EngineError> {
         let start = models.clock.elapsed();
         let clock = || after(now, models.clock.elapsed().saturating_sub(start));
@@ -163,6 +167,7 @@ impl Engine {
             if was_asked {
                 self.note(conversation, &job, &report, ended_at)?;
             }
+            told(&report);
             reports.push(report);
             if stop {
                 break;
@@ -254,6 +259,7 @@ impl Worker<'_> {
             spent: Spend::default(),
             refused: Vec::new(),
             model: None,
+            fault: None,
         };
         let Some(base) = self.engine.store().summary(self.conversation, &self.job.key)? else {
             return Ok(Self::given_up(report, "the summary is not there any more"));

@@ -62,6 +62,13 @@ fn describe() {
     metrics::describe_gauge!("unforget_conversations", "Conversations stored");
     metrics::describe_gauge!("unforget_entries", "Entries stored");
     metrics::describe_gauge!("unforget_stored_tokens", "Tokens of all entries stored");
+    metrics::describe_counter!(
+        "unforget_model_jobs_total",
+        "Summaries that models were asked for, by how that ended"
+    );
+    metrics::describe_counter!("unforget_model_calls_total", "Calls of models for summaries");
+    metrics::describe_counter!("unforget_model_tokens_total", "Tokens of these calls, by kind");
+    metrics::describe_counter!("unforget_model_faults_total", "Summaries that got no answer, by why");
     metrics::describe_gauge!("unforget_jobs", "Conversations whose jobs of models are due");
 }
 

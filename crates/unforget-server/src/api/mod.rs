@@ -34,6 +34,8 @@ use axum::Router;
 use axum::http::Uri;
 use axum::middleware::from_fn;
 use axum::routing::get;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::summarise::{Cancel, Current};
@@ -74,6 +76,9 @@ pub struct Settings {
 /// Calls into the engine at once; others wait in order.
 const AT_WORK: usize = 8;
 
+/// Questions to models at once; others wait in order, and keep nobody else waiting.
+const ASKING: usize = 4;
+
 /// The API over one store.
 pub struct Api {
     host: Arc<Host>,
@@ -82,8 +87,12 @@ pub struct Api {
     events: Arc<Events>,
     tasks: tasks::Tasks,
     plans: purge::Plans,
-    at_work: tokio::sync::Semaphore,
+    at_work: Arc<Semaphore>,
+    asking: Arc<Semaphore>,
+    /// Takes back the work of models, for threads that wait for it.
     cancel: Cancel,
+    /// The same for those that do not.
+    ending: CancellationToken,
 }
 
 impl Api {
@@ -99,8 +108,10 @@ impl Api {
             tasks: tasks::Tasks::new(Arc::clone(&events)),
             events,
             plans: purge::Plans::default(),
-            at_work: tokio::sync::Semaphore::new(AT_WORK),
+            at_work: Arc::new(Semaphore::new(AT_WORK)),
+            asking: Arc::new(Semaphore::new(ASKING)),
             cancel: Cancel::default(),
+            ending: CancellationToken::new(),
         })
     }
 
@@ -108,9 +119,15 @@ impl Api {
         self.host.engine()
     }
 
-    /// Ends what waits for events and asks running questions to end. Tasks run on.
+    /// Takes back the work of models when the daemon ends.
+    pub const fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
+    /// Ends what waits for events, and asks all that waits for models to end. Other tasks run on.
     pub fn close(&self) {
         self.cancel.cancel();
+        self.ending.cancel();
         self.events.close();
     }
 }

@@ -75,7 +75,7 @@ fn status(failed: &Failed) -> u16 {
     match (failed.kind, failed.blame) {
         ("no-conversation", _) => 404,
         ("forbidden", _) => 403,
-        ("ambiguous" | "moved", _) => 409,
+        ("ambiguous" | "moved" | "no-model", _) => 409,
         ("busy" | "read-only", _) => 503,
         ("full", _) => 507,
         (_, Blame::Asker) => 400,

@@ -1,15 +1,15 @@
 //! What models are sent, were sent, and why.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use axum::http::header::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
-use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Lane, Session, Shape, Until};
-use unforget_engine::summarise::{Shift, Urgency};
+use unforget_engine::summarise::{Summarisers, Urgency};
 use unforget_engine::trust::Resolved;
-use unforget_store::{JobRow, JobState};
 use unforget_wire::{Dialect, Format, validate};
 use utoipa::IntoParams;
 
@@ -18,15 +18,15 @@ use super::page::LIMIT_MAX;
 use super::problem::{Done, Problem, Problems};
 use super::scope::{Seen, lane};
 use super::tag::Shown;
-use super::tasks::{Report, Task};
+use super::tasks::{Progress, Report, Task};
 use super::{Api, conversations};
+use crate::failed::Failed;
 use crate::json::{
-    CertificateJson, CompactJson, DecisionsJson, DiffJson, JobsJson, PromptJson, PromptsJson, RebuiltJson,
-    RecipeJson, WhyJson, Worked, violation,
+    CertificateJson, DecisionsJson, DiffJson, JobsJson, PromptJson, PromptsJson, RebuiltJson, RecipeJson,
+    WhyJson, Worked, violation,
 };
-
-/// Milliseconds of an hour, by which spending is counted.
-const HOUR: i64 = 3_600_000;
+use crate::work::Work;
+pub(super) use crate::work::now;
 
 /// Windows that a prompt can be made for, in tokens.
 const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
@@ -85,11 +85,6 @@ fn open(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<S
     Ok(session)
 }
 
-/// Now, by the system's clock.
-pub(super) fn now() -> Timestamp {
-    Timestamp(jiff::Timestamp::now().as_millisecond())
-}
-
 /// Makes the prompt of a conversation, with its certificate. Changes nothing.
 #[utoipa::path(get, path = "/conversations/{name}/prompt", tag = "prompts", params(Named, For, When),
     responses((status = 200, description = "Done", body = PromptJson), Problems))]
@@ -125,27 +120,41 @@ pub(super) async fn prompt(
     .await
 }
 
-/// Makes summaries for what is old, so that the next prompt is smaller. `If-Match`: the conversation's tag.
+/// How much models are asked.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Pressed {
+    /// Whether models write now what waits or was given up, whatever breakers say: no if nothing is said.
+    force: Option<bool>,
+}
+
+/// Makes summaries for what is old, so that the next prompt is smaller, and has models write those that they should, in a
+/// task whose result is what `unforget compact` prints. `If-Match`: the conversation's tag.
 #[utoipa::path(post, path = "/conversations/{name}/compact", tag = "prompts",
-    params(Named, For, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
-    responses((status = 200, description = "Done", body = CompactJson), Problems))]
+    params(Named, For, Pressed, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
+    responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn compact(
     seen: Seen,
     At(named): At<Named>,
     Asked(shape): Asked<For>,
+    Asked(Pressed { force }): Asked<Pressed>,
     headers: HeaderMap,
 ) -> Done<Response> {
+    let tenant = seen.tenant.clone();
+    let urgency = if force == Some(true) { Urgency::Manual } else { Urgency::Normal };
     seen.of(named.name, move |engine, found, api| {
         conversations::full(engine, &found)?.must_match(&headers)?;
         let (shape, _) = shape.shape(api, &found.conversation.format)?;
-        let mut session = open(api.engine(), &found, shape, Until::Now)?;
-        let before = session.total().expected;
-        let is_changed = session.compact()?;
-        let after = session.total().expected;
-        api.forget(&found.conversation.key);
-        let named = (found.conversation.key.0.as_str(), shape.policy.window);
-        let done = CompactJson::new(named, is_changed, (before, after), (session.counters(), None));
-        Ok(axum::Json(done).into_response())
+        let (inside, key) = (Arc::clone(api), found.conversation.key.clone());
+        let task = api.tasks.begin_asking(&tenant, "compact", Some(key.0.clone()), move |progress| {
+            let models = inside.asked_models();
+            inside.at_jobs(&found, models.as_deref(), progress, |work| {
+                let session = open(work.engine, &found, shape, Until::Now)?;
+                let named = (key.0.as_str(), found.conversation.id);
+                Report::of(&work.compact(named, session, urgency, || inside.forget(&key))?)
+            })
+        })?;
+        Ok((StatusCode::ACCEPTED, task).into_response())
     })
     .await
 }
@@ -156,6 +165,29 @@ impl Api {
         if let Some(lane) = lane(key) {
             self.host.close(&lane);
         }
+    }
+
+    /// The models, if anybody is there who could be called.
+    fn asked_models(&self) -> Option<Arc<Summarisers>> {
+        self.models.get().filter(|models| models.is_there())
+    }
+
+    /// Works on the jobs of a conversation when it is its turn: nobody else does meanwhile.
+    fn at_jobs(
+        &self,
+        found: &Resolved,
+        models: Option<&Summarisers>,
+        progress: &Progress,
+        act: impl FnOnce(&Work<'_>) -> Done<Report>,
+    ) -> Done<Report> {
+        let is_taken = || {
+            let what = format!("models work on {} for somebody else", found.conversation.key);
+            Problem::new(503, "busy", what, "wait for the task that does, and run it again")
+        };
+        let claim = || self.models.claim(found.conversation.id, &self.cancel).ok_or_else(is_taken);
+        let _claim = models.map(|_| claim()).transpose()?;
+        let progress = |done, total| progress.at(done, total);
+        act(&Work { engine: self.engine(), models, cancel: &self.cancel, progress: &progress })
     }
 }
 
@@ -297,25 +329,23 @@ pub(super) async fn decisions(
     .await
 }
 
-fn jobs_of(engine: &Engine, found: &Resolved, dropped: u64, worked: Worked) -> Done<JobsJson> {
-    let (store, id) = (engine.store(), found.conversation.id);
-    Ok(JobsJson {
-        conversation: found.conversation.key.0.clone(),
-        jobs: store.jobs(id)?.into_iter().map(Into::into).collect(),
-        dropped,
-        hour: store.spent(id, now().0.div_euclid(HOUR))?.into(),
-        accounts: store.breakers()?.into_iter().map(Into::into).collect(),
-        ran: worked.ran,
-        held: worked.held,
-    })
+/// The jobs of a conversation. Of the daemon's accounts only its owner is told.
+fn jobs_of(engine: &Engine, found: &Resolved, dropped: u64, is_owner: bool) -> Done<JobsJson> {
+    Ok(narrowed(Work::list(engine, &found.conversation, dropped, Worked::default())?, is_owner))
+}
+
+fn narrowed(jobs: JobsJson, is_owner: bool) -> JobsJson {
+    let accounts = if is_owner { jobs.accounts } else { Vec::new() };
+    JobsJson { accounts, ..jobs }
 }
 
 /// Lists summaries that models should write.
 #[utoipa::path(get, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
     responses((status = 200, description = "Done", body = JobsJson), Problems))]
 pub(super) async fn jobs(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    let is_owner = seen.is_owner();
     seen.of(named.name, move |engine, found, _| {
-        Ok(Shown::new(&jobs_of(engine, &found, 0, Worked::default())?)?.answer(&headers))
+        Ok(Shown::new(&jobs_of(engine, &found, 0, is_owner)?)?.answer(&headers))
     })
     .await
 }
@@ -324,9 +354,10 @@ pub(super) async fn jobs(seen: Seen, At(named): At<Named>, headers: HeaderMap) -
 #[utoipa::path(delete, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
     responses((status = 200, description = "Done", body = JobsJson), Problems))]
 pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
+    let is_owner = seen.is_owner();
     seen.of(named.name, move |engine, found, _| {
         let dropped = engine.store().drop_jobs(found.conversation.id, now())?;
-        Ok(axum::Json(jobs_of(engine, &found, dropped, Worked::default())?).into_response())
+        Ok(axum::Json(jobs_of(engine, &found, dropped, is_owner)?).into_response())
     })
     .await
 }
@@ -335,29 +366,16 @@ pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response
 #[utoipa::path(post, path = "/conversations/{name}/jobs/run", tag = "prompts", params(Named),
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn run_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
-    let tenant = seen.tenant.clone();
-    seen.of(named.name, move |engine, found, api| {
-        let models = api.models.get().filter(|models| models.is_there()).ok_or_else(|| {
-            Problem::new(
-                409,
-                "no-model",
-                "no model is configured",
-                "name one in the settings: docs/models.md",
-            )
-        })?;
-        let (engine, key) = (engine.clone(), found.conversation.key.0.clone());
-        let task = api.tasks.begin(&tenant, "jobs", Some(key), move |_| {
-            let id = found.conversation.id;
-            let shift = Shift { limit: usize::MAX, urgency: Urgency::Manual };
-            let reports = engine.work(id, &models, now(), shift)?;
-            let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
-            let has_due = engine.store().jobs(id)?.iter().any(is_due);
-            let held = if has_due { engine.held_back(id, &models, now())? } else { None };
-            let worked = Worked {
-                ran: reports.iter().map(Into::into).collect(),
-                held: held.map(|held| held.to_string()),
-            };
-            Report::of(&jobs_of(&engine, &found, 0, worked)?)
+    let (tenant, is_owner) = (seen.tenant.clone(), seen.is_owner());
+    seen.of(named.name, move |_, found, api| {
+        let models = api.asked_models().ok_or_else(Failed::no_model)?;
+        let (inside, key) = (Arc::clone(api), found.conversation.key.0.clone());
+        let task = api.tasks.begin_asking(&tenant, "jobs", Some(key), move |progress| {
+            inside.at_jobs(&found, Some(&models), progress, |work| {
+                let worked = work.jobs(found.conversation.id, Urgency::Manual)?.unwrap_or_default();
+                let jobs = Work::list(work.engine, &found.conversation, 0, worked)?;
+                Report::of(&narrowed(jobs, is_owner))
+            })
         })?;
         Ok((StatusCode::ACCEPTED, task).into_response())
     })

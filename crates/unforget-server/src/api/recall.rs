@@ -7,6 +7,7 @@ use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use unforget_engine::recall::{self, Grant, GrepQuery, Reader, SearchQuery};
+use unforget_engine::summarise::Cancel;
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked::{Asked, Sent, Speaker, time};
@@ -247,7 +248,10 @@ pub(super) struct Question {
 #[utoipa::path(post, path = "/answer", tag = "recall", request_body = Question,
     responses((status = 200, description = "Done", body = AnswerJson), Problems))]
 pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Response> {
-    seen.with(move |engine, api| {
+    // A client that goes away asks no more, nor does one whose daemon ends.
+    let (cancel, ending) = (Cancel::default(), seen.ending());
+    let (_gone, inside) = (Gone(cancel.clone()), cancel.clone());
+    let work = seen.asking(move |engine, api| {
         let usual = Grant::default();
         let seconds = within("within", asked.within, 0, SECONDS_MAX)?;
         let grant = Grant {
@@ -259,10 +263,26 @@ pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Resp
             within: seconds.map_or(usual.within, Duration::from_secs),
         };
         let models = api.models.get().filter(|models| asked.model.unwrap_or(true) && models.is_there());
-        let reader = models.as_deref().map(|models| Reader { models, cancel: &api.cancel });
+        let reader = models.as_deref().map(|models| Reader { models, cancel: &inside });
         let question = recall::Question { text: &asked.question, from: &asked.from, now: Some(now()) };
         let answered = engine.answer(&question, &grant, reader)?;
         Ok(axum::Json(AnswerJson::from(&answered)).into_response())
-    })
-    .await
+    });
+    tokio::pin!(work);
+    tokio::select! {
+        done = &mut work => done,
+        () = ending.cancelled() => {
+            cancel.cancel();
+            work.await
+        }
+    }
+}
+
+/// Takes a question back when it is dropped.
+struct Gone(Cancel);
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 use unforget_core::id::{ConversationId, ConversationKey};
 use unforget_engine::Engine;
 use unforget_engine::host::LaneKey;
@@ -13,6 +15,7 @@ use super::Api;
 use super::problem::{Done, Problem};
 use crate::gateway::Tenant;
 use crate::serve::OWNER;
+use crate::work::apart;
 
 /// Whether a conversation is of a tenant.
 ///
@@ -50,21 +53,35 @@ impl Seen {
     /// Does something with the conversations of the tenant, on a thread that may wait.
     pub(super) async fn with<T: Send + 'static>(
         self,
-        act: impl FnOnce(&Engine, &Api) -> Done<T> + Send + 'static,
+        act: impl FnOnce(&Engine, &Arc<Api>) -> Done<T> + Send + 'static,
     ) -> Done<T> {
-        let api = Arc::clone(&self.api);
-        let closed = |error| Problem::ours("waiting for a turn", &error);
-        let turn = api.at_work.acquire().await.map_err(closed)?;
-        let done = tokio::task::spawn_blocking(move || act(&self.engine()?, &self.api)).await;
-        drop(turn);
-        done.unwrap_or_else(|error| Err(Problem::ours("a call of the engine", &error)))
+        let turn = turn(&self.api.at_work).await?;
+        let done = tokio::task::spawn_blocking(move || {
+            // Held until the work is done, even if nobody waits for it any more.
+            let _turn = turn;
+            act(&self.engine()?, &self.api)
+        });
+        done.await.unwrap_or_else(|error| Err(Problem::ours("a call of the engine", &error)))
+    }
+
+    /// The same for what takes as long as a model does: such calls have places and threads of their own.
+    pub(super) async fn asking<T: Send + 'static>(
+        self,
+        act: impl FnOnce(&Engine, &Arc<Api>) -> Done<T> + Send + 'static,
+    ) -> Done<T> {
+        let turn = turn(&self.api.asking).await?;
+        let done = apart(move || {
+            let _turn = turn;
+            act(&self.engine()?, &self.api)
+        });
+        done.await.unwrap_or_else(|error| Err(Problem::ours("a question", &error)))
     }
 
     /// The same, for one conversation.
     pub(super) async fn of<T: Send + 'static>(
         self,
         name: String,
-        act: impl FnOnce(&Engine, Resolved, &Api) -> Done<T> + Send + 'static,
+        act: impl FnOnce(&Engine, Resolved, &Arc<Api>) -> Done<T> + Send + 'static,
     ) -> Done<T> {
         self.with(move |engine, api| {
             let found = engine.resolve(&name)?;
@@ -73,14 +90,30 @@ impl Seen {
         .await
     }
 
+    /// Cancelled when the daemon ends.
+    pub(super) fn ending(&self) -> CancellationToken {
+        self.api.ending.clone()
+    }
+
+    /// Whether it is the owner's: what others are not told of the daemon, it is.
+    pub(super) fn is_owner(&self) -> bool {
+        &*self.tenant == OWNER
+    }
+
     fn engine(&self) -> Done<Engine> {
         let engine = self.api.engine();
-        if &*self.tenant == OWNER {
+        if self.is_owner() {
             return Ok(engine.clone());
         }
         let all = engine.store().conversations()?.into_iter();
         Ok(engine.confined(all.filter(|one| is_of(&self.tenant, &one.key)).map(|one| one.id).collect()))
     }
+}
+
+/// A place among those who are at work.
+async fn turn(places: &Arc<Semaphore>) -> Done<OwnedSemaphorePermit> {
+    let turn = Arc::clone(places).acquire_owned().await;
+    turn.map_err(|error| Problem::ours("waiting for a turn", &error))
 }
 
 /// A request of the owner, for what concerns all conversations.
@@ -91,7 +124,7 @@ impl FromRequestParts<Arc<Api>> for Owned {
 
     async fn from_request_parts(parts: &mut Parts, api: &Arc<Api>) -> Done<Self> {
         let seen = Seen::from_request_parts(parts, api).await?;
-        if &*seen.tenant != OWNER {
+        if !seen.is_owner() {
             let what = "this concerns all conversations, also those of others";
             return Err(Problem::new(403, "forbidden", what, "ask the owner of the daemon"));
         }

@@ -20,6 +20,7 @@ use super::prompts::now;
 use super::scope::Seen;
 use super::tag::Shown;
 use crate::json::iso;
+use crate::work::apart;
 
 /// Tasks that run at once.
 const RUNNING_MAX: usize = 16;
@@ -48,12 +49,12 @@ pub(super) enum State {
 pub struct Task {
     /// Its name.
     task: String,
-    /// `import`, `verify`, `backup`, `reindex` or `jobs`.
+    /// `import`, `verify`, `backup`, `reindex`, `compact` or `jobs`.
     kind: &'static str,
     /// The conversation that it is about, if it is about one.
     conversation: Option<String>,
     state: State,
-    /// How much is done: bytes of an import, entries of a check, conversations of an index.
+    /// How much is done: bytes of an import, entries of a check, conversations of an index, jobs of models.
     done: u64,
     /// Of how much; 0 if that is not known.
     total: u64,
@@ -149,14 +150,39 @@ impl Tasks {
         conversation: Option<String>,
         work: impl FnOnce(&Progress) -> Done<Report> + Send + 'static,
     ) -> Done<Task> {
+        self.track((tenant, kind, conversation), |progress| async move {
+            let done = tokio::task::spawn_blocking(move || work(&progress)).await;
+            done.unwrap_or_else(|error| Err(Problem::ours("a task", &error)))
+        })
+    }
+
+    /// The same for a task that waits for models: the end of the daemon does not wait for it.
+    pub(super) fn begin_asking(
+        &self,
+        tenant: &Arc<str>,
+        kind: &'static str,
+        conversation: Option<String>,
+        work: impl FnOnce(&Progress) -> Done<Report> + Send + 'static,
+    ) -> Done<Task> {
+        self.track((tenant, kind, conversation), |progress| async move {
+            let done = apart(move || work(&progress)).await;
+            done.unwrap_or_else(|error| Err(Problem::ours("a task", &error)))
+        })
+    }
+
+    fn track<F: Future<Output = Done<Report>> + Send + 'static>(
+        &self,
+        (tenant, kind, conversation): (&Arc<str>, &'static str, Option<String>),
+        work: impl FnOnce(Progress) -> F,
+    ) -> Done<Task> {
         let (number, task) = self.enter(tenant, kind, conversation)?;
         let shared = Arc::clone(&self.shared);
         shared.events.task(tenant, &task);
         metrics::gauge!("unforget_tasks_running", "kind" => kind).increment(1.0);
         let progress = Progress { shared: Arc::clone(&shared), number, told: Mutex::default() };
-        let running = Handle::current().spawn_blocking(move || work(&progress));
+        let running = work(progress);
         Handle::current().spawn(async move {
-            let done = running.await.unwrap_or_else(|error| Err(Problem::ours("a task", &error)));
+            let done = running.await;
             metrics::gauge!("unforget_tasks_running", "kind" => kind).decrement(1.0);
             let state = if done.is_ok() { State::Done } else { State::Failed };
             metrics::counter!("unforget_tasks_total", "kind" => kind, "ok" => done.is_ok().to_string())

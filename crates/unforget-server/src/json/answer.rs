@@ -1,98 +1,114 @@
 //! An answer with its passages.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use unforget_engine::recall::{Answered, Ended, Evidence, Named};
 use utoipa::ToSchema;
 
 use super::{id_of, iso, role};
 
 /// What `answer` prints.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct AnswerJson<'a> {
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct AnswerJson {
     /// Null if no model said anything.
-    text: Option<&'a str>,
-    ended: &'static str,
+    pub text: Option<String>,
+    /// `answered`, `uncited`, `no-model`, `nothing-found` or `partial`.
+    pub ended: Cow<'static, str>,
     /// Why it is partial; null if it is not.
-    why: Option<&'a str>,
-    passages: Vec<PassageJson<'a>>,
+    pub why: Option<String>,
+    /// What was read, or found.
+    pub passages: Vec<PassageJson>,
     /// What was read of each id of `--from`.
-    from: Vec<NamedJson<'a>>,
+    pub from: Vec<NamedJson>,
     /// Numbers that are cited though there is no such passage.
-    invented: &'a [u32],
-    searched: u64,
-    total: u64,
+    pub invented: Vec<u32>,
+    /// Entries that were searched.
+    pub searched: u64,
+    /// Of so many.
+    pub total: u64,
     /// What the lack of results means; null if there are results.
-    negative: Option<&'a str>,
-    calls: u32,
+    pub negative: Option<String>,
+    /// Calls of models.
+    pub calls: u32,
     /// Number of the grant; null without a model.
     grant: Option<u64>,
 }
 
 /// What was read of an id. The rest of its entries was not reached.
-#[derive(Debug, Serialize, ToSchema)]
-struct NamedJson<'a> {
-    id: &'a str,
-    entries: u64,
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct NamedJson {
+    /// The id.
+    pub id: String,
+    /// Entries that it stands for.
+    pub entries: u64,
     /// Whole.
-    read: u64,
+    pub read: u64,
     /// In part.
-    cut: u64,
-    purged: u64,
+    pub cut: u64,
+    /// Entries whose bytes were purged.
+    pub purged: u64,
 }
 
 /// A passage that was read.
-#[derive(Debug, Serialize, ToSchema)]
-struct PassageJson<'a> {
-    number: u32,
-    id: String,
-    conversation: &'a str,
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct PassageJson {
+    /// Its number in the answer, from 1.
+    pub number: u32,
+    /// Expands to it.
+    pub id: String,
+    conversation: String,
     seq: u64,
-    host_id: Option<&'a str>,
-    time: Option<String>,
-    role: &'static str,
+    host_id: Option<String>,
+    /// When it was said.
+    pub time: Option<String>,
+    /// Who speaks.
+    pub role: Cow<'static, str>,
     tokens: u64,
-    cited: bool,
-    text: &'a str,
+    /// Whether the answer cites it.
+    pub cited: bool,
+    /// What was read of it.
+    pub text: String,
 }
 
-impl<'a> From<&'a Answered> for AnswerJson<'a> {
-    fn from(answered: &'a Answered) -> Self {
-        let why = if let Ended::Partial(why) = &answered.ended { Some(why.as_str()) } else { None };
+impl From<&Answered> for AnswerJson {
+    fn from(answered: &Answered) -> Self {
+        let why = if let Ended::Partial(why) = &answered.ended { Some(why.clone()) } else { None };
         Self {
-            text: answered.text.as_deref(),
-            ended: answered.ended.name(),
+            text: answered.text.clone(),
+            ended: answered.ended.name().into(),
             why,
             passages: answered.evidence.iter().map(Into::into).collect(),
             from: answered.named.iter().map(Into::into).collect(),
-            invented: &answered.invented,
+            invented: answered.invented.clone(),
             searched: answered.searched.0,
             total: answered.searched.1,
-            negative: Some(answered.negative.as_str()).filter(|text| !text.is_empty()),
+            negative: Some(answered.negative.clone()).filter(|text| !text.is_empty()),
             calls: answered.calls,
             grant: answered.grant,
         }
     }
 }
 
-impl<'a> From<&'a Named> for NamedJson<'a> {
-    fn from(one: &'a Named) -> Self {
-        Self { id: &one.name, entries: one.entries, read: one.read, cut: one.cut, purged: one.purged }
+impl From<&Named> for NamedJson {
+    fn from(one: &Named) -> Self {
+        Self { id: one.name.clone(), entries: one.entries, read: one.read, cut: one.cut, purged: one.purged }
     }
 }
 
-impl<'a> From<&'a Evidence> for PassageJson<'a> {
-    fn from(one: &'a Evidence) -> Self {
+impl From<&Evidence> for PassageJson {
+    fn from(one: &Evidence) -> Self {
         Self {
             number: one.number,
             id: id_of(&one.conversation.0, one.seq.0),
-            conversation: &one.conversation.0,
+            conversation: one.conversation.0.clone(),
             seq: one.seq.0,
-            host_id: one.host_id.as_deref(),
+            host_id: one.host_id.clone(),
             time: one.time.and_then(iso),
-            role: role(one.role),
+            role: role(one.role).into(),
             tokens: one.tokens,
             cited: one.is_cited,
-            text: &one.text,
+            text: one.text.clone(),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Jobs of models, and what was decided.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 use unforget_engine::summarise::{Ended, Report};
 use unforget_store::{BreakerRow, DecisionRow, JobRow, Spend};
 use utoipa::ToSchema;
@@ -8,7 +10,7 @@ use utoipa::ToSchema;
 use super::iso;
 
 /// A job.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobJson {
     /// Name of the summary.
     pub name: String,
@@ -18,7 +20,7 @@ pub struct JobJson {
     /// Last entry that it stands for.
     pub last: u64,
     /// `waiting`, `leased`, `done` or `given-up`.
-    pub state: &'static str,
+    pub state: Cow<'static, str>,
     /// Since or until when: see the state.
     time: Option<String>,
     /// How often it was tried.
@@ -34,7 +36,7 @@ impl From<JobRow> for JobJson {
             level: job.key.level,
             first: job.span.0.0,
             last: job.span.1.0,
-            state: job.state.name(),
+            state: job.state.name().into(),
             time: iso(job.state.time()),
             attempts: job.attempts,
             why: job.why,
@@ -43,17 +45,17 @@ impl From<JobRow> for JobJson {
 }
 
 /// A job that was worked on.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunJson {
     /// Name of the summary.
     pub name: String,
     /// How it ended.
-    pub ended: &'static str,
+    pub ended: Cow<'static, str>,
     /// What went wrong last; may be empty.
     pub why: String,
     model: Option<String>,
     calls: u64,
-    refused: Vec<&'static str>,
+    refused: Vec<Cow<'static, str>>,
 }
 
 impl RunJson {
@@ -67,21 +69,24 @@ impl From<&Report> for RunJson {
     fn from(report: &Report) -> Self {
         Self {
             name: report.name.clone(),
-            ended: report.ended.name(),
+            ended: report.ended.name().into(),
             why: report.why.clone(),
             model: report.model.clone(),
             calls: report.spent.calls,
-            refused: report.refused.iter().map(|flaw| flaw.name()).collect(),
+            refused: report.refused.iter().map(|flaw| flaw.name().into()).collect(),
         }
     }
 }
 
 /// An account that was ever called, and whether it may be.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AccountJson {
-    provider: String,
-    credential: String,
-    state: String,
+    /// Its address, or what it is.
+    pub provider: String,
+    /// Where its key is, and eight digits of the key's digest.
+    pub credential: String,
+    /// Whether it may be called.
+    pub state: String,
 }
 
 impl From<BreakerRow> for AccountJson {
@@ -91,7 +96,7 @@ impl From<BreakerRow> for AccountJson {
 }
 
 /// What an hour cost.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct SpentJson {
     /// Calls of models.
     pub calls: u64,
@@ -110,7 +115,7 @@ impl From<Spend> for SpentJson {
 }
 
 /// All jobs of a conversation.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobsJson {
     /// Key of the conversation.
     pub conversation: String,

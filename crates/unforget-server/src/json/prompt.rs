@@ -1,6 +1,6 @@
 //! A prompt and its certificate.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unforget_core::admit::{Certificate, Sections};
 use unforget_core::tokens::Tokens;
@@ -137,7 +137,7 @@ impl CertificateJson {
 }
 
 /// What compacting did.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct CompactJson {
     /// Key of the conversation.
     pub conversation: String,
@@ -160,9 +160,9 @@ pub struct CompactJson {
     /// Summaries that a model wrote; null if none is configured.
     by_model: Option<u64>,
     /// What became of the jobs that were worked on; null if no model is configured.
-    ran: Option<Vec<RunJson>>,
+    pub ran: Option<Vec<RunJson>>,
     /// Why jobs wait that are due; null if none does.
-    held: Option<String>,
+    pub held: Option<String>,
 }
 
 impl CompactJson {

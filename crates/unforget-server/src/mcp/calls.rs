@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
 use unforget_engine::host::is_internal;
-use unforget_engine::recall::{Address, Answered, Ended, Grant, GrepQuery, Question, Reader, SearchQuery};
+use unforget_engine::recall::{Address, Grant, GrepQuery, Question, Reader, SearchQuery};
 use unforget_engine::summarise::Cancel;
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{Conversation, StoreError};
@@ -16,6 +16,7 @@ use super::resources;
 use super::scope::{at_hand, narrow};
 use super::show;
 use super::tools::{Arguments, Tool};
+use crate::json::{AnswerJson, NamedJson};
 use crate::rpc::protocol::Failure;
 
 /// Results of a page at most, whatever their tokens.
@@ -238,28 +239,48 @@ fn is_address(name: &str) -> bool {
 
 /// Answers a question, by models.
 ///
-/// * `engine` - may write, and has what the client may read and nothing else.
+/// * `engine` - has what the client may read and nothing else, and whether that is everything.
 pub(super) fn answer(
-    (engine, models): Answerer,
+    (engine, is_all): (Engine, bool),
+    answerer: &Answerer,
     given: &Arguments,
     cancel: &Cancel,
 ) -> Result<Told, Trouble> {
     let engine = narrow(engine, given.text("conversation"))?;
-    let grant = Grant { scope: at_hand(&engine)?, within: ANSWER, ..Grant::default() };
-    let reader = Reader { models: &models, cancel };
-    let question = Question { text: given.needed("question"), from: &[], now: Some(now()) };
-    told(engine.answer(&question, &grant, Some(reader))?)
+    let names = given.names("from");
+    let from: Vec<String> = names.iter().map(|name| whole_name(&engine, name)).collect::<Result<_, _>>()?;
+    let (text, scope) = (given.needed("question"), at_hand(&engine)?);
+    match answerer {
+        Answerer::Here(_, models) => {
+            let grant = Grant { scope, within: ANSWER, ..Grant::default() };
+            let reader = Reader { models, cancel };
+            let question = Question { text, from: &from, now: Some(now()) };
+            told(&AnswerJson::from(&engine.answer(&question, &grant, Some(reader))?))
+        }
+        Answerer::There(owner) => {
+            if scope.is_none() && !is_all {
+                let what = "the daemon that owns the database answers about one conversation or all";
+                return Err(Trouble::new(what, "name one of yours as `conversation`"));
+            }
+            let key = scope.map(|id| engine.store().conversation(id)).transpose()?.map(|found| found.key.0);
+            let within = ANSWER.as_secs();
+            let asked = json!({ "question": text, "from": from, "conversation": key, "within": within });
+            told(&owner(&asked)?)
+        }
+    }
 }
 
-fn told(answered: Answered) -> Result<Told, Trouble> {
-    let receipts = searched(answered.searched.0, answered.searched.1);
+fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
+    let receipts = searched(answered.searched, answered.total);
+    let why = answered.why.as_deref().unwrap_or_default();
     let Some(text) = &answered.text else {
-        return match answered.ended {
-            Ended::NothingFound => {
-                let receipts = format!("Nothing found: {}. {receipts}", answered.negative);
+        return match &*answered.ended {
+            "nothing-found" => {
+                let negative = answered.negative.as_deref().unwrap_or_default();
+                let receipts = format!("Nothing found: {negative}. {receipts}");
                 Ok(Page::new(0).finish("sources", &receipts, None).with("answer", Value::Null))
             }
-            Ended::Partial(why) => Err(Trouble::new(
+            "partial" => Err(Trouble::new(
                 format!("the model did not answer: {why}"),
                 "search and expand read the same without a model",
             )),
@@ -267,22 +288,36 @@ fn told(answered: Answered) -> Result<Told, Trouble> {
         };
     };
     let mut page = Page::new(u64::MAX);
-    for one in &answered.evidence {
+    for one in &answered.passages {
         page.add(show::evidence(one));
     }
-    let remark = match &answered.ended {
-        Ended::Uncited => " It cites nothing that it read: a guess.".to_owned(),
-        Ended::Partial(why) => format!(" It is not whole: {why}."),
+    let remark = match &*answered.ended {
+        "uncited" => " It cites nothing that it read: a guess.".to_owned(),
+        "partial" => format!(" It is not whole: {why}."),
         _ => String::new(),
     };
     let invented = match answered.invented.as_slice() {
         [] => String::new(),
         numbers => format!(" It cites passages that are not there: {numbers:?}."),
     };
-    let ended = json!(answered.ended.name());
-    let mut told = page.finish("sources", &format!("{receipts}{remark}{invented}"), None);
+    let unread = unread(&answered.from);
+    let mut told = page.finish("sources", &format!("{receipts}{remark}{invented}{unread}"), None);
     told.text = format!("{text}\n\nA model read these:\n{}", told.text);
-    Ok(told.with("answer", text.as_str()).with("ended", ended))
+    Ok(told.with("answer", text.as_str()).with("ended", &*answered.ended))
+}
+
+/// What was not read of the names that were given.
+fn unread(named: &[NamedJson]) -> String {
+    let short = named.iter().filter(|one| one.read < one.entries);
+    let told = short.map(|one| {
+        format!(
+            " Of {} {} of {} were read whole.",
+            show::one_line(&one.id, 200),
+            one.read,
+            count_entries(one.entries)
+        )
+    });
+    told.collect()
 }
 
 /// What is said where no model is configured.

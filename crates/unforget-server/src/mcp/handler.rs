@@ -24,6 +24,7 @@ use super::scope::{HEADER, Scope};
 use super::tools::Tool;
 use super::{Answerer, Answerers};
 use crate::trace;
+use crate::work::apart;
 
 /// Calls that are made at once, by all clients.
 const CALLS: usize = 8;
@@ -89,12 +90,7 @@ impl Memory {
             let _turn = turn;
             work()
         });
-        done.await.unwrap_or_else(|_| {
-            Err(Trouble::new(
-                "the call failed inside",
-                "a defect of unforget: please report it; other calls go on",
-            ))
-        })
+        done.await.unwrap_or_else(|_| Err(failed_inside()))
     }
 
     async fn call(
@@ -113,11 +109,19 @@ impl Memory {
         let Some(answerers) = self.answerers.clone() else { return Err(no_model()) };
         let cancel = Cancel::default();
         let (inside, ct) = (cancel.clone(), context.ct.clone());
-        let work = Self::blocking(&self.answers, move || {
-            let Some((engine, models)) = answerers()? else { return Err(no_model()) };
-            let confined: Answerer = (sight.confine(&engine)?, models);
-            calls::answer(confined, &given, &inside)
-        });
+        let (turns, reader) = (Arc::clone(&self.answers), self.engine.clone());
+        let work = async move {
+            let turn = turns.acquire_owned().await;
+            let done = apart(move || {
+                // Held until the work is done, even if nobody waits for it any more.
+                let _turn = turn;
+                let Some(answerer) = answerers()? else { return Err(no_model()) };
+                let whole = if let Answerer::Here(engine, _) = &answerer { engine } else { &reader };
+                let confined = (sight.confine(whole)?, sight.is_all());
+                calls::answer(confined, &answerer, &given, &inside)
+            });
+            done.await.unwrap_or_else(|_| Err(failed_inside()))
+        };
         tokio::pin!(work);
         tokio::select! {
             told = &mut work => told,
@@ -129,6 +133,10 @@ impl Memory {
     }
 }
 
+fn failed_inside() -> Trouble {
+    Trouble::new("the call failed inside", "a defect of unforget: please report it; other calls go on")
+}
+
 /// What a request may read: what every one of these allows.
 struct Sight {
     scopes: Vec<Scope>,
@@ -136,6 +144,11 @@ struct Sight {
 }
 
 impl Sight {
+    /// Whether nothing narrows it.
+    fn is_all(&self) -> bool {
+        self.names.is_empty() && self.scopes.iter().all(|scope| matches!(scope, Scope::All))
+    }
+
     fn confine(&self, engine: &Engine) -> Result<Engine, Trouble> {
         let engine = self.scopes.iter().try_fold(engine.clone(), |engine, scope| scope.confine(&engine))?;
         Ok(Scope::named(&engine, &self.names)?.confine(&engine)?)

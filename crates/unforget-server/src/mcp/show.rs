@@ -4,10 +4,12 @@
 use serde_json::{Value, json};
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
-use unforget_engine::recall::{Description, Evidence, Face, GrepMatch, Hit, Item};
+use unforget_engine::recall::{Description, Face, GrepMatch, Hit, Item};
 use unforget_engine::summarise::Writer;
 use unforget_store::Conversation;
 use unforget_text::{fence_passage, redact, time_text};
+
+use crate::json::PassageJson;
 
 /// What is said of everything that is recalled.
 pub(super) const UNTRUSTED: &str =
@@ -90,14 +92,14 @@ pub(super) fn item(key: &str, item: &Item) -> (String, Value) {
 }
 
 /// A passage that an answer was made of.
-pub(super) fn evidence(one: &Evidence) -> (String, Value) {
-    let cited = if one.is_cited { vec!["cited".to_owned()] } else { Vec::new() };
-    let head = head(&one.name, (one.role, None), one.time, &cited);
-    let value = json!({
-        "number": one.number, "name": one.name, "role": one.role.name(), "time": one.time.map(time),
-        "cited": one.is_cited,
-    });
-    (format!("[{}] {head}", one.number), value)
+pub(super) fn evidence(one: &PassageJson) -> (String, Value) {
+    let at = one.time.as_deref().and_then(crate::json::time).map(time);
+    let mut facts = vec![one_line(&one.id, usize::MAX), one.role.to_string()];
+    facts.extend(at.clone());
+    facts.extend(one.cited.then(|| "cited".to_owned()));
+    let value =
+        json!({ "number": one.number, "name": one.id, "role": one.role, "time": at, "cited": one.cited });
+    (format!("[{}] {}", one.number, facts.join(" | ")), value)
 }
 
 /// What a name stands for.

@@ -28,6 +28,8 @@ enum Takes {
     Tokens,
     Time,
     Role,
+    /// Names, at most so many.
+    Names(usize),
 }
 
 struct Parameter {
@@ -46,6 +48,8 @@ const fn may(name: &'static str, takes: Takes, about: &'static str) -> Parameter
 }
 
 const NAME_MAX: usize = 1_000;
+/// Names that a question may be about.
+const NAMES_MAX: usize = 64;
 const CONVERSATION: Parameter = may("conversation", Takes::Text(NAME_MAX), "only this one");
 const CURSOR: Parameter = may("cursor", Takes::Text(100), "from the page before");
 const TOKENS: Parameter = may("tokens", Takes::Tokens, "size of a page");
@@ -106,7 +110,15 @@ impl Tool {
                 &const { [may("name", Takes::Text(NAME_MAX), NAME), CONVERSATION, TOKENS, CURSOR] }
             }
             Self::Expand => &const { [needs("name", NAME_MAX, NAME), CONVERSATION, TOKENS, CURSOR] },
-            Self::Answer => &const { [needs("question", 8_000, "a whole question"), CONVERSATION] },
+            Self::Answer => {
+                &const {
+                    [
+                        needs("question", 8_000, "a whole question"),
+                        may("from", Takes::Names(NAMES_MAX), "names to read first"),
+                        CONVERSATION,
+                    ]
+                }
+            }
         }
     }
 
@@ -168,6 +180,9 @@ impl Parameter {
         match self.takes {
             Takes::Text(_) | Takes::Time => json!({ "type": "string", "description": about }),
             Takes::Flag => json!({ "type": "boolean", "description": about }),
+            Takes::Names(_) => {
+                json!({ "type": "array", "items": { "type": "string" }, "description": about })
+            }
             Takes::Tokens => {
                 let (least, usual, most) = PAGE;
                 json!({ "type": "integer", "minimum": least, "maximum": most, "default": usual, "description": about })
@@ -182,6 +197,13 @@ impl Parameter {
         let (is_good, takes) = match self.takes {
             Takes::Text(most) => (text(most), format!("a text of 1 to {most} bytes")),
             Takes::Flag => (value.is_boolean(), "true or false".to_owned()),
+            Takes::Names(most) => {
+                let is_name =
+                    |one: &Value| one.as_str().is_some_and(|name| !name.is_empty() && name.len() <= NAME_MAX);
+                let is_list =
+                    value.as_array().is_some_and(|names| names.len() <= most && names.iter().all(is_name));
+                (is_list, format!("a list of at most {most} names"))
+            }
             Takes::Tokens => {
                 let is_in = value.as_u64().is_some_and(|tokens| (least..=most).contains(&tokens));
                 (is_in, format!("a whole number from {least} to {most}"))
@@ -218,6 +240,12 @@ impl Arguments {
     /// A text that is needed.
     pub(super) fn needed(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
+    }
+
+    /// A list of names; empty if none is given.
+    pub(super) fn names(&self, name: &str) -> Vec<String> {
+        let list = self.0.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     pub(super) fn flag(&self, name: &str) -> bool {
@@ -291,6 +319,29 @@ mod tests {
             (Tool::Describe, json!({}), "", "nothing is needed"),
             (Tool::Expand, json!({ "name": ["s:1"] }), "`name` cannot be", "a list"),
             (Tool::Answer, json!({ "question": { "a": 1 } }), "`question` cannot be", "an object"),
+            (Tool::Answer, json!({ "question": "a", "from": ["s:1", "sum:1"] }), "", "names"),
+            (Tool::Answer, json!({ "question": "a", "from": [] }), "", "no names"),
+            (Tool::Answer, json!({ "question": "a", "from": "s:1" }), "`from` cannot be \"s:1\"", "a text"),
+            (
+                Tool::Answer,
+                json!({ "question": "a", "from": ["s:1", 7] }),
+                "`from` cannot be",
+                "a number in it",
+            ),
+            (Tool::Answer, json!({ "question": "a", "from": [""] }), "`from` cannot be", "an empty name"),
+            (
+                Tool::Answer,
+                json!({ "question": "a", "from": ["x".repeat(1_001)] }),
+                "`from` cannot be",
+                "long",
+            ),
+            (Tool::Answer, json!({ "question": "a", "from": vec!["s:1"; 65] }), "`from` cannot be", "many"),
+            (
+                Tool::Search,
+                json!({ "query": "a", "from": ["s:1"] }),
+                "search has no parameter \"from\"",
+                "not its",
+            ),
         ];
         for (tool, sent, want, why) in table {
             let told = tool

@@ -60,6 +60,9 @@ pub struct Served {
     pub url: String,
     host: Arc<Host>,
     pub http: reqwest::Client,
+    /// Who writes summaries and answers, if a test sets anybody.
+    #[allow(dead_code, reason = "not every test uses it")]
+    pub models: Current,
     api: Arc<Api>,
     ending: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
@@ -71,7 +74,7 @@ impl Served {
         Self::with_tenants(&[]).await
     }
 
-    /// One with a token per name, and one of the owner; `uft_` and the name.
+    /// One with a token per name, and one of the owner; `uft_` and the name, and the same with `_reads` for reading only.
     pub async fn with_tenants(names: &[&str]) -> Self {
         Figures::collect();
         let folder = tempfile::tempdir().unwrap();
@@ -90,7 +93,8 @@ impl Served {
             model: None,
             dialect: None,
         };
-        let api = Api::new(Arc::clone(&host), settings, Current::default(), events);
+        let models = Current::default();
+        let api = Api::new(Arc::clone(&host), settings, models.clone(), events);
         let spool = folder.path().join("spool");
         let gateway = Gateway::open(Arc::clone(&host), gateway::Settings::default(), spool).unwrap();
         let owner = (!names.is_empty()).then_some("default");
@@ -99,7 +103,12 @@ impl Served {
             scopes: vec![Scope::Read, Scope::Admin],
             digest: Digest::of(format!("uft_{name}").as_bytes()),
         };
-        let tokens = names.iter().copied().chain(owner).map(token).collect();
+        let reads = |name: &str| Token {
+            tenant: name.into(),
+            scopes: vec![Scope::Read],
+            digest: Digest::of(format!("uft_{name}_reads").as_bytes()),
+        };
+        let tokens = names.iter().copied().chain(owner).flat_map(|name| [token(name), reads(name)]).collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let ending = CancellationToken::new();
@@ -116,7 +125,7 @@ impl Served {
             more: api::routes(Arc::clone(&api)).merge(memory),
         };
         let serving = tokio::spawn(daemon.serve(listener, ending.clone(), Duration::from_secs(5)));
-        Self { folder, url, host, http: reqwest::Client::new(), api, ending, serving }
+        Self { folder, url, host, http: reqwest::Client::new(), models, api, ending, serving }
     }
 
     /// Ends it in good order.
@@ -200,6 +209,18 @@ impl Served {
     pub async fn grep(&self, pattern: &str) -> bool {
         let found = self.json(&format!("grep?pattern={pattern}")).await;
         !found["results"].as_array().unwrap().is_empty()
+    }
+
+    /// The host behind it.
+    #[allow(dead_code, reason = "not every test uses it")]
+    pub fn engine_host(&self) -> &Host {
+        &self.host
+    }
+
+    /// The engine behind it.
+    #[allow(dead_code, reason = "not every test uses it")]
+    pub fn engine(&self) -> &Engine {
+        self.host.engine()
     }
 
     /// What a live host says.

@@ -26,6 +26,13 @@ pub(super) fn purge(tx: &Connection, ours: [i64; 3]) -> Outcome<()> {
     Ok(())
 }
 
+/// Ends all leases: a store that is opened for writing has one owner, so whoever held them is gone. Their jobs are due again;
+/// the attempt counts, and what it cost stays charged.
+pub(super) fn end_leases(conn: &Connection) -> Outcome<()> {
+    conn.execute("UPDATE job SET state = 0, due_ms = 0 WHERE state = 1", [])?;
+    Ok(())
+}
+
 const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, state, due_ms, attempts, why";
 const ORDER: &str = "level, first_seq, last_seq, thread, grain, end";
 

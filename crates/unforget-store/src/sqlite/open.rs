@@ -14,7 +14,7 @@ use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
 use super::readers::{Readers, steady_plans};
 use super::writer::{Writer, pragma};
-use super::{Dictionaries, SqliteStore, maintain};
+use super::{Dictionaries, SqliteStore, jobs, maintain};
 use crate::error::{BoxError, StoreError};
 use crate::port::{Durability, Result};
 
@@ -195,5 +195,6 @@ fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
     } else {
         migrate(&mut conn, path, &STEPS)?;
     }
+    jobs::end_leases(&conn)?;
     Ok(conn)
 }

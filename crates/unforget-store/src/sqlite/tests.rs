@@ -10,11 +10,13 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use unforget_core::digest::Digest;
+use unforget_core::id::Timestamp;
 
 use super::{OpenOptions, SqliteStore};
-use crate::conformance::{Step, check_all, observe, play, steps};
+
+use crate::conformance::{Step, Tape, check_all, observe, play, steps, summary};
 use crate::memory::MemoryStore;
-use crate::port::Store;
+use crate::port::{JobEnd, JobState, Jobs as _, Store};
 
 /// Opens a store with the filter that the suite's tapes use.
 fn open(folder: &Path) -> SqliteStore {
@@ -39,6 +41,29 @@ fn sqlite_keeps_the_contract() {
 #[test]
 fn memory_keeps_the_contract() {
     check_all(&|| Box::new(MemoryStore::new()));
+}
+
+/// Whoever held a lease is gone when the store has another owner: the job is due at once, and their end of it counts for nothing.
+#[test]
+fn i19_leases_end_with_their_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, at) = (summary(1, 1), Timestamp);
+    let store = open(folder.path());
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["a", "b", "c"]);
+    let id = tape.id;
+    store.put_jobs(id, &[(one.key, one.span)], at(10)).unwrap();
+    let dead = store.take_job(id, at(10), at(900), false).unwrap().unwrap();
+    drop(store);
+    let reader = SqliteStore::open_reader(folder.path().join("store.sqlite"), &options()).unwrap();
+    assert_eq!(reader.jobs(id).unwrap()[0].state, JobState::Leased { until: at(900) }, "readers own nothing");
+    drop(reader);
+    let store = open(folder.path());
+    assert_eq!(store.due(at(11)).unwrap(), [id]);
+    let end = JobEnd::Done(Box::new(one.clone()));
+    assert!(!store.end_job(id, (&one.key, dead.attempts), &end, at(11)).unwrap());
+    let again = store.take_job(id, at(11), at(900), false).unwrap().unwrap();
+    assert_eq!((again.key, again.attempts), (one.key, 2), "the attempt of the one who is gone counts");
 }
 
 /// `PROPTEST_CASES`, else few: each case opens a database.

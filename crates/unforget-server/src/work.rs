@@ -1,0 +1,148 @@
+//! What models are asked to do for a person, and what came of it as scripts are told: one home for the command line and the
+//! HTTP API.
+
+use std::cell::Cell;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use unforget_core::id::{ConversationId, Timestamp};
+use unforget_engine::prompt::Session;
+use unforget_engine::summarise::{Cancel, News, Report, Shift, Summarisers, Urgency};
+use unforget_engine::{Engine, EngineError};
+use unforget_store::{Conversation, JobRow, JobState};
+
+use crate::json::{CompactJson, JobsJson, Worked};
+
+/// Milliseconds of an hour, by which spending is counted.
+const HOUR: i64 = 3_600_000;
+
+/// Now, by the system's clock.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Who works, for how long, and who hears of it.
+pub struct Work<'a> {
+    /// Whose conversations.
+    pub engine: &'a Engine,
+    /// Who writes; `None` if no model is configured.
+    pub models: Option<&'a Summarisers>,
+    /// Ends the work early.
+    pub cancel: &'a Cancel,
+    /// Hears how many jobs are done, of how many.
+    pub progress: &'a dyn Fn(u64, u64),
+}
+
+impl Work<'_> {
+    /// Has models do the jobs of a conversation; `None` if no model is configured.
+    ///
+    /// # Errors
+    /// Those of [`Engine::work_until`].
+    pub fn jobs(&self, id: ConversationId, urgency: Urgency) -> Result<Option<Worked>, EngineError> {
+        let Some(models) = self.models else { return Ok(None) };
+        let open = |job: &&JobRow| match job.state {
+            JobState::Waiting { due } => urgency == Urgency::Manual || due <= now(),
+            JobState::GivenUp { .. } => urgency == Urgency::Manual,
+            JobState::Leased { .. } | JobState::Done { .. } => false,
+        };
+        let total = self.engine.store().jobs(id)?.iter().filter(open).count() as u64;
+        let done = Cell::new(0);
+        let told = |report: &Report| {
+            note(&News::Worked(report));
+            done.set(done.get() + 1);
+            (self.progress)(done.get(), total.max(done.get()));
+        };
+        let shift = Shift { limit: usize::MAX, urgency };
+        let reports = self.engine.work_until(id, models, (now(), shift), (self.cancel, &told))?;
+        let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
+        let has_due = self.engine.store().jobs(id)?.iter().any(is_due);
+        let held = match has_due {
+            _ if self.cancel.is_cancelled() => Some("the daemon was told to end".to_owned()),
+            true => self.engine.held_back(id, models, now())?.map(|held| held.to_string()),
+            false => None,
+        };
+        Ok(Some(Worked { ran: reports.iter().map(Into::into).collect(), held }))
+    }
+
+    /// Summarises what is old enough, and has models write what is wanted then.
+    ///
+    /// * `settled` - is called when the summaries are there and before any model is asked.
+    ///
+    /// # Errors
+    /// Those of [`Session::compact`] and [`Engine::work_until`].
+    pub fn compact(
+        &self,
+        (key, id): (&str, ConversationId),
+        mut session: Session,
+        urgency: Urgency,
+        settled: impl FnOnce(),
+    ) -> Result<CompactJson, EngineError> {
+        let before = session.total().expected;
+        let is_changed = session.compact();
+        settled();
+        let (is_changed, after) = (is_changed?, session.total().expected);
+        let worked = self.jobs(id, urgency)?;
+        let named = (key, session.shape().policy.window);
+        Ok(CompactJson::new(named, is_changed, (before, after), (session.counters(), worked)))
+    }
+
+    /// The jobs of a conversation as they are, with what was done just now.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn list(
+        engine: &Engine,
+        of: &Conversation,
+        dropped: u64,
+        worked: Worked,
+    ) -> Result<JobsJson, EngineError> {
+        let store = engine.store();
+        Ok(JobsJson {
+            conversation: of.key.0.clone(),
+            jobs: store.jobs(of.id)?.into_iter().map(Into::into).collect(),
+            dropped,
+            hour: store.spent(of.id, now().0.div_euclid(HOUR))?.into(),
+            accounts: store.breakers()?.into_iter().map(Into::into).collect(),
+            ran: worked.ran,
+            held: worked.held,
+        })
+    }
+}
+
+/// Does what waits for models on a thread of its own. The end of a runtime waits for its own threads, and a model may take
+/// minutes.
+///
+/// # Errors
+/// If there can be no thread, or it panicked.
+pub(crate) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> std::io::Result<T> {
+    let (done, told) = tokio::sync::oneshot::channel();
+    // Nobody may be there any more to hear it.
+    let run = move || drop(done.send(work()));
+    std::thread::Builder::new().name("unforget-asking".into()).spawn(run)?;
+    told.await.map_err(std::io::Error::other)
+}
+
+/// Counts and logs what came of work. Neither says what a summary holds, whose it is, or by which key it was written.
+pub fn note(news: &News<'_>) {
+    let report = match news {
+        News::Worked(report) => report,
+        News::Failed(error) => {
+            metrics::counter!("unforget_model_jobs_total", "ended" => "failed").increment(1);
+            tracing::error!(%error, "summaries: a job was not done");
+            return;
+        }
+    };
+    let (ended, fault, spent) = (report.ended.name(), report.fault, report.spent);
+    metrics::counter!("unforget_model_jobs_total", "ended" => ended).increment(1);
+    metrics::counter!("unforget_model_calls_total").increment(spent.calls);
+    metrics::counter!("unforget_model_tokens_total", "kind" => "input").increment(spent.input);
+    metrics::counter!("unforget_model_tokens_total", "kind" => "output").increment(spent.output);
+    if let Some(fault) = fault {
+        metrics::counter!("unforget_model_faults_total", "fault" => fault).increment(1);
+    }
+    let refused = report.refused.len();
+    let (calls, input, output) = (spent.calls, spent.input, spent.output);
+    tracing::info!(ended, fault, calls, input, output, refused, "a model's job ended");
+}

@@ -13,6 +13,7 @@ pub mod admit;
 pub mod assemble;
 pub mod caller;
 pub mod compact;
+pub mod counts;
 pub mod deliver;
 pub mod digest;
 pub mod entry;

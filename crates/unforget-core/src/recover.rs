@@ -6,7 +6,6 @@
 
 use crate::digest::Digest;
 use crate::policy::{Policy, WINDOW_MIN};
-use crate::tokens::Tokens;
 
 /// How often one call is sent again.
 pub const RETRIES_MAX: u8 = 1;
@@ -14,9 +13,6 @@ pub const RETRIES_MAX: u8 = 1;
 /// An unrecognised refusal of a request above this share of the window, in thousandths, is taken for an
 /// overflow (F005).
 pub const SUSPECT_PERMILLE: u64 = 700;
-
-/// A prompt of which the provider counted less than this share, in thousandths, was cut (F006).
-pub const CUT_PERMILLE: u64 = 600;
 
 /// What is left of the budget when the provider gave no figure, in thousandths.
 const SHRINK_PERMILLE: u64 = 750;
@@ -263,30 +259,6 @@ fn both(sent: &Sent, limit: Option<u64>, counted: Option<u64>, output: Option<u6
     }
 }
 
-/// A prompt of which the provider seems to have read only a part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SuspectedTruncation {
-    /// What we counted; the lower of the two figures.
-    pub expected: u64,
-    /// What the provider says that it read: the budget for the next request.
-    pub reported: u64,
-}
-
-/// Whether the provider read much less than was sent (F006).
-///
-/// * `estimate` - the certificate's total.
-/// * `reported` - all input tokens of the usage, those from a cache included; 0 if there is no usage.
-/// * `read` - the most that the model is known to have read at once, by its own count.
-///
-/// A prompt below [`WINDOW_MIN`] fits every window, and one that is not above `read` fits this one: they are never
-/// suspected, however far our estimate of them is off.
-pub fn truncation(estimate: Tokens, reported: u64, read: u64) -> Option<SuspectedTruncation> {
-    let expected = estimate.expected;
-    let may_be = expected >= WINDOW_MIN && expected > read;
-    let is_cut = may_be && reported > 0 && reported < share(expected, CUT_PERMILLE);
-    is_cut.then_some(SuspectedTruncation { expected, reported })
-}
-
 /// What to ask for as an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
@@ -342,7 +314,7 @@ pub fn switch(window: u64, reserve: Option<u64>, floor: u64) -> Result<Policy, T
 }
 
 /// `permille` thousandths of `n`, rounded down.
-fn share(n: u64, permille: u64) -> u64 {
+pub(crate) fn share(n: u64, permille: u64) -> u64 {
     u64::try_from(u128::from(n) * u128::from(permille) / 1_000).unwrap_or(n)
 }
 

@@ -24,9 +24,10 @@ mod types;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use unforget_core::counts::SuspectedTruncation;
 use unforget_core::deliver::{How, Why};
 use unforget_core::id::{Seq, Timestamp};
-use unforget_core::recover::{Refused, SuspectedTruncation};
+use unforget_core::recover::Refused;
 use unforget_core::zoo::{self, Bug};
 use unforget_store::Name;
 use unforget_wire::Format;
@@ -43,7 +44,7 @@ pub use exact::{Answered, Array, Brings, Foreseen};
 pub use names::face;
 pub use rebuild::Rebuilt;
 pub use recalled::Recalled;
-pub use recover::Recovered;
+pub use recover::{Counted, Recovered};
 pub use register::{Asking, Recognised, is_internal};
 pub use types::*;
 

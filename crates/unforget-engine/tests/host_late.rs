@@ -5,7 +5,7 @@ mod common;
 
 use common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
 use unforget_core::deliver::Why;
-use unforget_engine::host::{Array, Ask, Brings, Delivered, Event, Host, LaneKey, LiveArray, face};
+use unforget_engine::host::{Array, Ask, Brings, Counted, Delivered, Event, Host, LaneKey, LiveArray, face};
 use unforget_wire::{Dialect, Format};
 
 fn digest(text: &String) -> Delivered {
@@ -143,18 +143,20 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     let (second, second_head) = prompt(&bodies);
     assert!(second.tokens.expected > 10 * first.tokens.expected);
     // The client asked on before the first answer was counted: that says nothing about the second.
-    let model = Some("m");
-    let answered =
-        |head, input: u64| host.answered_at(&lane, Format::OpenAiChat, (head, model), input).unwrap();
+    let answered = |head, input: u64| {
+        let counted = Counted { head, model: None, as_sent: None, input };
+        host.counted(&lane, Format::OpenAiChat, &counted).unwrap()
+    };
     let small = first.tokens.expected;
     assert_eq!(answered(first_head, small), None);
-    assert!(answered(second_head, small).is_some(), "the second itself was cut");
-    // A model that has read as much does not cut this: our estimate is off.
+    let large = second.tokens.expected;
+    assert!(answered(second_head, large / 3).is_some(), "the second itself was cut");
+    // From now on prompts fit what was read, until the provider shows that it reads more, or counts otherwise.
     let (third, third_head) = prompt(&bodies);
-    assert_eq!(answered(second_head, third.tokens.expected), None);
-    assert_eq!(answered(third_head, small), None);
-    // Another model may.
-    let (_, head) = prompt(&bodies);
-    let other = host.answered_at(&lane, Format::OpenAiChat, (head, Some("other")), small).unwrap();
-    assert!(other.is_some());
+    assert!(third.tokens.upper <= large / 3, "{:?}", third.tokens);
+    assert_eq!(answered(third_head, third.tokens.expected), None);
+    let (fourth, fourth_head) = prompt(&bodies);
+    assert!(fourth.tokens.upper <= large / 3, "{:?}", fourth.tokens);
+    assert_eq!(answered(fourth_head, large), None);
+    assert_eq!(prompt(&bodies).0.tokens, second.tokens);
 }

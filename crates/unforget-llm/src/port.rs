@@ -83,7 +83,7 @@ impl Stop {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// All input, cached or not. Far below what was sent, it says that the server cut the prompt, as local servers with
-    /// a small default window do (F006): `unforget_core::recover::truncation` judges it.
+    /// a small default window do (F006): `unforget_core::counts` judges it.
     pub input: Option<u64>,
     /// All output, reasoning included.
     pub output: Option<u64>,

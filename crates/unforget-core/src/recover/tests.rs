@@ -7,6 +7,7 @@ use super::*;
 use crate::admit::{Compose, Composed, Cover, Rung, Sections, admit};
 use crate::compact::CoverError;
 use crate::message::Request;
+use crate::tokens::Tokens;
 
 /// A request of a 200k window, 16k of it for the answer.
 fn sent(input: u64) -> Sent {
@@ -146,36 +147,6 @@ fn f010_the_same_bytes_are_not_sent_again() {
     let Recovery::Retry(retry) = plan(0, tokens(None, None), &sent(170_000)) else { panic!("no retry") };
     assert!(!retry.is_new(&Digest::of(b"refused")));
     assert!(retry.is_new(&Digest::of(b"refused, shortened")));
-}
-
-#[test]
-fn f006_truncation_table() {
-    let table = [
-        // expected, upper, reported, read, alarm, why
-        (20_000, 24_000, 4_096, 0, true, "Ollama kept its default window"),
-        (20_000, 24_000, 4_096, 4_096, true, "and again"),
-        (20_000, 24_000, 4_096, 8_000, true, "it has read more than this, but not as much as was sent"),
-        (
-            5_468,
-            5_900,
-            3_107,
-            22_518,
-            false,
-            "digits and paths weigh less there than here, and it reads far more",
-        ),
-        (20_000, 24_000, 4_096, 20_000, false, "it has read as much"),
-        (20_000, 24_000, 10_000, 0, true, "half of it"),
-        (20_000, 24_000, 11_999, 0, true, "just below the share"),
-        (20_000, 24_000, 12_000, 0, false, "at the share: an estimate may be that far off"),
-        (20_000, 24_000, 31_000, 0, false, "more than expected is no cut"),
-        (20_000, 20_000, 0, 0, false, "no usage reported"),
-        (1_023, 1_500, 100, 0, false, "fits every window"),
-        (159_000 / 4, 50_000, 16_386, 0, true, "little-coder's report"),
-    ];
-    for (expected, upper, reported, read, want, why) in table {
-        let alarm = truncation(Tokens { expected, upper }, reported, read);
-        assert_eq!(alarm, want.then_some(SuspectedTruncation { expected, reported }), "{why}");
-    }
 }
 
 #[test]
@@ -369,15 +340,6 @@ proptest! {
                 }
                 Err(error) => prop_assert!(floor > error.budget && error.budget < window),
             }
-        }
-    }
-
-    /// An alarm means that well under the expected was read, and asks for less next time.
-    #[test]
-    fn f006_an_alarm_shrinks(expected in any::<u64>(), more in 0..1_000_u64, reported in any::<u64>(), read in any::<u64>()) {
-        let upper = expected.saturating_add(more);
-        if let Some(alarm) = truncation(Tokens { expected, upper }, reported, read) {
-            prop_assert!(alarm.reported < expected && alarm.reported > 0 && read < expected);
         }
     }
 }

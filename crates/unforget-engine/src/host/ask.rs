@@ -181,7 +181,7 @@ impl Lane {
             self.turn_budget.filter(|_| !ask.is_first && !zoo::is(Bug::LoopBudget)).unwrap_or(ask.budget);
         let budget = ask.budget.min(first);
         self.turn_budget = Some(budget);
-        let budget = budget.min(self.cap.unwrap_or(u64::MAX));
+        let budget = budget.min(self.cap(ask.model.as_deref()));
         let ruler = ModelRuler::of(ask.model.as_deref(), ask.dialect);
         let behind = ask.prompt.as_deref().map_or(0, |text| ruler.count(text).upper + SEAM);
         budget.saturating_sub(behind)
@@ -239,7 +239,7 @@ impl Lane {
             generation: self.generation(),
             length,
             chain: Digest::of(&bytes),
-            budget: ask.budget.min(self.cap.unwrap_or(u64::MAX)),
+            budget: ask.budget.min(self.cap(ask.model.as_deref())),
             shape: Digest::of(shape.as_bytes()).short() as u64,
         }
     }

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use unforget_core::counts::SuspectedTruncation;
 use unforget_core::deliver::{Base, Fate, How, Plan, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::message::wordless;
-use unforget_core::recover::{Refused, SuspectedTruncation};
+use unforget_core::recover::Refused;
 use unforget_core::tokens::Tokens;
 use unforget_store::Name;
 use unforget_wire::Format;
@@ -16,6 +17,7 @@ use unforget_wire::journal::{self, After};
 
 use super::lane::{Lane, Line};
 use super::names::{self, Incoming};
+use super::recover::Counted;
 use super::types::{Ask, Assembled, Delivered, HostError, LaneKey, Receipt};
 use super::{Host, Recovered, deliver};
 use crate::measure;
@@ -234,16 +236,21 @@ impl Host {
         })
     }
 
-    /// The call of a model that was made with this newest entry was answered. As [`Host::answered`] if it was sent the last
-    /// prompt that was made for the lane; else it only says how much the model reads.
-    pub fn answered_at(
+    /// A call was answered: as [`Host::answered`], but of the very call. Nothing is said of a prompt of ours if another was
+    /// made since.
+    pub fn counted(
         &self,
         key: &LaneKey,
         form: Format,
-        at: (Option<Seq>, Option<&str>),
-        input: u64,
+        counted: &Counted<'_>,
     ) -> Result<Option<SuspectedTruncation>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.answered_at(at, input)))
+        self.with(key, form, |lane, _| Ok(lane.counted(counted)))
+    }
+
+    /// The most that a prompt for a model may have, by what its provider refused and counted: [`u64::MAX`] if nothing
+    /// bounds it.
+    pub fn cap(&self, key: &LaneKey, form: Format, model: Option<&str>) -> Result<u64, HostError> {
+        self.with(key, form, |lane, _| Ok(lane.cap(model)))
     }
 
     /// Takes the answer of a model. It goes on the path if nothing else came in between, else beside it; the same again

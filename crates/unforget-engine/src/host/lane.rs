@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use unforget_core::counts::Counts;
 use unforget_core::deliver::Path;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
@@ -17,7 +18,7 @@ use unforget_wire::{Format, decode};
 
 use super::bodies::Bodies;
 use super::names;
-use super::recover::{Last, Read, Refusals};
+use super::recover::{Last, Refusals};
 use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn_of};
@@ -98,9 +99,9 @@ pub(super) struct Lane {
     pub(super) pins: Vec<PinRow>,
     /// The prompt that was given last, until its call is answered.
     pub(super) last: Option<Last>,
-    /// What the model is known to read.
-    pub(super) read: Read,
-    /// No prompt is larger: what a provider refused, or cut.
+    /// What the counts of the model say that answered last.
+    pub(super) counts: (Option<String>, Counts),
+    /// No prompt is larger: what a provider refused.
     pub(super) cap: Option<u64>,
     /// What of images and documents may not be shown.
     pub(super) refusals: Refusals,
@@ -159,7 +160,7 @@ impl Lane {
             view: LoopView::default(),
             pins: Vec::new(),
             last: None,
-            read: Read::default(),
+            counts: (None, Counts::default()),
             cap: None,
             refusals: Refusals::default(),
             required: Vec::new(),

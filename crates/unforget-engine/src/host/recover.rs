@@ -1,10 +1,10 @@
 //! What a provider said of a prompt: a refusal gets one smaller prompt, a count is compared with ours.
 
+use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::media::{self, Limit, Place};
-use unforget_core::policy::WINDOW_MIN;
-use unforget_core::recover::{self, Reason, Recovery, Refused, Retry, Sent, SuspectedTruncation, Why};
+use unforget_core::recover::{self, Reason, Recovery, Refused, Retry, Sent, Why};
 use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
 
@@ -23,22 +23,6 @@ pub(super) struct Last {
     estimate: Tokens,
     /// Times that it was made smaller.
     attempt: u8,
-}
-
-/// The most that a model has read at once, as its provider counted it. In memory only.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Read {
-    model: Option<String>,
-    tokens: u64,
-}
-
-impl Read {
-    fn note(&mut self, model: Option<&str>, tokens: u64) {
-        if self.model.as_deref() != model {
-            *self = Self { model: model.map(str::to_owned), tokens: 0 };
-        }
-        self.tokens = self.tokens.max(tokens);
-    }
 }
 
 /// Images and documents that providers did not take. In memory only: after a restart a provider says it again.
@@ -78,6 +62,19 @@ impl Refusals {
 /// Whether a host of this dialect sends the messages as they are, so that a provider's index is ours.
 const fn is_as_sent(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Anthropic | Dialect::BedrockConverse | Dialect::Gemini)
+}
+
+/// What a provider counted of a call.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted<'a> {
+    /// The newest entry of the path when it was made.
+    pub head: Option<Seq>,
+    /// Who answered.
+    pub model: Option<&'a str>,
+    /// Ours of all that was sent, of a call that was sent as its client made it; `None` of a prompt of ours.
+    pub as_sent: Option<Tokens>,
+    /// Tokens of input as the provider counted them, cached ones included.
+    pub input: u64,
 }
 
 /// What to do with a refused call.
@@ -142,30 +139,39 @@ impl Lane {
         Ok(Recovered::Retry { assembled: Box::new(assembled), output: retry.output, why: retry.why })
     }
 
-    /// As [`Lane::answered`], unless another prompt was made since: the count says nothing about that one, but how much the
-    /// model reads.
-    ///
-    /// * `head` - the newest entry of the path when the call's prompt was made.
-    pub(super) fn answered_at(
-        &mut self,
-        (head, model): (Option<Seq>, Option<&str>),
-        input: u64,
-    ) -> Option<SuspectedTruncation> {
-        self.read.note(model, input);
-        let is_last = self.last.as_ref().is_some_and(|last| last.head == head);
-        if is_last { self.answered(input) } else { None }
+    /// A call of this lane was answered. As [`Lane::answered`], unless another prompt was made since: the count says nothing
+    /// about that one.
+    pub(super) fn counted(&mut self, counted: &Counted<'_>) -> Option<SuspectedTruncation> {
+        if let Some(estimate) = counted.as_sent {
+            return self.counts_of(counted.model).take(estimate, counted.input);
+        }
+        let is_last = self.last.as_ref().is_some_and(|last| last.head == counted.head);
+        if is_last { self.answered(counted.input) } else { None }
     }
 
     /// The call was answered, and the provider counted so many tokens of input, cached ones included.
     ///
-    /// Gives an alarm if that is far less than was sent: then the provider has cut it, and the next prompt is
-    /// made to fit what it counted, or the smallest window there is.
+    /// Gives an alarm if that is far less than was sent: then the provider has cut it, and prompts are made to fit what it
+    /// reads.
     pub(super) fn answered(&mut self, input: u64) -> Option<SuspectedTruncation> {
         let last = self.last.take()?;
-        self.read.note(last.ask.model.as_deref(), input);
-        let cut = recover::truncation(last.estimate, input, self.read.tokens);
-        self.cap = cut.map(|cut| cut.reported.max(WINDOW_MIN));
+        self.cap = None;
         self.refusals.newest = None;
-        cut
+        self.counts_of(last.ask.model.as_deref()).take(last.estimate, input)
+    }
+
+    /// What a model's counts say. In memory only, and of one model.
+    fn counts_of(&mut self, model: Option<&str>) -> &mut Counts {
+        if self.counts.0.as_deref() != model {
+            self.counts = (model.map(str::to_owned), Counts::default());
+        }
+        &mut self.counts.1
+    }
+
+    /// The most that a prompt for a model may have: as much as was not refused, and as the model reads.
+    pub(super) fn cap(&self, model: Option<&str>) -> u64 {
+        let (counted, counts) = &self.counts;
+        let read = counts.cap().filter(|_| counted.as_deref() == model);
+        self.cap.unwrap_or(u64::MAX).min(read.unwrap_or(u64::MAX))
     }
 }

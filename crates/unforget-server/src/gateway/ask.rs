@@ -77,6 +77,9 @@ pub(super) struct Begun {
     pub(super) authority: &'static str,
     /// Tokens of all that is sent.
     pub(super) tokens: Tokens,
+    /// Tokens of the call as it came, by our own ruler; `None` if it does not bring all that the model reads, or things that
+    /// every provider counts its own way.
+    pub(super) weight: Option<Tokens>,
     pub(super) model: Option<String>,
     /// What was looked up for it.
     pub(super) recalled: Option<Recalled>,
@@ -151,6 +154,8 @@ impl Caller {
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     window: u64,
+    /// What the model seems to read at most.
+    cap: u64,
     /// Kept for the answer.
     output: u64,
     /// What the client allows it; what is kept, if it does not say.
@@ -162,7 +167,8 @@ struct Budget {
 impl Budget {
     /// What the messages may have.
     const fn messages(&self) -> u64 {
-        self.window.saturating_sub(self.output).saturating_sub(self.fixed.upper)
+        let input = self.window.saturating_sub(self.output);
+        (if self.cap < input { self.cap } else { input }).saturating_sub(self.fixed.upper)
     }
 }
 
@@ -190,13 +196,16 @@ impl Gateway {
             let receipt = self.host.take(&who.lane.lane, form, (brings, &array), Some(&request))?;
             (who, array, receipt)
         };
-        let budget = self.budget(&call);
+        let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
+        let budget = self.budget(&call, cap);
+        let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
         let mut begun = Begun {
             dialect: received.dialect,
             asked_at: receipt.head,
             sending: Sending::AsIs,
             authority: "as-sent",
             tokens: array.tokens() + budget.fixed,
+            weight: is_weighed.then(|| array.tokens() + budget.fixed),
             model: call.model.clone(),
             recalled: None,
             offered: None,
@@ -266,7 +275,7 @@ impl Gateway {
         })
     }
 
-    fn budget(&self, call: &Call<'_>) -> Budget {
+    fn budget(&self, call: &Call<'_>, cap: u64) -> Budget {
         let window = self.window(call.model.as_deref());
         // Newer models of Anthropic's do; others refuse what might not fit.
         let ends_at_window = call.dialect == Dialect::Anthropic;
@@ -274,7 +283,7 @@ impl Gateway {
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));
-        Budget { window, output, asked: call.output.unwrap_or(output), fixed }
+        Budget { window, cap, output, asked: call.output.unwrap_or(output), fixed }
     }
 
     /// Tokens of everything that a call as it is makes the model read, but instructions and tools.

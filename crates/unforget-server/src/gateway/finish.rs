@@ -7,10 +7,11 @@ use std::{fs, io};
 
 use tokio::task::spawn_blocking;
 
+use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::id::Seq;
 use unforget_core::recover::Refused;
 use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Answered, Array, LaneKey};
+use unforget_engine::host::{Answered, Array, Counted, LaneKey};
 use unforget_wire::exchange;
 use unforget_wire::refusal::Refusal;
 use unforget_wire::{Dialect, Format};
@@ -100,17 +101,20 @@ impl Gateway {
 
     /// Takes a provider's count.
     fn count(&self, begun: &Begun, input: u64) -> Result<(), Problem> {
-        let lane = &begun.who.lane.lane;
-        let at = (begun.asked_at, begun.model.as_deref());
-        if let Some(cut) = self.host.answered_at(lane, begun.who.caller.form, at, input)? {
-            tracing::warn!(
-                lane = lane.0,
-                expected = cut.expected,
-                reported = cut.reported,
-                "the provider seems to have cut the prompt"
-            );
+        let (lane, form) = (&begun.who.lane.lane, begun.who.caller.form);
+        let is_as_sent = begun.sending == Sending::AsIs;
+        let counted = Counted {
+            head: begun.asked_at,
+            model: begun.model.as_deref(),
+            as_sent: begun.weight.filter(|_| is_as_sent),
+            input,
+        };
+        let cut = self.host.counted(lane, form, &counted)?;
+        if let Some(cut) = cut {
+            let SuspectedTruncation { expected, reported } = cut;
+            tracing::warn!(lane = lane.0, expected, reported, "the provider seems to have cut the prompt");
         }
-        if begun.sending != Sending::AsIs {
+        if cut.is_some() || !is_as_sent || !Counts::is_plausible(begun.tokens, input) {
             return Ok(());
         }
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);

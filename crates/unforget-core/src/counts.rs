@@ -1,0 +1,182 @@
+//! What a provider's counts of input tokens say about how much of a prompt a model read (F006).
+
+use crate::policy::WINDOW_MIN;
+use crate::recover::share;
+use crate::tokens::Tokens;
+
+/// A prompt of which the provider counted less than this share, in thousandths, was cut.
+pub const CUT_PERMILLE: u64 = 600;
+
+/// Where a prompt that fits is counted as less than this share of ours, in thousandths, something else is counted than what
+/// was read: nothing follows from it.
+const ODD_PERMILLE: u64 = 300;
+
+/// Of a smaller prompt, a count says nothing about the provider's rate.
+const TELLING: u64 = 256;
+
+/// A prompt of which the provider seems to have read only a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspectedTruncation {
+    /// What we counted; the lower of the two figures.
+    pub expected: u64,
+    /// What the provider says that it read.
+    pub reported: u64,
+}
+
+/// What a model's counts say, call by call.
+///
+/// A prompt fits if the model has read as much before, if it was made to fit, or if it is below [`WINDOW_MIN`]. What is
+/// counted of one that fits tells the rate between the provider's tokens and ours: digits and paths may weigh half there.
+/// Far less than that rate of one that may not fit was cut. Some providers do not count what their cache has, and some count
+/// nothing at all; of those nothing is said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// The most that was counted of a prompt.
+    read: u64,
+    /// The least that was counted of a prompt that fits, in thousandths of ours.
+    rate: u64,
+    /// What the model reads at most, as it seems.
+    cap: Option<u64>,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { read: 0, rate: 1_000, cap: None }
+    }
+}
+
+impl Counts {
+    /// Takes the count of a call. Gives an alarm if its prompt seems to have been cut.
+    ///
+    /// * `estimate` - ours of the prompt.
+    /// * `reported` - all input tokens of the usage, those from a cache included; 0 if there is no usage.
+    pub fn take(&mut self, estimate: Tokens, reported: u64) -> Option<SuspectedTruncation> {
+        if reported == 0 {
+            return None;
+        }
+        let expected = estimate.expected;
+        let fits = expected <= self.read.max(WINDOW_MIN).max(self.cap.unwrap_or_default());
+        let is_short =
+            self.rate >= ODD_PERMILLE && reported < share(share(expected, self.rate), CUT_PERMILLE);
+        let before = self.read.max(WINDOW_MIN);
+        self.read = self.read.max(reported);
+        self.cap = self.cap.filter(|cap| reported <= *cap);
+        if fits && expected >= TELLING {
+            self.rate = self.rate.min(permille(reported, expected));
+            // What a prompt that fits is counted like is no sign of a cut.
+            self.cap = self.cap.filter(|_| !is_short);
+        }
+        let is_cut = is_short && !fits;
+        if is_cut {
+            self.cap = Some(reported.max(before));
+        }
+        is_cut.then_some(SuspectedTruncation { expected, reported })
+    }
+
+    /// Whether a count may be one of what was sent.
+    pub fn is_plausible(estimate: Tokens, reported: u64) -> bool {
+        reported >= share(estimate.expected, ODD_PERMILLE)
+    }
+
+    /// What the model reads at most, as it seems: the budget for its prompts.
+    pub const fn cap(&self) -> Option<u64> {
+        self.cap
+    }
+}
+
+/// A part of a whole that is not 0, in thousandths, rounded down.
+fn permille(part: u64, whole: u64) -> u64 {
+    u64::try_from(u128::from(part) * 1_000 / u128::from(whole)).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn tokens(expected: u64) -> Tokens {
+        Tokens { expected, upper: expected + expected / 10 }
+    }
+
+    #[test]
+    fn f006_truncation_table() {
+        let table = [
+            // expected and reported of calls before, expected, reported, alarm, why
+            (&[][..], 20_000, 4_096, true, "Ollama kept its default window"),
+            (&[(4_000, 3_900), (20_000, 4_096)], 21_000, 4_096, true, "and again"),
+            (
+                &[(9_000, 8_000)],
+                20_000,
+                4_096,
+                true,
+                "it has read more than this, but not as much as was sent",
+            ),
+            (
+                &[(23_000, 22_518)],
+                5_468,
+                3_107,
+                false,
+                "digits and paths weigh less there, and it reads far more",
+            ),
+            (&[(20_000, 20_000)], 20_000, 4_096, false, "it has read as much"),
+            (&[], 20_000, 10_000, true, "half of it"),
+            (&[], 20_000, 11_999, true, "just below the share"),
+            (&[], 20_000, 12_000, false, "at the share: an estimate may be that far off"),
+            (&[], 20_000, 31_000, false, "more than expected is no cut"),
+            (&[], 20_000, 0, false, "no usage reported"),
+            (&[], 1_023, 100, false, "fits every window"),
+            (&[], 159_000 / 4, 16_386, true, "little-coder's report"),
+            (&[(900, 10)], 20_000, 10, false, "it always says 10"),
+            (&[(100, 10)], 20_000, 10, true, "of a few words that says nothing"),
+            (&[(1_000, 570)], 5_468, 3_107, false, "its tokens are larger than ours"),
+            (&[(1_000, 570)], 5_468, 1_024, true, "but not that large"),
+            (&[(900, 900), (900, 40)], 30_000, 700, false, "it does not count what its cache has"),
+        ];
+        for (before, expected, reported, want, why) in table {
+            let mut counts = Counts::default();
+            for (expected, reported) in before {
+                counts.take(tokens(*expected), *reported);
+            }
+            let alarm = counts.take(tokens(expected), reported);
+            assert_eq!(alarm, want.then_some(SuspectedTruncation { expected, reported }), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_cap_stays_until_it_is_wrong() {
+        let mut counts = Counts::default();
+        assert!(counts.take(tokens(20_000), 4_096).is_some());
+        assert_eq!(counts.cap(), Some(4_096));
+        assert_eq!(
+            (counts.take(tokens(4_000), 3_900), counts.cap()),
+            (None, Some(4_096)),
+            "all of it was read"
+        );
+        let mut larger = counts.clone();
+        assert_eq!((larger.take(tokens(5_000), 5_000), larger.cap()), (None, None), "it reads more");
+        assert_eq!((counts.take(tokens(4_000), 300), counts.cap()), (None, None), "it counts something else");
+        assert_eq!(counts.take(tokens(20_000), 4_096), None, "for good");
+        let mut small = Counts::default();
+        assert!(small.take(tokens(2_000), 10).is_some());
+        assert_eq!(small.cap(), Some(WINDOW_MIN), "no window is smaller");
+    }
+
+    proptest! {
+        /// An alarm means that well under the expected was read; a cap is a window that may be.
+        #[test]
+        fn f006_counts_never_ask_for_less_than_was_read(
+            calls in prop::collection::vec((any::<u64>(), any::<u64>()), 1..20),
+        ) {
+            let mut counts = Counts::default();
+            let mut most = WINDOW_MIN;
+            for (expected, reported) in calls {
+                if let Some(alarm) = counts.take(Tokens { expected, upper: expected }, reported) {
+                    prop_assert!(alarm.reported < expected && alarm.reported > 0 && expected > most);
+                }
+                most = most.max(reported);
+                prop_assert!(counts.cap().is_none_or(|cap| cap >= WINDOW_MIN && cap >= most.min(cap)));
+            }
+        }
+    }
+}

@@ -63,7 +63,7 @@ export class Shared {
 
   lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {
     const name = laneName(call);
-    const lane = this.#lanes.get(name) ?? new Lane(name);
+    const lane = this.#lanes.get(name) ?? new Lane(name, this.engine);
     this.#lanes.delete(name);
     this.#lanes.set(name, lane);
     for (const oldest of this.#lanes.keys()) {

@@ -8,7 +8,7 @@ import { PassThrough } from "node:stream";
 import { test } from "node:test";
 
 import { Connection } from "../dist/connection.js";
-import { budgetOf } from "../dist/context.js";
+import { behind, budgetOf } from "../dist/context.js";
 import { newest, tokensOf } from "../dist/fallback.js";
 import { readFile } from "../dist/file.js";
 import { settings } from "../dist/settings.js";
@@ -45,14 +45,16 @@ test("a budget is that of the first call, less what the host puts behind", () =>
     [call(1_000, 64_000, "hi"), false, 41_228, 1, "more than there is room for"],
     [call(64_000, 64_000, undefined), false, 38_480, 38_480, "hosts that put nothing behind"],
   ];
-  for (const [given, isFirst, first, want, why] of table) assert.equal(budgetOf(given, isFirst, first), want, why);
+  for (const [given, isFirst, first, want, why] of table) {
+    const turn = isFirst ? { budget: given.tokenBudget, behind: 0 } : { budget: first, behind: behind(given) };
+    assert.equal(budgetOf(given, turn), want, why);
+  }
 });
 
 test("without the engine the newest turns that fit are sent", () => {
   const turn = (n) => [{ role: "user", content: `question ${n}` }, { role: "assistant", content: "x".repeat(300) }];
   const messages = [1, 2, 3].flatMap(turn);
   const size = tokensOf(turn(1));
-  assert.equal(newest(messages, undefined).length, 6);
   assert.equal(newest(messages, 4 * size).length, 6);
   assert.equal(newest(messages, 2 * size + 8).length, 4);
   assert.equal(newest(messages, 1).length, 2, "the last turn always");

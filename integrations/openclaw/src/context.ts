@@ -60,9 +60,9 @@ function untimed(shared: Shared) {
     isCaughtUp = await lane.catchUp(await sdk(), target(call), settings.importMs);
   }
 
-  function offerModel(call: Call): void {
-    const { modelId, model, modelContextWindow } = call.runtimeContext ?? {};
-    shared.offer({ name: modelId ?? model, window: modelContextWindow });
+  function offerModel(lane: Lane, call: Call): void {
+    const { modelId, model, llm } = call.runtimeContext ?? {};
+    if (llm) shared.offer({ name: modelId ?? model, window: lane.turn.window });
   }
 
   return {
@@ -96,18 +96,19 @@ function untimed(shared: Shared) {
       const isFirst = limits ? limits.maxOutputTokens !== null : !wasAssembled;
       wasAssembled = true;
       lane.turn.behind = isFirst ? 0 : behind(call);
+      lane.turn.window = (isFirst ? undefined : limits?.promptTokenBudget) ?? lane.turn.window;
       if (isFirst) {
         tries += 1;
         lane.turn.budget = call.tokenBudget;
         lane.turn.output = limits?.maxOutputTokens ?? lane.turn.output;
       }
       const budget = budgetOf(call, lane.turn);
-      if (isWithout && !isFirst) return without(call, budget);
+      if (isWithout && !isFirst) return without(call, isFirst, budget);
       // The host puts the turn behind it: nothing that is in it can have changed.
       if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return given.answer;
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
-        if (await isUnwritten(lane, call)) return without(call, budget);
+        if (await isUnwritten(lane, call)) return await without(call, isFirst, budget);
         const made = await ask(lane, call, isFirst, budget);
         isWithout = false;
         const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
@@ -116,7 +117,7 @@ function untimed(shared: Shared) {
       } catch (error) {
         shared.degrade(lane, "assemble", error);
         isWithout ||= isFirst;
-        return without(call, budget);
+        return without(call, isFirst, budget);
       }
     },
 
@@ -138,7 +139,7 @@ function untimed(shared: Shared) {
     /** Up to 2026.7: the host's array after a turn, and before its first call. */
     async afterTurn(call: AfterTurnCall): Promise<void> {
       const lane = shared.lane(call);
-      offerModel(call);
+      offerModel(lane, call);
       const from = Math.max(0, call.prePromptMessageCount - 8);
       void answered(lane, call.messages.slice(call.prePromptMessageCount));
       try {
@@ -159,7 +160,7 @@ function untimed(shared: Shared) {
     async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
       const lane = shared.lane(call);
       const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
-      offerModel(call);
+      offerModel(lane, call);
       try {
         await lane.save();
         await lane.call("maintain");
@@ -190,9 +191,10 @@ function untimed(shared: Shared) {
     },
   };
 
-  function without(call: AssembleCall, budget: number): AssembleAnswer {
+  async function without(call: AssembleCall, isFirst: boolean, budget: number): Promise<AssembleAnswer> {
     const messages = newest(call.messages, budget);
-    return { messages, estimatedTokens: tokensOf(messages) };
+    const answer = { messages, estimatedTokens: tokensOf(messages) };
+    return isFirst ? { ...answer, ...(await addition(call)) } : answer;
   }
 
   async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number): Promise<Assembled> {
@@ -226,11 +228,9 @@ function untimed(shared: Shared) {
     return !isCaughtUp && lane.isUnwritten;
   }
 
-  async function addition(call: AssembleCall, made: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {
-    const { omitted, cover } = made.certificate;
-    const isRecallable = omitted + cover.stubbed + cover.summarised + cover.elided > 0;
-    const policy = isRecallable && settings.recallPolicy ? POLICY : "";
-    const parts = [await memorySection(call), policy, ...made.system].filter((part) => part !== "");
+  async function addition(call: AssembleCall, made?: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {
+    const policy = made && settings.recallPolicy && isRecallable(made) ? POLICY : "";
+    const parts = [await memorySection(call), policy, ...(made?.system ?? [])].filter((part) => part !== "");
     return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
   }
 
@@ -242,6 +242,11 @@ function untimed(shared: Shared) {
     const inputTokens = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
     if (inputTokens > 0) await lane.call("answered", { inputTokens }).catch(() => {});
   }
+}
+
+/** Whether there is anything that the prompt does not show word for word. */
+function isRecallable({ certificate: { omitted, cover } }: Assembled): boolean {
+  return omitted + cover.stubbed + cover.summarised + cover.elided > 0;
 }
 
 /**

@@ -40,10 +40,10 @@ export class Lane {
   /** What live arrays have beside the transcript. */
   readonly live = new Live();
   /**
-   * The running turn, in tokens: what its first call had room for, what the host put behind the last prompt in a tool loop, and
-   * what it asks for as an answer.
+   * The running turn, in tokens: the model's window, what the first call had room for, what the host put behind the last prompt
+   * in a tool loop, and what it asks for as an answer.
    */
-  readonly turn: { budget?: number; behind: number; output: number } = { behind: 0, output: OUTPUT };
+  readonly turn: { window?: number; budget?: number; behind: number; output: number } = { behind: 0, output: OUTPUT };
   /** How far the transcript is in the engine; nothing before the engine was asked. */
   #cursor?: Cursor;
   /** The engine's start that `#cursor` is of: another one is asked what it knows. */

@@ -84,7 +84,7 @@ export class Shared {
 
   /** Offers the host's model once to the engine, if the settings say so. */
   offer(model: { name?: string; window?: number }): void {
-    if (this.settings.summaries !== "host" || !model.window) return;
+    if (this.settings.summaries !== "host") return;
     const offered = JSON.stringify(model);
     if (this.#offered === offered) return;
     this.#offered = offered;

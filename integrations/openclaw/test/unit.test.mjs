@@ -1,12 +1,13 @@
 // What can be told without a host.
 
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 
+import { findBinary } from "../dist/binary.js";
 import { Connection } from "../dist/connection.js";
 import { behind, budgetOf } from "../dist/context.js";
 import { newest, tokensOf } from "../dist/fallback.js";
@@ -110,4 +111,21 @@ test("calls have their deadlines, and late answers are dropped", async () => {
 test("settings of another type count as not given", () => {
   const read = settings({ deadlineMs: "soon", autoPins: true }, "/state");
   assert.deepEqual([read.deadlineMs, read.autoPins, read.database], [5_000, true, "/state/unforget/unforget.sqlite"]);
+});
+
+test("the program is found by the settings, the package of the platform, and PATH, in this order", () => {
+  const folder = mkdtempSync(join(tmpdir(), "unforget-"));
+  const program = (...path) => {
+    const file = join(folder, ...path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, "", { mode: 0o755 });
+    return file;
+  };
+  const [own, onPath] = [program("own"), program("path/unforget")];
+  assert.equal(findBinary(own, join(folder, "plugin.js"), join(folder, "path")), own);
+  assert.throws(() => findBinary(join(folder, "nowhere"), join(folder, "plugin.js"), join(folder, "path")), /correct `binary`/);
+  assert.equal(findBinary("", join(folder, "plugin.js"), `${join(folder, "empty")}:${join(folder, "path")}`), onPath);
+  assert.throws(() => findBinary("", join(folder, "plugin.js"), join(folder, "empty")), /no `unforget` on the PATH/);
+  const packaged = program(`node_modules/openclaw-unforget-${process.platform}-${process.arch}/unforget`);
+  assert.equal(findBinary("", join(folder, "plugin.js"), join(folder, "path")), packaged);
 });

@@ -453,17 +453,6 @@ pub struct ClassifyParams {
     pub provider: Option<String>,
 }
 
-/// Parameters of `refused`.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", default)]
-pub struct RefusedParams {
-    /// What the provider said.
-    #[serde(flatten)]
-    pub said: ClassifyParams,
-    /// Tokens of a running turn that the host had put behind the prompt, and will send as `live` of the next `assemble`.
-    pub behind: u64,
-}
-
 /// Answer of `classify`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -29,6 +29,7 @@ pub mod pin;
 pub mod policy;
 pub mod reconcile;
 pub mod recover;
+pub mod reserve;
 pub mod tokens;
 pub mod transcript;
 pub mod zoo;

@@ -11,3 +11,4 @@ pub mod json;
 pub mod mcp;
 pub mod rpc;
 pub mod serve;
+pub mod trace;

@@ -12,8 +12,8 @@ use unforget_core::entry::{Origin, Role, Status};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 use unforget_core::tokens::Tokens;
 use unforget_store::{
-    Append, EntryRow, NewConversation, NewEntry, OpenOptions, OpenedBy, Packed, Packer, SqliteStore, Store,
-    Target,
+    Append, Durability, EntryRow, NewConversation, NewEntry, OpenOptions, OpenedBy, Packed, Packer,
+    SqliteStore, Store, Target,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -110,6 +110,7 @@ impl History<'_> {
             snapshot: None,
             context: None,
             names: Vec::new(),
+            durability: Durability::OnReturn,
         };
         self.target = Target::Extend(self.store.append(append)?.generation, self.length);
         Ok(())

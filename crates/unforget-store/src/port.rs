@@ -19,14 +19,13 @@ pub use values::*;
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// The port. Every method is atomic; every write is durable when it returns (`synchronous=FULL`). A method may say that
-/// what it writes is derived: that may be lost when power fails, with later derived writes and nothing else, and what is
-/// durable never comes without what was written before it.
+/// The port. Every method is atomic; every write is durable when it returns ([`Durability::OnReturn`]). A method may say
+/// that what it writes is derived: that is durable with the next write that is not ([`Durability::WithNext`]).
 ///
 /// Unless said otherwise, methods that take a conversation fail with [`StoreError::NoConversation`]
 /// if it is not there, and nothing is written on an error.
 pub trait Store: Jobs + Send + Sync {
-    /// Finds the conversation with this key, or makes it.
+    /// Finds the conversation with this key, or makes it. Derived: it has nothing yet that could be lost.
     fn ensure(&self, new: &NewConversation) -> Result<Conversation>;
 
     /// The conversation with this key.
@@ -124,7 +123,7 @@ pub trait Store: Jobs + Send + Sync {
     ) -> Result<Vec<Seq>>;
 
     /// Adds a segment of the search index and removes those that it replaces; unknown ones are passed
-    /// over. Returns its number: from 0, never used twice.
+    /// over. Returns its number: from 0, never used twice. Derived.
     fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64>;
 
     /// Heads of all segments, by first seq, then number.

@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
         serving.listen.set_port(0);
     }
     // The terminal is the command's.
-    serve::log(args.serve.log_json, "off");
+    let telemetry = serve::Telemetry::begin(args.serve.log_json, "off")?;
     let opened = serve::open(app, &args.serve, serving)?;
     let serve::Opened { runtime, daemon, listener, listen, api, left } = opened;
     let mut child = start(args, way, &format!("http://{listen}"))?;
@@ -46,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     api.close();
     ending.cancel();
     runtime.block_on(served).map_err(std::io::Error::other)??;
-    drop(left);
+    drop((left, telemetry));
     ended(app, status)
 }
 

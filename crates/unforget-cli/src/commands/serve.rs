@@ -1,6 +1,8 @@
 //! `unforget serve`: the daemon, as `docs/serve.md` says.
 
-use std::io::{IsTerminal, Write};
+mod telemetry;
+
+use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +12,6 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
-use tracing_subscriber::EnvFilter;
 use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
@@ -19,6 +20,8 @@ use unforget_server::api::{self, Api, Events, Figures};
 use unforget_server::gateway::Gateway;
 use unforget_server::serve::beside::{Beside, Left};
 use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
+
+pub(super) use telemetry::Telemetry;
 
 use super::engine::now;
 use crate::app::App;
@@ -43,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     if let Some(tenant) = &args.new_token {
         return new_token(app, tenant);
     }
-    log(args.log_json, "info");
+    let telemetry = Telemetry::begin(args.log_json, "info")?;
     let serving = app.settings.serve.with(args, &process_env)?;
     for doubt in &serving.doubts {
         tracing::warn!(setting = doubt.setting, "{}: {}", doubt.what, doubt.next);
@@ -71,7 +74,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
         });
         daemon.serve(listener, ending, PATIENCE).await
     })?;
-    drop(left);
+    drop((left, telemetry));
     Ok(Exit::Done)
 }
 
@@ -215,17 +218,4 @@ async fn asked_to_end() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
-}
-
-/// The log goes to stderr; `UNFORGET_LOG` says how much of it.
-pub(super) fn log(is_json: bool, level: &str) {
-    let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // It fails only if a log is set already, which is then as good.
-    let set = if is_json {
-        log.json().try_init()
-    } else {
-        log.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init()
-    };
-    set.ok();
 }

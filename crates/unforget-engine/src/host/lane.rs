@@ -9,7 +9,9 @@ use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::loop_view::LoopView;
 use unforget_core::zoo::{self, Bug};
-use unforget_store::{Append, ContextRow, EntryRow, Name, NewConversation, OpenedBy, Packer, PinRow, Target};
+use unforget_store::{
+    Append, ContextRow, Durability, EntryRow, Name, NewConversation, OpenedBy, Packer, PinRow, Target,
+};
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
 
@@ -161,7 +163,7 @@ impl Lane {
         };
         if stored.entries == 0 {
             let text = journal::header(&key.0, form, now.0);
-            lane.write(vec![Line { text, parent: None, names: Vec::new(), is_open: false }], Vec::new())?;
+            lane.write_ahead(Line { text, parent: None, names: Vec::new(), is_open: false })?;
         } else {
             lane.reload(stored.entries)?;
             lane.check_form()?;
@@ -355,6 +357,20 @@ impl Lane {
     ///
     /// Cost: O(lines), whatever the history.
     pub(super) fn write(&mut self, lines: Vec<Line>, names: Vec<(Name, Seq)>) -> Result<(), HostError> {
+        self.write_durably(Durability::OnReturn, lines, names)
+    }
+
+    /// Writes a line that means nothing until something after it is written, here or in another lane.
+    pub(super) fn write_ahead(&mut self, line: Line) -> Result<(), HostError> {
+        self.write_durably(Durability::WithNext, vec![line], Vec::new())
+    }
+
+    fn write_durably(
+        &mut self,
+        durability: Durability,
+        lines: Vec<Line>,
+        names: Vec<(Name, Seq)>,
+    ) -> Result<(), HostError> {
         if lines.is_empty() {
             if !names.is_empty() {
                 self.engine.store().put_names(self.conversation, &names)?;
@@ -397,6 +413,7 @@ impl Lane {
             snapshot: None,
             context: is_due.then(state),
             names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
+            durability,
         })?;
         if zoo::is(Bug::WriteNotAtomic) {
             self.engine.store().put_names(self.conversation, &names)?;

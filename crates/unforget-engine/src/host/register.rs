@@ -245,7 +245,7 @@ fn read(register: &Lane, line: Seq) -> Result<Option<Registered>, HostError> {
     Ok(detail.and_then(|detail| serde_json::from_str(&detail).ok()))
 }
 
-/// Writes the line of a new lane.
+/// Writes the line of a new lane. It is durable with the first message of that lane.
 fn begin(
     register: &mut Lane,
     asking: &Asking<'_>,
@@ -275,6 +275,6 @@ fn begin(
     let text = journal::event("lane", Some(&detail), &After::Newest, at);
     let names = session(asking).into_iter().chain(array.beginnings(seed(asking)).pop());
     let names = names.chain([lane_name(&name)]).collect();
-    register.write(vec![Line { text, parent: None, names, is_open: false }], Vec::new())?;
+    register.write_ahead(Line { text, parent: None, names, is_open: false })?;
     Ok(recognised(line, &registered))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use unforget_core::digest::Chain;
 use unforget_core::entry::Entry;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
-use unforget_store::{Append, EntryRow, NewConversation, OpenedBy, Packer, Snapshot, Target};
+use unforget_store::{Append, Durability, EntryRow, NewConversation, OpenedBy, Packer, Snapshot, Target};
 use unforget_wire::{Record, Source};
 
 use super::crew::{Incoming, new_entry};
@@ -132,6 +132,7 @@ impl Live {
             snapshot,
             context: None,
             names: Vec::new(),
+            durability: Durability::OnReturn,
         })?;
         self.next += count;
         self.length += count;

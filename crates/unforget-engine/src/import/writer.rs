@@ -1,7 +1,7 @@
 //! Batches into the store, one transaction each.
 
 use unforget_core::id::{ConversationId, Generation, Seq};
-use unforget_store::{Append, Receipt, Snapshot, Store, StoreError, Target};
+use unforget_store::{Append, Durability, Receipt, Snapshot, Store, StoreError, Target};
 
 use super::crew::Prepared;
 use crate::EngineError;
@@ -39,6 +39,7 @@ impl<'a> Writer<'a> {
             snapshot,
             context: None,
             names: Vec::new(),
+            durability: Durability::OnReturn,
         };
         let receipt = self.store.append(append)?;
         if count > 0 && receipt.first_seq != Seq(self.next) {

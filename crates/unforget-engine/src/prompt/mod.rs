@@ -16,6 +16,7 @@ mod pins;
 mod recipe;
 mod rewrites;
 mod settle;
+mod shape;
 mod shorten;
 mod state;
 mod summaries;
@@ -33,23 +34,21 @@ use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::ledger::Fact;
 use unforget_core::media::Limit;
 use unforget_core::pair::Detail;
-use unforget_core::policy::Policy;
 use unforget_core::tokens::Tokens;
 use unforget_store::{SummaryKey, SummaryRow};
 use unforget_text::{Summary, facts};
-use unforget_wire::{Dialect, Family, Format, Target, journal, render};
+use unforget_wire::{Target, render};
 
 use crate::Engine;
 use crate::error::EngineError;
 use crate::ledger;
-use crate::ruler::ModelRuler;
 use crate::view::{Shown, View};
 
 pub(crate) use ahead::decoded;
 
 use ahead::Weighed;
 use cause::{Sent, common_prefix};
-use pieces::{GroupPieces, Piece, dialect_number, family_number};
+use pieces::{GroupPieces, Piece};
 use pins::Pinned;
 use system::System;
 use worked::Worked;
@@ -60,68 +59,10 @@ pub use parts::{How, Part};
 pub(crate) use pieces::{IMAGE_TOKENS, pick};
 pub(crate) use recipe::sent_digest;
 pub use recipe::{RECIPE_BYTES_MAX, Recipe};
+pub use shape::Shape;
 
 /// So many groups are not worth a second thread.
 const FORMS_ALONE: usize = 8;
-
-/// What a request is made for.
-#[derive(Clone, Copy, Debug)]
-pub struct Shape {
-    /// Form of the request.
-    pub dialect: Dialect,
-    /// Whose reasoning the model takes; `None` if the model is not known.
-    pub family: Option<Family>,
-    /// Tokens of the model.
-    pub ruler: ModelRuler,
-    /// Limits and thresholds.
-    pub policy: Policy,
-    /// See [`Target::is_own`]. A session finds out by itself.
-    pub is_own: bool,
-}
-
-impl Shape {
-    /// The shape for a window, a model by name and a dialect.
-    pub fn new(window: u64, model: Option<&str>, dialect: Dialect) -> Self {
-        let (family, ruler) = (model.map(Family::of), ModelRuler::of(model, dialect));
-        Self::with_policy(Policy::for_window(window), (dialect, family, ruler))
-    }
-
-    /// The shape for a policy; how long a cache lives is a fact of the dialect.
-    pub(crate) const fn with_policy(
-        policy: Policy,
-        (dialect, family, ruler): (Dialect, Option<Family>, ModelRuler),
-    ) -> Self {
-        let policy = Policy { cache_ttl_ms: dialect.cache_ttl_ms(), ..policy };
-        Self { dialect, family, ruler, policy, is_own: false }
-    }
-
-    /// The shape for a conversation, whose form tells whether it is the dialect's own.
-    fn of_conversation(self, engine: &Engine, conversation: ConversationId) -> Result<Self, EngineError> {
-        let header = engine.store().raw(conversation, 0..1)?;
-        let form = header.first().and_then(|raw| journal::read_line(&raw.body).form);
-        let form = form.as_deref().and_then(Format::by_name);
-        let is_own = form.is_some() && form == self.dialect.form();
-        Ok(Self { is_own, ..self })
-    }
-
-    /// What requests of this shape are rendered for.
-    pub const fn target(&self) -> Target {
-        Target { dialect: self.dialect, family: self.family, is_own: self.is_own }
-    }
-
-    /// Key under which the state of a prompt of this shape is stored.
-    pub(crate) fn key(&self) -> u64 {
-        let ruler = match self.ruler {
-            ModelRuler::O200k => 0,
-            ModelRuler::Cl100k => 1,
-            ModelRuler::Estimate => 2,
-        };
-        let form = dialect_number(self.dialect) << 2 | family_number(self.family) << 50;
-        let usual = Policy::with_reserve(self.policy.window, self.policy.reserve).ledger;
-        let bare = u64::from(self.policy.ledger != usual) << 58;
-        (self.policy.window << 20 | self.policy.reserve) << 4 | form | bare | ruler
-    }
-}
 
 /// One lane of a conversation: what a prompt is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

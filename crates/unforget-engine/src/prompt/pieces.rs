@@ -12,7 +12,7 @@ use unforget_core::message::Message;
 use unforget_core::pair::{self, Detail, Reason};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_text::{STUB_TOKENS, StubReason, media_stub, stub};
-use unforget_wire::{Dialect, Family, render_message};
+use unforget_wire::render_message;
 
 use super::Shape;
 
@@ -267,32 +267,4 @@ pub(super) fn text_bytes(parts: &[Part]) -> usize {
         _ => 0,
     };
     parts.iter().map(bytes).sum()
-}
-
-/// Dialects by number, for keys of stored state. The key has two bits for it between others; numbers of
-/// later dialects begin far above those, where no key has anything.
-pub(super) const fn dialect_number(dialect: Dialect) -> u64 {
-    match dialect {
-        Dialect::Anthropic => 0,
-        Dialect::OpenAiChat => 1,
-        Dialect::OpenAiResponses => 2,
-        Dialect::Pi => 3,
-        Dialect::Gemini => 1 << 58,
-        Dialect::BedrockConverse => 1 << 58 | 1,
-    }
-}
-
-/// Families by number, below 256, for the same keys. Two models that are not known may share one.
-pub(super) const fn family_number(family: Option<Family>) -> u64 {
-    match family {
-        None => 0,
-        Some(Family::Claude) => 1,
-        Some(Family::OpenAi) => 2,
-        Some(Family::Gemini) => 3,
-        Some(Family::DeepSeek) => 4,
-        Some(Family::Kimi) => 5,
-        Some(Family::Glm) => 6,
-        Some(Family::Mistral) => 7,
-        Some(Family::Named(print)) => 8 + print % 248,
-    }
 }

@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::Uri;
+use axum::middleware::from_fn;
 use axum::routing::get;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
@@ -42,6 +43,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::json::ConfigJson;
+use crate::trace;
 
 pub use events::Events;
 pub use metrics::Figures;
@@ -196,6 +198,7 @@ pub fn routes(api: Arc<Api>) -> Router {
         .route("/openapi.json", get(document))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
+        .route_layer(from_fn(trace::requests))
         .with_state(Arc::clone(&api));
     Router::new().nest(ROOT, routes).route("/metrics", get(metrics::show).with_state(api))
 }

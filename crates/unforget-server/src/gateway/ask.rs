@@ -8,6 +8,7 @@ use axum::body::Bytes;
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
+use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::host::{
     Array, Ask, Asking, Assembled, Brings, HostError, Recalled, Recognised, Recovered,
@@ -20,6 +21,7 @@ use super::fault::Problem;
 use super::offer::{Offered, has_left_something};
 use super::slot::{SLOT, recall};
 use super::{Gateway, Recall};
+use crate::trace;
 
 /// What a client sent, as far as it matters here.
 #[derive(Clone, Debug)]
@@ -164,34 +166,8 @@ impl Budget {
     }
 }
 
-/// Part of a window that is kept for an answer whose length the client does not say.
-const RESERVE: u64 = 8;
-
 /// What an answer needs beside its thinking.
 const THOUGHT_OF: u64 = 1_024;
-
-/// Most tokens that are kept so.
-const RESERVE_MAX: u64 = 8_192;
-
-/// Tokens of a window that are kept for the answer.
-///
-/// Newer models of Anthropic's end an answer where the window ends, whatever they were allowed, and Claude Code 2.1.330 allows
-/// 128,000 of 200,000: that is no plan, and kept it would halve the conversation. A model that refuses gets a smaller prompt.
-/// What would leave other models less than a quarter of the window for a prompt cannot be met: then it is half, as much as
-/// [`recover::plan`] leaves when a provider refuses it.
-fn kept(dialect: Dialect, told: Option<u64>, window: u64) -> u64 {
-    match told {
-        Some(told) if dialect == Dialect::Anthropic && told <= window / 2 => told,
-        Some(told) if dialect != Dialect::Anthropic => {
-            if told > window - window / 4 {
-                window / 2
-            } else {
-                told
-            }
-        }
-        _ => (window / RESERVE).min(RESERVE_MAX),
-    }
-}
 
 /// The form of a dialect's messages.
 pub(super) fn form(dialect: Dialect) -> Format {
@@ -292,7 +268,9 @@ impl Gateway {
 
     fn budget(&self, call: &Call<'_>) -> Budget {
         let window = self.window(call.model.as_deref());
-        let output = kept(call.dialect, call.output, window);
+        // Newer models of Anthropic's do; others refuse what might not fit.
+        let ends_at_window = call.dialect == Dialect::Anthropic;
+        let output = reserve::kept(call.output, window, ends_at_window);
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));
@@ -402,6 +380,18 @@ impl Begun {
         self.lowered.map_or(0, |lowered| lowered - output)
     }
 
+    /// Notes what is sent in the call's trace.
+    pub(super) fn note(&self) {
+        let prompt = trace::Prompt {
+            model: self.model.as_deref(),
+            conversation: self.who.lane.name(),
+            authority: self.authority,
+            tokens: self.tokens.expected,
+            left_out: self.left_out,
+        };
+        prompt.note();
+    }
+
     fn output_edits(&self, call: &Call<'_>) -> Vec<Edit> {
         self.lowered.map_or_else(Vec::new, |lowered| call.output_edits(lowered))
     }
@@ -469,28 +459,4 @@ fn kind(call: &Call<'_>) -> String {
         }
     };
     digest.hex().chars().take(16).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kept_for_the_answer_table() {
-        let table = [
-            (Dialect::Anthropic, Some(8_000), 64_000, 8_000, "as told"),
-            (Dialect::Anthropic, Some(128_000), 200_000, RESERVE_MAX, "Claude Code allows more than half"),
-            (Dialect::OpenAiChat, Some(128_000), 200_000, 128_000, "others refuse what might not fit"),
-            (Dialect::OpenAiChat, Some(150_000), 200_000, 150_000, "a quarter is left"),
-            (Dialect::OpenAiChat, Some(150_001), 200_000, 100_000, "less is left: it cannot be met"),
-            (Dialect::OpenAiResponses, Some(1_000_000), 32_000, 16_000, "larger than the window"),
-            (Dialect::OpenAiResponses, Some(u64::MAX), 1, 0, "a window of one token"),
-            (Dialect::Anthropic, Some(1_000_000), 32_000, 4_000, "larger than the window"),
-            (Dialect::OpenAiResponses, None, 400_000, RESERVE_MAX, "nothing told"),
-            (Dialect::Anthropic, None, 8_000, 1_000, "a small window"),
-        ];
-        for (dialect, told, window, want, why) in table {
-            assert_eq!(kept(dialect, told, window), want, "{why}");
-        }
-    }
 }

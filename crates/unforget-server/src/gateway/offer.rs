@@ -15,6 +15,7 @@ use super::Gateway;
 use super::ask::{Begun, Received};
 use super::fault::Problem;
 use crate::mcp::own;
+use crate::trace;
 
 /// Answers of a call in which the model may call our tools.
 const ROUNDS: u32 = 4;
@@ -137,17 +138,16 @@ impl Offered {
 }
 
 impl Gateway {
-    /// What is asked next: the answer with our calls in it and their results, if it has some that are run. `None` if the
-    /// answer is the last.
+    /// What is asked next: the answer with our calls in it and their results, if they are run. `None` if the answer is the
+    /// last.
+    ///
+    /// * `round` - has calls of ours.
     pub(super) fn next_round(
         &self,
         received: &Received,
         begun: &Begun,
         (mut offered, round): (Offered, &Round),
     ) -> Result<(Offered, Option<Vec<u8>>), Problem> {
-        if round.ours.is_empty() {
-            return Ok((offered, None));
-        }
         if let Some(why) = offered.refusal(round) {
             let names: Vec<&str> = round.ours.iter().map(|call| call.name.as_str()).collect();
             offered.note(json!({ "dropped": names, "why": why }));
@@ -175,7 +175,7 @@ impl Gateway {
         let mut outcomes = Vec::with_capacity(round.ours.len());
         for (at, call) in round.ours.iter().enumerate() {
             let engine = memory.clone().filter(|_| at < AT_ONCE);
-            let outcome = run(call, engine, each, ruler);
+            let outcome = trace::tool(&call.name).in_scope(|| run(call, engine, each, ruler));
             offered.note(noted(call, &outcome, ruler));
             outcomes.push(outcome);
         }

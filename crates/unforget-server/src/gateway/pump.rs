@@ -3,7 +3,7 @@
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::http::HeaderMap;
@@ -11,6 +11,7 @@ use axum::http::Method;
 use axum::http::header::CONTENT_ENCODING;
 use futures_util::FutureExt;
 use tokio::task::spawn_blocking;
+use tracing::{Instrument, Span};
 use unforget_core::digest::Digest;
 use unforget_core::recover::Refused;
 use unforget_wire::Dialect;
@@ -29,6 +30,7 @@ use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::spool::{Label, Spooled};
 use super::upstream::{Api, Upstream, returned};
+use crate::trace;
 
 /// Room that a call has for its answer before it is sent, in bytes.
 const FIRST: usize = 16 * 1024;
@@ -59,12 +61,15 @@ impl Gateway {
         let (live, known_as) = (Arc::clone(&call.live), call.known_as);
         let dialect = call.received.dialect;
         let _running = figures::Running::begin();
-        let served = AssertUnwindSafe(Arc::clone(&self).serve(call)).catch_unwind().await;
+        let span = trace::call(dialect, &call.headers);
+        let serve = Arc::clone(&self).serve(call).instrument(span.clone());
+        let served = AssertUnwindSafe(serve).catch_unwind().await;
         let served = served.unwrap_or_else(|_| Err(fault::internal("a defect of ours", &"it panicked")));
         if let Err(fault) = served {
             tracing::warn!(%fault, "a call failed");
             let (head, body) = fault::response(&fault, dialect, "").into_parts();
             figures::call(dialect, head.status, "none", None);
+            span.in_scope(|| trace::status(head.status));
             let body = axum::body::to_bytes(body, REFUSAL).await.unwrap_or_default();
             live.refuse(Head { status: head.status, headers: head.headers }, body);
         }
@@ -74,43 +79,15 @@ impl Gateway {
     async fn serve(self: Arc<Self>, call: Call) -> Result<(), Fault> {
         let start = Instant::now();
         let room = self.answers.take(FIRST).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
-        let mut begun = self.at_work(&call, Self::begin).await?;
+        let begun = self.at_work(&call, Self::begin).instrument(trace::step("store and fit")).await?;
+        begun.note();
         let overhead = start.elapsed();
         let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
         let upstream = self.upstream(api, begun.model.as_deref())?;
-        let mut attempt = 0;
-        let mut answer = loop {
-            let answer = self.send(&call, &begun, (upstream, api)).await?;
-            if !is_refusal(answer.status()) {
-                break answer;
-            }
-            let (head, body) = self.refusal(answer, &upstream.name).await?;
-            let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
-            let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
-                Some(known) => {
-                    self.learn(&begun, &known);
-                    let refused = known.refused();
-                    let (smaller, changed) = self
-                        .at_work(&call, move |gateway, received| {
-                            let mut begun = begun;
-                            let is_smaller = gateway.smaller(received, &mut begun, refused, attempt)?;
-                            Ok((begun, is_smaller))
-                        })
-                        .await?;
-                    begun = smaller;
-                    changed
-                }
-                None => false,
-            };
-            if !is_smaller {
-                let mut headers = returned(&head.headers);
-                ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
-                figures::call(call.received.dialect, head.status, begun.authority, Some(overhead));
-                call.live.refuse(Head { status: head.status, headers }, body);
-                return Ok(());
-            }
-            attempt += 1;
-        };
+        trace::sent_to(&upstream.url);
+        let sent = self.sent(&call, begun, (upstream, api), overhead).await?;
+        let Some((mut begun, mut answer)) = sent else { return Ok(()) };
+        trace::status(answer.status());
         // Until something of it is there, a break is a fault and not half an answer.
         let first = answer.chunk().await;
         let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
@@ -140,6 +117,49 @@ impl Gateway {
         let arriving = Arriving::new(Arc::new(begun), dialect, (spooled, read), room);
         self.pump(&live, (answer, first), arriving).await;
         Ok(())
+    }
+
+    /// Sends a call, once more with less if the provider finds it too large. `None` if it is refused: the client is told.
+    async fn sent(
+        self: &Arc<Self>,
+        call: &Call,
+        mut begun: Begun,
+        (upstream, api): (&Upstream, Api),
+        overhead: Duration,
+    ) -> Result<Option<(Begun, reqwest::Response)>, Fault> {
+        let mut attempt = 0;
+        loop {
+            let answer = self.send(call, &begun, (upstream, api)).instrument(trace::step("send")).await?;
+            if !is_refusal(answer.status()) {
+                return Ok(Some((begun, answer)));
+            }
+            let (head, body) = self.refusal(answer, &upstream.name).await?;
+            let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
+            let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
+                Some(known) => {
+                    self.learn(&begun, &known);
+                    let refused = known.refused();
+                    let smaller = self.at_work(call, move |gateway, received| {
+                        let is_smaller = gateway.smaller(received, &mut begun, refused, attempt)?;
+                        Ok((begun, is_smaller))
+                    });
+                    let (smaller, changed) = smaller.instrument(trace::step("make it smaller")).await?;
+                    begun = smaller;
+                    changed
+                }
+                None => false,
+            };
+            if !is_smaller {
+                let mut headers = returned(&head.headers);
+                ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
+                figures::call(call.received.dialect, head.status, begun.authority, Some(overhead));
+                trace::status(head.status);
+                call.live.refuse(Head { status: head.status, headers }, body);
+                return Ok(None);
+            }
+            attempt += 1;
+            begun.note();
+        }
     }
 
     /// Reads an answer to its end, and stores it.
@@ -221,8 +241,10 @@ impl Gateway {
         let (gateway, begun) = (Arc::clone(self), Arc::clone(&arriving.begun));
         let rounds = arriving.rounds.take();
         let path = spooled.path().to_owned();
+        let span = Span::current();
         let stored = spawn_blocking(move || {
             let told = read.finish();
+            trace::answered(&span, &told);
             gateway.finish(&begun, &told, rounds.as_deref()).map_err(Fault::from).map(|()| spooled.done())
         });
         let what = "an answer is not stored yet; it stays in the spool and is tried again";
@@ -284,8 +306,8 @@ impl Gateway {
     ) -> Result<T, Fault> {
         let turn = self.turns.take(call.order).await;
         let _turn = turn.map_err(|turns::Full| Fault::TooMany { retry_after: 1 })?;
-        let (gateway, received) = (Arc::clone(self), Arc::clone(&call.received));
-        let done = spawn_blocking(move || work(&gateway, &received)).await;
+        let (gateway, received, span) = (Arc::clone(self), Arc::clone(&call.received), Span::current());
+        let done = spawn_blocking(move || span.in_scope(|| work(&gateway, &received))).await;
         Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::http::header::CONTENT_ENCODING;
+use tracing::Instrument;
 use unforget_wire::exchange::{ANSWER_MAX, Ended, Fault, Join, Round};
 
 use super::Gateway;
@@ -17,6 +18,7 @@ use super::reading::{self, Packing, Reading};
 use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::upstream::{Api, Upstream, returned};
+use crate::trace;
 
 /// An answer of the provider's: what came of it, and its first chunk.
 pub(super) type Came = (reqwest::Response, Option<Bytes>);
@@ -172,11 +174,14 @@ impl Gateway {
         offered: Offered,
         round: &Round,
     ) -> (Offered, Option<Vec<u8>>) {
+        if round.ours.is_empty() {
+            return (offered, None);
+        }
         let (begun, before, round) = (Arc::clone(&asked.begun), offered.clone(), round.clone());
         let work = move |gateway: &Self, received: &Received| {
             gateway.next_round(received, &begun, (offered, &round))
         };
-        self.at_work(asked.call, work).await.unwrap_or_else(|fault| {
+        self.at_work(asked.call, work).instrument(trace::step("look up")).await.unwrap_or_else(|fault| {
             tracing::warn!(%fault, "what the model wanted to look up was not looked up");
             (before, None)
         })
@@ -205,7 +210,8 @@ impl Gateway {
 
     async fn ask_again(&self, asked: &Asked<'_>, body: Vec<u8>) -> Result<Came, Fault> {
         let (upstream, _) = asked.route;
-        let mut answer = self.send_body(asked.call, body.into(), asked.route).await?;
+        let mut answer =
+            self.send_body(asked.call, body.into(), asked.route).instrument(trace::step("send")).await?;
         if is_refusal(answer.status()) {
             tracing::warn!(status = %answer.status(), upstream = upstream.name, "refused");
             return Err(Fault::Unreachable { upstream: upstream.name.clone() });

@@ -10,6 +10,8 @@ use axum::http::header::{
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
 
+use crate::trace;
+
 /// What an upstream speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
@@ -117,6 +119,7 @@ impl Upstream {
                 _ => bearer(key).and_then(|bearer| headers.insert(AUTHORIZATION, bearer)),
             };
         }
+        trace::go_on(&mut headers);
         headers
     }
 }

@@ -13,6 +13,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use tracing::Instrument;
 use unforget_engine::Engine;
 use unforget_engine::summarise::Cancel;
 
@@ -22,6 +23,7 @@ use super::resources;
 use super::scope::{HEADER, Scope};
 use super::tools::Tool;
 use super::{Answerer, Answerers};
+use crate::trace;
 
 /// Calls that are made at once, by all clients.
 const CALLS: usize = 8;
@@ -177,13 +179,15 @@ impl ServerHandler for Memory {
                 None,
             ));
         };
-        let result = match self.call(tool, request.arguments, &context).await {
+        let span = trace::tool(tool.name());
+        let result = match self.call(tool, request.arguments, &context).instrument(span.clone()).await {
             Ok(told) => {
                 let mut result = CallToolResult::success(vec![ContentBlock::text(told.text)]);
                 result.structured_content = Some(Value::Object(told.value));
                 result
             }
             Err(Trouble { what, next }) => {
+                span.in_scope(|| trace::failed("tool_error"));
                 CallToolResult::error(vec![ContentBlock::text(format!("{what}\nNext: {next}"))])
             }
         };

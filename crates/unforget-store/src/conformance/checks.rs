@@ -7,7 +7,7 @@ use super::tape::{Tape, entry, opening, snapshot};
 use super::{derived, desk, purge};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
-use crate::port::{Append, FilterOf, Name, NewConversation, Segment, Store, Target};
+use crate::port::{Append, Durability, FilterOf, Name, NewConversation, Segment, Store, Target};
 
 /// A named check on an empty store.
 pub(super) type Check = (&'static str, fn(&dyn Store));
@@ -104,6 +104,7 @@ fn unknown_conversations(store: &dyn Store) {
         snapshot: None,
         context: None,
         names: Vec::new(),
+        durability: Durability::OnReturn,
     };
     let errors = [
         store.conversation(id).err(),

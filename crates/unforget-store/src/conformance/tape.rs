@@ -10,8 +10,8 @@ use unforget_core::tokens::Tokens;
 
 use crate::pack::pack;
 use crate::port::{
-    Append, ContextRow, EntryRow, NewConversation, NewEntry, OpenedBy, Segment, Snapshot, Store, SummaryKey,
-    SummaryRow, Target, kept_content,
+    Append, ContextRow, Durability, EntryRow, NewConversation, NewEntry, OpenedBy, Segment, Snapshot, Store,
+    SummaryKey, SummaryRow, Target, kept_content,
 };
 
 /// One operation. Numbers are taken modulo what there is, so that every step means something.
@@ -89,7 +89,15 @@ impl<'a> Tape<'a> {
         let entries = bodies.iter().map(|body| entry(body, &mut chain)).collect();
         // The filter is the digest: it shows exactly which bytes it was made of.
         let packed = pack(entries, &|bytes| Digest::of(bytes).0.to_vec(), self.store.dictionary().as_deref());
-        Append { conversation: self.id, target, packed, snapshot: None, context: None, names: Vec::new() }
+        Append {
+            conversation: self.id,
+            target,
+            packed,
+            snapshot: None,
+            context: None,
+            names: Vec::new(),
+            durability: Durability::OnReturn,
+        }
     }
 
     /// Appends bodies and gives the receipt's generation.

@@ -179,6 +179,15 @@ pub struct Snapshot {
     pub time: Timestamp,
 }
 
+/// When a transaction survives power loss. It survives the end of the process as soon as its call returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// When its call returns.
+    OnReturn,
+    /// With the next one that is durable on return; or it is lost, with everything that came after it and nothing before.
+    WithNext,
+}
+
 /// One transaction of new entries and what belongs to them.
 #[derive(Debug)]
 pub struct Append {
@@ -194,6 +203,8 @@ pub struct Append {
     pub context: Option<ContextRow>,
     /// Names of the entries, and of others that are stored.
     pub names: Vec<(Name, Seq)>,
+    /// `WithNext` of what means nothing until something else is stored. Appends that share a commit are all durable if one is.
+    pub durability: Durability,
 }
 
 /// What an append did.

@@ -37,11 +37,11 @@ use rusqlite::Connection;
 
 use crate::error::StoreError;
 use crate::pack::Dictionary;
-use crate::port::Result;
+use crate::port::{Durability, Result};
 use fault::Outcome;
 use lock::LockFile;
 use readers::Readers;
-use writer::{Durability, Writer};
+use writer::Writer;
 
 pub use open::{FilterFn, OpenOptions};
 
@@ -80,7 +80,9 @@ impl SqliteStore {
 
     /// Runs `work` in a transaction that is durable on return.
     fn write<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
-        self.writer()?.run(Durability::Full, work).map_err(|fault| fault.into_store(&self.path, operation))
+        self.writer()?
+            .run(Durability::OnReturn, work)
+            .map_err(|fault| fault.into_store(&self.path, operation))
     }
 
     /// The same of what can be derived again: it need not be durable on return.
@@ -89,7 +91,9 @@ impl SqliteStore {
         operation: &'static str,
         work: impl FnOnce(&Connection) -> Outcome<T>,
     ) -> Result<T> {
-        self.writer()?.run(Durability::Derived, work).map_err(|fault| fault.into_store(&self.path, operation))
+        self.writer()?
+            .run(Durability::WithNext, work)
+            .map_err(|fault| fault.into_store(&self.path, operation))
     }
 
     fn writer(&self) -> Result<&Writer> {

@@ -13,10 +13,10 @@ use super::lock::LockFile;
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
 use super::readers::{Readers, steady_plans};
-use super::writer::{Durability, Writer};
+use super::writer::{Writer, pragma};
 use super::{Dictionaries, SqliteStore, maintain};
 use crate::error::{BoxError, StoreError};
-use crate::port::Result;
+use crate::port::{Durability, Result};
 
 /// The first version without the bug that loses committed writes (WAL reset).
 const SAFE_SQLITE: i32 = 3_051_003;
@@ -161,7 +161,7 @@ pub(super) fn check_version(version: &str, number: i32) -> Result<()> {
 
 /// The most that is asked of a transaction.
 const fn most(options: &OpenOptions) -> Durability {
-    if options.relaxed_durability { Durability::Derived } else { Durability::Full }
+    if options.relaxed_durability { Durability::WithNext } else { Durability::OnReturn }
 }
 
 fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
@@ -182,7 +182,7 @@ fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
     if found == Found::Empty {
         conn.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
     }
-    let synchronous = most(options).pragma();
+    let synchronous = pragma(most(options));
     conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     conn.execute_batch(&format!(
         "PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;

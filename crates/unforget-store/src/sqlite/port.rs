@@ -25,7 +25,7 @@ impl Store for SqliteStore {
         if let Some(found) = self.find(&new.key)? {
             return Ok(found);
         }
-        self.write("ensure", |tx| {
+        self.write_derived("ensure", |tx| {
             if conversations::find(tx, &new.key)?.is_none() {
                 conversations::insert(tx, new)?;
             }
@@ -173,7 +173,7 @@ impl Store for SqliteStore {
     }
 
     fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
-        self.write("put_segment", |tx| segments::put(tx, id, segment, replaces))
+        self.write_derived("put_segment", |tx| segments::put(tx, id, segment, replaces))
     }
 
     fn segments(&self, id: ConversationId) -> Result<Vec<SegmentHead>> {

@@ -14,25 +14,13 @@ use super::entries;
 use super::fault::{Fault, Outcome};
 use super::identity::Identity;
 use crate::error::StoreError;
-use crate::port::{Append, Receipt, Result};
+use crate::port::{Append, Durability, Receipt, Result};
 
-/// What holds of a transaction when its call returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Durability {
-    /// It survives power loss.
-    Full,
-    /// It survives the end of the process. When power fails it may be lost, with what came after it and nothing before:
-    /// the log is one sequence, and the next durable transaction makes all of it durable.
-    Derived,
-}
-
-impl Durability {
-    /// Its value of `PRAGMA synchronous`.
-    pub(super) const fn pragma(self) -> &'static str {
-        match self {
-            Self::Full => "FULL",
-            Self::Derived => "NORMAL",
-        }
+/// The value of `PRAGMA synchronous`. Of a log that is one sequence, whatever is synced has all that came before it.
+pub(super) const fn pragma(durability: Durability) -> &'static str {
+    match durability {
+        Durability::OnReturn => "FULL",
+        Durability::WithNext => "NORMAL",
     }
 }
 
@@ -79,7 +67,7 @@ impl Writer {
     pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
         let mut wire = self.wire();
         self.may_write()?;
-        let outcome = work(self.committing(&mut wire, Durability::Full)?);
+        let outcome = work(self.committing(&mut wire, Durability::OnReturn)?);
         self.look_for_damage(&outcome);
         outcome
     }
@@ -105,6 +93,8 @@ impl Writer {
 
     fn append_all(&self, wire: &mut Wire, mut waiting: Vec<Waiting>, path: &Path) {
         let mut replies = Vec::with_capacity(waiting.len());
+        let must_last = waiting.iter().any(|one| one.append.durability == Durability::OnReturn);
+        let durability = if must_last { Durability::OnReturn } else { Durability::WithNext };
         let write = |tx: &Connection| {
             let mut damage = None;
             for Waiting { append, reply } in waiting.drain(..) {
@@ -122,7 +112,7 @@ impl Writer {
             // What was written before the damage was seen is not committed on top of it.
             damage.map_or(Ok(()), |damage| Err(Fault::Store(damage)))
         };
-        let outcome = self.committing(wire, Durability::Full).and_then(|conn| self.transact(conn, write));
+        let outcome = self.committing(wire, durability).and_then(|conn| self.transact(conn, write));
         let failure = outcome.err().map(|fault| fault.into_store(path, "append"));
         for (reply, written) in replies {
             let answer = match (&failure, written) {
@@ -172,12 +162,18 @@ impl Writer {
 
     /// The connection, committing as it is asked to.
     fn committing<'a>(&self, wire: &'a mut Wire, durability: Durability) -> Outcome<&'a mut Connection> {
-        let durability = if self.most == Durability::Full { durability } else { self.most };
+        let durability = if self.most == Durability::OnReturn { durability } else { self.most };
         if wire.commits != durability {
-            wire.conn.pragma_update(None, "synchronous", durability.pragma())?;
+            wire.conn.pragma_update(None, "synchronous", pragma(durability))?;
             wire.commits = durability;
         }
         Ok(&mut wire.conn)
+    }
+
+    /// How the last transaction was committed.
+    #[cfg(test)]
+    pub(super) fn committed(&self) -> Durability {
+        self.wire().commits
     }
 
     fn wire(&self) -> MutexGuard<'_, Wire> {

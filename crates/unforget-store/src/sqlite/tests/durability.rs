@@ -9,8 +9,7 @@ use rusqlite::Connection;
 use super::open;
 use crate::conformance::{Tape, opening};
 use crate::error::StoreError;
-use crate::port::{Segment, Store};
-use crate::sqlite::writer::Durability;
+use crate::port::{Append, Durability, Segment, Store};
 use crate::sqlite::{OpenOptions, SqliteStore};
 
 /// Names the database to a child of this test executable.
@@ -105,13 +104,25 @@ fn what_is_no_derived_data_is_synchronous_whatever_came_before() {
     let options = OpenOptions { relaxed_durability: true, ..OpenOptions::default() };
     let relaxed = SqliteStore::open(path("relaxed"), &options).unwrap();
     let (normal, full) = (1_i64, 2_i64);
-    let table = [(Durability::Full, full), (Durability::Derived, normal), (Durability::Full, full)];
+    let table = [(Durability::OnReturn, full), (Durability::WithNext, normal), (Durability::OnReturn, full)];
     for (durability, want) in table {
         for (store, want) in [(&strict, want), (&relaxed, normal)] {
             let asked = |conn: &Connection| Ok(conn.query_row("PRAGMA synchronous", [], |row| row.get(0))?);
             let found: i64 = store.writer().unwrap().run(durability, asked).unwrap();
             assert_eq!(found, want, "{durability:?}");
         }
+    }
+}
+
+#[test]
+fn an_append_that_means_nothing_alone_waits_for_no_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path().join("db"), &OpenOptions::default()).unwrap();
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["first"]);
+    for durability in [Durability::WithNext, Durability::OnReturn, Durability::WithNext] {
+        store.append(Append { durability, ..tape.plan(tape.end(0), &[body(1)]) }).unwrap();
+        assert_eq!(store.writer().unwrap().committed(), durability);
     }
 }
 

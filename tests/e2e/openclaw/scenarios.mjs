@@ -33,8 +33,8 @@ class Scene {
     const done = await this.host.turn(this.key, message, { model: this.window });
     want(done.status === "ok", `${this.name}: the turn ended with ${done.status}: ${done.text}`);
     if (answer !== undefined) want(done.text.includes(answer), `${this.name}: ${JSON.stringify(done.text.slice(0, 300))} in place of ${answer}`);
-    const isOwn = ({ key, isRecord, body }) => key !== "" && !isRecord && !JSON.stringify(body.messages).includes("[Subagent Task]");
-    const sent = this.model.requests.slice(from).filter(isOwn);
+    // Others are of sub-agents, of announcements, or of a turn that is taken up again.
+    const sent = this.model.requests.slice(from).filter(({ key }) => message.endsWith(`#: ${key}`));
     want(sent.length > 0, `${this.name}: the model was not asked`);
     const request = message.split("\n")[0].slice(0, 60);
     checkWords(sent, { has: [request, ...(words.has ?? [])], hasNot: words.hasNot });

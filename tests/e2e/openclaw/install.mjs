@@ -4,9 +4,9 @@
 // The engine is found on the PATH, or with --files in the package of this platform.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { delimiter, dirname, join } from "node:path";
+import { delimiter, join } from "node:path";
 
 import { checkHost, checkRequests, checkStore, checkWords, session, want } from "./check.mjs";
 import { Host } from "./host.mjs";
@@ -45,6 +45,14 @@ function checkBackup() {
   execFileSync(unforget, ["--db", join(to, kept[0]), "verify"], { stdio: "pipe" });
 }
 
+/** A PATH with the engine, under its own name. */
+function onPath() {
+  const to = join(folder, "bin");
+  mkdirSync(to);
+  symlinkSync(unforget, join(to, "unforget"));
+  return `${to}${delimiter}${process.env.PATH}`;
+}
+
 /** A folder that has the plugin and, beside it, the package of this platform. */
 function withPackage() {
   execFileSync(process.execPath, [join(plugin, "scripts/platform.mjs"), unforget, folder]);
@@ -66,14 +74,14 @@ try {
   await turn("agent:second:old", "the third owl", "O3");
   await host.stop();
 
-  if (!hasFiles) host.own = { PATH: `${dirname(realpathSync(unforget))}${delimiter}${process.env.PATH}` };
+  if (!hasFiles) host.own = { PATH: onPath() };
   host.install("--link", hasFiles ? withPackage() : plugin);
   const { slots, entries } = readme();
   host.set("plugins.slots.contextEngine", slots.contextEngine);
   host.set("plugins.entries.unforget", entries.unforget);
   await host.start();
   const said = await host.command("agent:main:new", "/unforget import");
-  want(/\b2 agents/.test(said), said);
+  want(/^[2-9] histories of 2 agents are in the store\.$/.test(said), said);
   for (const key of ["agent:main:old", "agent:second:old"]) checkStore(host, session(host, key));
   const from = model.requests.length;
   await turn("agent:main:old", "the fourth owl", "O4");

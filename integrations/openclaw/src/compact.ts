@@ -5,8 +5,8 @@ import type { CompactAnswer, CompactCall } from "./host.js";
 import type { Lane } from "./lane.js";
 import type { Shared } from "./shared.js";
 
-/** What the host is told when the engine is away. With any other words it refuses the turn. */
-const NOTHING = "nothing to compact";
+/** What the host is told where nothing was done: a prompt of the engine fits. With other words some hosts refuse the turn. */
+const FITS = "already under target";
 
 /** Room for messages where the host says nothing of it, in tokens. */
 export const ROOM = 200_000;
@@ -18,7 +18,6 @@ interface Compacted {
   isCompacted: boolean;
   tokensBefore: number;
   tokensAfter: number;
-  reason?: string;
 }
 
 interface Refused {
@@ -33,7 +32,7 @@ export async function compact(shared: Shared, call: CompactCall): Promise<Compac
     return isOverflow ? await smaller(lane, call) : await due(lane, call);
   } catch (error) {
     const why = shared.degrade(lane, "compact", error);
-    return { ok: !isOverflow, compacted: false, reason: `${NOTHING} (${why})` };
+    return { ok: !isOverflow, compacted: false, reason: isOverflow ? why : `${FITS} (${why})` };
   }
 }
 
@@ -49,7 +48,7 @@ async function due(lane: Lane, call: CompactCall): Promise<CompactAnswer> {
     currentTokens: call.currentTokenCount,
   });
   const result = { summary: "", tokensBefore: done.tokensBefore, tokensAfter: done.tokensAfter };
-  return { ok: true, compacted: done.isCompacted, reason: done.reason, result };
+  return { ok: true, compacted: done.isCompacted, reason: done.isCompacted ? undefined : FITS, result };
 }
 
 /** The provider refused what was sent: the next prompt is smaller, or the host is told that there is none. */

@@ -1,6 +1,6 @@
 //! What to do when a provider refuses an admitted request, or answers less than it was asked.
 //!
-//! One retry per call, with less than was refused and with other bytes, then the refusal is handed on.
+//! A few retries per call, each with less than was refused and with other bytes, then the refusal is handed on.
 //! Nothing loops, nothing resets. Rules only: who refused how is for `unforget-wire` to tell, sending
 //! for the engine.
 
@@ -8,7 +8,9 @@ use crate::digest::Digest;
 use crate::policy::{Policy, WINDOW_MIN};
 
 /// How often one call is sent again.
-pub const RETRIES_MAX: u8 = 1;
+///
+/// Source: OpenClaw 2026.9.6, which asks for three compactions per turn.
+pub const RETRIES_MAX: u8 = 3;
 
 /// An unrecognised refusal of a request above this share of the window, in thousandths, is taken for an
 /// overflow (F005).
@@ -17,8 +19,16 @@ pub const SUSPECT_PERMILLE: u64 = 700;
 /// What is left of the budget when the provider gave no figure, in thousandths.
 const SHRINK_PERMILLE: u64 = 750;
 
+/// What is left of the budget at most when a retry was refused, too, in thousandths: figures that did not help once are not
+/// trusted twice.
+const AGAIN_PERMILLE: u64 = 500;
+
 /// Kept below a limit that a provider told, in thousandths: its count of our smaller request may differ.
 const MARGIN_PERMILLE: u64 = 20;
+
+/// A budget for the input below this is not worth a call. Far below every window, since a host may send instructions and tools
+/// beside what is counted here.
+const INPUT_MIN: u64 = 256;
 
 /// An answer of fewer tokens than this is not worth a call if the input can be shortened instead.
 const ANSWER_MIN: u64 = 1_024;
@@ -101,7 +111,7 @@ pub enum Recovery {
     Surface(Reason),
 }
 
-/// The bounds of the second sending. `input` and `output` are at most what was refused, `media` too, and at
+/// The bounds of the next sending. `input` and `output` are at most what was refused, `media` too, and at
 /// least one is less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
@@ -118,7 +128,7 @@ pub struct Retry {
     refused: Digest,
 }
 
-/// Why a second sending is smaller as it is.
+/// Why the next sending is smaller as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The provider told the limit.
@@ -136,7 +146,7 @@ pub enum Why {
 pub enum Reason {
     /// Sending less does not help, or is not likely to.
     NotSize,
-    /// It has been tried once.
+    /// It has been tried, as often as it is likely to help.
     Tried,
     /// Nothing sensible is left below what was refused.
     NothingLeft,
@@ -157,6 +167,8 @@ impl Retry {
 }
 
 /// What to do after a refusal of the call's sending number `attempt`, counted from 0.
+///
+/// A retry that is refused, too, is tried again with half of it, if that is an overflow; with anything else once is enough.
 ///
 /// The caller counts per call: a call that succeeded starts the next one at 0 (F004). Before sending again it
 /// checks [`Retry::is_new`]; the same bytes are handed on as [`Reason::NothingLeft`].
@@ -209,11 +221,15 @@ pub fn plan(attempt: u8, refused: Refused, sent: &Sent) -> Recovery {
             return Recovery::Surface(Reason::NotSize);
         }
     };
-    if attempt >= RETRIES_MAX {
+    let is_overflow =
+        matches!(refused, Refused::Overflow { .. } | Refused::Suspected) && retry.input < sent.input;
+    if attempt >= RETRIES_MAX || (attempt > 0 && !is_overflow) {
         return Recovery::Surface(Reason::Tried);
     }
+    let most = if attempt > 0 { share(sent.input, AGAIN_PERMILLE) } else { sent.input };
+    let retry = Retry { input: retry.input.min(most), ..retry };
     let is_less = (retry.input, retry.output, retry.media) != (sent.input, sent.output, sent.media);
-    if !is_less || retry.output == 0 || (retry.input < sent.input && retry.input < WINDOW_MIN) {
+    if !is_less || retry.output == 0 || (retry.input < sent.input && retry.input < INPUT_MIN) {
         return Recovery::Surface(Reason::NothingLeft);
     }
     Recovery::Retry(retry)

@@ -251,8 +251,16 @@ impl Host {
     }
 
     /// The provider refused the call for which the last prompt was made. See [`unforget_wire::refusal`].
-    pub fn refused(&self, key: &LaneKey, form: Format, refused: Refused) -> Result<Recovered, HostError> {
-        self.with(key, form, |lane, now| lane.refused(refused, now))
+    ///
+    /// * `behind` - tokens of a running turn that the host had put behind the prompt, and will deliver before it asks again.
+    pub fn refused(
+        &self,
+        key: &LaneKey,
+        form: Format,
+        refused: Refused,
+        behind: u64,
+    ) -> Result<Recovered, HostError> {
+        self.with(key, form, |lane, now| lane.refused(refused, behind, now))
     }
 
     /// The call was answered. Gives an alarm if the provider counted far less than was sent.

@@ -87,7 +87,7 @@ fn f064_too_many_images_are_dropped_oldest_first() {
         let (host, lane) = album(form, 6);
         let first = host.assemble(&lane, form, &asked(dialect)).unwrap();
         assert_eq!(pictures(&first), [0, 1, 2, 3, 4, 5], "{why}");
-        let (retry, cause) = retried(host.refused(&lane, form, too_many(4)).unwrap());
+        let (retry, cause) = retried(host.refused(&lane, form, too_many(4), 0).unwrap());
         assert_eq!((pictures(&retry), cause), (vec![2, 3, 4, 5], Why::Media), "{why}");
         assert!(retry.tokens.upper < first.tokens.upper, "{why}: the certificate is of what is sent");
         assert_eq!(retry.certificate.cover.stubbed, 2, "{why}");
@@ -96,7 +96,7 @@ fn f064_too_many_images_are_dropped_oldest_first() {
         for said in 0..6 {
             assert!(all.contains(&format!("what is {said}")), "{why}: the words stay");
         }
-        let second = host.refused(&lane, form, too_many(4)).unwrap();
+        let second = host.refused(&lane, form, too_many(4), 0).unwrap();
         assert!(matches!(second, Recovered::Surface(Reason::Tried)), "{why}: {second:?}");
         // The limit is known from now on: no call is wasted on it.
         host.answered(&lane, form, retry.tokens.expected).unwrap();
@@ -115,7 +115,7 @@ fn f064_what_the_stub_names_expands_to_the_image() {
     for (form, dialect) in HOSTS {
         let (host, lane) = album(form, 3);
         host.assemble(&lane, form, &asked(dialect)).unwrap();
-        let (retry, _) = retried(host.refused(&lane, form, too_many(1)).unwrap());
+        let (retry, _) = retried(host.refused(&lane, form, too_many(1), 0).unwrap());
         let all = retry.messages.join("\n");
         let named: Vec<u64> = all
             .split("stored whole: expand s:")
@@ -138,7 +138,7 @@ fn f064_a_bad_image_is_not_sent_again_and_others_are() {
     let (host, lane) = album(form, 3);
     host.assemble(&lane, form, &asked(dialect)).unwrap();
     let bad = Refused::Media { place: Some((2, 1)) };
-    let (retry, _) = retried(host.refused(&lane, form, bad).unwrap());
+    let (retry, _) = retried(host.refused(&lane, form, bad, 0).unwrap());
     assert_eq!(pictures(&retry), [0, 2]);
     host.answered(&lane, form, retry.tokens.expected).unwrap();
     shows(&host, &lane, form, 3);
@@ -156,7 +156,7 @@ fn f064_where_it_is_not_known_which_all_that_were_sent_go() {
     for (form, dialect, place, why) in table {
         let (host, lane) = album(form, 3);
         host.assemble(&lane, form, &asked(dialect)).unwrap();
-        let (retry, _) = retried(host.refused(&lane, form, Refused::Media { place }).unwrap());
+        let (retry, _) = retried(host.refused(&lane, form, Refused::Media { place }, 0).unwrap());
         assert_eq!(pictures(&retry), Vec::<u32>::new(), "{why}");
         host.answered(&lane, form, retry.tokens.expected).unwrap();
         shows(&host, &lane, form, 3);
@@ -172,7 +172,7 @@ fn f064_after_too_many_bytes_one_image_is_kept_for_the_call() {
         let (host, lane) = album(form, 4);
         let first = host.assemble(&lane, form, &asked(dialect)).unwrap();
         let bytes = Refused::Overflow { unit: Unit::Bytes, limit: None, sent: None, output: None };
-        let (retry, _) = retried(host.refused(&lane, form, bytes).unwrap());
+        let (retry, _) = retried(host.refused(&lane, form, bytes, 0).unwrap());
         assert_eq!(pictures(&retry), [3], "{why}");
         host.answered(&lane, form, retry.tokens.expected).unwrap();
         let next = host.assemble(&lane, form, &asked(dialect)).unwrap();
@@ -282,6 +282,6 @@ fn f064_a_host_without_images_is_told_that_dropping_helps_nothing() {
     let turn = common::host::turn("1", &[common::host::user("words", 1)]);
     host.commit_turn(&lane, Format::Pi, turn).unwrap();
     host.assemble(&lane, Format::Pi, &asked(Dialect::Pi)).unwrap();
-    let done = host.refused(&lane, Format::Pi, Refused::Media { place: Some((0, 0)) }).unwrap();
+    let done = host.refused(&lane, Format::Pi, Refused::Media { place: Some((0, 0)) }, 0).unwrap();
     assert!(matches!(done, Recovered::Surface(Reason::NotSize)), "{done:?}");
 }

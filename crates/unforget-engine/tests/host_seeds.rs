@@ -134,10 +134,10 @@ fn f001_seed_001_raw_history_is_debt_and_nothing_else() {
     assert_eq!((status.generation, status.path), (0, 480 * 4), "nothing was reset");
 }
 
-/// After a refusal there is one smaller prompt with other bytes, then the refusal is handed on; nothing is reset.
+/// After each of three refusals there is a smaller prompt with other bytes, then the refusal is handed on; nothing is reset.
 #[test]
-fn f004_f005_a_refusal_gets_one_smaller_prompt() {
-    use unforget_core::recover::{Reason, Refused, Unit};
+fn f004_f005_a_refusal_gets_a_smaller_prompt() {
+    use unforget_core::recover::{RETRIES_MAX, Reason, Refused, Unit};
     use unforget_engine::host::Recovered;
     let host = host();
     for n in 0..60 {
@@ -147,11 +147,12 @@ fn f004_f005_a_refusal_gets_one_smaller_prompt() {
     }
     let overflow =
         Refused::Overflow { unit: Unit::Input, limit: Some(5_000), sent: Some(9_000), output: None };
-    assert!(host.refused(&lane(), PI, overflow).is_err(), "nothing was sent");
+    assert!(host.refused(&lane(), PI, overflow, 0).is_err(), "nothing was sent");
     let asked = Ask { output: 1_000, ..Ask::new(20_000, Dialect::Pi) };
     for _ in 0..2 {
         let first = host.assemble(&lane(), PI, &asked).unwrap();
-        let Recovered::Retry { assembled, output, .. } = host.refused(&lane(), PI, overflow).unwrap() else {
+        let Recovered::Retry { assembled, output, .. } = host.refused(&lane(), PI, overflow, 0).unwrap()
+        else {
             panic!("one retry");
         };
         assert!(assembled.tokens.expected <= first.tokens.expected * 5 / 9, "{:?}", assembled.tokens);
@@ -160,9 +161,23 @@ fn f004_f005_a_refusal_gets_one_smaller_prompt() {
         is_valid(&assembled);
         let again = host.assemble(&lane(), PI, &asked).unwrap();
         assert_eq!(again.messages, assembled.messages, "until it is answered, no prompt is larger");
-        let second = host.refused(&lane(), PI, overflow).unwrap();
-        assert!(matches!(second, Recovered::Surface(Reason::Tried)), "{second:?}");
-        let counted = again.tokens.expected;
+        let mut sizes = vec![first.tokens.expected, again.tokens.expected];
+        let reason = loop {
+            match host.refused(&lane(), PI, overflow, 0).unwrap() {
+                Recovered::Retry { assembled, .. } => {
+                    is_valid(&assembled);
+                    sizes.push(assembled.tokens.expected);
+                }
+                Recovered::Surface(reason) => break reason,
+            }
+        };
+        assert!(sizes[1..].windows(2).all(|pair| pair[1] <= pair[0] / 2), "{sizes:?}");
+        assert!(
+            matches!(reason, Reason::Tried | Reason::NothingLeft) && sizes.len() > 2,
+            "{sizes:?} {reason:?}"
+        );
+        assert!(sizes.len() <= 1 + usize::from(RETRIES_MAX), "{sizes:?}");
+        let counted = sizes[sizes.len() - 1];
         assert_eq!(host.answered(&lane(), PI, counted).unwrap(), None, "the provider counted what was sent");
     }
     // A server that cuts the prompt and answers all the same.
@@ -172,6 +187,62 @@ fn f004_f005_a_refusal_gets_one_smaller_prompt() {
     let next = host.assemble(&lane(), PI, &asked).unwrap();
     assert!(next.tokens.upper <= sent.tokens.expected / 3);
     assert_eq!(host.status(&lane(), PI).unwrap().generation, 0);
+}
+
+/// A host that put a tool loop behind the prompt delivers it before it asks again: both together are what was too large. A
+/// turn that failed for good leaves the next one all its retries.
+#[test]
+fn f004_f005_what_was_behind_the_prompt_counts() {
+    use unforget_core::recover::{RETRIES_MAX, Reason, Refused, Unit};
+    use unforget_engine::host::Recovered;
+    let host = host();
+    host.commit_turn(&lane(), PI, turn("1", &[user("do it", 1), answer("done", 2)])).unwrap();
+    let overflow = Refused::Overflow { unit: Unit::Input, limit: None, sent: None, output: None };
+    let asked = Ask { output: 1_000, ..Ask::new(20_000, Dialect::Pi) };
+    host.assemble(&lane(), PI, &asked).unwrap();
+    let alone = host.refused(&lane(), PI, overflow, 0).unwrap();
+    assert!(matches!(alone, Recovered::Surface(Reason::NothingLeft)), "{alone:?}");
+    let large = host.refused(&lane(), PI, overflow, 12_000).unwrap();
+    assert!(matches!(large, Recovered::Retry { .. }), "{large:?}");
+    let loops =
+        [user("read much", 3), call("call_1", 4), result("call_1", &"words and words ".repeat(3_000), 5)];
+    let again = Ask { is_first: false, ..ask(20_000, delivered(&loops)) };
+    let next = host.assemble(&lane(), PI, &again).unwrap();
+    assert!(next.tokens.upper <= 12_000 * 3 / 4, "{:?}", next.tokens);
+    assert!(texts(&next).iter().any(|said| said.contains("read much")), "{:?}", texts(&next));
+    for _ in 1..RETRIES_MAX {
+        host.refused(&lane(), PI, overflow, 0).unwrap();
+    }
+    let last = host.refused(&lane(), PI, overflow, 0).unwrap();
+    assert!(matches!(last, Recovered::Surface(Reason::Tried | Reason::NothingLeft)), "{last:?}");
+    host.commit_turn(&lane(), PI, turn("2", &[user("something else", 6)])).unwrap();
+    host.assemble(&lane(), PI, &asked).unwrap();
+    let anew = host.refused(&lane(), PI, overflow, 12_000).unwrap();
+    assert!(matches!(anew, Recovered::Retry { .. }), "{anew:?}");
+}
+
+/// What refusals left holds for the turn, and not for the next one.
+#[test]
+fn f004_a_refused_size_does_not_block_a_larger_message() {
+    use unforget_core::recover::{Reason, Refused, Unit};
+    use unforget_engine::host::Recovered;
+    let host = host();
+    let filler: Vec<String> =
+        (0..60).map(|n| answer(&format!("filler {n} ").repeat(100), 1_000 + n)).collect();
+    host.commit_turn(&lane(), PI, turn("f", &filler)).unwrap();
+    let overflow = Refused::Overflow { unit: Unit::Input, limit: None, sent: None, output: None };
+    let asked = Ask { output: 1_000, ..Ask::new(20_000, Dialect::Pi) };
+    host.assemble(&lane(), PI, &asked).unwrap();
+    let reason = loop {
+        if let Recovered::Surface(reason) = host.refused(&lane(), PI, overflow, 0).unwrap() {
+            break reason;
+        }
+    };
+    assert!(matches!(reason, Reason::Tried | Reason::NothingLeft), "{reason:?}");
+    let question = "one more question ".repeat(1_000);
+    host.commit_turn(&lane(), PI, turn("2", &[user(&question, 5_000)])).unwrap();
+    let next = host.assemble(&lane(), PI, &asked).unwrap();
+    assert!(texts(&next).contains(&question), "{:?} {:?}", next.tokens, texts(&next));
 }
 
 /// Seed 002: input that the host does not keep was missing from the prompt.
@@ -256,7 +327,7 @@ fn f004_f040_a_smaller_prompt_keeps_the_live_input() {
     assert_eq!(said(&first), (1, 1), "{:?}", texts(&first));
     let overflow =
         Refused::Overflow { unit: Unit::Input, limit: Some(8_000), sent: Some(12_000), output: None };
-    let recovered = host.refused(&lane(), PI, overflow).unwrap();
+    let recovered = host.refused(&lane(), PI, overflow, 0).unwrap();
     let Recovered::Retry { assembled, .. } = recovered else { panic!("{recovered:?}") };
     assert!(assembled.tokens.expected < first.tokens.expected);
     assert_eq!(said(&assembled), (1, 1), "{:?}", texts(&assembled));

@@ -36,6 +36,8 @@ const manifest = {
   version,
   kind: "context-engine",
   activation: { onStartup: true },
+  // The host's own backups take the database as SQLite does.
+  backupResources: [{ disposition: "include", scope: "state", relativePath: "unforget" }],
   contracts: { tools: TOOLS.map(({ name }) => name) },
   configSchema: { type: "object", additionalProperties: false, properties: each(({ schema, otherwise }) => ({ ...schema, default: otherwise })) },
   uiHints: each(hint),

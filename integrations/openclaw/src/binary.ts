@@ -4,26 +4,31 @@ import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 
-/** Throws if there is none, with what to do about it. */
-export function findBinary(configured: string): string {
+/**
+ * Throws if there is none, with what to do about it.
+ *
+ * * `from` - this code, beside which packages are looked for.
+ * * `path` - folders to look in.
+ */
+export function findBinary(configured: string, from: string = import.meta.url, path = process.env.PATH ?? ""): string {
   if (configured) {
     if (isProgram(configured)) return configured;
     throw new Error(`${configured} is not a program: correct \`binary\` in the settings of the plugin`);
   }
   const name = process.platform === "win32" ? "unforget.exe" : "unforget";
-  const packaged = inPackage(name);
+  const packaged = inPackage(name, from);
   if (packaged) return packaged;
-  for (const folder of (process.env.PATH ?? "").split(delimiter)) {
-    const path = join(folder, name);
-    if (folder && isProgram(path)) return path;
+  for (const folder of path.split(delimiter)) {
+    const program = join(folder, name);
+    if (folder && isProgram(program)) return program;
   }
   throw new Error("there is no `unforget` on the PATH: install it, or set `binary` in the settings of the plugin");
 }
 
 /** `openclaw-unforget-linux-x64` and so on, if it was installed beside this package. */
-function inPackage(name: string): string | undefined {
+function inPackage(name: string, from: string): string | undefined {
   try {
-    const require = createRequire(import.meta.url);
+    const require = createRequire(from);
     return require.resolve(`openclaw-unforget-${process.platform}-${process.arch}/${name}`);
   } catch {
     return undefined;

@@ -8,7 +8,7 @@ import { promisify } from "node:util";
 import { findBinary } from "./binary.js";
 import type { Caller } from "./host.js";
 import { importAll } from "./importer.js";
-import { FORM } from "./lane.js";
+import type { Lane, Status } from "./lane.js";
 import type { Shared } from "./shared.js";
 
 const run = promisify(execFile);
@@ -29,29 +29,28 @@ export async function command(shared: Shared, caller: Caller): Promise<{ text: s
 }
 
 async function answer(shared: Shared, caller: Caller, verb: string, rest: string): Promise<string> {
-  const lane = { lane: shared.lane(caller).name, form: FORM };
-  const { engine, settings } = shared;
+  const lane = shared.lane(caller);
   switch (verb) {
     case "status":
       return status(shared, lane);
     case "doctor":
       return program(shared, ["doctor"]);
     case "backup": {
-      const to = join(dirname(settings.database), "backups", `${new Date().toISOString().replaceAll(":", "-")}.sqlite`);
+      const to = join(dirname(shared.settings.database), "backups", `${new Date().toISOString().replaceAll(":", "-")}.sqlite`);
       mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
       return program(shared, ["backup", to]);
     }
     case "pins": {
-      const { pins } = await engine.call<{ pins: { pin: number; text: string; state: string }[] }>("pins", { ...lane, proposals: false });
+      const { pins } = await lane.call<{ pins: { pin: number; text: string; state: string }[] }>("pins", { proposals: false });
       const active = pins.filter((pin) => pin.state === "active").map((pin) => `${pin.pin}. ${pin.text}`);
       return active.join("\n") || "Nothing is pinned.";
     }
     case "pin": {
-      const { pin } = await engine.call<{ pin: number }>("pin", { ...lane, text: rest });
+      const { pin } = await lane.call<{ pin: number }>("pin", { text: rest });
       return `Pinned as ${pin}.`;
     }
     case "unpin":
-      await engine.call("unpin", { ...lane, pin: Number(rest) });
+      await lane.call("unpin", { pin: Number(rest) });
       return `Taken back: ${rest}.`;
     case "import":
       return importAll(shared);
@@ -60,12 +59,12 @@ async function answer(shared: Shared, caller: Caller, verb: string, rest: string
   }
 }
 
-async function status(shared: Shared, lane: { lane: string; form: string }): Promise<string> {
+async function status(shared: Shared, lane: Lane): Promise<string> {
   const { engine, settings } = shared;
   const lines = [];
   try {
-    const known = await engine.call<{ entries: number; path: number; generation: number; debt: { storedTokens: number } }>("status", lane);
-    lines.push(`${lane.lane}: ${known.path} messages of ${known.entries} entries, ${known.debt.storedTokens} tokens stored, generation ${known.generation}`);
+    const known = await lane.call<Status>("status");
+    lines.push(`${lane.name}: ${known.path} messages of ${known.entries} entries, ${known.debt.storedTokens} tokens stored, generation ${known.generation}`);
     lines.push(settings.socket ? `engine: up, at ${settings.socket}` : `engine: up, process ${engine.pid}, start ${engine.starts}`);
   } catch (error) {
     lines.push(`engine: ${error instanceof Error ? error.message : String(error)}`);

@@ -1,9 +1,10 @@
 // The context engine as the host sees it: its calls, told to the engine. A new one is made for every turn.
 
-import { compact } from "./compact.js";
+import { ROOM, compact } from "./compact.js";
 import { newest, tokensOf } from "./fallback.js";
 import type { AfterTurnCall, AssembleAnswer, AssembleCall, Call, CommitCall, Message, SpawnCall } from "./host.js";
-import { FORM, type Lane, target } from "./lane.js";
+import { type Lane, target } from "./lane.js";
+import type { Sent } from "./live.js";
 import { POLICY, memorySection } from "./policy.js";
 import type { Shared, Wait } from "./shared.js";
 import { sdk } from "./transcript.js";
@@ -45,7 +46,7 @@ export function contextEngine(shared: Shared) {
 }
 
 function untimed(shared: Shared) {
-  const { engine, settings } = shared;
+  const { settings } = shared;
   let isCaughtUp = false;
   /** First calls of this turn: a second one means that the host tries again. */
   let tries = 0;
@@ -56,12 +57,12 @@ function untimed(shared: Shared) {
   let isWithout = false;
 
   async function catchUp(lane: Lane, call: Call): Promise<void> {
-    isCaughtUp = await lane.catchUp(engine, await sdk(), target(call), settings.importMs);
+    isCaughtUp = await lane.catchUp(await sdk(), target(call), settings.importMs);
   }
 
-  function offerModel(call: Call): void {
-    const { modelId, model, modelContextWindow } = call.runtimeContext ?? {};
-    shared.offer({ name: modelId ?? model, window: modelContextWindow });
+  function offerModel(lane: Lane, call: Call): void {
+    const { modelId, model, llm } = call.runtimeContext ?? {};
+    if (llm) shared.offer({ name: modelId ?? model, window: lane.turn.window });
   }
 
   return {
@@ -94,46 +95,43 @@ function untimed(shared: Shared) {
       const limits = call.runtimeSettings?.limits;
       const isFirst = limits ? limits.maxOutputTokens !== null : !wasAssembled;
       wasAssembled = true;
-      lane.pending = isFirst ? 0 : pendingOf(call);
+      lane.turn.behind = isFirst ? 0 : behind(call);
+      lane.turn.window = (isFirst ? undefined : limits?.promptTokenBudget) ?? lane.turn.window;
       if (isFirst) {
-        if (tries === 0) lane.room = Infinity;
         tries += 1;
-        lane.turnBudget = call.tokenBudget;
-        lane.output = limits?.maxOutputTokens ?? lane.output;
+        lane.turn.budget = call.tokenBudget;
+        lane.turn.output = limits?.maxOutputTokens ?? lane.turn.output;
       }
-      const budget = within(lane.room, budgetOf(call, isFirst, lane.turnBudget));
-      if (isWithout && !isFirst) return without(lane, call, budget);
+      const budget = budgetOf(call, lane.turn);
+      if (isWithout && !isFirst) return without(call, isFirst, budget);
       // The host puts the turn behind it: nothing that is in it can have changed.
-      const isSame = !isFirst && call.prompt !== undefined && given !== undefined && given.upper <= (budget ?? Infinity);
-      if (isSame && given) return given.answer;
+      if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return given.answer;
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
-        if (await isUnwritten(lane, call)) return without(lane, call, budget);
+        if (await isUnwritten(lane, call)) return await without(call, isFirst, budget);
         const made = await ask(lane, call, isFirst, budget);
         isWithout = false;
-        lane.weight = made.tokens.expected;
         const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
         given = { answer, upper: made.tokens.upper };
-        return { ...answer, ...(await addition(call, isFirst, made)) };
+        return isFirst ? { ...answer, ...(await addition(call, made)) } : answer;
       } catch (error) {
         shared.degrade(lane, "assemble", error);
         isWithout ||= isFirst;
-        return without(lane, call, budget);
+        return without(call, isFirst, budget);
       }
     },
 
     async commitTurn(call: CommitCall): Promise<{ status: "committed" | "duplicate" }> {
       const lane = shared.lane(call);
+      const reader = { sdk: await sdk(), target: target(call) };
       try {
         const { advancementKey: turn, messages, admission, terminal } = call;
-        const reader = { sdk: await sdk(), target: target(call) };
-        const status = await lane.commit(engine, reader, { turn, messages, ends: [admission.entryId, terminal.entryId] });
-        void answered(lane, call.messages);
-        return { status };
+        void answered(lane, messages);
+        return { status: await lane.commit(reader, { turn, messages, ends: [admission.entryId, terminal.entryId] }) };
       } catch (error) {
         // The turn is in the transcript, and the next bootstrap reads it from there. Without such a reader it has to come again.
         shared.degrade(lane, "commitTurn", error);
-        if (!(await sdk())) throw error;
+        if (!reader.sdk) throw error;
         return { status: "committed" };
       }
     },
@@ -141,18 +139,15 @@ function untimed(shared: Shared) {
     /** Up to 2026.7: the host's array after a turn, and before its first call. */
     async afterTurn(call: AfterTurnCall): Promise<void> {
       const lane = shared.lane(call);
-      offerModel(call);
+      offerModel(lane, call);
       const from = Math.max(0, call.prePromptMessageCount - 8);
-      const messages = call.messages.slice(from).map((message) => ({ message }));
+      void answered(lane, call.messages.slice(call.prePromptMessageCount));
       try {
         await catchUp(lane, call);
         if (!isCaughtUp && !lane.isUnwritten) {
-          const before = call.prePromptMessageCount - from;
-          await lane.withBodies(messages, (sent) =>
-            engine.call("afterTurn", { lane: lane.name, form: FORM, before, array: { messages: sent } }),
-          );
+          const messages = call.messages.slice(from).map((message) => ({ message }));
+          await lane.call("afterTurn", { before: call.prePromptMessageCount - from, array: { messages } });
         }
-        void answered(lane, call.messages.slice(call.prePromptMessageCount));
       } catch (error) {
         shared.degrade(lane, "afterTurn", error);
       }
@@ -165,10 +160,10 @@ function untimed(shared: Shared) {
     async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
       const lane = shared.lane(call);
       const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
-      offerModel(call);
+      offerModel(lane, call);
       try {
-        await lane.save(engine);
-        await engine.call("maintain", { lane: lane.name, form: FORM });
+        await lane.save();
+        await lane.call("maintain");
         const { llm } = call.runtimeContext ?? {};
         if (llm && settings.summaries === "host") await shared.work(llm, call.abortSignal);
         return nothing;
@@ -196,22 +191,34 @@ function untimed(shared: Shared) {
     },
   };
 
-  function without(lane: Lane, call: AssembleCall, budget: number | undefined): AssembleAnswer {
+  async function without(call: AssembleCall, isFirst: boolean, budget: number): Promise<AssembleAnswer> {
     const messages = newest(call.messages, budget);
-    lane.weight = tokensOf(messages);
-    return { messages, estimatedTokens: lane.weight };
+    const answer = { messages, estimatedTokens: tokensOf(messages) };
+    return isFirst ? { ...answer, ...(await addition(call)) } : answer;
   }
 
-  async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number | undefined): Promise<Assembled> {
-    const { output } = lane;
-    const params = { lane: lane.name, form: FORM, dialect: "pi", model: call.model, isFirst, budget: budget ?? 200_000, output };
-    // What the transcript has is in the engine, and the host puts the turn behind what it gets here itself. Not so when it
-    // tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the turn is among the messages.
-    const ask = (messages: object[]) => engine.call<Assembled>("assemble", { ...params, live: { isWhole: false, messages } });
-    const hasFile = !(await sdk());
-    if (!(await isAlone(lane, call, isFirst))) return lane.withBodies(lane.unwritten(call.messages, hasFile), ask);
-    const beside = hasFile ? lane.beside(call.messages) : [];
-    return beside.length > 0 ? ask(beside) : engine.call("assemble", params);
+  async function ask(lane: Lane, call: AssembleCall, isFirst: boolean, budget: number): Promise<Assembled> {
+    const { output } = lane.turn;
+    const params = { dialect: "pi", model: call.model, isFirst: isFirst && tries === 1, budget, output };
+    const messages = await beyond(lane, call, isFirst);
+    return lane.call<Assembled>("assemble", messages.length > 0 ? { ...params, live: { messages } } : params);
+  }
+
+  /**
+   * What of the live array is not in the engine. What the transcript has is, and the host puts the turn behind what it gets
+   * here itself. Not so when it tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the
+   * turn is among the messages.
+   */
+  async function beyond(lane: Lane, call: AssembleCall, isFirst: boolean): Promise<Sent[]> {
+    const { live } = lane;
+    const reader = await sdk();
+    if (reader) {
+      if (isFirst && isCaughtUp && tries > 1 && live.hasNewer(call.messages)) await lane.catchUpTurn(reader, target(call));
+      return isCaughtUp || !isFirst ? [] : live.unwritten(call.messages, false);
+    }
+    if (!isFirst || tries > 1) await catchUp(lane, call);
+    const isWritten = isCaughtUp && (isFirst || live.hasNewest(call.messages));
+    return isWritten ? live.beside(call.messages) : live.unwritten(call.messages, true);
   }
 
   /** Whether a transcript that is a file is not there yet: it comes with the first answer. */
@@ -221,52 +228,38 @@ function untimed(shared: Shared) {
     return !isCaughtUp && lane.isUnwritten;
   }
 
-  /** Whether the engine has all that the prompt has to show, without the host's live array. */
-  async function isAlone(lane: Lane, call: AssembleCall, isFirst: boolean): Promise<boolean> {
-    const reader = await sdk();
-    if (reader) {
-      if (isFirst && isCaughtUp && tries > 1 && lane.hasNewer(call.messages)) await lane.catchUpTurn(engine, reader, target(call));
-      return isCaughtUp || !isFirst;
-    }
-    if (!isFirst || tries > 1) await catchUp(lane, call);
-    return isCaughtUp && (isFirst || lane.hasNewest(call.messages));
-  }
-
-  async function addition(call: AssembleCall, isFirst: boolean, made: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {
-    if (!isFirst) return {};
-    const { omitted, cover } = made.certificate;
-    const isRecallable = omitted + cover.stubbed + cover.summarised + cover.elided > 0;
-    const policy = isRecallable && settings.recallPolicy ? POLICY : "";
-    const parts = [await memorySection(call), policy, ...made.system].filter((part) => part !== "");
+  async function addition(call: AssembleCall, made?: Assembled): Promise<Pick<AssembleAnswer, "systemPromptAddition">> {
+    const policy = made && settings.recallPolicy && isRecallable(made) ? POLICY : "";
+    const parts = [await memorySection(call), policy, ...(made?.system ?? [])].filter((part) => part !== "");
     return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
   }
 
-  /** Tells the engine what the provider counted, if a turn ends with an answer. Nobody waits for it. */
+  /** Tells the engine what the provider counted, if a turn ends with an answer; before that is delivered. Nobody waits for it. */
   async function answered(lane: Lane, turn: Message[]): Promise<void> {
     const last = turn.at(-1);
     if (last?.role !== "assistant" || last.stopReason === "error" || last.stopReason === "aborted") return;
     const usage = last.usage as { input?: number; cacheRead?: number; cacheWrite?: number } | undefined;
-    const input = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
-    if (input > 0) await engine.call("answered", { lane: lane.name, form: FORM, inputTokens: input }).catch(() => {});
+    const inputTokens = (usage?.input ?? 0) + (usage?.cacheRead ?? 0) + (usage?.cacheWrite ?? 0);
+    if (inputTokens > 0) await lane.call("answered", { inputTokens }).catch(() => {});
   }
+}
+
+/** Whether there is anything that the prompt does not show word for word. */
+function isRecallable({ certificate: { omitted, cover } }: Assembled): boolean {
+  return omitted + cover.stubbed + cover.summarised + cover.elided > 0;
 }
 
 /**
  * What the messages may have. The host says what is left after its system prompt and its reserve in the first call of a turn
  * only; later it takes off what it puts behind the messages itself, from all of the window.
  */
-export function budgetOf(call: AssembleCall, isFirst: boolean, first: number | undefined): number | undefined {
-  const { tokenBudget } = call;
-  if (isFirst || first === undefined || tokenBudget === undefined) return tokenBudget;
-  return Math.max(1, Math.min(tokenBudget, first - pendingOf(call)));
-}
-
-function within(room: number, budget: number | undefined): number | undefined {
-  return Number.isFinite(room) ? Math.min(room, budget ?? room) : budget;
+export function budgetOf(call: AssembleCall, turn: { budget?: number; behind: number }): number {
+  const { tokenBudget = ROOM } = call;
+  return Math.max(1, Math.min(tokenBudget, (turn.budget ?? tokenBudget) - turn.behind));
 }
 
 /** What the host puts behind the messages, in tokens; nothing where it gives no prompt. */
-function pendingOf(call: AssembleCall): number {
+export function behind(call: AssembleCall): number {
   const window = call.runtimeSettings?.limits?.promptTokenBudget;
   if (typeof window !== "number" || call.prompt === undefined || call.tokenBudget === undefined) return 0;
   return Math.max(0, window - call.tokenBudget);
@@ -275,7 +268,7 @@ function pendingOf(call: AssembleCall): number {
 /** Tells the engine an event; that it could not be told changes nothing for the host. */
 async function told(shared: Shared, lane: Lane, event: Record<string, unknown>): Promise<void> {
   try {
-    await shared.engine.call("event", { lane: lane.name, form: FORM, event });
+    await lane.call("event", { event });
   } catch (error) {
     shared.degrade(lane, `event ${String(event.name)}`, error);
   }

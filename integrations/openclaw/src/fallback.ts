@@ -15,8 +15,8 @@ export function tokensOf(messages: Message[]): number {
  *
  * * `budget` - in tokens.
  */
-export function newest(messages: Message[], budget: number | undefined): Message[] {
-  if (budget === undefined || tokensOf(messages) <= budget) return messages;
+export function newest(messages: Message[], budget: number): Message[] {
+  if (tokensOf(messages) <= budget) return messages;
   let from = messages.length;
   let weight = 0;
   for (let index = messages.length - 1; index >= 0; index--) {

@@ -46,7 +46,6 @@ export interface Call {
   runtimeContext?: {
     llm?: HostModel;
     trigger?: string;
-    modelContextWindow?: number;
     provider?: string;
     model?: string;
     modelId?: string;

@@ -21,7 +21,7 @@ export async function importAll(shared: Shared): Promise<string> {
     for (const session of await sessions(agents, agentId)) {
       const lane = shared.lane({ sessionKey: session.sessionKey, agentId });
       try {
-        await lane.catchUp(shared.engine, reader, { agentId, ...session }, shared.settings.importMs);
+        await lane.catchUp(reader, { agentId, ...session }, shared.settings.importMs);
         done += 1;
       } catch (error) {
         failed.push(`${session.sessionKey}: ${String(error)}`);

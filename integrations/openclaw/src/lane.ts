@@ -1,4 +1,4 @@
-// One history of the host, under the name that it keeps, and how it gets into the engine.
+// One history of the host, under the name that it keeps, and how its transcript gets into the engine.
 
 import { createHash } from "node:crypto";
 
@@ -6,16 +6,14 @@ import { Fault } from "./connection.js";
 import type { Engine } from "./engine.js";
 import { readFile } from "./file.js";
 import type { Call, Message, Target } from "./host.js";
+import { Live } from "./live.js";
 import { type Cursor, type Delta, type Entry, type Sdk, read, readOutside } from "./transcript.js";
 
 /** The form of the host's messages, in the engine's word. */
-export const FORM = "pi";
+const FORM = "pi";
 
 /** Bytes of messages that go in one call. */
 const PAGE_BYTES = 8 << 20;
-
-/** Messages of a live array that are sent before the first that is newer than the transcript. */
-const OVERLAP = 8;
 
 /** Moves of the cursor that the engine need not know of. */
 const UNSAVED = 8;
@@ -26,88 +24,74 @@ const RECENT = 512;
 /** Tokens of an answer, until the host says how many. */
 const OUTPUT = 4_096;
 
-/** Messages of it that are sent as long as nothing came by the transcript. */
-const UNKNOWN = 64;
-
-/** A message as the engine takes it. */
-type Sent = { id?: string; message?: Message; digest?: string; volatile?: boolean };
-
-/** The same with its body. */
-type Full = { id?: string; message: Message; volatile?: boolean };
-
-interface Status {
+/** What the engine says of a lane. */
+export interface Status {
+  entries: number;
   path: number;
   generation: number;
   cursor: string | null;
+  debt: { storedTokens: number };
 }
 
+/** How long a call with so many bytes may take, in ms. */
+type Patience = (bytes?: number) => number;
+
 export class Lane {
+  /** What live arrays have beside the transcript. */
+  readonly live = new Live();
+  /**
+   * The running turn, in tokens: the model's window, what the first call had room for, what the host put behind the last prompt
+   * in a tool loop, and what it asks for as an answer.
+   */
+  readonly turn: { window?: number; budget?: number; behind: number; output: number } = { behind: 0, output: OUTPUT };
   /** How far the transcript is in the engine; nothing before the engine was asked. */
   #cursor?: Cursor;
-  /** Time of the newest message that came by the transcript. */
-  #newest = 0;
-  /** Ids of the newest entries that came by the transcript, in order. */
-  #recent: string[] = [];
-  /** The newest message that came by the transcript. */
-  #last?: Message;
-  /** Where the transcript is, if it is a file: not all calls say so. */
-  #file?: { session: string; path: string };
-  /** What the first call of the turn had room for. */
-  turnBudget?: number;
-  /** What the host put behind the last prompt in a tool loop, in tokens. */
-  pending = 0;
-  /** What the host asks for as an answer, in tokens. */
-  output = OUTPUT;
-  /** What the last prompt weighed, in tokens. */
-  weight = 0;
-  /** What prompts may weigh until the turn ends, because a larger one was refused and the engine knew no smaller one. */
-  room = Infinity;
-
-  constructor(readonly name: string) {}
-
-  /** Times that `#cursor` moved since the engine was told. */
-  #unsaved = 0;
   /** The engine's start that `#cursor` is of: another one is asked what it knows. */
   #start = 0;
+  /** Times that `#cursor` moved since the engine was told. */
+  #unsaved = 0;
+  /** Ids of the newest entries that came by the transcript, in order. */
+  #recent: string[] = [];
+  /** Where the transcript is, if it is a file: not all calls say so. */
+  #file?: { session: string; path: string };
+
+  constructor(
+    readonly name: string,
+    private readonly engine: Engine,
+  ) {}
+
+  /** A call of the engine about this lane. Rejects with a Fault, and only with that. */
+  call<T = unknown>(method: string, params: Record<string, unknown> = {}, deadlineMs?: number): Promise<T> {
+    return this.engine.call<T>(method, { lane: this.name, form: FORM, ...params }, deadlineMs);
+  }
+
+  /** Whether nothing of the session is written yet: then the host's live array is all there is. */
+  get isUnwritten(): boolean {
+    return this.#cursor?.visible === undefined;
+  }
 
   /**
    * Brings the engine up to the host's transcript. Gives whether all of it is there: not so before there is any, or while
    * the host is indexing it. Throws a Fault of the engine, or what the host throws.
    */
-  async catchUp(engine: Engine, sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
+  async catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
     const until = Date.now() + deadlineMs;
-    const left = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), engine.patience(bytes)));
-    let status: Status | undefined;
-    if (!this.#cursor || this.#start !== engine.starts) {
-      status = await engine.call<Status>("open", { lane: this.name, form: FORM }, left());
-      this.#cursor = parse(status.cursor);
-      this.#start = engine.starts;
-    }
+    const left: Patience = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), this.engine.patience(bytes)));
+    const isEmpty = await this.#open(left);
     const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
     const isOther = this.#cursor !== undefined && known === undefined;
     const since = known ?? { session: target.sessionId };
-    if (target.sessionFile) this.#file = { session: target.sessionId, path: target.sessionFile };
-    const path = this.#file?.session === target.sessionId ? this.#file.path : undefined;
-    const delta = sdk ? await read(sdk, target, since) : await readFile(path, since);
+    const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
     if (!delta) {
       // Nothing is written yet; but what another session said is over.
-      const cursor = { session: target.sessionId };
-      if (isOther) await this.#page(engine, { messages: [], isReset: true, cursor: JSON.stringify(cursor) }, left());
-      if (isOther) this.#cursor = cursor;
+      if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
+      if (isOther) this.#cursor = since;
       return false;
     }
-    const isFresh = !isOther && known === undefined && status?.path === 0 && status.generation === 0;
-    await this.#deliver(engine, delta, { isOther, isFresh }, left);
+    if (delta.isWhole && !isOther && !(isEmpty && !known)) await this.#again(delta, left);
+    else await this.#deliver(delta, { isOther, isFirst: known === undefined }, left);
     this.#advance(delta);
     return true;
-  }
-
-  /** What a delta has is in the engine. */
-  #advance(delta: Delta): void {
-    this.#cursor = delta.cursor;
-    this.#last = delta.stretches.at(-1)?.entries.at(-1)?.message ?? this.#last;
-    const times = delta.stretches.flatMap(({ entries }) => entries).map(({ message }) => message.timestamp ?? 0);
-    for (const time of times) this.#newest = Math.max(this.#newest, time);
   }
 
   /**
@@ -117,81 +101,79 @@ export class Lane {
    * * `ends` - ids of its first and its last entry.
    */
   async commit(
-    engine: Engine,
-    reader: { sdk?: Sdk; target: Target },
+    { sdk, target }: { sdk?: Sdk; target: Target },
     { turn, messages, ends }: { turn: string; messages: Message[]; ends: [string, string] },
   ): Promise<"committed" | "duplicate"> {
-    const isKnown = reader.sdk && this.#cursor?.session === reader.target.sessionId;
-    const delta = isKnown && reader.sdk && this.#cursor ? await readOutside(reader.sdk, reader.target, this.#cursor) : undefined;
+    const isKnown = sdk && this.#cursor?.session === target.sessionId;
+    const delta = isKnown && sdk && this.#cursor ? await readOutside(sdk, target, this.#cursor) : undefined;
     const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
     const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
     const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
-    const sent = isTurn ? entries.map(({ id, message }) => ({ id, message })) : messages.map((message, index) => ({ id: id(index), message }));
-    const params = { lane: this.name, form: FORM, turn, messages: sent };
-    const { status } = await engine.call<{ status: "committed" | "duplicate" }>("commitTurn", params);
-    if (isTurn && delta && this.#start === engine.starts) {
+    const sent = isTurn ? entries : messages.map((message, index) => ({ id: id(index), message }));
+    const { status } = await this.call<{ status: "committed" | "duplicate" }>("commitTurn", { turn, messages: sent });
+    if (isTurn && delta && this.#start === this.engine.starts) {
       this.#advance(delta);
-      this.#recent = [...this.#recent, ...entries.map(({ id }) => id)].slice(-RECENT);
+      this.#remember(entries);
       this.#unsaved += 1;
     }
     return status;
-  }
-
-  /** Keeps the cursor in the engine, now and then: an old one only makes the first turn after a restart read more. */
-  async save(engine: Engine): Promise<void> {
-    if (this.#unsaved < UNSAVED || !this.#cursor) return;
-    this.#unsaved = 0;
-    await this.#page(engine, { messages: [], cursor: JSON.stringify(this.#cursor) }, engine.patience(0));
   }
 
   /**
    * The running turn, by the transcript: its words, not those that the host has made of them for a prompt. The cursor stays
    * before it, where the host wants the next read to begin.
    */
-  async catchUpTurn(engine: Engine, sdk: Sdk, target: Target): Promise<void> {
+  async catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
     const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
     if (!delta || delta.isWhole) return;
-    for (const page of paged(delta.stretches.at(-1)?.entries ?? [])) {
-      await this.#page(engine, { messages: page.map(({ id, message }) => ({ id, message })) }, engine.patience(PAGE_BYTES));
-    }
+    await this.#append(delta.stretches.at(-1)?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));
   }
 
-  async #deliver(
-    engine: Engine,
-    delta: Delta,
-    { isOther, isFresh }: { isOther: boolean; isFresh: boolean },
-    left: (bytes?: number) => number,
-  ): Promise<void> {
-    const cursor = JSON.stringify(delta.cursor);
-    const last = delta.stretches.at(-1)?.entries ?? [];
-    if (delta.isWhole && !isOther && !isFresh) {
-      // The engine has some of it already: the host took messages back, moved them, or wrote them anew.
-      const kept = this.#lastKept(last);
-      if (kept === undefined || !(await this.#rewound(engine, last, kept, left))) await this.#whole(engine, last, left);
-      await this.#page(engine, { messages: [], cursor }, left());
-      this.#recent = last.slice(-RECENT).map(({ id }) => id);
-      return;
-    }
-    const isNothing = delta.stretches.every((stretch) => !stretch.isReset && stretch.entries.length === 0);
-    if (isNothing && !isOther && !isFresh) {
+  /** Keeps the cursor in the engine, now and then: an old one only makes the first turn after a restart read more. */
+  async save(): Promise<void> {
+    if (this.#unsaved < UNSAVED || !this.#cursor) return;
+    this.#unsaved = 0;
+    await this.#append([], { cursor: this.#cursor }, (bytes) => this.engine.patience(bytes ?? 0));
+  }
+
+  /** Asks an engine that was started since what it knows; gives whether it has nothing. */
+  async #open(left: Patience): Promise<boolean> {
+    if (this.#cursor && this.#start === this.engine.starts) return false;
+    const status = await this.call<Status>("open", {}, left());
+    this.#cursor = parse(status.cursor);
+    this.#start = this.engine.starts;
+    return status.path === 0 && status.generation === 0;
+  }
+
+  #path({ sessionId, sessionFile }: Target): string | undefined {
+    if (sessionFile) this.#file = { session: sessionId, path: sessionFile };
+    return this.#file?.session === sessionId ? this.#file.path : undefined;
+  }
+
+  /** What came behind the cursor. */
+  async #deliver({ stretches, cursor }: Delta, { isOther, isFirst }: { isOther: boolean; isFirst: boolean }, left: Patience): Promise<void> {
+    if (!isFirst && stretches.every((stretch) => !stretch.isReset && stretch.entries.length === 0)) {
       this.#unsaved += 1;
       return;
     }
-    for (const [index, stretch] of delta.stretches.entries()) {
-      const isLast = index === delta.stretches.length - 1;
-      const pages = paged(stretch.entries);
-      for (const [at, entries] of pages.entries()) {
-        const isEnd = isLast && at === pages.length - 1;
-        const isReset = at === 0 && (stretch.isReset || (isOther && index === 0));
-        const messages = entries.map(({ id, message }) => ({ id, message }));
-        await this.#page(engine, { messages, isReset, ...(isEnd ? { cursor } : {}) }, left(PAGE_BYTES));
-        this.#recent = [...(isReset ? [] : this.#recent), ...entries.map(({ id }) => id)].slice(-RECENT);
-      }
+    for (const [index, { isReset, entries }] of stretches.entries()) {
+      const end = index === stretches.length - 1 ? { cursor } : {};
+      await this.#append(entries, { isReset: isReset || (isOther && index === 0), ...end }, left);
     }
   }
 
-  async #page(engine: Engine, page: Record<string, unknown>, deadlineMs: number): Promise<void> {
-    await engine.call("catchUp", { lane: this.name, form: FORM, ...page }, deadlineMs);
+  /** The host took messages back, moved them, or wrote them anew: the engine has some of it already. */
+  async #again({ stretches, cursor }: Delta, left: Patience): Promise<void> {
+    const active = stretches.at(-1)?.entries ?? [];
+    const kept = this.#lastKept(active);
+    this.#recent = [];
+    this.#remember(active.slice(0, kept === undefined ? undefined : kept + 1));
+    if (kept !== undefined && (await this.#rewind(active[kept]?.id, left))) {
+      await this.#append(active.slice(kept + 1), { cursor }, left);
+    } else {
+      await this.#whole(active, left);
+      await this.#append([], { cursor }, left);
+    }
   }
 
   /** The place in the active history of the last entry before anything changed; nothing if that is not known. */
@@ -202,85 +184,52 @@ export class Lane {
     return last === undefined ? undefined : places.get(last);
   }
 
-  /** What came behind an entry is not active any more, and other entries are. Not so if the engine does not know its id. */
-  async #rewound(engine: Engine, active: Entry[], kept: number, left: (bytes?: number) => number): Promise<boolean> {
-    const event = { name: "rewind", to: active[kept]?.id };
+  /** What came behind an entry is not active any more. Not so if the engine does not know its id. */
+  async #rewind(to: string | undefined, left: Patience): Promise<boolean> {
     try {
-      await engine.call("event", { lane: this.name, form: FORM, event }, left());
+      await this.call("event", { event: { name: "rewind", to } }, left());
+      return true;
     } catch (error) {
       if (error instanceof Fault && error.kind === "refused") return false;
       throw error;
     }
-    for (const entries of paged(active.slice(kept + 1))) {
-      await this.#page(engine, { messages: entries.map(({ id, message }) => ({ id, message })) }, left(PAGE_BYTES));
-    }
-    return true;
   }
 
   /** All of the active history, by digests; bodies go where the engine lacks them. */
-  async #whole(engine: Engine, entries: Entry[], left: (bytes?: number) => number): Promise<void> {
-    await this.withBodies(entries.map(({ id, message }) => ({ id, message })), (messages) =>
-      engine.call("catchUp", { lane: this.name, form: FORM, array: { messages } }, left(entries.length * 1_000)),
-    );
-  }
-
-  /** Sends messages by their digests, and then the bodies that are asked for. */
-  async withBodies<T>(messages: Full[], send: (messages: Sent[]) => Promise<T>): Promise<T> {
-    const sent: Sent[] = messages.map(({ message, ...more }) => ({ ...more, digest: digest(message) }));
+  async #whole(entries: Entry[], left: Patience): Promise<void> {
+    const messages: object[] = entries.map(({ id, message }) => ({ id, digest: digest(message) }));
     for (;;) {
       try {
-        return await send(sent);
+        await this.call("catchUp", { array: { messages } }, left(entries.length * 1_000));
+        return;
       } catch (error) {
-        if (!(error instanceof Fault) || error.kind !== "need" || error.need.length === 0) throw error;
-        for (const index of error.need) {
-          const own = messages[index];
-          if (!own || sent[index]?.message) throw error;
-          sent[index] = own;
-        }
+        const need = error instanceof Fault && error.kind === "need" ? error.need : [];
+        const lacked = need.filter((index) => entries[index] && messages[index] !== entries[index]);
+        if (lacked.length === 0) throw error;
+        for (const index of lacked) messages[index] = entries[index] as Entry;
       }
     }
   }
 
-  /** Whether nothing of the session is written yet: then the host's live array is all there is. */
-  get isUnwritten(): boolean {
-    return this.#cursor?.visible === undefined;
+  /** Entries in calls of a bounded size, at least one; the cursor goes with the last. */
+  async #append(entries: Entry[], { isReset = false, cursor }: { isReset?: boolean; cursor?: Cursor }, left: Patience): Promise<void> {
+    const pages = paged(entries);
+    for (const [at, messages] of pages.entries()) {
+      const end = cursor && at === pages.length - 1 ? { cursor: JSON.stringify(cursor) } : {};
+      await this.call("catchUp", { messages, isReset: isReset && at === 0, ...end }, left(PAGE_BYTES));
+    }
+    if (isReset) this.#recent = [];
+    this.#remember(entries);
   }
 
-  /**
-   * Whether the newest message of a live array is the newest of the transcript, as far as hosts leave messages alike. What
-   * they put in beside is not looked at: see `beside`.
-   */
-  hasNewest(messages: Message[]): boolean {
-    const last = messages.findLast(({ role }) => role !== "custom");
-    return last !== undefined && this.#last !== undefined && same(last) === same(this.#last);
+  #remember(entries: Entry[]): void {
+    this.#recent = [...this.#recent, ...entries.map(({ id }) => id)].slice(-RECENT);
   }
 
-  /**
-   * The end of a live array for the engine. Where transcripts are files, input is written before a model is called: what is
-   * not there by then never will be.
-   */
-  unwritten(messages: Message[], hasFile: boolean): Full[] {
-    const isInput = ({ role }: Message) => role === "custom" || role === "user";
-    return this.live(messages).map((message) => (hasFile && isInput(message) ? { message, volatile: true } : { message }));
-  }
-
-  /** What the host put beside its transcript's messages into a live array. */
-  beside(messages: Message[]): Full[] {
-    const isBeside = ({ role, timestamp }: Message) => role === "custom" && (timestamp ?? 0) > this.#newest;
-    return messages.filter(isBeside).map((message) => ({ message, volatile: true }));
-  }
-
-  /** Whether a live array has messages that are newer than all that came by the transcript. */
-  hasNewer(messages: Message[]): boolean {
-    return messages.some((message) => (message.timestamp ?? 0) > this.#newest);
-  }
-
-  /** The end of a live array: what may be newer than the transcript, and some of what is not. */
-  live(messages: Message[]): Message[] {
-    if (this.#newest === 0) return messages.slice(-UNKNOWN);
-    const first = messages.findIndex((message) => (message.timestamp ?? Infinity) > this.#newest);
-    const from = first < 0 ? messages.length : first;
-    return messages.slice(Math.max(0, from - OVERLAP));
+  /** What a delta has is in the engine. */
+  #advance({ cursor, stretches }: Delta): void {
+    this.#cursor = cursor;
+    this.live.saw(stretches.flatMap(({ entries }) => entries));
   }
 }
 
@@ -302,17 +251,6 @@ export function target(call: Call): Target {
   };
 }
 
-/** Role and words, or the call that is answered: what a host keeps when it rewrites a message for a prompt. */
-function same({ role, toolCallId, content }: Message): string {
-  const plain = (text: unknown) => String(text ?? "").replaceAll(/[^\p{L}\p{N}]/gu, "");
-  return `${role} ${role === "toolResult" ? plain(toolCallId) : plain(typeof content === "string" ? content : texts(content))}`;
-}
-
-function texts(content: unknown): string {
-  const blocks = Array.isArray(content) ? (content as { text?: string }[]) : [];
-  return blocks.map((block) => block.text ?? "").join("");
-}
-
 function digest(message: Message): string {
   return createHash("sha256").update(JSON.stringify(message)).digest("hex").slice(0, 32);
 }
@@ -326,7 +264,7 @@ function parse(cursor: string | null): Cursor | undefined {
   }
 }
 
-/** Entries in calls of a bounded size; at least one, which may be empty. */
+/** Entries in pages of a bounded size; at least one page, which may be empty. */
 function paged(entries: Entry[]): Entry[][] {
   const pages: Entry[][] = [[]];
   let bytes = 0;

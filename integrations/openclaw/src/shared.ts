@@ -63,7 +63,7 @@ export class Shared {
 
   lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {
     const name = laneName(call);
-    const lane = this.#lanes.get(name) ?? new Lane(name);
+    const lane = this.#lanes.get(name) ?? new Lane(name, this.engine);
     this.#lanes.delete(name);
     this.#lanes.set(name, lane);
     for (const oldest of this.#lanes.keys()) {
@@ -84,7 +84,7 @@ export class Shared {
 
   /** Offers the host's model once to the engine, if the settings say so. */
   offer(model: { name?: string; window?: number }): void {
-    if (this.settings.summaries !== "host" || !model.window) return;
+    if (this.settings.summaries !== "host") return;
     const offered = JSON.stringify(model);
     if (this.#offered === offered) return;
     this.#offered = offered;

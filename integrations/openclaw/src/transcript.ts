@@ -37,8 +37,8 @@ export interface Cursor {
 
 /** The part of the host's SDK that reads transcripts. */
 export interface Sdk {
-  readSessionTranscriptVisibleMessageDelta(ask: Ask & { maxMessages: number; maxBytes: number }): Promise<VisiblePage>;
-  readSessionTranscriptRawDelta?(ask: Ask & { maxEvents: number; maxBytes: number }): Promise<RawPage>;
+  readSessionTranscriptVisibleMessageDelta(ask: Ask & { maxMessages: number; maxBytes: number }): Promise<VisiblePage | Other>;
+  readSessionTranscriptRawDelta?(ask: Ask & { maxEvents: number; maxBytes: number }): Promise<RawPage | Other>;
 }
 
 interface Ask {
@@ -50,13 +50,9 @@ interface Ask {
 
 type Other = { kind: "reset" | "unavailable" | "missing"; cursor?: string; reason?: string };
 
-type VisiblePage =
-  | Other
-  | { kind: "page"; cursor: string; hasMore: boolean; requiredBytes?: number; entries: { entryId: string; message: Message }[] };
-
-type RawPage =
-  | Other
-  | { kind: "page"; cursor: string; hasMore: boolean; requiredBytes?: number; events: { event: RawEvent; seq: number }[] };
+type Page = { kind: "page"; cursor: string; hasMore: boolean; requiredBytes?: number };
+type VisiblePage = Page & { entries: { entryId: string; message: Message }[] };
+type RawPage = Page & { events: { event: RawEvent; seq: number }[] };
 
 interface RawEvent {
   type?: string;
@@ -138,32 +134,59 @@ export function split(entries: Entry[], resets: Reset[]): Stretch[] {
   return stretches;
 }
 
-interface Read<T> {
-  isAnew: boolean;
-  cursor?: string;
-  entries: T[];
+/** Visible messages since a cursor; nothing if there is no transcript, or no index of it. */
+async function messages(sdk: Sdk, ask: Ask, since: string | undefined): Promise<(Read & { entries: Entry[] }) | undefined> {
+  const reader = sdk.readSessionTranscriptVisibleMessageDelta.bind(sdk);
+  const read = await all(since, (cursor, maxBytes) => reader({ ...ask, cursor, maxMessages: MESSAGES, maxBytes }), (page) => page.entries);
+  return read && { ...read, entries: read.items.map(({ entryId, message }) => ({ id: entryId, message })) };
 }
 
-/** Visible messages since a cursor, all pages. */
-async function messages(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Read<Entry> | undefined> {
-  const read: Read<Entry> = { isAnew: false, cursor: since, entries: [] };
+/** Resets since a cursor; none where the host has no such reader. */
+async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Read & { resets: Reset[] }> {
+  const reader = sdk.readSessionTranscriptRawDelta?.bind(sdk);
+  const read = reader && (await all(since, (cursor, maxBytes) => reader({ ...ask, cursor, maxEvents: MESSAGES, maxBytes }), (page) => page.events));
+  if (!read) return { isAnew: false, cursor: since, resets: [] };
+  const found: Reset[] = [];
+  let before = new Set<string>();
+  for (const { event } of read.items) {
+    if (event.type === "reset") {
+      found.push({ before, firstKept: event.firstKeptEntryId });
+      before = new Set();
+    } else if (event.id) {
+      before.add(event.id);
+    }
+  }
+  return { ...read, resets: found };
+}
+
+/** What was read since a cursor. */
+interface Read {
+  /** The cursor meant nothing any more: it was read from the beginning. */
+  isAnew: boolean;
+  cursor?: string;
+}
+
+/** All pages since a cursor. */
+async function all<P extends Page, T>(
+  since: string | undefined,
+  ask: (cursor: string | undefined, maxBytes: number) => Promise<P | Other>,
+  items: (page: P) => T[],
+): Promise<(Read & { items: T[] }) | undefined> {
+  let read: Read & { items: T[] } = { isAnew: false, cursor: since, items: [] };
   let maxBytes = BYTES;
   for (;;) {
-    const page = await fenced(read.cursor, () =>
-      sdk.readSessionTranscriptVisibleMessageDelta({ ...ask, cursor: read.cursor, maxMessages: MESSAGES, maxBytes }),
-    );
+    const page = await fenced(read.cursor, () => ask(read.cursor, maxBytes));
     if (page.kind === "reset" && !read.isAnew) {
-      Object.assign(read, { isAnew: true, cursor: undefined, entries: [] });
-      continue;
-    }
-    if (page.kind !== "page") return undefined;
-    if (page.requiredBytes && page.requiredBytes > maxBytes && maxBytes < BYTES_MAX) {
+      read = { isAnew: true, cursor: undefined, items: [] };
+    } else if (page.kind !== "page") {
+      return undefined;
+    } else if (page.requiredBytes && page.requiredBytes > maxBytes && maxBytes < BYTES_MAX) {
       maxBytes = Math.min(BYTES_MAX, page.requiredBytes);
-      continue;
+    } else {
+      const found = items(page);
+      read = { ...read, cursor: page.cursor, items: read.items.concat(found) };
+      if (!page.hasMore || found.length === 0) return read;
     }
-    read.cursor = page.cursor;
-    read.entries.push(...page.entries.map(({ entryId, message }) => ({ id: entryId, message })));
-    if (!page.hasMore || page.entries.length === 0) return read;
   }
 }
 
@@ -174,43 +197,5 @@ async function fenced<T>(cursor: string | undefined, page: () => Promise<T | Oth
   } catch (error) {
     if (cursor === undefined || (error as Error).name !== "SessionTranscriptReadFenceError") throw error;
     return { kind: "reset", reason: "fence" };
-  }
-}
-
-interface Resets {
-  isAnew: boolean;
-  cursor?: string;
-  resets: Reset[];
-}
-
-/** Resets since a cursor. Hosts without such a reader tell resets by their hooks. */
-async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Resets> {
-  const read: Resets = { isAnew: false, cursor: since, resets: [] };
-  const raw = sdk.readSessionTranscriptRawDelta?.bind(sdk);
-  if (!raw) return read;
-  let before = new Set<string>();
-  let maxBytes = BYTES;
-  for (;;) {
-    const page = await fenced(read.cursor, () => raw({ ...ask, cursor: read.cursor, maxEvents: MESSAGES, maxBytes }));
-    if (page.kind === "reset" && !read.isAnew) {
-      Object.assign(read, { isAnew: true, cursor: undefined, resets: [] });
-      before = new Set();
-      continue;
-    }
-    if (page.kind !== "page") return read;
-    if (page.requiredBytes && page.requiredBytes > maxBytes && maxBytes < BYTES_MAX) {
-      maxBytes = Math.min(BYTES_MAX, page.requiredBytes);
-      continue;
-    }
-    read.cursor = page.cursor;
-    for (const { event } of page.events) {
-      if (event.type === "reset") {
-        read.resets.push({ before, firstKept: event.firstKeptEntryId });
-        before = new Set();
-      } else if (event.id) {
-        before.add(event.id);
-      }
-    }
-    if (!page.hasMore || page.events.length === 0) return read;
   }
 }

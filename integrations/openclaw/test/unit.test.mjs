@@ -1,14 +1,15 @@
 // What can be told without a host.
 
 import assert from "node:assert/strict";
-import { appendFileSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 
+import { findBinary } from "../dist/binary.js";
 import { Connection } from "../dist/connection.js";
-import { budgetOf } from "../dist/context.js";
+import { behind, budgetOf } from "../dist/context.js";
 import { newest, tokensOf } from "../dist/fallback.js";
 import { readFile } from "../dist/file.js";
 import { settings } from "../dist/settings.js";
@@ -45,14 +46,16 @@ test("a budget is that of the first call, less what the host puts behind", () =>
     [call(1_000, 64_000, "hi"), false, 41_228, 1, "more than there is room for"],
     [call(64_000, 64_000, undefined), false, 38_480, 38_480, "hosts that put nothing behind"],
   ];
-  for (const [given, isFirst, first, want, why] of table) assert.equal(budgetOf(given, isFirst, first), want, why);
+  for (const [given, isFirst, first, want, why] of table) {
+    const turn = isFirst ? { budget: given.tokenBudget, behind: 0 } : { budget: first, behind: behind(given) };
+    assert.equal(budgetOf(given, turn), want, why);
+  }
 });
 
 test("without the engine the newest turns that fit are sent", () => {
   const turn = (n) => [{ role: "user", content: `question ${n}` }, { role: "assistant", content: "x".repeat(300) }];
   const messages = [1, 2, 3].flatMap(turn);
   const size = tokensOf(turn(1));
-  assert.equal(newest(messages, undefined).length, 6);
   assert.equal(newest(messages, 4 * size).length, 6);
   assert.equal(newest(messages, 2 * size + 8).length, 4);
   assert.equal(newest(messages, 1).length, 2, "the last turn always");
@@ -108,4 +111,21 @@ test("calls have their deadlines, and late answers are dropped", async () => {
 test("settings of another type count as not given", () => {
   const read = settings({ deadlineMs: "soon", autoPins: true }, "/state");
   assert.deepEqual([read.deadlineMs, read.autoPins, read.database], [5_000, true, "/state/unforget/unforget.sqlite"]);
+});
+
+test("the program is found by the settings, the package of the platform, and PATH, in this order", () => {
+  const folder = mkdtempSync(join(tmpdir(), "unforget-"));
+  const program = (...path) => {
+    const file = join(folder, ...path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, "", { mode: 0o755 });
+    return file;
+  };
+  const [own, onPath] = [program("own"), program("path/unforget")];
+  assert.equal(findBinary(own, join(folder, "plugin.js"), join(folder, "path")), own);
+  assert.throws(() => findBinary(join(folder, "nowhere"), join(folder, "plugin.js"), join(folder, "path")), /correct `binary`/);
+  assert.equal(findBinary("", join(folder, "plugin.js"), `${join(folder, "empty")}:${join(folder, "path")}`), onPath);
+  assert.throws(() => findBinary("", join(folder, "plugin.js"), join(folder, "empty")), /no `unforget` on the PATH/);
+  const packaged = program(`node_modules/openclaw-unforget-${process.platform}-${process.arch}/unforget`);
+  assert.equal(findBinary("", join(folder, "plugin.js"), join(folder, "path")), packaged);
 });

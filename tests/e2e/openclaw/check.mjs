@@ -16,7 +16,7 @@ export function want(is, what) {
 /** Messages of a session as the host has them, in stretches between resets, oldest first. */
 export function transcript(host, session) {
   if (host.hasFiles) return stretches(activePath(fileOf(host, session)));
-  const db = hostDb(host);
+  const db = hostDb(host, session.key);
   const rows = db
     .prepare(
       `select event_json text, event_zstd packed from session_transcript_active_events a join transcript_events e
@@ -29,8 +29,8 @@ export function transcript(host, session) {
 
 /** The session that stands behind a key now. */
 export function session(host, key) {
-  if (host.hasFiles) return { key, id: sessionsOf(host)[key]?.sessionId, file: sessionsOf(host)[key]?.sessionFile };
-  const db = hostDb(host);
+  if (host.hasFiles) return { key, id: sessionsOf(host, key)[key]?.sessionId, file: sessionsOf(host, key)[key]?.sessionFile };
+  const db = hostDb(host, key);
   const row = db.prepare("select current_session_id id from session_nodes where session_key = ?").get(key);
   db.close();
   return { key, id: row?.id };
@@ -38,22 +38,25 @@ export function session(host, key) {
 
 /** Keys of sessions that begin so. */
 export function keys(host, beginning) {
-  if (host.hasFiles) return Object.keys(sessionsOf(host)).filter((key) => key.startsWith(beginning));
-  const db = hostDb(host);
+  if (host.hasFiles) return Object.keys(sessionsOf(host, beginning)).filter((key) => key.startsWith(beginning));
+  const db = hostDb(host, beginning);
   const rows = db.prepare("select session_key from session_nodes where substr(session_key, 1, ?) = ?").all(beginning.length, beginning);
   db.close();
   return rows.map((row) => row.session_key);
 }
 
-function hostDb(host) {
-  return new DatabaseSync(join(host.state, "agents/main/agent/openclaw-agent.sqlite"), { readOnly: true });
+/** The folder of a key's agent. */
+const agentOf = (host, key) => join(host.state, "agents", key.split(":")[1]);
+
+function hostDb(host, key) {
+  return new DatabaseSync(join(agentOf(host, key), "agent/openclaw-agent.sqlite"), { readOnly: true });
 }
 
 /** Of a host whose transcripts are files. */
-const sessionsOf = (host) => JSON.parse(readFileSync(join(host.state, "agents/main/sessions/sessions.json"), "utf8"));
+const sessionsOf = (host, key) => JSON.parse(readFileSync(join(agentOf(host, key), "sessions/sessions.json"), "utf8"));
 
 function fileOf(host, session) {
-  const path = session.file ?? join(host.state, "agents/main/sessions", `${session.id}.jsonl`);
+  const path = session.file ?? join(agentOf(host, session.key), "sessions", `${session.id}.jsonl`);
   const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
   return lines.filter(Boolean).map((line) => JSON.parse(line));
 }

@@ -3,7 +3,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createWriteStream, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
@@ -14,6 +14,7 @@ const TOKEN = "loopback-only";
  * * `folder` - for its state, logs and workspace.
  * * `hasFiles` - its transcripts are files: a host up to 2026.7.
  * * `models` - window by model; the first is the default.
+ * * `settings` - of the plugin; false: the host does not know it.
  */
 export class Host {
   constructor({ app, folder, plugin, models, modelUrl, database, unforget, settings = {}, more = {}, hasFiles = false }) {
@@ -22,7 +23,8 @@ export class Host {
     this.workspace = join(folder, "workspace");
     for (const path of [this.state, this.workspace]) mkdirSync(path, { recursive: true });
     this.log = join(folder, "gateway.log");
-    this.runs = 0;
+    /** More of the environment. */
+    this.own = {};
   }
 
   get program() {
@@ -32,6 +34,7 @@ export class Host {
   get env() {
     return {
       ...process.env,
+      ...this.own,
       HOME: this.folder,
       OPENCLAW_HOME: this.folder,
       OPENCLAW_STATE_DIR: this.state,
@@ -48,9 +51,31 @@ export class Host {
     return execFileSync(process.execPath, [this.program, ...args], { env: this.env, cwd: this.workspace, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   }
 
+  /** Changes a setting; not while the gateway runs. */
+  set(path, value) {
+    const file = join(this.folder, "openclaw.json");
+    const config = JSON.parse(readFileSync(file, "utf8"));
+    const names = path.split(".");
+    const last = names.pop();
+    names.reduce((at, name) => (at[name] ??= {}), config)[last] = value;
+    writeFileSync(file, JSON.stringify(config, null, 1));
+  }
+
+  /** Starts an engine at a socket, in the place of the one that is there. */
+  async listen(path) {
+    const ended = this.listening && new Promise((resolve) => this.listening.once("exit", resolve));
+    this.listening?.kill("SIGKILL");
+    await ended;
+    this.listening = spawn(this.unforget, ["--db", this.database, "engine", "--socket", path], { env: this.env, stdio: "ignore" });
+    this.listening.unref();
+    const isThere = () => new Promise((resolve) => createConnection(path).once("connect", function () { resolve(true), this.destroy(); }).once("error", () => resolve(false)));
+    await until(isThere, 30_000, "the engine does not listen");
+  }
+
   /** Installs the plugin with the host's own command, as a person would. */
   install(...what) {
-    return this.run("plugins", "install", ...what);
+    const consent = this.hasFiles ? [] : ["--force", "--accept-capabilities"];
+    return this.run("plugins", "install", ...what, ...consent);
   }
 
   async configure() {
@@ -59,6 +84,11 @@ export class Host {
     const names = Object.keys(this.models);
     const models = names.map((id) => ({ id, name: id, reasoning: false, input: ["text"], cost, contextWindow: this.models[id], maxTokens: 1024 }));
     const own = { binary: this.unforget, database: this.database, ...this.settings };
+    const used = {
+      allow: ["unforget"],
+      slots: { contextEngine: "unforget", memory: "none" },
+      entries: { unforget: { enabled: true, config: own } },
+    };
     const config = {
       gateway: { mode: "local", bind: "loopback", port: this.port, auth: { mode: "token", token: TOKEN } },
       models: { mode: "replace", providers: { scripted: { baseUrl: this.modelUrl, apiKey: "none", api: "openai-completions", models } } },
@@ -67,9 +97,7 @@ export class Host {
       },
       plugins: {
         ...(this.plugin ? { load: { paths: [this.plugin] } } : {}),
-        allow: ["unforget"],
-        slots: { contextEngine: "unforget", memory: "none" },
-        entries: { unforget: { enabled: true, config: own } },
+        ...(this.settings ? used : {}),
       },
       tools: { exec: { security: "full", ask: "off" } },
       update: { checkOnStart: false },

@@ -1,12 +1,12 @@
-// A conversation of 300 turns on a window of 24k tokens with tool results of 4k to 40k characters, and what plugin and engine
-// add to a turn with 10,000 messages of history. usage: node long.mjs [TURNS] [MESSAGES]
+// A conversation of 300 turns on a window of 24k tokens with tool results of 4k characters to 40k tokens, and what plugin and
+// engine add to a turn with 10,000 messages of history. usage: node long.mjs [TURNS] [MESSAGES]
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { checkHost, checkRequests, checkStore, checkWords, session, want } from "./check.mjs";
+import { checkHost, checkRequests, checkStore, checkWords, session, transcript, want } from "./check.mjs";
 import { Host } from "./host.mjs";
 import { startModel, textOf } from "./model.mjs";
 
@@ -49,7 +49,8 @@ async function conversation() {
   const begun = Date.now();
   let refused = 0;
   for (let turn = 1; turn <= turns; turn++) {
-    const size = [4_000, 8_000, 12_000, 20_000, 40_000][turn % 5];
+    // From 4k characters to 40k tokens: the last is more than the window, whatever the host cuts of it.
+    const size = [4_000, 16_000, 40_000, 80_000, 160_000][turn % 5];
     const file = `notes-${turn}.txt`;
     writeFileSync(join(host.workspace, file), words(size, turn));
     const said = turn === 3 ? `Remember that ${FACT}.` : `Turn ${turn}: read ${file}.`;
@@ -74,7 +75,9 @@ async function conversation() {
   const entries = checkStore(host, session(host, key));
   const overflows = model.requests.filter((request) => request.isRefused).length;
   const largest = Math.max(...model.requests.map((request) => request.tokens));
-  console.log(JSON.stringify({ test: "conversation", turns, requests: model.requests.length, refused, overflows, largest, entries, prefixReused: Math.round((same / total) * 1000) / 1000, seconds: Math.round((Date.now() - begun) / 1000) }));
+  const results = transcript(host, session(host, key)).flat().filter(({ message }) => message.role === "toolResult");
+  const sizes = results.map(({ message }) => textOf(message.content).length).sort((a, b) => a - b);
+  console.log(JSON.stringify({ test: "conversation", turns, requests: model.requests.length, refused, overflows, largest, entries, resultCharacters: [sizes[0], sizes.at(-1)], prefixReused: Math.round((same / total) * 1000) / 1000, seconds: Math.round((Date.now() - begun) / 1000) }));
   await host.stop();
   model.stop();
 }
@@ -102,7 +105,7 @@ async function overhead() {
   const { times, said } = await measure("with");
   console.log(said);
   const added = Number(/time: ([0-9.]+) ms per turn/.exec(said)?.[1]);
-  console.log(JSON.stringify({ test: "overhead", messages, addedP50: added, turnP50: median(times.map((one) => one.all)) }));
+  console.log(JSON.stringify({ test: "overhead", load: loadavg()[0], messages, addedP50: added, turnP50: median(times.map((one) => one.all)) }));
   want(added < 15, `${added} ms are added to a turn`);
   model.stop();
 }

@@ -5,7 +5,8 @@
 //               {"say":"text"}, {"call":["tool",{…}]}, {"calls":[["tool",{…}],…]}, {"stall":ms} (begins to answer, then waits)
 //   refuse      the first so many requests with this script are refused as too long
 //   refuseOver  requests of more tokens are refused as too long
-// Behind the last step, and without a script, it says "done".
+// Behind the last step, and without a script, it says "done". Asked for a record of entries (a summary), it writes one under
+// its name.
 
 import http from "node:http";
 
@@ -54,6 +55,14 @@ function scriptOf(messages) {
   return { script: {}, key: "", rounds: 0 };
 }
 
+/** A record of entries, if that is what a request asks for. */
+function recordOf({ model, messages }) {
+  if (!messages.some(({ content }) => textOf(content).startsWith("You keep the record of a "))) return undefined;
+  const seqs = [...textOf(messages.at(-1).content).matchAll(/\bseq="?(\d+)/g)].map(([, seq]) => Number(seq));
+  const text = `The model ${model} wrote down what was said.`;
+  return JSON.stringify({ title: `A record by the model ${model}`, decisions: seqs.slice(0, 1).map((seq) => ({ text, seqs: [seq] })) });
+}
+
 /** Windows by model; a request that is larger is refused. */
 export async function startModel(windows) {
   const requests = [];
@@ -72,10 +81,11 @@ export async function startModel(windows) {
       const window = windows[body.model] ?? Infinity;
       const refused = refusals.get(key) ?? 0;
       const isRefused = tokens > window || tokens > (script.refuseOver ?? Infinity) || refused < (script.refuse ?? 0);
-      const isSummary = !body.tools?.length && !key;
       const isForgiven = forgiven.some((words) => words.test(key));
-      const step = (isForgiven ? { say: "taken up again" } : script.steps?.[rounds]) ?? (isSummary ? { say: "## Goal\nA summary of the scripted model." } : { say: "done" });
-      const request = { number, at: Date.now(), model: body.model, tokens, window, body, key, isRefused, violations: violations(body), step };
+      const record = recordOf(body);
+      const step = record ? { say: record } : ((isForgiven ? { say: "taken up again" } : script.steps?.[rounds]) ?? { say: "done" });
+      const isRecord = record !== undefined;
+      const request = { number, at: Date.now(), model: body.model, tokens, window, body, key, isRefused, isRecord, violations: violations(body), step };
       requests.push(request);
       if (isRefused) {
         refusals.set(key, refused + 1);

@@ -33,8 +33,8 @@ class Scene {
     const done = await this.host.turn(this.key, message, { model: this.window });
     want(done.status === "ok", `${this.name}: the turn ended with ${done.status}: ${done.text}`);
     if (answer !== undefined) want(done.text.includes(answer), `${this.name}: ${JSON.stringify(done.text.slice(0, 300))} in place of ${answer}`);
-    const isOwn = ({ key, body }) => key !== "" && !JSON.stringify(body.messages).includes("[Subagent Task]");
-    const sent = this.model.requests.slice(from).filter(isOwn);
+    // Others are of sub-agents, of announcements, or of a turn that is taken up again.
+    const sent = this.model.requests.slice(from).filter(({ key }) => message.endsWith(`#: ${key}`));
     want(sent.length > 0, `${this.name}: the model was not asked`);
     const request = message.split("\n")[0].slice(0, 60);
     checkWords(sent, { has: [request, ...(words.has ?? [])], hasNot: words.hasNot });
@@ -161,10 +161,15 @@ export const scenarios = {
     await scene.turn(say("one", "L1"), "L1");
     await stage.host.begin(scene.key, script("two takes long", { steps: [{ call: ["exec", { command: "sleep 3; echo slept" }] }, { say: "L2" }] }));
     await until(() => scene.requests.length >= 2, 30_000, "the tool was not called");
-    await stage.host.begin(scene.key, say("steered into it", "STEERED"), stage.host.hasFiles ? {} : { queueMode: "steer" });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const steering = say("steered into it", "STEERED");
+    // The older host loses its own turn to a message that is sent into it (with any engine), and has a call that interrupts it.
+    if (stage.host.hasFiles) await stage.host.call("sessions.steer", { key: scene.key, message: steering });
+    else await stage.host.begin(scene.key, steering, { queueMode: "steer" });
     await until(() => scene.requests.some((one) => one.step.say === "STEERED"), 60_000, "the steering message was not sent");
     await scene.settle();
-    await scene.turn(say("three", "L3"), "L3", { has: ["two takes long", "steered into it", "slept"] });
+    const result = stage.host.hasFiles ? [] : ["slept"];
+    await scene.turn(say("three", "L3"), "L3", { has: ["two takes long", "steered into it", ...result] });
     // The host itself says of such a turn that it cannot hand it over; the transcript has it.
     return scene.check();
   },
@@ -323,9 +328,23 @@ export const restarts = {
     await scene.turn(say("one before the restart", "F1"), "F1");
     await stage.host.stop();
     stage.usePath();
+    stage.host.set("plugins.slots.memory", "memory-core");
+    stage.host.set("plugins.allow", ["unforget", "memory-core"]);
+    stage.host.set("plugins.entries.unforget.config.summaries", "host");
     await stage.host.start();
     await scene.turn(say("two", "F2"), "F2", { has: ["one before the restart"] });
     return scene.check();
+  },
+
+  async memory(stage) {
+    const scene = new Scene(stage, "memory");
+    // The host leaves this out for all context engines but its own.
+    await scene.turn(say("one", "Y1"), "Y1", { has: ["## Memory Recall"] });
+    return scene.check();
+  },
+
+  async hostSummaries(stage) {
+    return summaries(stage, "host-summaries", ["large", "small"]);
   },
 
   async transcriptRewrite(stage) {
@@ -353,11 +372,52 @@ export const restarts = {
     await scene.turn(say("three", "K3"), "K3", { has: ["one", "two is cut by a kill", "alpha beta gamma"] });
     return scene.check();
   },
+
+  async socket(stage) {
+    const scene = new Scene(stage, "socket");
+    await scene.turn(say("one", "N1"), "N1");
+    const { host } = stage;
+    await host.stop();
+    const path = join(host.folder, "engine.sock");
+    host.set("plugins.entries.unforget.config.socket", path);
+    host.set("plugins.entries.unforget.config.summaries", "engine");
+    await host.listen(path);
+    await host.start();
+    await scene.turn(say("two", "N2"), "N2", { has: ["one"] });
+    want(host.engines().length === 1, "another engine was started");
+    await host.listen(path);
+    await scene.turn(say("three, at another engine", "N3"), "N3", { has: ["one", "two"] });
+    return scene.check({ allowed: [/the engine is gone/] });
+  },
+
+  async ownSummaries(stage) {
+    const folder = join(stage.host.folder, ".config/unforget");
+    mkdirSync(folder, { recursive: true });
+    const models = `[[summariser.models]]\nkind = "openai"\nmodel = "recorder"\nbase = "${stage.model.url}"\n`;
+    writeFileSync(join(folder, "config.toml"), models);
+    // An engine that runs reads its settings again after a while; another has them from the beginning.
+    await stage.host.listen(join(stage.host.folder, "engine.sock"));
+    return summaries(stage, "own-summaries", ["recorder"], [/the engine is gone/]);
+  },
 };
+
+/** Summaries are written by one of these models, and stand in a later prompt. */
+async function summaries(stage, name, writers, allowed = []) {
+  const scene = new Scene(stage, name, "small");
+  const isWritten = () => scene.requests.some((one) => one.isRecord && writers.includes(one.model) && !one.isRefused);
+  const words = writers.map((writer) => `The model ${writer} wrote down`);
+  const isUsed = () => scene.requests.some(({ isRecord, body }) => !isRecord && words.some((word) => JSON.stringify(body.messages).includes(word)));
+  for (let n = 1; n <= 30 && !isUsed(); n++) {
+    await scene.turn(say(`part ${n}: ${filler(1_500, `z${n}x`)}`, `Z${n}`), `Z${n}`);
+    if (n === 12) await until(isWritten, 60_000, `${writers} was not asked for a summary`);
+  }
+  want(isUsed(), `what ${writers} wrote is in no prompt`);
+  return scene.check({ allowed });
+}
 
 /** Those that hosts with files know too. */
 export const withFiles = new Set(
-  "basic tools parallel unknownTool reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+  "basic tools parallel unknownTool steer memory hostSummaries ownSummaries socket reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {

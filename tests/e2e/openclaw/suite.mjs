@@ -20,16 +20,14 @@ const models = { large: 64_000, small: hasFiles ? 44_000 : 24_000 };
 const model = await startModel(models);
 const settings = { deadlineMs: 2_000 };
 const host = new Host({ app, folder, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, settings, hasFiles });
-const rewriter = JSON.stringify([join(import.meta.dirname, "rewriter")]);
-const usePath = () => hasFiles || host.run("config", "set", "plugins.load.paths", rewriter);
+const usePath = () => hasFiles || host.set("plugins.load.paths", [join(import.meta.dirname, "rewriter")]);
 const stage = { host, model, usePath };
 let failed = 0;
 
 /** Packs the plugin and installs the tarball, as a person would. */
 function install() {
   const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: plugin, encoding: "utf8" }).trim();
-  const consent = hasFiles ? [] : ["--force", "--accept-capabilities"];
-  host.install(join(folder, packed), ...consent);
+  host.install(join(folder, packed));
 }
 
 async function play(name, scenario) {
@@ -41,7 +39,9 @@ async function play(name, scenario) {
   } catch (error) {
     failed += 1;
     console.log(JSON.stringify({ scenario: name, ok: false, seconds: seconds(), why: error.message }));
-    if (process.env.UNFORGET_KEEP) console.log(error.stack);
+    if (!process.env.UNFORGET_KEEP) return;
+    console.log(error.stack);
+    writeFileSync(join(folder, `${name}.json`), JSON.stringify(model.requests.map(({ body, ...more }) => ({ ...more, messages: body.messages })), null, 1));
   }
 }
 
@@ -55,6 +55,7 @@ try {
   console.log(execFileSync(unforget, ["--db", host.database, "verify"], { encoding: "utf8" }).trim());
 } finally {
   await host.stop().catch(() => {});
+  host.listening?.kill();
   model.stop();
 }
 if (failed > 0) console.log(`kept: ${folder}`);

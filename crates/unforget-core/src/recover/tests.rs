@@ -65,7 +65,8 @@ fn f003_f005_f011_f064_plan_table() {
         ),
         (170_000, tokens(Some(3), Some(8)), "127500 16000 3 Guessed", "vLLM's wrong limit (its PR 33425)"),
         (30_000, tokens(Some(4_096), Some(33_000)), "3649 16000 3 Told", "a local model with a small window"),
-        (1_200, tokens(None, None), "NothingLeft", "three quarters are below every window"),
+        (1_200, tokens(None, None), "900 16000 3 Guessed", "a host's instructions and tools may be the rest"),
+        (340, tokens(None, None), "NothingLeft", "three quarters are nothing"),
         (
             178_000,
             total(Some(200_000), Some(206_000), Some(16_000)),
@@ -91,7 +92,12 @@ fn f003_f005_f011_f064_plan_table() {
             "1083 1024 3 Told",
             "a small window: both are shortened",
         ),
-        (3_000, total(Some(1_500), Some(4_778), Some(2_000)), "NothingLeft", "nothing sensible fits"),
+        (
+            3_000,
+            total(Some(1_500), Some(4_778), Some(2_000)),
+            "793 750 3 Told",
+            "a smaller one: half for each",
+        ),
         (
             100,
             total(Some(8_000), Some(16_100), Some(16_000)),
@@ -131,8 +137,30 @@ fn f003_f005_f011_f064_plan_table() {
     ];
     for (input, refused, want, why) in table {
         assert_eq!(told(plan(0, refused, &sent(input))), want, "{why}: {input} {refused:?}");
-        let again = told(plan(1, refused, &sent(input)));
-        assert_eq!(again, if want == "NotSize" { "NotSize" } else { "Tried" }, "once only: {why}");
+        let last = told(plan(RETRIES_MAX, refused, &sent(input)));
+        assert_eq!(last, if want == "NotSize" { "NotSize" } else { "Tried" }, "it ends: {why}");
+    }
+}
+
+#[test]
+fn f004_f005_a_retry_that_is_refused_too_is_halved() {
+    let table = [
+        // attempt  sent  refused  plan  why
+        (1, 127_500, tokens(None, None), "63750 16000 3 Guessed", "three quarters were too much"),
+        (2, 63_750, tokens(None, None), "31875 16000 3 Guessed", "and once more"),
+        (3, 31_875, tokens(None, None), "Tried", "then it is handed on"),
+        (1, 133_280, tokens(Some(128_000), None), "66640 16000 3 Told", "a limit that was kept did not help"),
+        (1, 133_280, tokens(Some(32_000), None), "31360 16000 3 Told", "another limit, and less than half"),
+        (1, 511, tokens(None, None), "NothingLeft", "half is nothing"),
+        (1, 20_000, Refused::Suspected, "10000 16000 3 Suspected", "a provider that is known for it"),
+        (1, 170_000, of(Unit::Media, Some(2), Some(3)), "Tried", "fewer images once"),
+        (1, 170_000, Refused::Media { place: None }, "Tried", "without them once"),
+        (1, 20_000, Refused::Output { limit: Some(8_192) }, "Tried", "a shorter answer once"),
+        (1, 190_000, Refused::Unrecognised, "Tried", "a guess at the reason once"),
+        (1, 190_000, Refused::Other, "NotSize", "a wrong key stays wrong"),
+    ];
+    for (attempt, input, refused, want, why) in table {
+        assert_eq!(told(plan(attempt, refused, &sent(input))), want, "{why}: {input} {refused:?}");
     }
 }
 
@@ -259,8 +287,8 @@ proptest! {
     /// Whatever is refused and however absurd its figures: a retry asks for less, in no part for more, and
     /// its policy lets through exactly that.
     #[test]
-    fn f010_every_retry_is_strictly_smaller(refused in refused(), sent in any_sent()) {
-        if let Recovery::Retry(retry) = plan(0, refused, &sent) {
+    fn f010_every_retry_is_strictly_smaller(attempt in 0..4_u8, refused in refused(), sent in any_sent()) {
+        if let Recovery::Retry(retry) = plan(attempt, refused, &sent) {
             prop_assert!(retry.input <= sent.input && retry.output <= sent.output && retry.media <= sent.media);
             prop_assert!((retry.input, retry.output, retry.media) != (sent.input, sent.output, sent.media));
             prop_assert!(retry.output > 0);
@@ -293,7 +321,7 @@ proptest! {
         }
     }
 
-    /// A provider that refuses for ever is asked twice at most per call, by ever smaller requests.
+    /// A provider that refuses for ever is asked a few times at most per call, by ever smaller requests.
     #[test]
     fn f005_f010_recovery_ends(refusals in prop::collection::vec(refused(), 1..20), sent in any_sent()) {
         let (mut now, mut sendings) = (sent, 1);

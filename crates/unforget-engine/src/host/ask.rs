@@ -42,6 +42,7 @@ const SEAM: u64 = 16;
 impl Lane {
     /// The prompt for the next call.
     pub(super) fn assemble(&mut self, ask: &Ask, now: Timestamp) -> Result<Assembled, HostError> {
+        self.begin_call(ask);
         self.assemble_with(ask, Vec::new(), now)
     }
 

@@ -232,7 +232,7 @@ impl Host {
             if lane.head() != head {
                 return Ok(None);
             }
-            lane.refused(refused, now).map(Some)
+            lane.refused(refused, 0, now).map(Some)
         })
     }
 

@@ -350,7 +350,7 @@ impl Lane {
     pub(super) fn tighten(&mut self) {
         self.turn = None;
         self.turn_budget = None;
-        self.last = None;
+        self.forget_call();
         self.committed = self.head();
         if !zoo::is(Bug::TightenMissing) {
             self.open.clear();

@@ -1,4 +1,4 @@
-//! What a provider said of a prompt: a refusal gets one smaller prompt, a count is compared with ours.
+//! What a provider said of a prompt: a refusal gets a smaller prompt, a count is compared with ours.
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
@@ -10,6 +10,7 @@ use unforget_wire::Dialect;
 
 use super::lane::Lane;
 use super::types::{Ask, Assembled, HostError};
+use crate::EngineError;
 
 /// The prompt that a host got last, until its call is answered.
 #[derive(Clone, Debug)]
@@ -94,6 +95,21 @@ pub enum Recovered {
 }
 
 impl Lane {
+    /// Forgets the call of a turn that is over, and what refusals left of the room for it.
+    pub(super) fn forget_call(&mut self) {
+        if self.last.take().is_some_and(|last| last.attempt > 0) {
+            self.cap = None;
+        }
+    }
+
+    /// The same if the question begins another turn.
+    pub(super) fn begin_call(&mut self, ask: &Ask) {
+        let head = self.head();
+        if ask.is_first && self.last.as_ref().is_some_and(|last| last.head != head) {
+            self.forget_call();
+        }
+    }
+
     /// Remembers a prompt that is about to be sent.
     pub(super) fn remember(&mut self, ask: &Ask, assembled: &Assembled) {
         let bytes = assembled.messages.join("\n");
@@ -112,28 +128,44 @@ impl Lane {
         self.last = Some(Last { ask, head, sent, media, estimate: assembled.tokens, attempt });
     }
 
-    /// The call was refused: once there is a smaller prompt for it. Until a call is answered, no prompt is larger.
-    pub(super) fn refused(&mut self, refused: Refused, now: Timestamp) -> Result<Recovered, HostError> {
+    /// The call was refused: there is a smaller prompt for it, a few times. Until the call is answered or
+    /// another turn begins, no prompt is larger.
+    ///
+    /// * `behind` - tokens that the host had put behind the prompt, and delivers before it asks again.
+    pub(super) fn refused(
+        &mut self,
+        refused: Refused,
+        behind: u64,
+        now: Timestamp,
+    ) -> Result<Recovered, HostError> {
         let Some(last) = self.last.clone() else {
             return Err(HostError::Refused {
                 what: "no prompt was asked for since the last answer".to_owned(),
             });
         };
-        let retry = match recover::plan(last.attempt, refused, &last.sent) {
+        let sent = Sent { input: last.sent.input.saturating_add(behind), ..last.sent };
+        let retry = match recover::plan(last.attempt, refused, &sent) {
             Recovery::Retry(retry) => retry,
             Recovery::Surface(reason) => return Ok(Recovered::Surface(reason)),
         };
-        if retry.input < last.sent.input {
+        let cap = self.cap;
+        if retry.input < sent.input {
             self.cap = Some(retry.input);
         }
         self.refusals.tighten(&retry, refused, &last);
         self.view.fail();
-        let assembled = self.assemble_with(&last.ask, self.required.clone(), now)?;
+        let assembled = match self.assemble_with(&last.ask, self.required.clone(), now) {
+            Err(HostError::Engine(EngineError::Irreducible(_))) => {
+                self.cap = cap;
+                return Ok(Recovered::Surface(Reason::NothingLeft));
+            }
+            made => made?,
+        };
         let is_new = self.last.as_ref().is_some_and(|now| retry.is_new(&now.sent.digest));
         if let Some(now) = &mut self.last {
             now.attempt = last.attempt + 1;
         }
-        if !is_new && retry.output == last.sent.output {
+        if !is_new && behind == 0 && retry.output == last.sent.output {
             return Ok(Recovered::Surface(Reason::NothingLeft));
         }
         Ok(Recovered::Retry { assembled: Box::new(assembled), output: retry.output, why: retry.why })

@@ -14,7 +14,7 @@ use super::protocol::{
     AbortTurnParams, AfterTurnParams, Answered, AnsweredParams, Array, AssembleParams, Assembled, Base,
     CatchUpParams, Classified, ClassifyParams, Code, Committed, CompactParams, Compacted, Delivered, Done,
     EventParams, Failure, Form, InitializeParams, Initialized, LaneStatus, Maintained, Message, PROTOCOL,
-    Recovered, Report, Retry, ServerStatus, Target, Truncation, TurnParams, VERBS,
+    Recovered, RefusedParams, Report, Retry, ServerStatus, Target, Truncation, TurnParams, VERBS,
 };
 use super::server::{Lane, Running, Server};
 use super::{file, pins, recall};
@@ -197,12 +197,14 @@ impl Server {
     }
 
     fn refused(&self, call: &Running<'_>) -> Answer {
-        let refusal = refusal_of(&params(call)?);
+        let params: RefusedParams = params(call)?;
+        let refusal = refusal_of(&params.said);
         let lane = self.lane(call)?;
         let Some(found) = &refusal else {
             return Err(Failure::params("this is an answer, not a refusal; see classify"));
         };
-        let done = self.told(&lane, || self.host.refused(&lane.key, lane.form.format(), found.refused()))?;
+        let (form, refused) = (lane.form.format(), found.refused());
+        let done = self.told(&lane, || self.host.refused(&lane.key, form, refused, params.behind))?;
         let (retry, reason) = match done {
             host::Recovered::Retry { assembled: prompt, output, why } => {
                 (Some(Retry { prompt: raw(assembled(*prompt, None)?)?, output, why: why_name(why) }), None)
@@ -224,7 +226,9 @@ impl Server {
     fn compact(&self, call: &Running<'_>) -> Answer {
         let params: CompactParams = params(call)?;
         let lane = self.lane(call)?;
-        let ask = Ask { model: params.model, ..Ask::new(params.budget, params.dialect.dialect()) };
+        // What gets smaller is the prompt that the turn has room for, not a larger one.
+        let ask = Ask::new(params.budget, params.dialect.dialect());
+        let ask = Ask { model: params.model, is_first: false, ..ask };
         let form = lane.form.format();
         let done = self.told(&lane, || self.host.compact(&lane.key, form, &ask, params.force))?;
         let reason = if params.force { "nothing to compact" } else { "already under target" };

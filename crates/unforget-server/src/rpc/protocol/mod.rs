@@ -36,7 +36,7 @@ pub const VERBS: [(&str, &str); 26] = [
     ("abortTurn", "A turn was given up. What was delivered of it stays."),
     ("afterTurn", "For hosts that hand over an array after each turn."),
     ("assemble", "The prompt for the next call of a model."),
-    ("refused", "The provider refused the prompt: gives a smaller one, once."),
+    ("refused", "The provider refused the prompt: gives a smaller one, a few times."),
     ("answered", "The provider answered, and counted so many tokens."),
     ("compact", "Makes the prompt smaller, if it has to be or if it is told to."),
     ("maintain", "Housekeeping: call it when nobody waits."),

@@ -277,6 +277,17 @@ const fn yes() -> bool {
     true
 }
 
+/// Parameters of `refused`.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RefusedParams {
+    /// What the provider said.
+    #[serde(flatten)]
+    pub said: super::ClassifyParams,
+    /// Tokens of a running turn that the host had put behind the prompt, and will send as `live` of the next `assemble`.
+    pub behind: u64,
+}
+
 /// Parameters of `answered`.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

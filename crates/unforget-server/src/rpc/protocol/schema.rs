@@ -10,7 +10,7 @@ use super::{
     CompactParams, Compacted, Delivered, DescribeParams, Description, Done, EventParams, ExpandAnswer,
     ExpandParams, Failure, GrepAnswer, GrepParams, HOST_VERBS, InitializeParams, Initialized, LaneStatus,
     Maintained, NoParams, PROTOCOL, PinList, PinParams, Pinned, PinsParams, Question, Recovered, Refused,
-    SearchAnswer, SearchParams, ServerStatus, TurnParams, UnpinParams, VERBS,
+    RefusedParams, SearchAnswer, SearchParams, ServerStatus, TurnParams, UnpinParams, VERBS,
 };
 
 /// Parameters and answer of every method, the error, and the types that they use.
@@ -61,7 +61,7 @@ fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
         "abortTurn" => (of::<AbortTurnParams>(generator), of::<Delivered>(generator)),
         "afterTurn" => (of::<AfterTurnParams<'_>>(generator), of::<Delivered>(generator)),
         "assemble" => (of::<AssembleParams<'_>>(generator), of::<Assembled>(generator)),
-        "refused" => (of::<ClassifyParams>(generator), of::<Recovered>(generator)),
+        "refused" => (of::<RefusedParams>(generator), of::<Recovered>(generator)),
         "answered" => (of::<AnsweredParams>(generator), of::<Answered>(generator)),
         "compact" => (of::<CompactParams>(generator), of::<Compacted>(generator)),
         "maintain" => (of::<NoParams>(generator), of::<Maintained>(generator)),

@@ -1,0 +1,104 @@
+// The first day: a host that was used without the plugin gets it from a local path, with the lines of its README and nothing
+// else, and takes the histories that were there. usage: node install.mjs [--files]
+//
+// The engine is found on the PATH, or with --files in the package of this platform.
+
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+
+import { checkHost, checkRequests, checkStore, checkWords, session, want } from "./check.mjs";
+import { Host } from "./host.mjs";
+import { startModel } from "./model.mjs";
+
+const { OPENCLAW_APP: app, UNFORGET_BIN: unforget, UNFORGET_PLUGIN: plugin } = process.env;
+const hasFiles = process.argv.includes("--files");
+const say = (text, answer) => `${text}\n#: ${JSON.stringify({ steps: [{ say: answer }] })}`;
+const begun = Date.now();
+const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
+const models = { large: 64_000 };
+const model = await startModel(models);
+const host = new Host({ app, folder, models, modelUrl: model.url, unforget, settings: false, hasFiles });
+host.database = join(host.state, "unforget/unforget.sqlite");
+
+async function turn(key, words, answer) {
+  const done = await host.turn(key, say(words, answer));
+  want(done.status === "ok" && done.text.includes(answer), `${key}: ${done.status}: ${done.text.slice(0, 300)}`);
+}
+
+/** The settings that the README shows, as they stand there. */
+function readme() {
+  const [, lines] = /```json5\n([\s\S]*?)```/.exec(readFileSync(join(plugin, "README.md"), "utf8"));
+  want(lines.trim().split("\n").length <= 5, "three lines and their brackets");
+  return new Function(`return { ${lines} }`)().plugins;
+}
+
+/** The host's own backup has the database, and it reads back. */
+function checkBackup() {
+  const [archive, to] = [join(folder, "backup.tar.gz"), join(folder, "restored")];
+  host.run("backup", "create", "--no-include-workspace", "--output", archive);
+  mkdirSync(to);
+  execFileSync("tar", ["-xzf", archive, "-C", to]);
+  const kept = readdirSync(to, { recursive: true }).filter((path) => path.endsWith("unforget/unforget.sqlite"));
+  want(kept.length === 1, `the backup has ${kept.length} databases`);
+  execFileSync(unforget, ["--db", join(to, kept[0]), "verify"], { stdio: "pipe" });
+}
+
+/** A PATH with the engine, under its own name. */
+function onPath() {
+  const to = join(folder, "bin");
+  mkdirSync(to);
+  symlinkSync(unforget, join(to, "unforget"));
+  return `${to}${delimiter}${process.env.PATH}`;
+}
+
+/** A folder that has the plugin and, beside it, the package of this platform. */
+function withPackage() {
+  execFileSync(process.execPath, [join(plugin, "scripts/platform.mjs"), unforget, folder]);
+  const tarballs = [execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: plugin, encoding: "utf8" }).trim(), "platform.tgz"];
+  const home = join(folder, "home");
+  mkdirSync(home);
+  const from = tarballs.map((name) => join(folder, name));
+  execFileSync("npm", ["install", "--silent", "--offline", "--no-audit", "--no-fund", "--prefix", home, ...from]);
+  return join(home, "node_modules/openclaw-unforget");
+}
+
+try {
+  await host.configure();
+  host.set("agents.list", [{ id: "main", default: true }, { id: "second" }]);
+  await host.start();
+  await turn("agent:main:old", "the first owl", "O1");
+  await turn("agent:second:old", "the second owl", "O2");
+  await host.call("sessions.reset", { key: "agent:second:old" });
+  await turn("agent:second:old", "the third owl", "O3");
+  await host.stop();
+
+  if (!hasFiles) host.own = { PATH: onPath() };
+  host.install("--link", hasFiles ? withPackage() : plugin);
+  const { slots, entries } = readme();
+  host.set("plugins.slots.contextEngine", slots.contextEngine);
+  host.set("plugins.entries.unforget", entries.unforget);
+  await host.start();
+  const said = await host.command("agent:main:new", "/unforget import");
+  want(/^[2-9] histories of 2 agents are in the store\.$/.test(said), said);
+  for (const key of ["agent:main:old", "agent:second:old"]) checkStore(host, session(host, key));
+  const from = model.requests.length;
+  await turn("agent:main:old", "the fourth owl", "O4");
+  checkWords(model.requests.slice(from), { has: ["the first owl", "the fourth owl"], hasNot: ["the second owl"] });
+  checkRequests(model.requests);
+  await checkHost(host);
+  const status = await host.command("agent:main:old", "/unforget status");
+  want(/engine: up/.test(status) && status.includes(host.database), status);
+  if (!hasFiles) checkBackup();
+  await host.stop();
+  want(!/unforget/i.test(host.run("plugins", "doctor")), "the host's doctor has a word on the plugin");
+  console.log(JSON.stringify({ scenario: "install", ok: true, seconds: Math.round((Date.now() - begun) / 100) / 10 }));
+} catch (error) {
+  console.log(JSON.stringify({ scenario: "install", ok: false, why: error.message, kept: folder }));
+  process.exitCode = 1;
+} finally {
+  await host.stop().catch(() => {});
+  model.stop();
+}
+process.exit();

@@ -58,7 +58,7 @@ impl Counts {
         let fits = expected <= self.read.max(WINDOW_MIN).max(self.cap.unwrap_or_default());
         let is_short =
             self.rate >= ODD_PERMILLE && reported < share(share(expected, self.rate), CUT_PERMILLE);
-        let before = self.read.max(WINDOW_MIN);
+        let (known, before) = (self.read, self.read.max(WINDOW_MIN));
         self.read = self.read.max(reported);
         self.cap = self.cap.filter(|cap| reported <= *cap);
         if fits && expected >= TELLING {
@@ -66,7 +66,8 @@ impl Counts {
             // What a prompt that fits is counted like is no sign of a cut.
             self.cap = self.cap.filter(|_| !is_short);
         }
-        let is_cut = is_short && !fits;
+        // Servers that cut keep what they read before, or half of it.
+        let is_cut = is_short && !fits && reported >= known / 2;
         if is_cut {
             self.cap = Some(reported.max(before));
         }
@@ -132,6 +133,7 @@ mod tests {
             (&[(1_000, 570)], 5_468, 3_107, false, "its tokens are larger than ours"),
             (&[(1_000, 570)], 5_468, 1_024, true, "but not that large"),
             (&[(900, 900), (900, 40)], 30_000, 700, false, "it does not count what its cache has"),
+            (&[(20_000, 20_000)], 20_500, 500, false, "nor here: it has read 40 times as much"),
         ];
         for (before, expected, reported, want, why) in table {
             let mut counts = Counts::default();

@@ -1,0 +1,88 @@
+//! Providers that answer 200 whatever they were sent, and count what they read of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    unreachable_pub,
+    dead_code,
+    reason = "tests"
+)]
+
+#[path = "support/daemon.rs"]
+mod daemon;
+#[path = "support/talk.rs"]
+mod talk;
+
+use std::sync::{Arc, Mutex};
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Json, Router};
+use daemon::Running;
+use serde_json::{Value, json};
+use talk::{Client, user};
+use tokio::net::TcpListener;
+use unforget_core::tokens::Ruler;
+use unforget_engine::ruler::ModelRuler;
+
+/// What a provider counts of so many tokens.
+type Count = fn(u64) -> u64;
+
+/// Tokens of each request that came.
+type Came = Arc<Mutex<Vec<u64>>>;
+
+async fn answer(State((count, came)): State<(Count, Came)>, Json(request): Json<Value>) -> Json<Value> {
+    let tokens = ModelRuler::O200k.count(&request["messages"].to_string()).expected;
+    came.lock().unwrap().push(tokens);
+    let message = json!({"role": "assistant", "content": "Noted."});
+    Json(json!({
+        "id": "c", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": count(tokens), "completion_tokens": 2, "total_tokens": count(tokens) + 2},
+    }))
+}
+
+/// The tokens of 60 calls of a conversation that grows to some 24,000, under a window of 200,000.
+async fn talk(count: Count) -> Vec<u64> {
+    let came = Came::default();
+    let routes = Router::new()
+        .route("/v1/chat/completions", post(answer))
+        .layer(axum::extract::DefaultBodyLimit::disable())
+        .with_state((count, Arc::clone(&came)));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(&folder.path().join("a.db"), &url, 200_000).await;
+    let client = Client::new(&running.url(), Some("c"));
+    let mut messages = Vec::new();
+    for turn in 0..60 {
+        messages.push(user(&format!("Question {turn}. {}", "The harbour opens early. ".repeat(80))));
+        let body = json!({"model": "gpt-4.1", "messages": messages});
+        let got = client.ask("chat/completions", &body).await.unwrap();
+        assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&got.bytes));
+        messages.push(json!({"role": "assistant", "content": "Noted."}));
+    }
+    came.lock().unwrap().clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f006_what_came_and_was_cut_silently_is_sent_smaller() {
+    let sent = talk(|tokens| tokens.min(4_096)).await;
+    let first_cut = sent.iter().position(|tokens| *tokens > 4_096).unwrap();
+    // A count may be a little less than ours for other reasons. One more is on its way when the alarm comes.
+    let alarm = sent.iter().position(|tokens| *tokens > 4_096 * 10 / 6).unwrap();
+    assert!(alarm > first_cut && sent.len() > alarm + 30, "{sent:?}");
+    assert!(sent[alarm + 2..].iter().all(|tokens| *tokens <= 4_096), "{sent:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn counts_of_something_else_change_nothing() {
+    let odd: [Count; 3] = [|_| 10, |_| 0, |tokens| if tokens > 3_000 { tokens % 700 } else { tokens }];
+    for count in odd {
+        let sent = talk(count).await;
+        assert!(sent.windows(2).filter(|two| two[1] < two[0]).count() <= 2, "{sent:?}");
+        assert!(*sent.last().unwrap() > 20_000, "{sent:?}");
+    }
+}

@@ -137,6 +137,18 @@ fn calls_of_chat_table() {
             "a name in pieces",
         ),
         (
+            vec![
+                vec![
+                    calls(&[call(Some(0), "a", "unforget_", "")]),
+                    calls(&[call(Some(0), "a", "unforget_", "")]),
+                    calls(&[json!({"index": 0, "function": {"name": "search", "arguments": "{}"}})]),
+                ],
+                vec![text("So.")],
+            ],
+            "So.",
+            "a piece of a name that is said twice is one, as for a client",
+        ),
+        (
             vec![vec![
                 calls(&[call(Some(0), "a", "unforget_", "{")]),
                 calls(&[json!({"index": 0, "function": {"name": "other", "arguments": "}"}})]),
@@ -367,7 +379,7 @@ fn offers_table() {
 proptest! {
     /// Nothing of a stream, however broken, makes it panic, and no call of ours is shown.
     #[test]
-    fn any_stream(seed in prop::collection::vec((0_usize..14, any::<u8>()), 0..40), dialect in 0_usize..3, piece in 1_usize..60) {
+    fn any_stream(seed in prop::collection::vec((0_usize..15, any::<u8>()), 0..40), dialect in 0_usize..3, piece in 1_usize..60) {
         let dialect = [Anthropic, OpenAiChat, OpenAiResponses][dialect];
         let piece_of = |(kind, n): &(usize, u8)| -> String {
             let n = i64::from(*n % 5) - 1;
@@ -383,6 +395,7 @@ proptest! {
                 8 => json!({"type": "response.output_item.added", "sequence_number": n, "output_index": n, "item": {"type": "function_call", "name": OURS[0]}}),
                 9 => json!({"type": "response.output_text.delta", "sequence_number": n, "output_index": n, "delta": "x"}),
                 10 => json!({"type": "response.completed", "response": {"id": "r", "output": [{"type": "function_call", "call_id": "c", "name": OURS[0], "arguments": "{"}, 7], "status": "completed"}}),
+                13 => json!({"type": "response.paused", "response": {"id": "r", "output": [{"type": "function_call", "call_id": "c", "name": OURS[0]}, 7]}}),
                 11 => return "data: {\n\n".to_owned(),
                 12 => return "data: [DONE]\n\n".to_owned(),
                 _ => return ":\r\rdata".to_owned(),

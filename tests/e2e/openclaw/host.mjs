@@ -93,7 +93,8 @@ export class Host {
       gateway: { mode: "local", bind: "loopback", port: this.port, auth: { mode: "token", token: TOKEN } },
       models: { mode: "replace", providers: { scripted: { baseUrl: this.modelUrl, apiKey: "none", api: "openai-completions", models } } },
       agents: {
-        defaults: { model: { primary: `scripted/${names[0]}` }, workspace: this.workspace, skipBootstrap: true, sandbox: { mode: "off" } },
+        // A heartbeat is a turn of the host's own, at a moment that no scenario knows.
+        defaults: { model: { primary: `scripted/${names[0]}` }, workspace: this.workspace, skipBootstrap: true, sandbox: { mode: "off" }, heartbeat: { every: "0m" } },
       },
       plugins: {
         ...(this.plugin ? { load: { paths: [this.plugin] } } : {}),

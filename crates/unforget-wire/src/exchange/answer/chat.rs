@@ -97,7 +97,8 @@ impl Choice {
                     call.inner = if key == "custom" { "custom" } else { "function" };
                     let texts = inner.fields().filter_map(|(key, value)| Some((key, value.str()?)));
                     for (key, text) in texts {
-                        let is_again = key == "name" && call.texts.get("name") == Some(&text);
+                        let known = call.texts.get("name").unwrap_or_default();
+                        let is_again = key == "name" && says_again(known, &text);
                         call.texts.add(&key, if is_again { "" } else { &text }, room);
                     }
                 }
@@ -165,6 +166,11 @@ impl Call {
         }
         fields.over("{}")
     }
+}
+
+/// Whether a piece of a call's name is none: some providers say the whole name with every piece.
+pub(in crate::exchange) fn says_again(known: &str, piece: &str) -> bool {
+    known == piece
 }
 
 /// What stands at the top of a chunk and of a whole answer.

@@ -11,7 +11,7 @@
 //! call the arguments are no JSON.
 
 mod anthropic;
-mod chat;
+pub(in crate::exchange) mod chat;
 mod merge;
 mod responses;
 

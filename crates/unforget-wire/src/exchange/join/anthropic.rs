@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Edit, Object, Step, Value, edited, is_ours, quoted, set, with_object};
+use super::{Dialect, Edit, Object, Step, edited, is_function, is_ours, quoted, set, with_object};
 
 #[derive(Default)]
 pub(super) struct Blocks {
@@ -24,10 +24,8 @@ impl Blocks {
             "message_start" if step.before > 0 => {}
             "content_block_start" => {
                 let block = event.obj("content_block");
-                let is_call = block.is_some_and(|block| block.is("type", "tool_use"));
-                let is_own = is_call
-                    && block.and_then(|block| block.str("name")).is_some_and(|name| step.is_ours(&name));
-                self.has_calls |= is_call && !is_own;
+                let is_own = block.is_some_and(|block| is_own(block, step.ours));
+                self.has_calls |= block.is_some_and(is_call) && !is_own;
                 let Some(index) = event.i64("index") else { return };
                 let shown = (!is_own).then(|| self.take());
                 self.shown.insert(index, shown);
@@ -84,8 +82,7 @@ impl Blocks {
     ) {
         if !is_streamed {
             let blocks = kept(held, ours);
-            let is_call = |block: &String| with_object(block, |block| block.is("type", "tool_use"));
-            self.has_calls = blocks.iter().any(|block| is_call(block).unwrap_or_default());
+            self.has_calls = blocks.iter().any(|block| with_object(block, is_call).unwrap_or_default());
             let all: Vec<&str> = self.before.iter().chain(&blocks).map(String::as_str).collect();
             set(held, "content", &format!("[{}]", all.join(",")), edits);
         }
@@ -104,11 +101,16 @@ fn output(held: Object<'_>) -> i64 {
     held.obj("usage").and_then(|usage| usage.i64("output_tokens")).unwrap_or_default()
 }
 
+fn is_call(block: Object<'_>) -> bool {
+    is_function(Dialect::Anthropic, block)
+}
+
+fn is_own(block: Object<'_>, ours: &[String]) -> bool {
+    is_call(block) && block.str("name").is_some_and(|name| is_ours(ours, &name))
+}
+
 /// The blocks of a whole answer but for those of ours, as they stand.
 fn kept(body: Object<'_>, ours: &[String]) -> Vec<String> {
-    let is_own = |block: &Value<'_>| {
-        let call = block.obj().filter(|block| block.is("type", "tool_use"));
-        call.and_then(|call| call.str("name")).is_some_and(|name| is_ours(ours, &name))
-    };
-    body.items("content").filter(|block| !is_own(block)).map(|block| block.raw().to_owned()).collect()
+    let blocks = body.items("content").filter(|block| !block.obj().is_some_and(|block| is_own(block, ours)));
+    blocks.map(|block| block.raw().to_owned()).collect()
 }

@@ -1,6 +1,7 @@
 //! OpenAI Chat: choice 0, and the calls in it by index.
 
-use super::{Edit, Object, Step, Value, edited, is_ours, quoted, set, with_object};
+use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, quoted, set, with_object};
+use crate::exchange::answer::chat::says_again;
 use crate::exchange::cut_fields;
 
 #[derive(Default)]
@@ -124,9 +125,13 @@ impl Choice {
             let next = self.next;
             let Some(call) = self.calls.get_mut(at) else { continue };
             let inner = entry.obj("function").or_else(|| entry.obj("custom"));
-            call.name.push_str(&inner.and_then(|inner| inner.str("name")).unwrap_or_default());
+            let name = inner.and_then(|inner| inner.str("name")).unwrap_or_default();
+            if !says_again(&call.name, &name) {
+                call.name.push_str(&name);
+            }
             if call.fate == Fate::Unknown {
-                let may_be = !entry.has("custom") && step.ours.iter().any(|own| own.starts_with(&call.name));
+                let may_be = is_function(Dialect::OpenAiChat, entry)
+                    && step.ours.iter().any(|own| own.starts_with(&call.name));
                 call.fate = match may_be {
                     true if step.is_ours(&call.name) => Fate::Ours,
                     true => Fate::Unknown,
@@ -227,7 +232,8 @@ fn message(body: Object<'_>) -> Option<Object<'_>> {
 }
 
 fn is_own(call: Value<'_>, ours: &[String]) -> bool {
-    let name = call.obj().and_then(|call| call.obj("function")).and_then(|function| function.string("name"));
+    let call = call.obj().filter(|call| is_function(Dialect::OpenAiChat, *call));
+    let name = call.and_then(|call| call.obj("function")).and_then(|function| function.string("name"));
     name.is_some_and(|name| is_ours(ours, &name))
 }
 

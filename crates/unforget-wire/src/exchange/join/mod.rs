@@ -272,12 +272,16 @@ fn write(out: &mut String, name: &str, data: &str) {
 /// Calls of ours, and how many others there are.
 fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCall>, usize) {
     let form = dialect.form().unwrap_or(Format::OpenAiChat);
+    let is_own = |call: &ToolCall| {
+        let raw = call.raw.as_deref().and_then(|raw| with_object(raw, |call| is_function(dialect, call)));
+        is_ours(ours, &call.name) && raw.unwrap_or(true)
+    };
     let mut own = Vec::new();
     let mut others = 0;
     for message in &answered.messages {
         for part in decode(form, message.as_bytes()).parts {
             match part {
-                Part::ToolCall(call) if is_ours(ours, &call.name) && is_function(&call) => own.push(call),
+                Part::ToolCall(call) if is_own(&call) => own.push(call),
                 Part::ToolCall(_) => others += 1,
                 _ => {}
             }
@@ -286,14 +290,13 @@ fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCal
     (own, others)
 }
 
-/// Whether a call is one of a function: what takes free text is none of ours.
-fn is_function(call: &ToolCall) -> bool {
-    let is_custom = |raw: &str| {
-        with_object(raw, |call| {
-            call.has("custom") || call.str("type").is_some_and(|kind| kind.contains("custom"))
-        })
-    };
-    !call.raw.as_deref().and_then(is_custom).unwrap_or_default()
+/// Whether a call is one of a function: what takes free text, or runs at the provider, is none of ours.
+fn is_function(dialect: Dialect, call: Object<'_>) -> bool {
+    match dialect {
+        Dialect::Anthropic => call.is("type", "tool_use"),
+        Dialect::OpenAiResponses => call.is("type", "function_call"),
+        _ => !call.has("custom"),
+    }
 }
 
 /// Reads text as an object.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Edit, Object, Step, Value, edited, is_ours, quoted, set};
+use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, quoted, set};
 
 #[derive(Default)]
 pub(super) struct Items {
@@ -35,6 +35,12 @@ impl Items {
             self.id = self.id.take().or_else(|| response.string("id"));
         }
         let mut edits = Vec::new();
+        if let Some(response) = event.obj("response") {
+            let kept = kept(response, step.ours);
+            if kept.len() < response.items("output").count() {
+                set(response, "output", &format!("[{}]", kept.join(",")), &mut edits);
+            }
+        }
         if let Some(index) = event.i64("output_index") {
             if event.obj("item").is_some_and(|item| is_own(item, step.ours)) {
                 self.shown.insert(index, None);
@@ -86,7 +92,7 @@ impl Items {
 }
 
 fn is_own(item: Object<'_>, ours: &[String]) -> bool {
-    item.is("type", "function_call") && item.str("name").is_some_and(|name| is_ours(ours, &name))
+    is_function(Dialect::OpenAiResponses, item) && item.str("name").is_some_and(|name| is_ours(ours, &name))
 }
 
 /// The items of a response but for those of ours, as they stand.

@@ -1,16 +1,23 @@
 //! A daemon that owns the database: what a command would write, it writes.
 
 use std::fs::File;
+use std::future::poll_fn;
 use std::io;
 use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use serde_json::Value;
 use unforget_engine::Engine;
 use unforget_server::serve::TOKEN;
 use unforget_server::serve::beside::Beside;
 
 use crate::app::App;
+use crate::commands::jobs;
 use crate::failure::{Exit, Failure, Outcome};
 
 /// Bytes of an answer at most.
@@ -21,6 +28,9 @@ const PATIENCE: Duration = Duration::from_mins(11);
 
 /// How often a task is looked at.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// The exit code of a process that Ctrl-C ends.
+const INTERRUPTED: i32 = 130;
 
 /// Kinds of failures that the daemon tells; others are told as `daemon`.
 const KINDS: [&str; 18] = [
@@ -142,9 +152,40 @@ impl Remote {
 
     /// Waits for a task to end, and gives its result.
     pub(crate) fn wait(&self, task: &Value, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
-        let name = text(task, "task");
+        self.wait_until(task, progress, &|| false)
+    }
+
+    /// Has the daemon do what can end early, and waits: Ctrl-C ends it, and its result is what was done by then; a second one
+    /// ends this process and leaves it to the daemon.
+    ///
+    /// * `path` - of a route that begins a task.
+    pub(crate) fn work(&self, path: &str, bar: &ProgressBar) -> Outcome<Value> {
+        let pressed = interrupts();
+        let task = self.call("POST", path, None)?;
+        let is_enough = || {
+            let is_pressed = pressed.swap(false, Ordering::Relaxed);
+            if is_pressed {
+                bar.set_message("ends after this call");
+            }
+            is_pressed
+        };
+        let done = self.wait_until(&task, &mut |done, total| jobs::at(bar, done, total), &is_enough);
+        bar.finish_and_clear();
+        done
+    }
+
+    fn wait_until(
+        &self,
+        task: &Value,
+        progress: &mut dyn FnMut(u64, u64),
+        is_enough: &dyn Fn() -> bool,
+    ) -> Outcome<Value> {
+        let place = format!("tasks/{}", encoded(text(task, "task")));
         loop {
-            let now = self.call("GET", &format!("tasks/{}", encoded(name)), None)?;
+            if is_enough() {
+                self.call("DELETE", &place, None)?;
+            }
+            let now = self.call("GET", &place, None)?;
             match text(&now, "state") {
                 "running" => {}
                 "done" => return Ok(field(&now, "result")),
@@ -154,6 +195,32 @@ impl Remote {
             std::thread::sleep(LOOK);
         }
     }
+}
+
+/// Whether Ctrl-C was pressed. It ends this process no more but at the second time.
+fn interrupts() -> Arc<AtomicBool> {
+    let pressed = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&pressed);
+    let (ready, hears) = std::sync::mpsc::channel();
+    let listen = async move {
+        let mut first = pin!(tokio::signal::ctrl_c());
+        // It hears from the first time on that it is asked.
+        let at_once = poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await;
+        ready.send(()).ok();
+        // Without signals only the end of the process ends it.
+        if at_once.is_ready() || first.await.is_err() {
+            return;
+        }
+        heard.store(true, Ordering::Relaxed);
+        tokio::signal::ctrl_c().await.ok();
+        std::process::exit(INTERRUPTED);
+    };
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        runtime.map(|runtime| runtime.block_on(listen))
+    });
+    hears.recv().ok();
+    pressed
 }
 
 /// What the daemon answered, in a shape that both sides know.

@@ -12,7 +12,7 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -57,12 +57,18 @@ impl Client {
         let body = json!({"model": "m", "max_tokens": 100, "messages": self.messages}).to_string();
         let begun = Instant::now();
         let answer = ureq::post(format!("{}/v1/chat/completions", self.url))
+            .config()
+            .http_status_as_error(false)
+            .build()
             .header("x-unforget-conversation", self.name)
             .header("content-type", "application/json")
             .send(body);
         let took = begun.elapsed();
-        let answer: Value =
-            serde_json::from_str(&answer.unwrap().body_mut().read_to_string().unwrap()).unwrap();
+        let mut answer = answer.unwrap();
+        let status = answer.status();
+        let text = answer.body_mut().read_to_string().unwrap();
+        assert!(status.is_success(), "{status}: {text}");
+        let answer: Value = serde_json::from_str(&text).unwrap();
         self.messages.push(answer["choices"][0]["message"].clone());
         took
     }
@@ -202,6 +208,15 @@ fn f013_a_provider_that_fails_is_left_alone() {
     daemon.end();
 }
 
+/// A command that nobody waits for.
+fn apart(place: &Place, args: &[&str]) -> Command {
+    let mut command = Command::new(support::binary());
+    command.args(args).current_dir(place.path("")).env_clear().env("HOME", place.path(""));
+    command.env("UNFORGET_DB", place.path("store.sqlite"));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
 /// What differs from run to run, and between places.
 fn settled(mut value: Value) -> Value {
     fn walk(value: &mut Value) {
@@ -286,19 +301,35 @@ fn what_a_person_asks_for_is_not_done_beside_them() {
     daemon.end();
 }
 
+/// Ctrl-C ends what the daemon does for a person: what is written stays, and the rest waits.
+#[test]
+fn ctrl_c_ends_what_the_daemon_does_for_a_person() {
+    let Act::Reply(slow) = good() else { panic!("it is an answer") };
+    let drips = Provider::always(Act::Drip(slow, Duration::from_millis(5)));
+    let place = place(&[&drips.address()]);
+    let daemon = Daemon::start(&place);
+    let mut command = apart(&place, &["--json", "compact", KEY, "--window", "2k"]);
+    let child = command.stdout(Stdio::piped()).spawn().unwrap();
+    until("the model is not asked", || (!drips.heard().is_empty()).then_some(()));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((ended.status.code(), &told["held"]), (Some(0), &json!("the work was told to end")), "{told}");
+    let (done, waiting) = (jobs(&place, KEY, "done"), jobs(&place, KEY, "waiting"));
+    assert!(done < 2 && waiting > 2, "{done} done, {waiting} wait");
+    assert_eq!(drips.heard().len(), 1, "nobody else is asked");
+    daemon.end();
+    place.run(&["verify"], 0);
+}
+
 /// The daemon ends though a person's question and their jobs wait for a model that says nothing.
 #[test]
 fn a_daemon_ends_while_people_wait_for_a_dead_model() {
     let hangs = Provider::always(Act::Hang);
     let place = place(&[&hangs.address()]);
     let daemon = Daemon::start(&place);
-    let wait = |args: &[&str]| {
-        let mut command = Command::new(support::binary());
-        command.args(args).current_dir(place.path("")).env_clear().env("HOME", place.path(""));
-        command.env("UNFORGET_DB", place.path("store.sqlite"));
-        command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
-        command.spawn().unwrap()
-    };
+    let wait = |args: &[&str]| apart(&place, args).spawn().unwrap();
     let mut waiting =
         [wait(&["compact", KEY, "--window", "2k"]), wait(&["answer", "what was wrong with part_7", KEY])];
     until("the model is not asked twice", || (hangs.heard().len() >= 2).then_some(()));

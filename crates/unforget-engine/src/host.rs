@@ -327,9 +327,13 @@ impl Host {
         Ok(self.engine.store().maintain()?)
     }
 
-    /// Forgets what is in memory of a lane. It is opened again when it is used.
+    /// Forgets what is in memory of a lane, after all calls of it that came before. It is opened again when it is used.
     pub fn close(&self, key: &LaneKey) {
-        self.lanes().by_key.remove(key);
+        let slot = self.lanes().by_key.get(key).map(|slot| Arc::clone(&slot.lane));
+        if let Some(slot) = slot {
+            // The slot stays: with another one, a call that is at work now would not be the only writer.
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
     }
 
     fn lanes(&self) -> MutexGuard<'_, Lanes> {

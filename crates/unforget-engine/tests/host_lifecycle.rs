@@ -4,13 +4,14 @@
 mod common;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::host::{PI, answer, call, delivered, host, lane, page, result, turn, user};
 use serde_json::json;
 use unforget_core::deliver::Why;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
-use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LiveArray, Turn};
+use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LaneKey, LiveArray, Turn};
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
 
@@ -160,6 +161,28 @@ fn f097_two_writers_of_a_lane_lose_nothing() {
         host.close(&lane);
     }
     assert_eq!(hosts[0].path(&lane, PI).unwrap(), turns(10).concat());
+}
+
+#[test]
+fn f097_a_lane_that_is_forgotten_while_it_is_at_work_has_one_writer() {
+    let (host, lane) = (host(), lane("x"));
+    let all = turns(200);
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let until_done = |act: fn(&Host, &LaneKey)| {
+            while !is_done.load(Ordering::Relaxed) {
+                act(&host, &lane);
+            }
+        };
+        scope.spawn(move || until_done(|host, lane| host.close(lane)));
+        scope.spawn(move || until_done(|host, lane| drop(host.path(lane, PI).unwrap())));
+        for (n, messages) in all.iter().enumerate() {
+            let done = host.commit_turn(&lane, PI, turn(&n.to_string(), messages));
+            is_done.store(done.is_err() || n + 1 == all.len(), Ordering::Relaxed);
+            done.unwrap();
+        }
+    });
+    assert_eq!(host.path(&lane, PI).unwrap(), all.concat());
 }
 
 #[test]

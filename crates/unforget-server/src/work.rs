@@ -57,7 +57,7 @@ impl Work<'_> {
         let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
         let has_due = self.engine.store().jobs(id)?.iter().any(is_due);
         let held = match has_due {
-            _ if self.cancel.is_cancelled() => Some("the daemon was told to end".to_owned()),
+            _ if self.cancel.is_cancelled() => Some("the work was told to end".to_owned()),
             true => self.engine.held_back(id, models, now())?.map(|held| held.to_string()),
             false => None,
         };

@@ -213,3 +213,34 @@ async fn who_waits_for_a_model_keeps_nobody_else_waiting() {
     assert_eq!((&after["state"], &after["result"]["ran"]), (&json!("done"), &json!([])), "{after}");
     served.end().await;
 }
+
+/// A person who waits no longer ends the task: what is written stays, the rest waits for another time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_ends_early_when_it_is_told_to() {
+    let served = Served::with_tenants(&["ann", "bob"]).await;
+    deliver(&served, "gateway/ann/1");
+    let (go, heard) = with_gate(&served);
+    let compact = format!("conversations/{ANN}/compact?window=2000");
+    let begun = served.as_tenant("ann", Method::POST, &compact).send().await.unwrap();
+    let place = begun.headers()["location"].to_str().unwrap().trim_start_matches("/api/v1/").to_owned();
+    heard.recv().unwrap();
+    let end = |tenant| served.as_tenant(tenant, Method::DELETE, &place).send();
+    for (tenant, status) in [("bob", 404), ("ann_reads", 403), ("ann", 200), ("ann", 200)] {
+        assert_eq!(end(tenant).await.unwrap().status().as_u16(), status, "{tenant}");
+    }
+    go.send(()).unwrap();
+    let done = ended(&served, "ann", begun).await;
+    let result = &done["result"];
+    assert_eq!(
+        (&done["state"], &result["held"]),
+        (&json!("done"), &json!("the work was told to end")),
+        "{done}"
+    );
+    assert!(result["ran"].as_array().is_some_and(|ran| ran.len() < 2), "{done}");
+    let jobs =
+        served.as_tenant("ann", Method::GET, &format!("conversations/{ANN}/jobs")).send().await.unwrap();
+    let jobs: Value = jobs.json().await.unwrap();
+    assert!(jobs["jobs"].as_array().unwrap().iter().all(|job| job["state"] == "waiting"), "{jobs}");
+    assert_eq!(end("ann").await.unwrap().status(), StatusCode::OK, "it has ended already");
+    served.end().await;
+}

@@ -83,9 +83,5 @@ fn there(app: &App, remote: &Remote, args: &CompactArgs) -> Outcome<CompactJson>
             place.extend(["&", name, "=", &encoded(&value)]);
         }
     }
-    let bar = super::jobs::bar(app);
-    let task = remote.call("POST", &place, None)?;
-    let done = remote.wait(&task, &mut |done, total| super::jobs::at(&bar, done, total));
-    bar.finish_and_clear();
-    remote::shaped(done?)
+    remote::shaped(remote.work(&place, &super::jobs::bar(app))?)
 }

@@ -56,11 +56,7 @@ fn there(app: &App, remote: &Remote, args: &JobsArgs) -> Outcome<JobsJson> {
     if args.clear {
         return remote::shaped(remote.call("DELETE", &place, None)?);
     }
-    let task = remote.call("POST", &format!("{place}/run"), None)?;
-    let bar = bar(app);
-    let done = remote.wait(&task, &mut |done, total| at(&bar, done, total));
-    bar.finish_and_clear();
-    remote::shaped(done?)
+    remote::shaped(remote.work(&format!("{place}/run"), &bar(app))?)
 }
 
 /// A bar of jobs that are done.
@@ -71,7 +67,7 @@ pub(super) fn bar(app: &App) -> ProgressBar {
 }
 
 /// Shows how many jobs are done.
-pub(super) fn at(bar: &ProgressBar, done: u64, total: u64) {
+pub(crate) fn at(bar: &ProgressBar, done: u64, total: u64) {
     bar.set_length(total);
     bar.set_position(done);
 }

@@ -127,6 +127,7 @@ impl Api {
     /// Ends what waits for events, and asks all that waits for models to end. Other tasks run on.
     pub fn close(&self) {
         self.cancel.cancel();
+        self.tasks.close();
         self.ending.cancel();
         self.events.close();
     }
@@ -180,7 +181,7 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(recall::answer))
         .routes(routes!(imports::import))
         .routes(routes!(tasks::list))
-        .routes(routes!(tasks::show))
+        .routes(routes!(tasks::show, tasks::end))
         .routes(routes!(whole::stats))
         .routes(routes!(whole::doctor))
         .routes(routes!(whole::config))

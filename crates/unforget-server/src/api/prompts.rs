@@ -184,10 +184,10 @@ impl Api {
             let what = format!("models work on {} for somebody else", found.conversation.key);
             Problem::new(503, "busy", what, "wait for the task that does, and run it again")
         };
-        let claim = || self.models.claim(found.conversation.id, &self.cancel).ok_or_else(is_taken);
+        let claim = || self.models.claim(found.conversation.id, progress.cancel()).ok_or_else(is_taken);
         let _claim = models.map(|_| claim()).transpose()?;
-        let progress = |done, total| progress.at(done, total);
-        act(&Work { engine: self.engine(), models, cancel: &self.cancel, progress: &progress })
+        let at = |done, total| progress.at(done, total);
+        act(&Work { engine: self.engine(), models, cancel: progress.cancel(), progress: &at })
     }
 }
 

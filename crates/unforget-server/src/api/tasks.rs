@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::runtime::Handle;
+use unforget_engine::summarise::Cancel;
 use utoipa::ToSchema;
 
 use super::ROOT;
@@ -84,8 +85,23 @@ impl Report {
     }
 }
 
-/// By number, with whose they are.
-type All = BTreeMap<u64, (Arc<str>, Task)>;
+/// A task that is kept.
+struct Kept {
+    tenant: Arc<str>,
+    task: Task,
+    /// Ends it early; `None` if it cannot end early.
+    cancel: Option<Cancel>,
+}
+
+#[derive(Default)]
+struct All {
+    by_number: BTreeMap<u64, Kept>,
+    /// The daemon ends: what waits for models would wait in vain.
+    is_closed: bool,
+}
+
+/// Of a task that begins: tenant, kind, conversation, and what ends it early.
+type Begun<'a> = (&'a Arc<str>, &'static str, Option<String>, Option<Cancel>);
 
 /// Tasks of this process.
 pub(super) struct Tasks {
@@ -105,9 +121,9 @@ impl Shared {
     }
 
     fn change(&self, number: u64, change: impl FnOnce(&mut Task)) {
-        let told = self.all().get_mut(&number).map(|(tenant, task)| {
-            change(task);
-            (Arc::clone(tenant), task.clone())
+        let told = self.all().by_number.get_mut(&number).map(|kept| {
+            change(&mut kept.task);
+            (Arc::clone(&kept.tenant), kept.task.clone())
         });
         if let Some((tenant, task)) = told {
             self.events.task(&tenant, &task);
@@ -115,14 +131,20 @@ impl Shared {
     }
 }
 
-/// Where a task says how far it is.
+/// Where a task says how far it is, and hears that it should end.
 pub(super) struct Progress {
     shared: Arc<Shared>,
     number: u64,
     told: Mutex<Option<Instant>>,
+    cancel: Cancel,
 }
 
 impl Progress {
+    /// Whether it should end, of a task that waits for models.
+    pub(super) const fn cancel(&self) -> &Cancel {
+        &self.cancel
+    }
+
     /// * `done`, `total` - in the unit of the task; `total` is 0 if it is not known.
     pub(super) fn at(&self, done: u64, total: u64) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,13 +172,13 @@ impl Tasks {
         conversation: Option<String>,
         work: impl FnOnce(&Progress) -> Done<Report> + Send + 'static,
     ) -> Done<Task> {
-        self.track((tenant, kind, conversation), |progress| async move {
+        self.track((tenant, kind, conversation, None), |progress| async move {
             let done = tokio::task::spawn_blocking(move || work(&progress)).await;
             done.unwrap_or_else(|error| Err(Problem::ours("a task", &error)))
         })
     }
 
-    /// The same for a task that waits for models: the end of the daemon does not wait for it.
+    /// The same for a task that waits for models: the end of the daemon does not wait for it, and it can end early.
     pub(super) fn begin_asking(
         &self,
         tenant: &Arc<str>,
@@ -164,7 +186,7 @@ impl Tasks {
         conversation: Option<String>,
         work: impl FnOnce(&Progress) -> Done<Report> + Send + 'static,
     ) -> Done<Task> {
-        self.track((tenant, kind, conversation), |progress| async move {
+        self.track((tenant, kind, conversation, Some(Cancel::default())), |progress| async move {
             let done = apart(move || work(&progress)).await;
             done.unwrap_or_else(|error| Err(Problem::ours("a task", &error)))
         })
@@ -172,14 +194,16 @@ impl Tasks {
 
     fn track<F: Future<Output = Done<Report>> + Send + 'static>(
         &self,
-        (tenant, kind, conversation): (&Arc<str>, &'static str, Option<String>),
+        (tenant, kind, conversation, cancel): Begun<'_>,
         work: impl FnOnce(Progress) -> F,
     ) -> Done<Task> {
-        let (number, task) = self.enter(tenant, kind, conversation)?;
+        let heard = cancel.clone().unwrap_or_default();
+        let (number, task) = self.enter((tenant, kind, conversation, cancel))?;
         let shared = Arc::clone(&self.shared);
         shared.events.task(tenant, &task);
         metrics::gauge!("unforget_tasks_running", "kind" => kind).increment(1.0);
-        let progress = Progress { shared: Arc::clone(&shared), number, told: Mutex::default() };
+        let progress =
+            Progress { shared: Arc::clone(&shared), number, told: Mutex::default(), cancel: heard };
         let running = work(progress);
         Handle::current().spawn(async move {
             let done = running.await;
@@ -199,20 +223,19 @@ impl Tasks {
         Ok(task)
     }
 
-    fn enter(
-        &self,
-        tenant: &Arc<str>,
-        kind: &'static str,
-        conversation: Option<String>,
-    ) -> Done<(u64, Task)> {
+    fn enter(&self, (tenant, kind, conversation, cancel): Begun<'_>) -> Done<(u64, Task)> {
         let mut all = self.shared.all();
-        let is_running = |task: &Task| task.state == State::Running;
-        if all.values().filter(|(_, task)| is_running(task)).count() >= RUNNING_MAX {
+        if let Some(cancel) = cancel.as_ref().filter(|_| all.is_closed) {
+            cancel.cancel();
+        }
+        let all = &mut all.by_number;
+        let is_running = |kept: &Kept| kept.task.state == State::Running;
+        if all.values().filter(|kept| is_running(kept)).count() >= RUNNING_MAX {
             let what = format!("{RUNNING_MAX} tasks run already");
             return Err(Problem::new(503, "busy", what, "wait for one of GET /api/v1/tasks to end"));
         }
         if all.len() >= KEPT {
-            let oldest = all.iter().find(|(_, (_, task))| !is_running(task)).map(|(number, _)| *number);
+            let oldest = all.iter().find(|(_, kept)| !is_running(kept)).map(|(number, _)| *number);
             oldest.and_then(|number| all.remove(&number));
         }
         let number = all.last_key_value().map_or(1, |(number, _)| number + 1);
@@ -228,14 +251,38 @@ impl Tasks {
             started: iso(now()),
             ended: None,
         };
-        all.insert(number, (Arc::clone(tenant), task.clone()));
+        all.insert(number, Kept { tenant: Arc::clone(tenant), task: task.clone(), cancel });
         Ok((number, task))
     }
 
     /// Of a tenant, newest first.
     fn of(&self, tenant: &str) -> Vec<Task> {
         let all = self.shared.all();
-        all.values().rev().filter(|(whose, _)| **whose == *tenant).map(|(_, task)| task.clone()).collect()
+        let own = all.by_number.values().rev().filter(|kept| *kept.tenant == *tenant);
+        own.map(|kept| kept.task.clone()).collect()
+    }
+
+    /// Asks a task of a tenant to end. What it did by then stays. Nothing happens to one that has ended.
+    fn end(&self, tenant: &str, name: &str) -> Done<Task> {
+        let all = self.shared.all();
+        let mut own = all.by_number.values().filter(|kept| *kept.tenant == *tenant);
+        let kept = own.find(|kept| kept.task.task == name).ok_or_else(|| absent(name))?;
+        match &kept.cancel {
+            Some(cancel) => cancel.cancel(),
+            None if kept.task.state == State::Running => {
+                let what = format!("a task of the kind {} cannot end early", kept.task.kind);
+                return Err(Problem::new(409, "runs-on", what, "wait for it"));
+            }
+            None => {}
+        }
+        Ok(kept.task.clone())
+    }
+
+    /// Asks all that waits for models to end, now and from now on.
+    pub(super) fn close(&self) {
+        let mut all = self.shared.all();
+        all.is_closed = true;
+        all.by_number.values().filter_map(|kept| kept.cancel.as_ref()).for_each(Cancel::cancel);
     }
 }
 
@@ -266,14 +313,20 @@ pub(super) async fn show(seen: Seen, At(called): At<Called>, headers: HeaderMap)
     let tenant = seen.tenant.clone();
     seen.with(move |_, api| {
         let found = api.tasks.of(&tenant).into_iter().find(|task| task.task == called.task);
-        let absent = || {
-            Problem::absent(
-                "no-task",
-                format!("there is no task {}", called.task),
-                "GET /api/v1/tasks lists them",
-            )
-        };
-        Ok(Shown::new(&found.ok_or_else(absent)?)?.answer(&headers))
+        Ok(Shown::new(&found.ok_or_else(|| absent(&called.task))?)?.answer(&headers))
     })
     .await
+}
+
+/// Asks a task that waits for models to end. What it did by then stays, and its result says what waits; it may still run
+/// until the call that is under way has ended.
+#[utoipa::path(delete, path = "/tasks/{task}", tag = "tasks", params(Called),
+    responses((status = 200, description = "Done", body = Task), Problems))]
+pub(super) async fn end(seen: Seen, At(called): At<Called>) -> Done<Response> {
+    let tenant = seen.tenant.clone();
+    seen.with(move |_, api| Ok(api.tasks.end(&tenant, &called.task)?.into_response())).await
+}
+
+fn absent(name: &str) -> Problem {
+    Problem::absent("no-task", format!("there is no task {name}"), "GET /api/v1/tasks lists them")
 }

@@ -174,7 +174,7 @@ fn f097_a_lane_that_is_forgotten_while_it_is_at_work_has_one_writer() {
                 act(&host, &lane);
             }
         };
-        scope.spawn(move || until_done(|host, lane| host.close(lane)));
+        scope.spawn(move || until_done(Host::close));
         scope.spawn(move || until_done(|host, lane| drop(host.path(lane, PI).unwrap())));
         for (n, messages) in all.iter().enumerate() {
             let done = host.commit_turn(&lane, PI, turn(&n.to_string(), messages));

@@ -252,7 +252,7 @@ impl Gateway {
         let read =
             |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
         if let Some(answer) = &call.hints.previous_response_id
-            && let Some(lane) = self.host.answered_in(&caller.tenant, answer)?
+            && let Some(lane) = self.host.answered_in(&caller.tenant, caller.form, answer)?
         {
             let array = read(&Array::default())?;
             return Ok((Who { lane, caller }, array));
@@ -267,7 +267,7 @@ impl Gateway {
     fn brings<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
         Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
             (Some(answer), _) => {
-                let is_ours = self.host.answered_in(&who.caller.tenant, answer)?.is_some();
+                let is_ours = self.host.answered_in(&who.caller.tenant, who.caller.form, answer)?.is_some();
                 is_ours.then_some(Brings::Rest(Some(answer)))
             }
             (None, Some(_)) => Some(Brings::Rest(None)),

@@ -34,6 +34,8 @@ pub(super) struct Received {
     pub(super) session: Option<String>,
     /// Digest of the client's key: other keys are other callers.
     pub(super) caller: String,
+    /// What it asks for that is not in general use, in Anthropic's API: such as larger windows.
+    pub(super) betas: String,
     /// The body, uncompressed.
     pub(super) body: Bytes,
 }
@@ -92,6 +94,8 @@ pub(super) struct Begun {
     /// Most tokens of the answer, where that is less than the client says.
     lowered: Option<u64>,
     budget: Budget,
+    /// What limits of its model hold for.
+    pub(super) limits: Option<Digest>,
 }
 
 /// Whose call it is.
@@ -154,12 +158,14 @@ impl Caller {
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     window: u64,
-    /// What the model seems to read at most.
+    /// What the model seems to read at most, and what its provider said that it does.
     cap: u64,
     /// Kept for the answer.
     output: u64,
     /// What the client allows it; what is kept, if it does not say.
     asked: u64,
+    /// What the client allows it; 0 if it does not say.
+    said: u64,
     /// Instructions and tools.
     fixed: Tokens,
 }
@@ -197,7 +203,8 @@ impl Gateway {
             (who, array, receipt)
         };
         let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
-        let budget = self.budget(&call, cap);
+        let limits = self.limits_of(received, &call);
+        let budget = self.budget(&call, cap, limits.as_ref());
         let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
         let mut begun = Begun {
             dialect: received.dialect,
@@ -213,6 +220,7 @@ impl Gateway {
             left_out: 0,
             lowered: None,
             budget,
+            limits,
             who,
             array,
         };
@@ -275,15 +283,18 @@ impl Gateway {
         })
     }
 
-    fn budget(&self, call: &Call<'_>, cap: u64) -> Budget {
-        let window = self.window(call.model.as_deref());
+    fn budget(&self, call: &Call<'_>, cap: u64, limits: Option<&Digest>) -> Budget {
+        let said = call.output.unwrap_or(0);
+        let (told, input) = limits.map_or((None, None), |name| self.limits.of(name, said));
+        let window = self.settings.windows.of(call.model.as_deref()).min(told.unwrap_or(u64::MAX));
+        let cap = cap.min(input.unwrap_or(u64::MAX));
         // Newer models of Anthropic's do; others refuse what might not fit.
         let ends_at_window = call.dialect == Dialect::Anthropic;
         let output = reserve::kept(call.output, window, ends_at_window);
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));
-        Budget { window, cap, output, asked: call.output.unwrap_or(output), fixed }
+        Budget { window, cap, output, asked: call.output.unwrap_or(output), said, fixed }
     }
 
     /// Tokens of everything that a call as it is makes the model read, but instructions and tools.
@@ -373,6 +384,11 @@ impl Begun {
     /// Tokens of instructions and tools.
     pub(super) const fn fixed(&self) -> Tokens {
         self.budget.fixed
+    }
+
+    /// What the client allows the answer; 0 if it does not say.
+    pub(super) const fn said(&self) -> u64 {
+        self.budget.said
     }
 
     /// Tokens that the answer has room for, where the client allows it more.

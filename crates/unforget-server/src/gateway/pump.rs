@@ -82,7 +82,7 @@ impl Gateway {
         let begun = self.at_work(&call, Self::begin).instrument(trace::step("store and fit")).await?;
         begun.note();
         let overhead = start.elapsed();
-        let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
+        let api = Api::of(call.received.dialect);
         let upstream = self.upstream(api, begun.model.as_deref())?;
         trace::sent_to(&upstream.url);
         let sent = self.sent(&call, begun, (upstream, api), overhead).await?;
@@ -137,7 +137,7 @@ impl Gateway {
             let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
             let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
                 Some(known) => {
-                    self.learn(&begun, &known);
+                    self.learn(&begun, known.refused());
                     let refused = known.refused();
                     let smaller = self.at_work(call, move |gateway, received| {
                         let is_smaller = gateway.smaller(received, &mut begun, refused, attempt)?;

@@ -95,7 +95,8 @@ impl Gateway {
         let caller = caller(&tenant, &parts.headers);
         let (raw, held) =
             body::whole(body, self.settings.body_max, self.settings.silence, &self.bodies).await?;
-        let received = Received { dialect, tenant, named, session, caller, body: raw.clone() };
+        let betas = betas(&parts.headers);
+        let received = Received { dialect, tenant, named, session, caller, betas, body: raw.clone() };
         let Read { received, digest, order, more } = self.read(&parts.headers, received).await?;
         let Received { caller, named, session, .. } = &received;
         let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
@@ -218,6 +219,12 @@ fn caller(tenant: &str, headers: &HeaderMap) -> String {
     let key = headers.get(AUTHORIZATION).or_else(|| headers.get(API_KEY)).map(HeaderValue::as_bytes);
     let digest = Digest::of(key.unwrap_or_default());
     format!("{tenant}\n{}", digest.hex())
+}
+
+/// What a client asks for that is not in general use.
+fn betas(headers: &HeaderMap) -> String {
+    let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
 }
 
 /// The header values of ours for a call.

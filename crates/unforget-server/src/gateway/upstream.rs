@@ -9,6 +9,7 @@ use axum::http::header::{
 };
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
+use unforget_wire::Dialect;
 
 use crate::trace;
 
@@ -21,6 +22,13 @@ pub enum Api {
     OpenAi,
     /// All that is served: another gateway or router.
     Any,
+}
+
+impl Api {
+    /// That of a call.
+    pub(super) fn of(dialect: Dialect) -> Self {
+        if dialect == Dialect::Anthropic { Self::Anthropic } else { Self::OpenAi }
+    }
 }
 
 /// A provider.

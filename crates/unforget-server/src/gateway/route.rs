@@ -54,9 +54,7 @@ pub fn routes(gateway: Arc<Gateway>) -> Router {
 
 /// The dialect of a path, if it is for calls of a model.
 fn dialect(method: &Method, path: &str) -> Option<Dialect> {
-    let path = path.trim_end_matches('/');
-    let path = path.strip_prefix("/v1").unwrap_or(path);
-    match path {
+    match of_api(path) {
         _ if method != Method::POST => None,
         "/messages" => Some(Dialect::Anthropic),
         "/chat/completions" => Some(Dialect::OpenAiChat),
@@ -65,20 +63,34 @@ fn dialect(method: &Method, path: &str) -> Option<Dialect> {
     }
 }
 
-/// The API that other paths are of.
+/// The API that other paths are of. `OpenAI` has messages too, below threads and completions.
+///
+/// * `path` - without a query.
 fn api(path: &str, headers: &HeaderMap) -> Api {
-    let is_anthropic = headers.contains_key("anthropic-version") || path.contains("/messages");
-    if is_anthropic { Api::Anthropic } else { Api::OpenAi }
+    let is_messages = of_api(path)
+        .strip_prefix("/messages")
+        .is_some_and(|rest| matches!(rest.chars().next(), None | Some('/')));
+    if headers.contains_key("anthropic-version") || is_messages { Api::Anthropic } else { Api::OpenAi }
+}
+
+/// A path without its version, which some base URLs have and some clients put before it.
+pub(super) fn of_api(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
 async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
     let dialect = dialect(request.method(), request.uri().path());
+    let of_others = match api(request.uri().path(), request.headers()) {
+        Api::Anthropic => Dialect::Anthropic,
+        _ => Dialect::OpenAiChat,
+    };
     let taken = match dialect {
         _ if has_steps(request.uri().path()) => Err(bad("a path has no . and .. in it".to_owned())),
         Some(dialect) => gateway.call(dialect, request).await,
         None => gateway.pass(request).await,
     };
-    taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(Dialect::OpenAiChat), ""))
+    taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(of_others), ""))
 }
 
 impl Gateway {
@@ -148,7 +160,7 @@ impl Gateway {
     async fn pass(&self, request: Request) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let api = api(path, &parts.headers);
+        let api = api(parts.uri.path(), &parts.headers);
         let upstream = self.upstream(api, None)?;
         let mut headers = upstream.headers(&parts.headers, api);
         // It goes on as it is, so its length does too.
@@ -240,4 +252,32 @@ pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
 /// A status that is not an answer of a model.
 pub(super) fn is_refusal(status: StatusCode) -> bool {
     !status.is_success()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn apis_table() {
+        let table = [
+            ("/v1/messages", Api::Anthropic, "calls"),
+            ("/v1/messages/", Api::Anthropic, "with a slash"),
+            ("/messages", Api::Anthropic, "without a version"),
+            ("/v1/messages/count_tokens", Api::Anthropic, "tokens"),
+            ("/v1/messages/batches/b/results", Api::Anthropic, "batches"),
+            ("/v1/threads/t/messages", Api::OpenAi, "of a thread"),
+            ("/v1/chat/completions/c/messages", Api::OpenAi, "of a stored completion"),
+            ("/v1/messages_of_others", Api::OpenAi, "begins alike"),
+            ("/v1messages", Api::OpenAi, "no version"),
+            ("/v1/models", Api::OpenAi, "of both"),
+            ("/v1", Api::OpenAi, "nothing"),
+        ];
+        for (path, want, why) in table {
+            assert_eq!(api(path, &HeaderMap::new()), want, "{path}: {why}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        assert_eq!(api("/v1/models", &headers), Api::Anthropic);
+    }
 }

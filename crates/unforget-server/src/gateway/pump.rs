@@ -310,14 +310,6 @@ impl Gateway {
         let done = spawn_blocking(move || span.in_scope(|| work(&gateway, &received))).await;
         Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
     }
-
-    /// The provider of a call.
-    pub(super) fn upstream(&self, api: Api, model: Option<&str>) -> Result<&Upstream, Fault> {
-        let found = self.settings.upstreams.iter().find(|upstream| upstream.takes(api, model));
-        found.ok_or_else(|| Fault::NotFound {
-            what: format!("an upstream that takes {}", model.unwrap_or("this path")),
-        })
-    }
 }
 
 /// Where readers find a chunk.

@@ -9,13 +9,14 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
 };
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
 use unforget_wire::Dialect;
-use unforget_wire::exchange::Fault;
+use unforget_wire::exchange::{self, Fault};
 
 use super::ask::Received;
 use super::body::{self, bad};
@@ -32,6 +33,9 @@ const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversatio
 
 /// Longest name that a client may give.
 const NAME_MAX: usize = 200;
+
+/// Where Anthropic's API counts the tokens of a call.
+const COUNT: &str = "/messages/count_tokens";
 
 /// Bytes that are looked through at once.
 const AT_ONCE: usize = 256 * 1024;
@@ -156,12 +160,32 @@ impl Gateway {
         read.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
+    /// The body of a request that goes on as it is, with the model that it names if it is one of those that do.
+    async fn named_in(&self, parts: &Parts, body: Body) -> Result<(Option<String>, Body, Vec<Held>), Fault> {
+        if parts.method != Method::POST || of_api(parts.uri.path()) != COUNT {
+            return Ok((None, body, Vec::new()));
+        }
+        let (limit, headers, room) = (self.settings.body_max, parts.headers.clone(), self.bodies.clone());
+        let (raw, held) = body::whole(body, limit, self.settings.silence, &room).await?;
+        let (packed, handle) = (raw.clone(), Handle::current());
+        let read = spawn_blocking(move || {
+            let unpacked =
+                body::unpacked(&headers, &packed, limit, |bytes| handle.block_on(room.take(bytes)))?;
+            let (body, _held) = unpacked.unwrap_or((packed, None));
+            // What is wrong with it is the provider's to say.
+            Ok(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
+        });
+        let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
+        Ok((model, raw.into(), held.into_iter().collect()))
+    }
+
     /// Anything else, as it is.
     async fn pass(&self, request: Request) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let api = api(parts.uri.path(), &parts.headers);
-        let upstream = self.upstream(api, None)?;
+        let (model, body, _held) = self.named_in(&parts, body).await?;
+        let upstream = self.upstream(api, model.as_deref())?;
         let mut headers = upstream.headers(&parts.headers, api);
         // It goes on as it is, so its length does too.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));

@@ -43,7 +43,8 @@ async fn take(State((name, came)): State<(&'static str, Came)>, request: Request
         came.push((name, path, parts.headers));
         came.len()
     };
-    let answer = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]});
+    let answer =
+        json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]});
     axum::Json(json!({"id": format!("resp_{number}"), "object": "response", "status": "completed",
         "model": call["model"], "output": [answer]}))
     .into_response()
@@ -104,7 +105,12 @@ impl Place {
     }
 
     /// The same without forgetting what came before.
-    async fn ask_more(&self, (method, path): (&str, &str), headers: &[(&str, &str)], body: Option<Value>) -> Got {
+    async fn ask_more(
+        &self,
+        (method, path): (&str, &str),
+        headers: &[(&str, &str)],
+        body: Option<Value>,
+    ) -> Got {
         let before = self.came.lock().unwrap().len();
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let mut request = self.http.request(method, format!("{}{path}", self.running.url()));
@@ -151,7 +157,11 @@ async fn other_paths_go_to_their_api() {
     ];
     for (request, headers, body, want, why) in table {
         let got = place.ask(request, headers, body).await;
-        assert_eq!((got.at, got.status), (want, if want.is_some() { 200 } else { 404 }), "{request:?}: {why}");
+        assert_eq!(
+            (got.at, got.status),
+            (want, if want.is_some() { 200 } else { 404 }),
+            "{request:?}: {why}"
+        );
     }
     // Packed, it names a model too.
     let packed = zstd::encode_all(count("claude-opus-5").unwrap().to_string().as_bytes(), 1).unwrap();
@@ -159,4 +169,77 @@ async fn other_paths_go_to_their_api() {
     let response = request.header("content-encoding", "zstd").body(packed).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert_eq!(place.came.lock().unwrap().last().unwrap().0, "claude");
+}
+
+const OWN: &[(&str, &str)] = &[("authorization", "Bearer uft_default")];
+const ANN: &[(&str, &str)] = &[("authorization", "Bearer uft_ann")];
+const BOB: &[(&str, &str)] = &[("authorization", "Bearer uft_bob")];
+
+fn response(more: Value) -> Option<Value> {
+    let mut call = body(Dialect::OpenAiResponses, &[user("Hello")], false);
+    call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    Some(call)
+}
+
+/// Tenants that have one key of the owner's do not read each other at the provider.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_shared_key_shows_no_tenant_another() {
+    let place = place(
+        &[("ours", Api::OpenAi, &[], Some("sk-ours")), ("also", Api::Anthropic, &[], Some("sk-also"))],
+        &["default", "ann", "bob"],
+    )
+    .await;
+    let anns = place.ask(("POST", "/v1/responses"), ANN, response(json!({}))).await;
+    assert_eq!((anns.status, anns.headers["authorization"].to_str().unwrap()), (200, "Bearer sk-ours"));
+    let anns = anns.body["id"].as_str().unwrap().to_owned();
+    let bound = |id: &str| response(json!({"previous_response_id": id}));
+    let named = ("POST", "/v1/responses");
+    let stored = format!("/v1/responses/{anns}");
+    let table: Vec<((&str, &str), _, _, u16, &str)> = vec![
+        (named, ANN, bound(&anns), 200, "her own answer"),
+        (named, BOB, bound(&anns), 404, "another's answer"),
+        (named, BOB, bound("resp_unknown"), 404, "one that nobody got from us"),
+        (named, BOB, response(json!({"conversation": "conv_1"})), 404, "a conversation at the provider"),
+        (named, BOB, response(json!({"conversation": {"id": "conv_1"}})), 404, "in its other form"),
+        (named, OWN, bound("resp_unknown"), 200, "the key is the owner's"),
+        (("GET", &stored), BOB, None, 403, "another's answer, read"),
+        (("GET", &stored), ANN, None, 403, "her own: nobody could tell it from another's"),
+        (("DELETE", &stored), BOB, None, 403, "another's answer, deleted"),
+        (("GET", "/v1/chat/completions"), BOB, None, 403, "stored completions"),
+        (("GET", "/v1/files"), BOB, None, 403, "files"),
+        (("GET", "/v1/messages/batches"), BOB, None, 403, "batches"),
+        (("GET", "/v1/models"), BOB, None, 200, "models"),
+        (("POST", "/v1/embeddings"), BOB, Some(json!({"model": "m", "input": "a"})), 200, "embeddings"),
+        (("GET", &stored), OWN, None, 200, "the owner's"),
+    ];
+    for (request, headers, body, status, why) in table {
+        let got = place.ask_more(request, headers, body).await;
+        assert_eq!(
+            (got.status, got.at.is_some()),
+            (status, status == 200),
+            "{request:?}: {why}: {}",
+            got.body
+        );
+        if status == 403 {
+            let (is_anthropic, error) = (request.1.contains("/messages"), &got.body["error"]);
+            let kind = if is_anthropic { "permission_error" } else { "invalid_request_error" };
+            assert_eq!((&error["type"], &got.body["type"] == "error"), (&json!(kind), is_anthropic), "{why}");
+            assert!(error["message"].as_str().unwrap().contains("a key of your own"), "{error}");
+        }
+    }
+}
+
+/// A client with a key of its own asks the provider for what it likes.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_has_a_key_of_its_own_is_told_by_the_provider() {
+    let place = place(&[("theirs", Api::Any, &[], None)], &["ann"]).await;
+    let headers = &[("x-unforget-token", "uft_ann"), ("authorization", "Bearer sk-ann")];
+    for (request, body) in [
+        (("GET", "/v1/responses/resp_1"), None),
+        (("POST", "/v1/responses"), response(json!({"previous_response_id": "resp_1"}))),
+        (("POST", "/v1/responses"), response(json!({"conversation": "conv_1"}))),
+    ] {
+        let got = place.ask(request, headers, body).await;
+        assert_eq!((got.status, got.headers["authorization"].to_str().unwrap()), (200, "Bearer sk-ann"));
+    }
 }

@@ -190,6 +190,7 @@ impl Gateway {
     /// Recognises and stores a call, and decides what is sent.
     pub(super) fn begin(&self, received: &Received) -> Result<Begun, Problem> {
         let call = Call::read(received.dialect, &received.body)?;
+        self.may_name(received, &call)?;
         let form = form(received.dialect);
         let bodies: Vec<_> = call.history().collect();
         let caller = Caller::of(received, &call);

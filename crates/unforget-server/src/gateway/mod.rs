@@ -23,6 +23,7 @@ mod reading;
 mod room;
 mod rounds;
 mod route;
+mod shared;
 mod slot;
 mod spool;
 mod turns;

@@ -25,8 +25,10 @@ use super::live::Reader;
 use super::lives::Before;
 use super::pump::Call;
 use super::room::Held;
+use super::shared::may_pass;
 use super::upstream::{API_KEY, Api, has_steps, returned};
 use super::{Gateway, WAITING};
+use crate::serve::OWNER;
 
 /// Names the conversation of a call, in requests and responses.
 const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversation");
@@ -104,7 +106,7 @@ impl Gateway {
             return Err(Fault::Overloaded { retry_after: 1 });
         }
         let (parts, body) = request.into_parts();
-        let tenant = parts.extensions.get::<Tenant>().map_or("default", |tenant| &tenant.0).to_owned();
+        let tenant = tenant(&parts).to_owned();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let named = name(&parts.headers)?;
         let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
@@ -186,6 +188,7 @@ impl Gateway {
         let api = api(parts.uri.path(), &parts.headers);
         let (model, body, _held) = self.named_in(&parts, body).await?;
         let upstream = self.upstream(api, model.as_deref())?;
+        may_pass(upstream, tenant(&parts), (&parts.method, parts.uri.path()))?;
         let mut headers = upstream.headers(&parts.headers, api);
         // It goes on as it is, so its length does too.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
@@ -248,6 +251,11 @@ fn name(headers: &HeaderMap) -> Result<Option<String>, Fault> {
         Some(name) => Ok(Some(name.to_owned())),
         None => Err(bad(format!("{CONVERSATION}: a name has 1 to {NAME_MAX} visible ASCII characters"))),
     }
+}
+
+/// Whose a request is.
+fn tenant(parts: &Parts) -> &str {
+    parts.extensions.get::<Tenant>().map_or(OWNER, |tenant| &tenant.0)
 }
 
 /// Who is asking, as far as the key tells. Only a digest of it is kept.

@@ -90,7 +90,7 @@ impl Gateway {
         trace::status(answer.status());
         // Until something of it is there, a break is a fault and not half an answer.
         let first = answer.chunk().await;
-        let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+        let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         if let Some(offered) = begun.offered.clone() {
             figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
             let came = ((answer, first), overhead.as_secs_f64());
@@ -182,7 +182,7 @@ impl Gateway {
                 }
                 Ok(None) => break arriving.end(),
                 Err(error) => {
-                    tracing::warn!(%error, "an answer broke off");
+                    tracing::warn!(error = %error.without_url(), "an answer broke off");
                     break End::Broken;
                 }
             }
@@ -269,7 +269,7 @@ impl Gateway {
             Sending::Made(body) => return self.send_body(call, body.clone(), (upstream, api)).await,
         };
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
-        request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
+        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }
 
     /// Sends a body of ours in the place of the client's.
@@ -282,7 +282,7 @@ impl Gateway {
         let mut headers = upstream.headers(&call.headers, api);
         headers.remove(CONTENT_ENCODING);
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
-        request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
+        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }
 
     /// A refusal with its body, as far as that is read.
@@ -291,7 +291,7 @@ impl Gateway {
         let mut body = Vec::new();
         while body.len() < REFUSAL {
             let chunk =
-                answer.chunk().await.map_err(|error| unreached(upstream, &error, self.settings.idle))?;
+                answer.chunk().await.map_err(|error| unreached(upstream, error, self.settings.idle))?;
             let Some(chunk) = chunk else { break };
             body.extend_from_slice(&chunk);
         }

@@ -12,6 +12,7 @@ use axum::http::header::{
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use futures_util::TryStreamExt;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
@@ -197,13 +198,13 @@ impl Gateway {
             request = request.body(reqwest::Body::wrap_stream(body::patient(body, self.settings.silence)));
         }
         let answer =
-            request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+            request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = answer.status();
         *response.headers_mut() = returned(answer.headers());
         let length = answer.headers().get(CONTENT_LENGTH).cloned();
         response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
-        *response.body_mut() = Body::from_stream(answer.bytes_stream());
+        *response.body_mut() = Body::from_stream(answer.bytes_stream().map_err(reqwest::Error::without_url));
         Ok(response)
     }
 }
@@ -227,8 +228,9 @@ async fn answer(mut reader: Reader) -> Result<Response, Fault> {
     Ok(response)
 }
 
-/// Why a provider gave no answer.
-pub(super) fn unreached(upstream: &str, error: &reqwest::Error, idle: Duration) -> Fault {
+/// Why a provider gave no answer. The address is not said: some clients have their key in its query.
+pub(super) fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
+    let error = error.without_url();
     tracing::warn!(upstream, %error, "no answer");
     let upstream = upstream.to_owned();
     if error.is_timeout() && !error.is_connect() {
@@ -288,6 +290,8 @@ pub(super) fn is_refusal(status: StatusCode) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
 
     #[test]
@@ -311,5 +315,18 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         assert_eq!(api("/v1/models", &headers), Api::Anthropic);
+    }
+    #[tokio::test]
+    async fn no_query_is_logged() {
+        super::super::install_crypto();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let error = client.get("http://127.0.0.1:1/v1/models?key=sk-secret").send().await.unwrap_err();
+        assert!(error.to_string().contains("sk-secret"), "{error}");
+        let log = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::clone(&log)).finish();
+        let fault =
+            tracing::subscriber::with_default(subscriber, || unreached("a", error, Duration::from_secs(1)));
+        let log = String::from_utf8(log.lock().unwrap().clone()).unwrap();
+        assert!(log.contains("no answer") && !format!("{log}{fault}").contains("sk-secret"), "{log}");
     }
 }

@@ -34,17 +34,19 @@ type Refuses = fn(&Value, &HeaderMap) -> Option<String>;
 #[derive(Clone)]
 struct Provider {
     refuses: Refuses,
-    /// What it answered.
-    answered: Arc<Mutex<Vec<Value>>>,
+    /// Keys of requests that came, and whether they were answered.
+    keys: Arc<Mutex<Vec<(Option<String>, bool)>>>,
 }
 
 async fn take(State(provider): State<Provider>, headers: HeaderMap, body: Bytes) -> Response {
     let call: Value = serde_json::from_slice(&body).unwrap();
-    if let Some(why) = (provider.refuses)(&call, &headers) {
+    let key = headers.get("idempotency-key").map(|key| key.to_str().unwrap().to_owned());
+    let refused = (provider.refuses)(&call, &headers);
+    provider.keys.lock().unwrap().push((key, refused.is_none()));
+    if let Some(why) = refused {
         let why = json!({"type": "error", "error": {"type": "invalid_request_error", "message": why}});
         return (StatusCode::BAD_REQUEST, axum::Json(why)).into_response();
     }
-    provider.answered.lock().unwrap().push(call);
     axum::Json(json!({"id": "a", "object": "chat.completion", "type": "message", "role": "assistant",
         "content": [{"type": "text", "text": "Yes."}], "stop_reason": "end_turn",
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Yes."}}]}))
@@ -58,7 +60,7 @@ struct Place {
 }
 
 async fn place(refuses: Refuses) -> Place {
-    let provider = Provider { refuses, answered: Arc::default() };
+    let provider = Provider { refuses, keys: Arc::default() };
     let routes = Router::new()
         .route("/v1/messages", post(take))
         .route("/v1/chat/completions", post(take))
@@ -181,4 +183,15 @@ async fn a_limit_is_of_those_who_were_told_it() {
     let messages = long(8);
     let asked = place.ask("fits", (Dialect::Anthropic, &messages), 4_000).await;
     assert_eq!((asked.status, asked.authority.as_str()), (200, "as-sent"));
+}
+
+/// A provider that knows a client's key gets it with the client's own body only.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_s_key_stands_for_its_own_body() {
+    let place = place(|call, _| vllm(call, 20_000)).await;
+    let messages = long(40);
+    let chat = (Dialect::OpenAiChat, messages.as_slice());
+    let asked = place.ask_with("a", chat, 500, &[("idempotency-key", "k1")]).await;
+    assert_eq!(asked.status, 200);
+    assert_eq!(*place.provider.keys.lock().unwrap(), [(Some("k1".to_owned()), false), (None, true)]);
 }

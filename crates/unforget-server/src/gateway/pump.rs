@@ -29,7 +29,7 @@ use super::live::{End, Head, Live, Place};
 use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::spool::{Label, Spooled};
-use super::upstream::{Api, Upstream, returned};
+use super::upstream::{Api, IDEMPOTENCY_KEY, Upstream, returned};
 use crate::trace;
 
 /// Room that a call has for its answer before it is sent, in bytes.
@@ -272,7 +272,8 @@ impl Gateway {
         request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }
 
-    /// Sends a body of ours in the place of the client's.
+    /// Sends a body of ours in the place of the client's. The client's key stands for its own body: a provider that knows it
+    /// would refuse another, or give the answer to the first.
     pub(super) async fn send_body(
         &self,
         call: &Call,
@@ -281,6 +282,7 @@ impl Gateway {
     ) -> Result<reqwest::Response, Fault> {
         let mut headers = upstream.headers(&call.headers, api);
         headers.remove(CONTENT_ENCODING);
+        headers.remove(IDEMPOTENCY_KEY);
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
         request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }

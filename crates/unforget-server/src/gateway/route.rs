@@ -27,7 +27,7 @@ use super::lives::Before;
 use super::pump::Call;
 use super::room::Held;
 use super::shared::may_pass;
-use super::upstream::{API_KEY, Api, has_steps, returned};
+use super::upstream::{API_KEY, Api, IDEMPOTENCY_KEY, has_steps, returned};
 use super::{Gateway, WAITING};
 use crate::serve::OWNER;
 
@@ -120,7 +120,7 @@ impl Gateway {
         let Received { caller, named, session, .. } = &received;
         let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
         let request = Digest::of(request.as_bytes());
-        let key = text(&parts.headers, &HeaderName::from_static("idempotency-key"));
+        let key = text(&parts.headers, &IDEMPOTENCY_KEY);
         let key = key.map(|key| Digest::of(format!("{caller}\n{key}").as_bytes()));
         let is_retry = text(&parts.headers, &HeaderName::from_static("x-stainless-retry-count"));
         let is_retry = is_retry.is_some_and(|count| count != "0");

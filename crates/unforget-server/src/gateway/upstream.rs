@@ -154,6 +154,9 @@ impl Gateway {
 /// Anthropic's header for keys.
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
+/// By which clients say that a request is the same as before.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
 /// Headers of ours begin like this; they are not sent on.
 pub(super) const OURS: &str = "x-unforget-";
 

@@ -195,3 +195,50 @@ async fn a_client_s_key_stands_for_its_own_body() {
     assert_eq!(asked.status, 200);
     assert_eq!(*place.provider.keys.lock().unwrap(), [(Some("k1".to_owned()), false), (None, true)]);
 }
+
+/// A call that is refused after another of its conversation came is asked with less all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_behind_another_call_is_answered_with_less() {
+    let (come, came) = tokio::sync::watch::channel(0);
+    let mut seen = came.clone();
+    let refuse = move |body: Bytes| {
+        let (come, mut came) = (come.clone(), came.clone());
+        async move {
+            let call: Value = serde_json::from_slice(&body).unwrap();
+            let is_first = call.to_string().contains("The first question");
+            let mut number = 0;
+            come.send_modify(|all| {
+                *all += 1;
+                number = *all;
+            });
+            if is_first && number == 1 {
+                came.wait_for(|all| *all > 1).await.unwrap();
+                let why = "This model's maximum context length is 12000 tokens. However, your request has 15000 input tokens.";
+                let why = json!({"error": {"type": "invalid_request_error", "message": why,
+                    "code": "context_length_exceeded"}});
+                return (StatusCode::BAD_REQUEST, axum::Json(why)).into_response();
+            }
+            axum::Json(json!({"id": "a", "object": "chat.completion", "choices": [{"index": 0, "finish_reason": "stop",
+                "message": {"role": "assistant", "content": "Yes."}}]}))
+            .into_response()
+        }
+    };
+    let routes = Router::new().route("/v1/chat/completions", post(refuse));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(&folder.path().join("a.db"), &url, 20_000).await;
+    let client = Client::new(&running.url(), Some("c"));
+    let question = |text: &str| {
+        let messages = [long(40), vec![json!({"role": "assistant", "content": "Yes."}), user(text)]].concat();
+        body(Dialect::OpenAiChat, &messages, false)
+    };
+    let (first, second) = (question("The first question"), question("The second question"));
+    let other = client.clone();
+    let first = tokio::spawn(async move { other.ask("chat/completions", &first).await.unwrap() });
+    seen.wait_for(|all| *all > 0).await.unwrap();
+    let second = client.ask("chat/completions", &second).await.unwrap();
+    let first = first.await.unwrap();
+    assert_eq!((first.status, second.status), (200, 200), "{}", String::from_utf8_lossy(&first.bytes));
+}

@@ -321,19 +321,19 @@ impl Gateway {
         let Some(brings) = self.brings(&begun.who, &call)? else { return Ok(false) };
         let recovered = match begun.sending {
             Sending::AsIs => None,
-            // The count of the call before may have come in between: then the lane does not know of this one.
+            // Another call, or the count of the one before, may have come in between: then the lane does not know of this one.
             Sending::Made(_) => match self.host.refused_at(&lane, form, begun.asked_at, refused) {
                 Err(HostError::Refused { .. }) => None,
-                other => Some(other?),
+                other => other?,
             },
         };
         let assembled = match recovered {
             None => return self.smaller_by_figures(&call, begun, (brings, refused, attempt)),
-            Some(Some(Recovered::Retry { assembled, output, .. })) => {
+            Some(Recovered::Retry { assembled, output, .. }) => {
                 begun.lower(output, &call);
                 *assembled
             }
-            Some(Some(Recovered::Surface(_)) | None) => return Ok(false),
+            Some(Recovered::Surface(_)) => return Ok(false),
         };
         begun.take(&assembled, &call, &bodies);
         Ok(true)

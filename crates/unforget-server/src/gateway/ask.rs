@@ -260,7 +260,7 @@ impl Gateway {
     ) -> Result<(Who, Array), Problem> {
         let read =
             |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
-        if let Some(answer) = &call.hints.previous_response_id
+        if let Some(answer) = call.hints.previous_response_id.as_ref().filter(|_| !caller.is_named)
             && let Some(lane) = self.host.answered_in(&caller.tenant, answer)?
         {
             let array = read(&Array::default())?;
@@ -276,8 +276,10 @@ impl Gateway {
     fn brings<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
         Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
             (Some(answer), _) => {
-                let is_ours = self.host.answered_in(&who.caller.tenant, answer)?.is_some();
-                is_ours.then_some(Brings::Rest(Some(answer)))
+                let lane = self.host.answered_in(&who.caller.tenant, answer)?;
+                // In a conversation that the client names, an answer of another is only the provider's.
+                let is_here = lane.is_some_and(|lane| lane.lane == who.lane.lane);
+                is_here.then_some(Brings::Rest(Some(answer)))
             }
             (None, Some(_)) => Some(Brings::Rest(None)),
             (None, None) => Some(Brings::All),

@@ -176,7 +176,7 @@ impl Gateway {
                 body::unpacked(&headers, &packed, limit, |bytes| handle.block_on(room.take(bytes)))?;
             let (body, _held) = unpacked.unwrap_or((packed, None));
             // What is wrong with it is the provider's to say.
-            Ok(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
+            Ok::<_, Fault>(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
         });
         let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
         Ok((model, raw.into(), held.into_iter().collect()))

@@ -171,7 +171,7 @@ impl Gateway {
         (mut answer, first): (reqwest::Response, Option<Bytes>),
         mut arriving: Arriving,
     ) {
-        let mut next = Ok(first);
+        let mut next: reqwest::Result<_> = Ok(first);
         let end = loop {
             match next {
                 Ok(Some(chunk)) => {

@@ -60,7 +60,7 @@ impl Gateway {
         call.live.begin(asked.head(&answer, overhead));
         let mut join = Join::new(dialect, &offered.names());
         let mut packing = Packing::of(reading::encoding(answer.headers()).as_deref());
-        let mut next = Ok(first);
+        let mut next: reqwest::Result<_> = Ok(first);
         let end = loop {
             match next {
                 Ok(Some(chunk)) => {

@@ -129,7 +129,9 @@ fn take(headers: &mut HeaderMap) -> Option<HeaderValue> {
         if all.iter().any(is_ours) {
             let others: Vec<HeaderValue> = all.iter().filter(|value| !is_ours(value)).cloned().collect();
             headers.remove(&name);
-            others.into_iter().for_each(|other| drop(headers.append(name.clone(), other)));
+            for other in others {
+                headers.append(name.clone(), other);
+            }
         }
     }
     own.or_else(|| key.and_then(|key| HeaderValue::from_bytes(bare(&key)).ok()))

@@ -147,7 +147,8 @@ struct Chat {
 
 impl Chat {
     fn message(at: usize, words: &str) -> String {
-        json!({ "role": if at % 2 == 0 { "user" } else { "assistant" }, "content": words }).to_string()
+        json!({ "role": if at.is_multiple_of(2) { "user" } else { "assistant" }, "content": words })
+            .to_string()
     }
 
     /// A call with these words in turn, and its answer. Gives the prompt if there is little room.

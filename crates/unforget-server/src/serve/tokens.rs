@@ -168,6 +168,7 @@ mod tests {
 
     #[allow(clippy::type_complexity, reason = "a table")]
     #[test]
+    #[allow(clippy::too_many_lines, reason = "a table")]
     fn tokens_table() {
         let token = |tenant: &str, secret: &str, scopes: &[Scope]| Token {
             tenant: tenant.into(),

@@ -180,7 +180,7 @@ async fn a_limit_is_of_those_who_were_told_it() {
         assert_eq!((asked.status, asked.authority == "as-sent"), (200, *is_as_sent), "{why}");
     }
     // An input's limit is not a window with the answer in it: what just fits goes as it is.
-    let messages = long(8);
+    let messages = long(6);
     let asked = place.ask("fits", (Dialect::Anthropic, &messages), 4_000).await;
     assert_eq!((asked.status, asked.authority.as_str()), (200, "as-sent"));
 }

@@ -6,7 +6,7 @@ use axum::http::Method;
 use unforget_wire::exchange::{Call, Fault};
 
 use super::Gateway;
-use super::ask::Received;
+use super::ask::{Received, form};
 use super::fault::Problem;
 use super::route::of_api;
 use super::upstream::{Api, Upstream};
@@ -60,7 +60,7 @@ impl Gateway {
             return Err(Fault::NotFound { what: format!("conversation {id:?}") }.into());
         }
         if let Some(id) = &hints.previous_response_id
-            && self.host.answered_in(&received.tenant, id)?.is_none()
+            && self.host.answered_in(&received.tenant, form(received.dialect), id)?.is_none()
         {
             return Err(Fault::NotFound { what: format!("previous response {id:?}") }.into());
         }

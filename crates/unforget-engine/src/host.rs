@@ -41,7 +41,7 @@ use names::Incoming;
 use crate::{Engine, EngineError};
 
 pub use compare::{Changed, Difference, Kept, Represented};
-pub use exact::{Answered, Array, Brings, Foreseen};
+pub use exact::{Answered, Array, Brings, Foreseen, Said};
 pub use names::face;
 pub use rebuild::Rebuilt;
 pub use recalled::Recalled;

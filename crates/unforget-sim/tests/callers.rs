@@ -345,7 +345,7 @@ impl World {
             // The same once more, as after a restart.
             self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         }
-        self.host.remember(&talk.asking(), &open.lane, &array, answered.id.as_deref()).unwrap();
+        self.host.remember(&talk.asking(), &open.lane, &array.said(), answered.id.as_deref()).unwrap();
         let is_gone = self.random.one_in(8);
         self.story.push(format!("answer {at}{}", if is_gone { ", the client is gone" } else { "" }));
         if !is_gone && talk.messages == open.array {

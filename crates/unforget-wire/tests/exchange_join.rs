@@ -137,6 +137,11 @@ fn calls_of_chat_table() {
             "a name in pieces",
         ),
         (
+            vec![vec![calls(&[call(Some(0), "b", "unforget", "{}")])]],
+            " 0:unforget",
+            "a name that only begins like ours",
+        ),
+        (
             vec![
                 vec![
                     calls(&[call(Some(0), "a", "unforget_", "")]),
@@ -336,6 +341,7 @@ fn offers_table() {
         (json!({"tool_choice": {"type": "allowed_tools", "mode": "auto"}}), Some("which tools"), "some"),
         (json!({"tools": []}), Some("no tools"), "none of its own"),
         (json!({"tools": "x"}), Some("no tools"), "no list"),
+        (json!({"tools": [{"function": {"name": "unforget"}}]}), Some("these names"), "what ours begin with"),
         (json!({"tools": [{"function": {"name": "unforget_x"}}]}), Some("these names"), "Chat's own"),
         (json!({"tools": [{"name": "unforget_search"}]}), Some("these names"), "its own"),
         (

@@ -96,9 +96,16 @@ impl Array {
         self.weights.iter().skip(index).map(|(_, tokens)| *tokens).sum()
     }
 
-    /// How many messages at the beginning have the same bytes as those of another array.
-    pub fn common(&self, other: &Self) -> usize {
-        self.weights.iter().zip(&other.weights).take_while(|(one, other)| one.0 == other.0).count()
+    /// Digest of the bytes of the first messages; `None` if there are not so many. O(count).
+    pub fn beginning(&self, count: usize) -> Option<Digest> {
+        let first = self.weights.get(..count)?;
+        let bytes: Vec<u8> = first.iter().flat_map(|(digest, _)| digest.0).collect();
+        Some(Digest::of(&bytes))
+    }
+
+    /// What its messages say, without themselves.
+    pub fn said(&self) -> Said {
+        Said(self.messages.iter().map(Incoming::said).collect())
     }
 
     /// Bytes in memory, about.
@@ -107,17 +114,23 @@ impl Array {
         // Beside its JSON, a message is kept as what it says.
         self.messages.iter().map(|message| 2 * text(message) + 512).sum()
     }
+}
 
+/// What messages say, in order: enough to know them again.
+#[derive(Clone, Debug, Default)]
+pub struct Said(Vec<Name>);
+
+impl Said {
     /// Names of its beginnings: the first is of its first message, the last of all of them. Equal beginnings have equal
     /// names, whatever annotations and reasoning came with them. O(messages).
     ///
     /// * `seed` - beginnings under different seeds have different names.
     pub(super) fn beginnings(&self, seed: Name) -> Vec<Name> {
-        let next = |name: &mut Name, message: &Incoming| {
-            *name = names::beginning(*name, message.said());
+        let next = |name: &mut Name, said: &Name| {
+            *name = names::beginning(*name, *said);
             Some(*name)
         };
-        self.messages.iter().scan(seed, next).collect()
+        self.0.iter().scan(seed, next).collect()
     }
 }
 

@@ -11,7 +11,7 @@ use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
 use super::Host;
-use super::exact::Array;
+use super::exact::{Array, Said};
 use super::lane::{Lane, Line, conversation_key};
 use super::names;
 use super::types::{HostError, LaneKey};
@@ -136,10 +136,10 @@ impl Host {
         &self,
         asking: &Asking<'_>,
         lane: &Recognised,
-        array: &Array,
+        said: &Said,
         answer: Option<&str>,
     ) -> Result<(), HostError> {
-        let beginning = array.beginnings(seed(asking)).pop();
+        let beginning = said.beginnings(seed(asking)).pop();
         let names = beginning.into_iter().chain(answer.map(names::answer_id));
         self.name_line(asking.tenant, lane.line, names)
     }
@@ -215,7 +215,7 @@ fn session(asking: &Asking<'_>) -> Option<Name> {
 /// The lanes that a call may be of: those that began like it, then the newest of its session.
 fn candidates(register: &Lane, asking: &Asking<'_>, array: &Array) -> Result<Vec<Found>, HostError> {
     let mut lines = Vec::new();
-    for names in array.beginnings(seed(asking)).rchunks(AT_ONCE) {
+    for names in array.said().beginnings(seed(asking)).rchunks(AT_ONCE) {
         register.known(names.iter().copied())?;
         for name in names.iter().rev() {
             lines.extend(register.under(&[*name])?.into_iter().rev());
@@ -281,7 +281,7 @@ fn begin(
     // Strings always serialise.
     let detail = serde_json::to_string(&registered).unwrap_or_default();
     let text = journal::event("lane", Some(&detail), &After::Newest, at);
-    let names = session(asking).into_iter().chain(array.beginnings(seed(asking)).pop());
+    let names = session(asking).into_iter().chain(array.said().beginnings(seed(asking)).pop());
     let names = names.chain([lane_name(&name)]).collect();
     register.write_ahead(Line { text, parent: None, names, is_open: false })?;
     Ok(recognised(line, &registered))

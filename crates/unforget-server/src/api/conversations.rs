@@ -2,6 +2,8 @@
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap};
@@ -10,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use unforget_engine::host::is_internal;
 use unforget_engine::trust::Resolved;
@@ -17,12 +20,12 @@ use unforget_engine::{Engine, Folded};
 use unforget_store::Conversation;
 use utoipa::IntoParams;
 
-use super::ROOT;
 use super::asked::{Asked, At, Named};
 use super::page::{Page, Paged};
 use super::problem::{Done, Problem, Problems};
 use super::scope::Seen;
 use super::tag::Shown;
+use super::{EXPORTS, ROOT};
 use crate::json::{
     ConversationJson, EntryJson, GenerationJson, LedgerJson, LedgerKind, ShowJson, SnapshotJson, StatsJson,
     ledger_rows,
@@ -174,29 +177,38 @@ pub(super) struct Save {
 /// Bytes of an export that are sent at once.
 const PIECE: usize = 64 << 10;
 
+/// Longest wait for a client that reads nothing.
+const STALL: Duration = Duration::from_mins(1);
+
 /// Gives a transcript, byte for byte as it was received.
 #[utoipa::path(get, path = "/conversations/{name}/export", tag = "conversations", params(Named, Save),
     responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
 pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<Save>) -> Done<Response> {
-    let (engine, found, number) = seen
-        .of(named.name, move |engine, found, _| {
+    let (engine, found, number, place) = seen
+        .of(named.name, move |engine, found, api| {
+            // Each holds a thread while its client reads.
+            let place = Arc::clone(&api.exports).try_acquire_owned().map_err(|_| {
+                Problem::new(503, "busy", format!("{EXPORTS} exports run already"), "try again later")
+            })?;
             let number = save.snapshot.or(found.snapshot);
             let there = engine.store().snapshots(found.conversation.id)?;
             if let Some(number) = number.filter(|number| there.iter().all(|one| one.number != *number)) {
                 let what = format!("{} has no save {number}", found.conversation.key);
                 return Err(Problem::absent("no-snapshot", what, "GET the conversation lists its saves"));
             }
-            Ok((engine.clone(), found, number))
+            Ok((engine.clone(), found, number, place))
         })
         .await?;
     let (pieces, taken) = mpsc::channel(4);
     let key = found.conversation.key.0.clone();
+    let runtime = Handle::current();
     tokio::task::spawn_blocking(move || {
-        let mut out = Pieces { pieces, piece: Vec::with_capacity(PIECE) };
+        let _place = place;
+        let mut out = Pieces { taken_by: pieces, piece: Vec::with_capacity(PIECE), runtime };
         if let Err(error) = engine.export(found.conversation.id, number, &mut out) {
             // The client sees a body that broke off, which no whole export looks like.
             let told = io::Error::other(unforget_engine::causes(&error));
-            out.pieces.blocking_send(Err(told)).ok();
+            out.runtime.block_on(out.taken_by.send_timeout(Err(told), STALL)).ok();
         }
     });
     let body =
@@ -211,10 +223,11 @@ pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<
     Ok(response)
 }
 
-/// A writer whose bytes are a response's body. It waits for a client that reads slowly.
+/// A writer whose bytes are a response's body. It waits for a client that reads slowly, but not for one that reads nothing.
 struct Pieces {
-    pieces: mpsc::Sender<io::Result<Bytes>>,
+    taken_by: mpsc::Sender<io::Result<Bytes>>,
     piece: Vec<u8>,
+    runtime: Handle,
 }
 
 impl Write for Pieces {
@@ -231,6 +244,7 @@ impl Write for Pieces {
             return Ok(());
         }
         let piece = std::mem::replace(&mut self.piece, Vec::with_capacity(PIECE));
-        self.pieces.blocking_send(Ok(piece.into())).map_err(|_| io::ErrorKind::BrokenPipe.into())
+        let sent = self.taken_by.send_timeout(Ok(piece.into()), STALL);
+        self.runtime.block_on(sent).map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }

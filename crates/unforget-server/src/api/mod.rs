@@ -79,6 +79,9 @@ const AT_WORK: usize = 8;
 /// Questions to models at once; others wait in order, and keep nobody else waiting.
 const ASKING: usize = 4;
 
+/// Exports at once; of more their clients are told to come again.
+const EXPORTS: usize = 16;
+
 /// The API over one store.
 pub struct Api {
     host: Arc<Host>,
@@ -89,6 +92,7 @@ pub struct Api {
     plans: purge::Plans,
     at_work: Arc<Semaphore>,
     asking: Arc<Semaphore>,
+    exports: Arc<Semaphore>,
     /// Takes back the work of models, for threads that wait for it.
     cancel: Cancel,
     /// The same for those that do not.
@@ -110,6 +114,7 @@ impl Api {
             plans: purge::Plans::default(),
             at_work: Arc::new(Semaphore::new(AT_WORK)),
             asking: Arc::new(Semaphore::new(ASKING)),
+            exports: Arc::new(Semaphore::new(EXPORTS)),
             cancel: Cancel::default(),
             ending: CancellationToken::new(),
         })

@@ -21,6 +21,7 @@ use crate::json::{PinJson, PinnedJson, PinsJson};
 
 /// The words of a pin: `text`, or those of `entry`.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Words {
     /// The words, verbatim.
     #[schema(min_length = 1)]

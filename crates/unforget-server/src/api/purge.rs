@@ -42,6 +42,7 @@ impl Plans {
 
 /// What to purge.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Asking {
     /// First entry; 0 if none is named.
     first: Option<u64>,

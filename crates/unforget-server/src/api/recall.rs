@@ -218,6 +218,7 @@ pub(super) async fn raw(seen: Seen, Asked(id): Asked<Id>) -> Done<Response> {
 
 /// A question and what its answer may cost.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[allow(clippy::struct_field_names, reason = "the name of the field")]
 pub(super) struct Question {
     /// The question.

@@ -58,6 +58,7 @@ pub(super) async fn verify(Owned(seen): Owned) -> Done<Response> {
 
 /// A copy to make.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Copy {
     /// Name of the file in the folder of backups: letters, digits, `.`, `_` and `-`, not beginning with `.`.
     #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]

@@ -10,13 +10,12 @@ use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{
-    Array, Ask, Asking, Assembled, Brings, HostError, Recalled, Recognised, Recovered,
-};
+use unforget_engine::host::{Array, Ask, Assembled, Brings, HostError, Recalled, Recovered, Said};
 use unforget_engine::ruler::ModelRuler;
-use unforget_wire::exchange::{Call, Edit, Shape, annotations};
+use unforget_wire::exchange::{Call, Edit, annotations};
 use unforget_wire::{Dialect, Format};
 
+use super::caller::{Caller, Who, order};
 use super::fault::Problem;
 use super::offer::{Offered, has_left_something};
 use super::slot::{SLOT, recall};
@@ -54,10 +53,6 @@ impl Received {
     }
 }
 
-fn order(tenant: &str, user: &str, by: &str) -> Digest {
-    Digest::of(format!("{tenant}\n{user}\n{by}").as_bytes())
-}
-
 /// How a call is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sending {
@@ -91,6 +86,8 @@ pub(super) struct Begun {
     prompt: Vec<String>,
     /// Images, documents and items of kinds that are not known, which the client sent and the prompt has not.
     pub(super) left_out: u64,
+    /// What is left of the messages once they are sent.
+    seen: Option<Seen>,
     /// Most tokens of the answer, where that is less than the client says.
     lowered: Option<u64>,
     budget: Budget,
@@ -98,61 +95,8 @@ pub(super) struct Begun {
     pub(super) limits: Option<Digest>,
 }
 
-/// Whose call it is.
-#[derive(Clone, Debug)]
-pub(super) struct Who {
-    pub(super) lane: Recognised,
-    pub(super) caller: Caller,
-}
-
-/// What a call says about who makes it.
-#[derive(Clone, Debug)]
-pub(super) struct Caller {
-    pub(super) form: Format,
-    pub(super) tenant: String,
-    session: Option<String>,
-    is_named: bool,
-    user: String,
-    kind: String,
-}
-
-impl Caller {
-    fn of(received: &Received, call: &Call<'_>) -> Self {
-        let hints = &call.hints;
-        let session = received.named.as_ref().or(received.session.as_ref());
-        let session = session.or(hints.session_id.as_ref()).or(hints.conversation.as_ref()).cloned();
-        let loose = [&hints.user_id, &hints.prompt_cache_key, &hints.safety_identifier, &hints.user];
-        let loose = loose.into_iter().flatten().next().map(String::as_str).unwrap_or_default();
-        let is_provider_named = received.session.is_none() && hints.conversation.is_some();
-        Self {
-            form: form(received.dialect),
-            tenant: received.tenant.clone(),
-            is_named: received.named.is_some() || is_provider_named,
-            user: if session.is_some() { String::new() } else { format!("{}\n{loose}", received.caller) },
-            session,
-            kind: kind(call),
-        }
-    }
-
-    /// Calls with the same order may be of one lane.
-    ///
-    /// * `first` - the first message.
-    fn order(&self, first: &str) -> Digest {
-        let by = self.session.as_deref().unwrap_or(first);
-        order(&self.tenant, &self.user, by)
-    }
-
-    pub(super) fn asking(&self) -> Asking<'_> {
-        Asking {
-            tenant: &self.tenant,
-            session: self.session.as_deref(),
-            is_named: self.is_named,
-            user: Some(&self.user),
-            kind: &self.kind,
-            form: self.form,
-        }
-    }
-}
+/// What messages say; how many they are, and the digest of their bytes.
+type Seen = (Said, Option<(usize, Digest)>);
 
 /// The room of a call, in tokens.
 #[derive(Clone, Copy, Debug)]
@@ -218,6 +162,7 @@ impl Gateway {
             recalled: None,
             offered: None,
             prompt: Vec::new(),
+            seen: None,
             left_out: 0,
             lowered: None,
             budget,
@@ -229,7 +174,7 @@ impl Gateway {
         begun.tokens = whole + budget.fixed;
         let is_too_large = whole.upper > budget.messages() && !begun.array.is_empty();
         // What the provider has and we do not can only be sent by its name.
-        if let Some(brings) = self.brings(&begun.who, &call)?.filter(|_| is_too_large) {
+        if let Some(brings) = self.can_make(&begun.who, &call)?.filter(|_| is_too_large) {
             let at = (brings, &begun.array, begun.asked_at);
             let recall = self.settings.recall;
             let offered =
@@ -286,6 +231,13 @@ impl Gateway {
         })
     }
 
+    /// The same, if a prompt of ours would have all that the model reads now: of a conversation that the provider keeps,
+    /// there may be more than came through here.
+    fn can_make<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
+        let brings = self.brings(who, call)?;
+        Ok(brings.filter(|brings| *brings != Brings::Rest(None) || self.has_all(&who.lane.lane)))
+    }
+
     fn budget(&self, call: &Call<'_>, cap: u64, limits: Option<&Digest>) -> Budget {
         let said = call.output.unwrap_or(0);
         let (told, input) = limits.map_or((None, None), |name| self.limits.of(name, said));
@@ -320,7 +272,7 @@ impl Gateway {
         let call = Call::read(received.dialect, &received.body)?;
         let bodies: Vec<_> = call.history().collect();
         let (lane, form) = (begun.who.lane.lane.clone(), begun.who.caller.form);
-        let Some(brings) = self.brings(&begun.who, &call)? else { return Ok(false) };
+        let Some(brings) = self.can_make(&begun.who, &call)? else { return Ok(false) };
         let recovered = match begun.sending {
             Sending::AsIs => None,
             // Another call, or the count of the one before, may have come in between: then the lane does not know of this one.
@@ -392,6 +344,21 @@ impl Begun {
     /// What the client allows the answer; 0 if it does not say.
     pub(super) const fn said(&self) -> u64 {
         self.budget.said
+    }
+
+    /// What its messages say, and which they are.
+    pub(super) fn seen(&self) -> Seen {
+        let digest = || Some((self.array.len(), self.array.beginning(self.array.len())?));
+        self.seen.clone().unwrap_or_else(|| (self.array.said(), digest()))
+    }
+
+    /// It is sent: nobody needs its messages any more, however long the answer takes.
+    pub(super) fn lighten(&mut self) {
+        self.seen = Some(self.seen());
+        (self.array, self.prompt) = (Array::default(), Vec::new());
+        if let Sending::Made(body) = &mut self.sending {
+            *body = Bytes::new();
+        }
     }
 
     /// Tokens that the answer has room for, where the client allows it more.
@@ -474,17 +441,4 @@ impl Begun {
         edits.extend(offered.map(|offered| offered.edits(call)).unwrap_or_default());
         call.with_edits(&edits)
     }
-}
-
-/// What a call is for, as far as its instructions and tools tell.
-fn kind(call: &Call<'_>) -> String {
-    let digest = match (&call.tools, call.shape) {
-        (Some(tools), _) => *tools,
-        (None, Shape::Absent) => Digest::of(b""),
-        (None, _) => {
-            let bytes: Vec<u8> = call.system.iter().flat_map(|digest| digest.0).collect();
-            Digest::of(&bytes)
-        }
-    };
-    digest.hex().chars().take(16).collect()
 }

@@ -8,6 +8,7 @@ use std::{fs, io};
 use tokio::task::spawn_blocking;
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
+use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Answered, Array, Counted, LaneKey};
@@ -41,7 +42,8 @@ struct Waiting {
 
 /// What a provider counted of a call that was sent as it was.
 pub(super) struct Measured {
-    array: Array,
+    /// Its messages: how many, and the digest of their bytes.
+    of: (usize, Digest),
     /// Of its messages alone.
     tokens: u64,
 }
@@ -49,11 +51,11 @@ pub(super) struct Measured {
 impl Measured {
     /// Tokens of an array of the same lane: measured as far as it is the same, ours for the rest.
     pub(super) fn of(&self, array: &Array) -> Tokens {
-        let same = array.common(&self.array);
-        if same < self.array.len() {
+        let (count, digest) = self.of;
+        if array.beginning(count) != Some(digest) {
             return array.tokens();
         }
-        let rest = array.tokens_from(same);
+        let rest = array.tokens_from(count);
         let whole = Tokens { expected: self.tokens + rest.expected, upper: self.tokens + rest.upper };
         // Ours is a bound too: the lower one holds.
         if whole.upper < array.tokens().upper { whole } else { array.tokens() }
@@ -84,7 +86,8 @@ impl Gateway {
         if let Some(rounds) = rounds {
             self.host.note_rounds(&who.lane.lane, who.caller.form, rounds)?;
         }
-        self.host.remember(&who.caller.asking(), &who.lane, &begun.array, told.id.as_deref())?;
+        let (said, digest) = begun.seen();
+        self.host.remember(&who.caller.asking(), &who.lane, &said, told.id.as_deref())?;
         if let Some(usage) = told.usage {
             for (kind, count) in [("input", usage.input), ("cached", usage.cached), ("output", usage.output)]
             {
@@ -96,13 +99,15 @@ impl Gateway {
             if let Some(name) = begun.limits.as_ref().filter(|_| rounds.is_none()) {
                 self.limits.took(name, usage.input, usage.output);
             }
-            self.count(begun, usage.input)?;
+            self.count(begun, digest, usage.input)?;
         }
         Ok(())
     }
 
     /// Takes a provider's count.
-    fn count(&self, begun: &Begun, input: u64) -> Result<(), Problem> {
+    ///
+    /// * `of` - the messages that were sent.
+    fn count(&self, begun: &Begun, of: Option<(usize, Digest)>, input: u64) -> Result<(), Problem> {
         let (lane, form) = (&begun.who.lane.lane, begun.who.caller.form);
         let is_as_sent = begun.sending == Sending::AsIs;
         let counted = Counted {
@@ -112,20 +117,39 @@ impl Gateway {
             input,
         };
         let cut = self.host.counted(lane, form, &counted)?;
+        if begun.who.caller.is_kept {
+            self.note_all(lane, input <= begun.tokens.upper);
+        }
         if let Some(cut) = cut {
             let SuspectedTruncation { expected, reported } = cut;
             tracing::warn!(lane = lane.0, expected, reported, "the provider seems to have cut the prompt");
         }
-        if cut.is_some() || !is_as_sent || !Counts::is_plausible(begun.tokens, input) {
+        let Some(of) =
+            of.filter(|_| cut.is_none() && is_as_sent && Counts::is_plausible(begun.tokens, input))
+        else {
             return Ok(());
-        }
+        };
         let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         if measured.len() >= LANES {
             measured.clear();
         }
         let tokens = input.saturating_sub(begun.fixed().expected.min(input / 2));
-        measured.insert(lane.clone(), Measured { array: begun.array.clone(), tokens });
+        measured.insert(lane.clone(), Measured { of, tokens });
         Ok(())
+    }
+
+    /// Whether a conversation that the provider keeps is here from its beginning, by what was counted of its last call.
+    pub(super) fn has_all(&self, lane: &LaneKey) -> bool {
+        self.whole.lock().unwrap_or_else(PoisonError::into_inner).contains(lane)
+    }
+
+    fn note_all(&self, lane: &LaneKey, has_all: bool) {
+        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
+        if !has_all {
+            whole.remove(lane);
+        } else if whole.len() < LANES || whole.contains(lane) {
+            whole.insert(lane.clone());
+        }
     }
 
     /// Stores what an earlier process left. One answer must not keep all others from being served: what cannot be stored is
@@ -195,7 +219,7 @@ impl Gateway {
         };
         let mut answer = Reading::new(dialect, label.is_streamed, label.encoding.as_deref());
         answer.push(bytes);
-        let told = answer.finish();
+        let (told, is_read) = answer.finish();
         let answered = Answered {
             asked_at: label.asked_at.map(Seq),
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
@@ -206,7 +230,7 @@ impl Gateway {
         if let (Some(line), Some(id)) = (label.line, &told.id) {
             self.host.remember_answer(&label.tenant, Seq(line), id).map_err(io::Error::other)?;
         }
-        fs::remove_file(path)
+        if is_read { fs::remove_file(path) } else { spool::keep(path) }
     }
 }
 

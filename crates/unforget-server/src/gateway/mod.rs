@@ -10,6 +10,7 @@
 mod arrays;
 mod ask;
 mod body;
+mod caller;
 mod fault;
 mod figures;
 mod finish;
@@ -30,7 +31,7 @@ mod turns;
 mod upstream;
 mod windows;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -134,6 +135,8 @@ pub struct Gateway {
     spool: Spool,
     /// What providers counted of the last call of a lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
+    /// Lanes of conversations that providers keep, and all of which is here.
+    whole: Mutex<HashSet<LaneKey>>,
     /// Limits that providers told.
     limits: Limits,
     turns: Arc<Turns>,
@@ -170,6 +173,7 @@ impl Gateway {
             settings,
             spool: Spool::open(spool)?,
             measured: Mutex::default(),
+            whole: Mutex::default(),
             limits: Limits::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),

@@ -38,6 +38,9 @@ const FIRST: usize = 16 * 1024;
 /// Bytes of a refusal that are read.
 const REFUSAL: usize = 1 << 20;
 
+/// Bytes of an answer that are kept at most: what goes on without end is broken off.
+const LONGEST: u64 = 256 << 20;
+
 /// A call of a model.
 pub(super) struct Call {
     pub(super) received: Arc<Received>,
@@ -91,7 +94,9 @@ impl Gateway {
         // Until something of it is there, a break is a fault and not half an answer.
         let first = answer.chunk().await;
         let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
-        if let Some(offered) = begun.offered.clone() {
+        // What is packed in a way that is not read goes on as it came.
+        let is_read = reading::is_read(answer.headers());
+        if let Some(offered) = begun.offered.clone().filter(|_| is_read) {
             figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
             let came = ((answer, first), overhead.as_secs_f64());
             return self.converse((&call, (upstream, api)), (begun, offered), (came, room)).await;
@@ -109,11 +114,8 @@ impl Gateway {
             .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
         let (live, dialect) = (Arc::clone(&call.live), call.received.dialect);
         live.begin(Head { status: answer.status(), headers });
-        // It is sent, so nobody needs its bodies any more, however long the answer takes.
         drop(call);
-        if let Sending::Made(body) = &mut begun.sending {
-            *body = Bytes::new();
-        }
+        begun.lighten();
         let arriving = Arriving::new(Arc::new(begun), dialect, (spooled, read), room);
         self.pump(&live, (answer, first), arriving).await;
         Ok(())
@@ -243,9 +245,12 @@ impl Gateway {
         let path = spooled.path().to_owned();
         let span = Span::current();
         let stored = spawn_blocking(move || {
-            let told = read.finish();
+            let (told, is_read) = read.finish();
             trace::answered(&span, &told);
-            gateway.finish(&begun, &told, rounds.as_deref()).map_err(Fault::from).map(|()| spooled.done())
+            gateway
+                .finish(&begun, &told, rounds.as_deref())
+                .map_err(Fault::from)
+                .map(|()| spooled.done(is_read))
         });
         let what = "an answer is not stored yet; it stays in the spool and is tried again";
         match stored.await {
@@ -344,6 +349,9 @@ impl Arriving {
     fn take(&mut self, chunk: &[u8]) -> io::Result<bool> {
         let Some((spooled, read)) = &mut self.open else { return Ok(false) };
         spooled.push(chunk)?;
+        if spooled.place().from > LONGEST {
+            return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+        }
         if let Some(file) = spooled.due() {
             // Not waited for: it bounds what a loss of power takes, not what a client gets.
             drop(spawn_blocking(move || file.sync_data()));

@@ -107,12 +107,18 @@ impl Reading {
         matches!((&self.packing, &self.form), (Packing::None, Form::Streamed { splitter, .. }) if splitter.is_between())
     }
 
-    pub(super) fn finish(self) -> Answered {
+    /// What it was, and whether all that came of it could be read.
+    pub(super) fn finish(self) -> (Answered, bool) {
+        let is_whole_and_some =
+            matches!(&self.form, Form::Whole { body, is_too_large, .. } if *is_too_large || !body.is_empty());
         let mut answered = self.form.finish();
+        let mut is_read =
+            !is_whole_and_some || !answered.messages.is_empty() || answered.ended == Ended::Complete;
         if let Packing::Unread(why) = self.packing {
             answered.ended = Ended::Interrupted(Why::Told(why));
+            is_read = false;
         }
-        answered
+        (answered, is_read)
     }
 }
 
@@ -151,6 +157,11 @@ fn take(answer: &mut Answer, event: Event<'_>) {
         Event::Message { name, data } => answer.event(name, data),
         Event::TooLarge => answer.lost(),
     }
+}
+
+/// Whether an answer is packed in a way that is read here, or not at all.
+pub(super) fn is_read(headers: &HeaderMap) -> bool {
+    !matches!(Packing::of(encoding(headers).as_deref()), Packing::Unread(_))
 }
 
 /// The `content-encoding` of an answer.
@@ -219,7 +230,7 @@ mod tests {
             for piece in [1, 7, 4_096] {
                 let mut reading = Reading::new(Dialect::OpenAiChat, false, encoding);
                 body.chunks(piece).for_each(|piece| reading.push(piece));
-                let told = reading.finish();
+                let (told, _) = reading.finish();
                 assert_eq!(
                     told.ended == Ended::Complete && told.messages.len() == 1,
                     is_read,

@@ -9,6 +9,7 @@ use unforget_wire::exchange::{ANSWER_MAX, Ended, Fault, Join, Round};
 
 use super::Gateway;
 use super::ask::{Begun, Received};
+use super::body::AGAIN;
 use super::fault;
 use super::figures;
 use super::live::{End, Head};
@@ -124,14 +125,13 @@ impl Gateway {
         self: &Arc<Self>,
         asked: &Asked<'_>,
         mut offered: Offered,
-        (mut came, overhead, room): (Came, f64, Held),
+        (mut came, overhead, mut room): (Came, f64, Held),
     ) -> Result<(), Fault> {
         let call = asked.call;
         let mut join = Join::new(call.received.dialect, &offered.names());
         let (head, out) = loop {
-            let body = self.body(&mut came, &asked.route.0.name).await?;
+            let body = self.body(&mut came, &asked.route.0.name, &mut room).await?;
             let (answer, _) = &came;
-            let body = Packing::of(reading::encoding(answer.headers()).as_deref()).unpacked(&body);
             let round = join.whole(&body);
             let (after, next) = self.next(asked, offered, &round).await;
             offered = after;
@@ -153,14 +153,23 @@ impl Gateway {
         Ok(())
     }
 
-    /// A body to its end.
-    async fn body(&self, (answer, first): &mut Came, upstream: &str) -> Result<Vec<u8>, Fault> {
+    /// A body to its end, unpacked, in room for it.
+    async fn body(
+        &self,
+        (answer, first): &mut Came,
+        upstream: &str,
+        room: &mut Held,
+    ) -> Result<Vec<u8>, Fault> {
+        let mut packing = Packing::of(reading::encoding(answer.headers()).as_deref());
         let mut body = Vec::new();
         let mut next = first.take();
         while let Some(chunk) = next {
-            body.extend_from_slice(&chunk);
+            body.extend_from_slice(&packing.unpacked(&chunk));
             if body.len() > ANSWER_MAX {
                 return Err(fault::internal("an answer", &"it is larger than what is read"));
+            }
+            if let Some(more) = body.len().checked_sub(room.bytes()).filter(|more| *more > 0) {
+                room.join(self.answers.take(more).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?);
             }
             next = answer.chunk().await.map_err(|error| unreached(upstream, error, self.settings.idle))?;
         }
@@ -219,6 +228,9 @@ impl Gateway {
         let first = answer.chunk().await;
         let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         let nothing = Fault::Unreachable { upstream: upstream.name.clone() };
+        if !reading::is_read(answer.headers()) {
+            return Err(nothing);
+        }
         first.map(|first| (answer, Some(first))).ok_or(nothing)
     }
 

@@ -52,7 +52,8 @@ impl Spool {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
         make.recursive(true).create(&folder)?;
-        let last = files(&folder)?.iter().filter_map(|path| number(path)).max();
+        let names = files(&folder, &[OPEN, UNREAD])?;
+        let last = names.iter().filter_map(|path| number(path)).max();
         Ok(Self { folder, next: AtomicU64::new(last.map_or(0, |last| last + 1)) })
     }
 
@@ -75,7 +76,7 @@ impl Spool {
     /// Begins a file.
     pub(super) fn begin(&self, label: &Label) -> io::Result<Spooled> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.join(format!("{number}.answer"));
+        let path = self.folder.join(format!("{number}.{OPEN}"));
         let mut options = OpenOptions::new();
         options.create_new(true).write(true);
         #[cfg(unix)]
@@ -91,7 +92,7 @@ impl Spool {
 
     /// Files that a process before this one left, oldest first.
     pub(super) fn left(&self) -> io::Result<Vec<PathBuf>> {
-        let mut paths = files(&self.folder)?;
+        let mut paths = files(&self.folder, &[OPEN])?;
         paths.sort_by_key(|path| number(path));
         Ok(paths)
     }
@@ -105,14 +106,29 @@ pub(super) fn read(path: &Path) -> io::Result<Option<(Label, Vec<u8>)>> {
     Ok(serde_json::from_slice(&bytes).ok().map(|label| (label, rest)))
 }
 
-/// The number of a file of ours.
-fn number(path: &Path) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_suffix(".answer")?.parse().ok()
+/// Files of answers that are not stored yet.
+const OPEN: &str = "answer";
+
+/// Files of answers that say nothing that could be read: they stay for people.
+const UNREAD: &str = "unread";
+
+/// Keeps what cannot be read out of the way.
+pub(super) fn keep(path: &Path) -> io::Result<()> {
+    fs::rename(path, path.with_extension(UNREAD))
 }
 
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// The number of a file of ours.
+fn number(path: &Path) -> Option<u64> {
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+fn files(folder: &Path, kinds: &[&str]) -> io::Result<Vec<PathBuf>> {
     let paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-    Ok(paths.into_iter().filter(|path| number(path).is_some()).collect())
+    let is_ours = |path: &PathBuf| {
+        let kind = path.extension().and_then(std::ffi::OsStr::to_str);
+        number(path).is_some() && kind.is_some_and(|kind| kinds.contains(&kind))
+    };
+    Ok(paths.into_iter().filter(is_ours).collect())
 }
 
 /// The file of one answer.
@@ -157,9 +173,12 @@ impl Spooled {
     }
 
     /// The answer is stored.
-    pub(super) fn done(self) {
+    ///
+    /// * `is_read` - whether all that came of it could be read; else its bytes stay.
+    pub(super) fn done(self, is_read: bool) {
         // What stays is stored once more after a restart, and recognised.
-        fs::remove_file(&self.path).ok();
+        let done = if is_read { fs::remove_file(&self.path) } else { keep(&self.path) };
+        done.ok();
         figures::spooled(-1.0);
     }
 }
@@ -188,7 +207,7 @@ mod tests {
             one.push(b"data: 1\n").unwrap();
             one.push(lane.as_bytes()).unwrap();
             if lane == "b" {
-                one.done();
+                one.done(true);
             }
         }
         fs::write(folder.path().join("spool/7.answer"), "no label").unwrap();
@@ -198,6 +217,12 @@ mod tests {
             left.iter().flatten().map(|(label, bytes)| (label.lane.as_str(), bytes.as_slice())).collect();
         assert_eq!(lanes, [("a", b"data: 1\na".as_slice()), ("c", b"data: 1\nc".as_slice())]);
         assert_eq!(left.iter().filter(|one| one.is_none()).count(), 1);
-        assert!(spool.begin(&label("d")).unwrap().path.ends_with("8.answer"), "no number twice");
+        let unread = spool.begin(&label("d")).unwrap();
+        assert!(unread.path.ends_with("8.answer"), "no number twice");
+        unread.done(false);
+        let spool = Spool::open(folder.path().join("spool")).unwrap();
+        assert_eq!(spool.left().unwrap().len(), 3, "what cannot be read is not tried again");
+        assert!(spool.begin(&label("e")).unwrap().path.ends_with("9.answer"), "and not overwritten");
+        assert!(folder.path().join("spool/8.unread").exists());
     }
 }

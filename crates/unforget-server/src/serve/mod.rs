@@ -4,17 +4,21 @@ pub mod beside;
 mod guard;
 mod listen;
 mod ready;
+mod running;
 mod tls;
 mod tokens;
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::Request;
+use axum::middleware::{self, Next};
 use axum::routing::get;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::gateway::{self, Gateway};
 
@@ -56,7 +60,12 @@ impl Daemon {
         patience: Duration,
     ) -> io::Result<()> {
         let Self { gateway, guard, limits, tls, local, more } = self;
-        let routes = routes(Arc::clone(&gateway), more);
+        let running = TaskTracker::new();
+        let count =
+            |request: Request, next: Next, running: TaskTracker| running::counted(running, request, next);
+        let tracked = running.clone();
+        let counts = middleware::from_fn(move |request, next| count(request, next, tracked.clone()));
+        let routes = routes(Arc::clone(&gateway), more).layer(counts);
         if let Some(local) = local {
             let routes = guard.clone().before(routes.clone(), local.local_addr()?);
             tokio::spawn(listen::serve(local, (routes, None), limits, ending.clone()));
@@ -64,7 +73,10 @@ impl Daemon {
         let routes = guard.before(routes, listener.local_addr()?);
         let server = tokio::spawn(listen::serve(listener, (routes, tls), limits, ending.clone()));
         ending.cancelled().await;
+        let begun = Instant::now();
         gateway.close(patience).await;
+        running.close();
+        tokio::time::timeout(patience.saturating_sub(begun.elapsed()), running.wait()).await.ok();
         // Connections that only wait for another request hold nothing that is worth waiting for.
         let drained = tokio::time::timeout(Duration::from_secs(1), server).await;
         match drained {

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
 
 use super::fault::Outcome;
-use super::open::OpenOptions;
+use super::open::{OpenOptions, make_private};
 use super::{SqliteStore, verify};
 use crate::error::{BoxError, StoreError};
 use crate::port::Result;
@@ -29,6 +29,7 @@ pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
 }
 
 fn copy_and_prove(store: &SqliteStore, copy: &Path) -> Result<()> {
+    make_private(copy).map_err(failed)?;
     store.read("backup", |conn| copy_pages(conn, copy))?;
     // The place was good enough to write to; where it is does not matter for reading it once.
     let options = OpenOptions { allow_network_fs: true, ..OpenOptions::default() };

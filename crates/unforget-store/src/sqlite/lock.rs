@@ -7,6 +7,7 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use super::open::make_private;
 use crate::error::{BoxError, StoreError};
 use crate::port::Result;
 
@@ -22,8 +23,10 @@ impl LockFile {
     /// # Errors
     /// [`StoreError::Busy`] with the owner's process id if it is claimed already, also by this process.
     pub(super) fn claim(db: &Path) -> Result<Self> {
-        let open = File::options().create(true).truncate(false).read(true).write(true).open(lock_path(db));
-        let mut file = open.map_err(failed)?;
+        let path = lock_path(db);
+        // Whoever can read the file can lock it, too.
+        make_private(&path).map_err(failed)?;
+        let mut file = File::options().read(true).write(true).open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -34,6 +37,8 @@ impl LockFile {
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600)).ok();
         // The number is for people; on a full disk the lock holds without it.
         file.set_len(0).ok();
         file.rewind().ok();

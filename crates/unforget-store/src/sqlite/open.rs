@@ -112,7 +112,7 @@ impl SqliteStore {
 /// Makes the file if there is none, for its owner only: what agents saw is private. SQLite gives its log the same rights.
 ///
 /// A file that is there is not opened: that would cancel SQLite's locks.
-fn make_private(path: &Path) -> std::io::Result<()> {
+pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -48,7 +48,9 @@ impl Call<'_> {
         if body.items("tools").next().is_none() {
             return Err("the client has no tools of its own");
         }
-        if names(body).any(|name| name.starts_with(prefix)) {
+        // While a name comes in pieces, it is not known whose it is as long as it may still be one of ours.
+        let is_ours = |name: &str| !name.is_empty() && (name.starts_with(prefix) || prefix.starts_with(name));
+        if names(body).any(|name| is_ours(&name)) {
             return Err("the client has tools with these names");
         }
         let choice = body.get("tool_choice").filter(|choice| !choice.is_null());

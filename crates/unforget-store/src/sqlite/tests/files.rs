@@ -425,7 +425,10 @@ fn f112_what_is_made_is_for_its_owner_only() {
     let path = folder.path().join("a.db");
     let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
     let mode = |name: &str| std::fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode("a.db"), mode("a.db-wal")), (0o600, 0o600));
+    store.backup(&folder.path().join("copy.db")).unwrap();
+    for name in ["a.db", "a.db-wal", "a.db.lock", "copy.db"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
     drop(store);
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     drop(SqliteStore::open(&path, &OpenOptions::default()).unwrap());

@@ -71,6 +71,14 @@ impl Choice {
             set(choice, "finish_reason", "null", &mut words);
             step.write(name, &edited(data, &words));
         }
+        let left = self.left();
+        if !left.is_empty() {
+            let mut calls = Vec::new();
+            self.name(chunk, &mut calls);
+            set(choice, "finish_reason", "null", &mut calls);
+            set(choice, "delta", &format!(r#"{{"tool_calls":[{}]}}"#, left.join(",")), &mut calls);
+            step.write(name, &edited(data, &calls));
+        }
         let mut end = Vec::new();
         self.name(chunk, &mut end);
         set(choice, "delta", "{}", &mut end);
@@ -149,6 +157,18 @@ impl Choice {
             }
         }
         kept
+    }
+
+    /// Pieces of calls whose name ended where one of ours could still begin: they are the client's.
+    fn left(&mut self) -> Vec<String> {
+        let mut left = Vec::new();
+        let is_left = |call: &&mut Call| call.fate == Fate::Unknown && !call.name.is_empty();
+        for call in self.calls.iter_mut().filter(is_left) {
+            call.fate = Fate::Shown(self.next);
+            left.extend(call.waiting.drain(..).map(|piece| with_index(&piece, self.next)));
+            self.next += 1;
+        }
+        left
     }
 
     /// The call that a piece is of, as [`super::super::Answer`] has it.

@@ -1,0 +1,85 @@
+//! Who makes a call, as far as it says.
+
+use unforget_core::digest::Digest;
+use unforget_engine::host::{Asking, Recognised};
+use unforget_wire::Format;
+use unforget_wire::exchange::{Call, Shape};
+
+use super::ask::{Received, form};
+
+/// Whose call it is.
+#[derive(Clone, Debug)]
+pub(super) struct Who {
+    pub(super) lane: Recognised,
+    pub(super) caller: Caller,
+}
+
+/// What a call says about who makes it.
+#[derive(Clone, Debug)]
+pub(super) struct Caller {
+    pub(super) form: Format,
+    pub(super) tenant: String,
+    session: Option<String>,
+    pub(super) is_named: bool,
+    /// The provider keeps the conversation under this name.
+    pub(super) is_kept: bool,
+    user: String,
+    kind: String,
+}
+
+impl Caller {
+    pub(super) fn of(received: &Received, call: &Call<'_>) -> Self {
+        let hints = &call.hints;
+        let session = received.named.as_ref().or(received.session.as_ref());
+        let session = session.or(hints.session_id.as_ref()).or(hints.conversation.as_ref()).cloned();
+        let loose = [&hints.user_id, &hints.prompt_cache_key, &hints.safety_identifier, &hints.user];
+        let loose = loose.into_iter().flatten().next().map(String::as_str).unwrap_or_default();
+        let is_provider_named = received.session.is_none() && hints.conversation.is_some();
+        Self {
+            form: form(received.dialect),
+            tenant: received.tenant.clone(),
+            is_named: received.named.is_some() || is_provider_named,
+            is_kept: hints.conversation.is_some(),
+            user: if session.is_some() { String::new() } else { format!("{}\n{loose}", received.caller) },
+            session,
+            kind: kind(call),
+        }
+    }
+
+    /// Calls with the same order may be of one lane.
+    ///
+    /// * `first` - the first message.
+    pub(super) fn order(&self, first: &str) -> Digest {
+        let by = self.session.as_deref().unwrap_or(first);
+        order(&self.tenant, &self.user, by)
+    }
+
+    pub(super) fn asking(&self) -> Asking<'_> {
+        Asking {
+            tenant: &self.tenant,
+            session: self.session.as_deref(),
+            is_named: self.is_named,
+            user: Some(&self.user),
+            kind: &self.kind,
+            form: self.form,
+        }
+    }
+}
+
+/// What a call is for, as far as its instructions and tools tell.
+fn kind(call: &Call<'_>) -> String {
+    let digest = match (&call.tools, call.shape) {
+        (Some(tools), _) => *tools,
+        (None, Shape::Absent) => Digest::of(b""),
+        (None, _) => {
+            let bytes: Vec<u8> = call.system.iter().flat_map(|digest| digest.0).collect();
+            Digest::of(&bytes)
+        }
+    };
+    digest.hex().chars().take(16).collect()
+}
+
+/// What calls of one lane have in common.
+pub(super) fn order(tenant: &str, user: &str, by: &str) -> Digest {
+    Digest::of(format!("{tenant}\n{user}\n{by}").as_bytes())
+}

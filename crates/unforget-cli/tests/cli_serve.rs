@@ -70,7 +70,7 @@ fn sound_settings_are_shown_with_who_said_them() {
 #[test]
 fn all_that_is_wrong_is_said_with_its_line() {
     let place = with_settings(
-        "[serve]\nlisten = \"0.0.0.0:9000\"\ncap = \"much\"\nrecall = \"always\"\ntls_cert = \"nowhere.pem\"\nbody_max = 1000\nbodies_max = 1500\n\
+        "[serve]\nlisten = \"0.0.0.0:9000\"\ncap = \"much\"\nrecall = \"always\"\ntls_cert = \"nowhere.pem\"\nbody_max = 1000\nbodies_max = 1500\norigins = [\"*\"]\n\
          [serve.windows]\n\"m\" = \"9q\"\n\
          [[serve.upstreams]]\nname = \"a\"\nurl = \"ftp://x\"\n\
          [[serve.upstreams]]\nname = \"b\"\nurl = \"http://127.0.0.1:1\"\napi = \"soap\"\n\
@@ -89,12 +89,13 @@ fn all_that_is_wrong_is_said_with_its_line() {
         ("serve.recall", 4),
         ("serve.tls_cert", 5),
         ("serve.bodies_max", 7),
-        ("serve.windows.\"m\"", 9),
-        ("serve.upstreams[0].url", 12),
-        ("serve.upstreams[1].api", 16),
-        ("serve.upstreams[2].key_env", 20),
-        ("serve.tokens[0].tenant", 22),
-        ("summariser.models[0]", 24),
+        ("serve.origins", 8),
+        ("serve.windows.\"m\"", 10),
+        ("serve.upstreams[0].url", 13),
+        ("serve.upstreams[1].api", 17),
+        ("serve.upstreams[2].key_env", 21),
+        ("serve.tokens[0].tenant", 23),
+        ("summariser.models[0]", 25),
     ];
     for (name, line) in wanted {
         assert!(found.contains(&(name.to_owned(), Some(line))), "{name} in line {line}: {found:?}");

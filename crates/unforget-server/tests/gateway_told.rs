@@ -31,11 +31,16 @@ use unforget_wire::Dialect;
 /// What a provider says of the limits of a call, if it refuses it.
 type Refuses = fn(&Value, &HeaderMap) -> Option<String>;
 
+/// The key of a request that came, and whether it was answered.
+type Came = (Option<String>, bool);
+
+/// Headers of a request.
+type Headers<'a> = &'a [(&'static str, &'a str)];
+
 #[derive(Clone)]
 struct Provider {
     refuses: Refuses,
-    /// Keys of requests that came, and whether they were answered.
-    keys: Arc<Mutex<Vec<(Option<String>, bool)>>>,
+    keys: Arc<Mutex<Vec<Came>>>,
 }
 
 async fn take(State(provider): State<Provider>, headers: HeaderMap, body: Bytes) -> Response {
@@ -100,7 +105,7 @@ impl Place {
         name: &str,
         (dialect, messages): (Dialect, &[Value]),
         output: u64,
-        headers: &[(&'static str, &str)],
+        headers: Headers<'_>,
     ) -> Asked {
         let mut call = body(dialect, messages, false);
         let (api, most) = match dialect {
@@ -170,7 +175,7 @@ async fn a_limit_is_of_those_who_were_told_it() {
     let call = (Dialect::Anthropic, messages.as_slice());
     let told = place.ask("a", call, 4_000).await;
     assert!(told.status == 200 && told.authority != "as-sent", "{} {}", told.status, told.authority);
-    let table: &[(&[(&'static str, &str)], bool, &str)] = &[
+    let table: &[(Headers<'_>, bool, &str)] = &[
         (&[], false, "the same again"),
         (&[("anthropic-beta", "context-1m-2025-08-07")], true, "a beta with a larger window"),
         (&[("authorization", "Bearer large")], true, "another key"),
@@ -180,7 +185,7 @@ async fn a_limit_is_of_those_who_were_told_it() {
         assert_eq!((asked.status, asked.authority == "as-sent"), (200, *is_as_sent), "{why}");
     }
     // An input's limit is not a window with the answer in it: what just fits goes as it is.
-    let messages = long(8);
+    let messages = long(5);
     let asked = place.ask("fits", (Dialect::Anthropic, &messages), 4_000).await;
     assert_eq!((asked.status, asked.authority.as_str()), (200, "as-sent"));
 }

@@ -175,10 +175,10 @@ const OWN: &[(&str, &str)] = &[("authorization", "Bearer uft_default")];
 const ANN: &[(&str, &str)] = &[("authorization", "Bearer uft_ann")];
 const BOB: &[(&str, &str)] = &[("authorization", "Bearer uft_bob")];
 
-fn response(more: Value) -> Option<Value> {
+fn response(more: &Value) -> Value {
     let mut call = body(Dialect::OpenAiResponses, &[user("Hello")], false);
     call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    Some(call)
+    call
 }
 
 /// Tenants that have one key of the owner's do not read each other at the provider.
@@ -189,18 +189,24 @@ async fn a_shared_key_shows_no_tenant_another() {
         &["default", "ann", "bob"],
     )
     .await;
-    let anns = place.ask(("POST", "/v1/responses"), ANN, response(json!({}))).await;
+    let anns = place.ask(("POST", "/v1/responses"), ANN, Some(response(&json!({})))).await;
     assert_eq!((anns.status, anns.headers["authorization"].to_str().unwrap()), (200, "Bearer sk-ours"));
     let anns = anns.body["id"].as_str().unwrap().to_owned();
-    let bound = |id: &str| response(json!({"previous_response_id": id}));
+    let bound = |id: &str| Some(response(&json!({"previous_response_id": id})));
     let named = ("POST", "/v1/responses");
     let stored = format!("/v1/responses/{anns}");
     let table: Vec<((&str, &str), _, _, u16, &str)> = vec![
         (named, ANN, bound(&anns), 200, "her own answer"),
         (named, BOB, bound(&anns), 404, "another's answer"),
         (named, BOB, bound("resp_unknown"), 404, "one that nobody got from us"),
-        (named, BOB, response(json!({"conversation": "conv_1"})), 404, "a conversation at the provider"),
-        (named, BOB, response(json!({"conversation": {"id": "conv_1"}})), 404, "in its other form"),
+        (
+            named,
+            BOB,
+            Some(response(&json!({"conversation": "conv_1"}))),
+            404,
+            "a conversation at the provider",
+        ),
+        (named, BOB, Some(response(&json!({"conversation": {"id": "conv_1"}}))), 404, "in its other form"),
         (named, OWN, bound("resp_unknown"), 200, "the key is the owner's"),
         (("GET", &stored), BOB, None, 403, "another's answer, read"),
         (("GET", &stored), ANN, None, 403, "her own: nobody could tell it from another's"),
@@ -236,8 +242,8 @@ async fn who_has_a_key_of_its_own_is_told_by_the_provider() {
     let headers = &[("x-unforget-token", "uft_ann"), ("authorization", "Bearer sk-ann")];
     for (request, body) in [
         (("GET", "/v1/responses/resp_1"), None),
-        (("POST", "/v1/responses"), response(json!({"previous_response_id": "resp_1"}))),
-        (("POST", "/v1/responses"), response(json!({"conversation": "conv_1"}))),
+        (("POST", "/v1/responses"), Some(response(&json!({"previous_response_id": "resp_1"})))),
+        (("POST", "/v1/responses"), Some(response(&json!({"conversation": "conv_1"})))),
     ] {
         let got = place.ask(request, headers, body).await;
         assert_eq!((got.status, got.headers["authorization"].to_str().unwrap()), (200, "Bearer sk-ann"));

@@ -3,14 +3,15 @@
 mod clients;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use unforget_server::serve::PATIENCE;
+use unforget_server::serve::beside::Beside;
 
-use super::serve;
+use super::serve::{self, here};
 use crate::app::App;
 use crate::args::{RunArgs, ServeArgs};
 use crate::config::process_env;
@@ -21,18 +22,19 @@ use clients::{CLIENTS, SDKS, Way, filled};
 pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     let way = way(args)?;
     let mut serving = app.settings.serve.with(&args.serve, &process_env)?;
-    // The command is on this machine and knows no certificate of ours.
-    serving.tls = None;
-    let is_any_good = ServeArgs { listen: None, ..args.serve.clone() } == ServeArgs::default();
-    if is_any_good && is_serving(serving.listen) {
-        let mut child = start(args, way, &format!("http://{}", serving.listen))?;
+    if let Some(at) = daemon(app, args, serving.listen) {
+        if !serving.guard.tokens.is_empty() {
+            let what = "the daemon asks for a token: the command has to send one, as its API key or as x-unforget-token";
+            app.out.note(format_args!("{what}"));
+        }
+        let mut child = start(args, way, &format!("http://{at}"))?;
         let status = child.wait()?;
         return ended(app, status);
     }
-    // Nobody has to know the address but the command.
-    if args.serve.listen.is_none() {
-        serving.listen.set_port(0);
-    }
+    // It is the command's alone, which is on this machine, knows no certificate and has no token of ours.
+    serving.listen = own(args.serve.listen)?;
+    serving.tls = None;
+    serving.guard.tokens.clear();
     // The terminal is the command's.
     let telemetry = serve::Telemetry::begin(args.serve.log_json, "off")?;
     let opened = serve::open(app, &args.serve, serving)?;
@@ -48,6 +50,29 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     runtime.block_on(served).map_err(std::io::Error::other)??;
     drop((behind, left, telemetry));
     ended(app, status)
+}
+
+/// Where a daemon is that the command can use: the one that has the database, or the one at the address of the settings.
+fn daemon(app: &App, args: &RunArgs, listen: SocketAddr) -> Option<SocketAddr> {
+    let is_any_good = ServeArgs { listen: None, ..args.serve.clone() } == ServeArgs::default();
+    // One with TLS listens for its own machine at another place, which only this says.
+    let beside = Beside::read(&app.settings.db.value).filter(|_| args.serve.listen.is_none());
+    let beside = beside.and_then(|beside| beside.url.strip_prefix("http://")?.parse().ok());
+    let places = beside.into_iter().chain([here(listen)]);
+    places.into_iter().find(|at| is_any_good && is_serving(*at))
+}
+
+/// Where the command's own daemon listens: on this machine, where nobody has to know but the command.
+///
+/// * `asked` - by the command line.
+fn own(asked: Option<SocketAddr>) -> Outcome<SocketAddr> {
+    match asked {
+        Some(asked) if !asked.ip().is_loopback() => Err(Failure::usage(
+            format!("{asked} is reached by other machines, and `run` serves one command of this one"),
+            "leave --listen out, name an address of 127.0.0.1, or start `unforget serve` there",
+        )),
+        asked => Ok(asked.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))),
+    }
 }
 
 /// How the command is told where the daemon is.

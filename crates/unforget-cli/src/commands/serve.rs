@@ -123,8 +123,8 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     // A certificate is for the names of others: the command line of this machine gets a plain listener of its own.
     let local = serving.tls.is_some().then(|| runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
     let local = local.transpose()?;
-    let reached = reached(local.as_ref().map_or(Ok(listen), TcpListener::local_addr)?);
-    let beside = (!args.in_memory).then_some(Beside { url: reached, token: own });
+    let reached = here(local.as_ref().map_or(Ok(listen), TcpListener::local_addr)?);
+    let beside = (!args.in_memory).then_some(Beside { url: format!("http://{reached}"), token: own });
     let path = &app.settings.db.value;
     let left =
         beside.map(|beside| beside.leave(path)).transpose().map_err(|error| Failure::file(path, &error))?;
@@ -174,13 +174,13 @@ fn with_own(mut tokens: Vec<Token>, own: &str) -> Vec<Token> {
 }
 
 /// Where a daemon is reached from its own machine.
-fn reached(listen: SocketAddr) -> String {
+pub(super) fn here(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
         ip => ip,
     };
-    format!("http://{}", SocketAddr::new(ip, listen.port()))
+    SocketAddr::new(ip, listen.port())
 }
 
 /// A new token, with `--json`.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use unforget_core::digest::Digest;
 use unforget_server::gateway::{self, Api, Key, Recall, Upstream, Windows};
-use unforget_server::serve::{Guard, Scope, Tls, Token};
+use unforget_server::serve::{Guard, Scope, Tls, Token, is_origin};
 
 use super::check::{Checking, Voices, Wrong};
 use super::{Env, From, Window};
@@ -287,6 +287,11 @@ impl Serve {
         let list = |all: &[String]| (!all.is_empty()).then(|| all.join(", "));
         checking.show("serve.hosts", list(&self.hosts), from(!self.hosts.is_empty()));
         checking.show("serve.origins", list(&self.origins), from(!self.origins.is_empty()));
+        for origin in self.origins.iter().filter(|origin| !is_origin(origin)) {
+            let what = format!("{origin:?} is no origin of a page");
+            let next = "write one as browsers do, such as https://chat.example: in small letters, with no path and no *";
+            checking.wrongs.push(Wrong::new("serve.origins", what, next));
+        }
         let tenants: Vec<String> = self.tokens.iter().map(|token| token.tenant.clone()).collect();
         checking.show("serve.tokens", list(&tenants), from(!tenants.is_empty()));
         let mut tokens = Vec::new();

@@ -160,6 +160,9 @@ pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempote
 /// Headers of ours begin like this; they are not sent on.
 pub(super) const OURS: &str = "x-unforget-";
 
+/// Headers that say which pages may read an answer begin like this. A provider does not say it of ours.
+const CORS: &str = "access-control-";
+
 fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_bytes(&[b"Bearer ", key.as_bytes()].concat()).ok()?;
     value.set_sensitive(true);
@@ -177,7 +180,7 @@ pub(super) fn has_steps(path: &str) -> bool {
     plain.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
 }
 
-/// Headers without those of the connection, those of ours, and `but`.
+/// Headers without those of the connection, those of ours, those for pages, and `but`.
 fn forwarded(headers: &HeaderMap, but: &[HeaderName]) -> HeaderMap {
     const OF_CONNECTION: [HeaderName; 8] = [
         CONNECTION,
@@ -199,6 +202,7 @@ fn forwarded(headers: &HeaderMap, but: &[HeaderName]) -> HeaderMap {
         !OF_CONNECTION.contains(name)
             && !but.contains(name)
             && !name.as_str().starts_with(OURS)
+            && !name.as_str().starts_with(CORS)
             && !named.iter().any(|other| other == name.as_str())
     };
     headers.iter().filter(|(name, _)| goes(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
@@ -283,6 +287,7 @@ mod tests {
             ("connection", "keep-alive, x-hop"),
             ("x-hop", "1"),
             ("x-unforget-conversation", "c"),
+            ("access-control-allow-origin", "*"),
             ("transfer-encoding", "chunked"),
             ("authorization", "Bearer client"),
             ("anthropic-version", "2023-06-01"),

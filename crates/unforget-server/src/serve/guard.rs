@@ -2,22 +2,41 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use axum::http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use axum::http::header::{HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN};
+use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{StatusCode, Uri};
+use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::tokens::{self, Token};
 use crate::api::{self, Problem};
 
 /// Paths that tell nothing and need no token.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
+
+/// Headers of answers that pages may read beside the plain ones.
+const TOLD: [&str; 12] = [
+    "etag",
+    "location",
+    "mcp-session-id",
+    "request-id",
+    "retry-after",
+    "x-request-id",
+    "x-unforget-authority",
+    "x-unforget-conversation",
+    "x-unforget-left-out",
+    "x-unforget-output-tokens",
+    "x-unforget-overhead-ms",
+    "x-unforget-prompt-tokens",
+];
 
 /// What is asked of a request before anything else looks at it.
 #[derive(Clone, Debug, Default)]
@@ -31,13 +50,15 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Puts the check before all routes. A panic in any is an answer.
+    /// Puts the checks before all routes. A panic in any is an answer.
     ///
     /// * `address` - of the listener.
     pub(super) fn before(self, routes: Router, address: SocketAddr) -> Router {
+        let cors = self.cors();
         let guard = Arc::new(self);
-        let checked = middleware::from_fn(move |mut request: Request, next: Next| {
-            let checked = guard.let_in(&mut request, address.ip());
+        let (of_where, of_whom) = (Arc::clone(&guard), guard);
+        let checked = middleware::from_fn(move |request: Request, next: Next| {
+            let checked = of_where.check(request.headers(), request.uri(), address.ip());
             async move {
                 match checked {
                     Ok(()) => next.run(request).await,
@@ -45,13 +66,49 @@ impl Guard {
                 }
             }
         });
+        let known = middleware::from_fn(move |mut request: Request, next: Next| {
+            let known = of_whom.let_in(&mut request);
+            async move {
+                match known {
+                    Ok(()) => next.run(request).await,
+                    Err(refused) => refused,
+                }
+            }
+        });
+        let mut routes = routes.layer(known);
+        if let Some(cors) = cors {
+            // Browsers ask without a token whether they may send one, and pages may read why it was refused.
+            routes = routes.layer(cors);
+        }
         routes.layer(checked).layer(CatchPanicLayer::new())
     }
 
-    /// All checks. Notes whose the request is.
+    /// What lets pages of the settings' origins read answers; `None` if there are none.
+    fn cors(&self) -> Option<CorsLayer> {
+        let known: Vec<String> = self.origins.iter().filter(|origin| is_origin(origin)).cloned().collect();
+        let is_known = move |origin: &HeaderValue, _: &Parts| {
+            known.iter().any(|known| known.as_bytes() == origin.as_bytes())
+        };
+        (!self.origins.is_empty()).then(|| {
+            CorsLayer::new()
+                .allow_origin(AllowOrigin::predicate(is_known))
+                .allow_methods([
+                    Method::GET,
+                    Method::HEAD,
+                    Method::POST,
+                    Method::PUT,
+                    Method::PATCH,
+                    Method::DELETE,
+                ])
+                .allow_headers(AllowHeaders::mirror_request())
+                .expose_headers(TOLD.map(HeaderName::from_static))
+                .max_age(Duration::from_mins(10))
+        })
+    }
+
+    /// Notes whose the request is.
     #[allow(clippy::result_large_err, reason = "once per request")]
-    fn let_in(&self, request: &mut Request, address: IpAddr) -> Result<(), Response> {
-        self.check(request.headers(), request.uri(), address)?;
+    fn let_in(&self, request: &mut Request) -> Result<(), Response> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         if OPEN.contains(&path.as_str()) {
             return Ok(());
@@ -87,7 +144,7 @@ impl Guard {
             return Ok(());
         }
         let origin = one(headers, &ORIGIN).unwrap_or_default();
-        let is_known = self.origins.iter().any(|known| known == origin);
+        let is_known = is_origin(origin) && self.origins.iter().any(|known| known == origin);
         let is_own = origin.split_once("://").is_some_and(|(_, own)| named == Some(own));
         if is_known || is_own {
             return Ok(());
@@ -104,6 +161,16 @@ impl Guard {
             || host.eq_ignore_ascii_case("localhost")
             || self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host))
     }
+}
+
+/// Whether this is the origin of one site, as browsers write it: no pattern, and not `null`, which any page can be.
+pub fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else { return false };
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.:[]".contains(c);
+    !scheme.is_empty()
+        && !host.is_empty()
+        && text.chars().all(|c| c == '/' || is_plain(c))
+        && !host.contains('/')
 }
 
 /// The header's value, if it is there once.
@@ -173,6 +240,29 @@ mod tests {
             }
             let checked = guard.check(&headers, &Uri::from_static("/v1/messages"), local);
             assert_eq!(checked.is_ok(), is_let_in, "{host:?} {origin:?}: {why}");
+        }
+    }
+
+    #[test]
+    fn origins_table() {
+        let table = [
+            ("https://chat.example", true),
+            ("http://localhost:3000", true),
+            ("http://[::1]:3000", true),
+            ("chrome-extension://abcdefghijklmnop", true),
+            ("null", false),
+            ("*", false),
+            ("https://*.example", false),
+            ("https://chat.example/", false),
+            ("https://chat.example/page", false),
+            ("HTTPS://chat.example", false),
+            ("https://Chat.example", false),
+            ("https://", false),
+            ("chat.example", false),
+            ("", false),
+        ];
+        for (text, is_one) in table {
+            assert_eq!(is_origin(text), is_one, "{text:?}");
         }
     }
 

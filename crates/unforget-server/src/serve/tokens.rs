@@ -166,10 +166,10 @@ mod tests {
     /// Where some services have keys.
     const OTHER: HeaderName = HeaderName::from_static("api-key");
 
-    #[allow(clippy::type_complexity, reason = "a table")]
-    #[test]
-    #[allow(clippy::too_many_lines, reason = "a table")]
-    fn tokens_table() {
+    /// Headers, what is asked for, whose it is, and why.
+    type Row<'a> = (&'a [(HeaderName, &'a str)], &'a Method, &'a str, Result<&'a str, Refused>, &'a str);
+
+    fn check(table: &[Row<'_>]) {
         let token = |tenant: &str, secret: &str, scopes: &[Scope]| Token {
             tenant: tenant.into(),
             scopes: scopes.to_vec(),
@@ -180,8 +180,22 @@ mod tests {
             token("bob", "uft_bob", &[Scope::Gateway]),
             token("root", "uft_root", &[Scope::Admin]),
         ];
+        for (sent, method, path, want, why) in table {
+            let mut headers = headers(sent);
+            let tenant = identify(&tokens, &mut headers, method, path);
+            assert_eq!(tenant.as_ref().map(|tenant| &*tenant.0).map_err(|refused| *refused), *want, "{why}");
+            let is_left = headers.values().any(|value| value.to_str().unwrap().contains("uft_"));
+            assert!(!is_left, "a token of ours is never sent on: {why}");
+            let keys = sent.iter().filter(|(name, value)| name != TOKEN && value.contains("sk-")).count();
+            let left = headers.values().filter(|value| value.to_str().unwrap().contains("sk-")).count();
+            assert_eq!(left, keys, "a provider's key is: {why}");
+        }
+    }
+
+    #[test]
+    fn tokens_table() {
         let (get, post) = (Method::GET, Method::POST);
-        let table: &[(&[(HeaderName, &str)], &Method, &str, Result<&str, Refused>, &str)] = &[
+        check(&[
             (&[], &post, "/v1/messages", Err(Refused::Unknown), "none"),
             (&[(TOKEN, "uft_ann")], &post, "/v1/messages", Ok("ann"), "beside a key"),
             (&[(AUTHORIZATION, "Bearer uft_ann")], &post, "/v1/messages", Ok("ann"), "as a key"),
@@ -194,29 +208,6 @@ mod tests {
                 Err(Refused::Unknown),
                 "a provider's key",
             ),
-            (
-                &[(AUTHORIZATION, "Bearer uft_ann"), (API_KEY, "uft_ann")],
-                &post,
-                "/v1/messages",
-                Ok("ann"),
-                "as both keys",
-            ),
-            (
-                &[(TOKEN, "uft_ann"), (API_KEY, "uft_bob")],
-                &post,
-                "/v1/messages",
-                Ok("ann"),
-                "ours counts first",
-            ),
-            (
-                &[(API_KEY, "sk-ann"), (API_KEY, "uft_ann"), (API_KEY, "uft_bob")],
-                &post,
-                "/v1/messages",
-                Ok("ann"),
-                "beside a key in the same header",
-            ),
-            (&[(TOKEN, "uft_ann"), (OTHER, "Bearer uft_ann")], &post, "/v1/messages", Ok("ann"), "elsewhere"),
-            (&[(OTHER, "uft_ann")], &post, "/v1/messages", Err(Refused::Unknown), "elsewhere it is no token"),
             (&[(TOKEN, "uft_an")], &post, "/v1/messages", Err(Refused::Unknown), "cut off"),
             (&[(TOKEN, "")], &post, "/v1/messages", Err(Refused::Unknown), "empty"),
             (&[(TOKEN, "uft_bob")], &get, "/api/v1/conversations", Err(Refused::Scope), "not for reading"),
@@ -254,17 +245,32 @@ mod tests {
             (&[(TOKEN, "uft_ann")], &post, "/api/v1/answer", Ok("ann"), "a question"),
             (&[(TOKEN, "uft_root")], &get, "/metrics", Ok("root"), "who may change may read"),
             (&[(TOKEN, "uft_root")], &post, "/v1/messages", Err(Refused::Scope), "but not call models"),
-        ];
-        for (sent, method, path, want, why) in table {
-            let mut headers = headers(sent);
-            let tenant = identify(&tokens, &mut headers, method, path);
-            assert_eq!(tenant.as_ref().map(|tenant| &*tenant.0).map_err(|refused| *refused), *want, "{why}");
-            let is_left = headers.values().any(|value| value.to_str().unwrap().contains("uft_"));
-            assert!(!is_left, "a token of ours is never sent on: {why}");
-            let keys = sent.iter().filter(|(name, value)| name != TOKEN && value.contains("sk-")).count();
-            let left = headers.values().filter(|value| value.to_str().unwrap().contains("sk-")).count();
-            assert_eq!(left, keys, "a provider's key is: {why}");
-        }
+        ]);
         assert_eq!(&*identify(&[], &mut HeaderMap::new(), &post, "/v1/messages").unwrap().0, "default");
+    }
+
+    #[test]
+    fn tokens_in_several_headers_table() {
+        let post = Method::POST;
+        let to = "/v1/messages";
+        check(&[
+            (
+                &[(AUTHORIZATION, "Bearer uft_ann"), (API_KEY, "uft_ann")],
+                &post,
+                to,
+                Ok("ann"),
+                "as both keys",
+            ),
+            (&[(TOKEN, "uft_ann"), (API_KEY, "uft_bob")], &post, to, Ok("ann"), "ours counts first"),
+            (
+                &[(API_KEY, "sk-ann"), (API_KEY, "uft_ann"), (API_KEY, "uft_bob")],
+                &post,
+                to,
+                Ok("ann"),
+                "beside a key in the same header",
+            ),
+            (&[(TOKEN, "uft_ann"), (OTHER, "Bearer uft_ann")], &post, to, Ok("ann"), "elsewhere"),
+            (&[(OTHER, "uft_ann")], &post, to, Err(Refused::Unknown), "elsewhere it is no token"),
+        ]);
     }
 }

@@ -52,6 +52,8 @@ export class Lane {
   #unsaved = 0;
   /** Ids of the newest entries that came by the transcript, in order. */
   #recent: string[] = [];
+  /** The moves of the cursor so far. */
+  #moving = Promise.resolve();
   /** Where the transcript is, if it is a file: not all calls say so. */
   #file?: { session: string; path: string };
 
@@ -74,24 +76,26 @@ export class Lane {
    * Brings the engine up to the host's transcript. Gives whether all of it is there: not so before there is any, or while
    * the host is indexing it. Throws a Fault of the engine, or what the host throws.
    */
-  async catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
-    const until = Date.now() + deadlineMs;
-    const left: Patience = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), this.engine.patience(bytes)));
-    const isEmpty = await this.#open(left);
-    const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
-    const isOther = this.#cursor !== undefined && known === undefined;
-    const since = known ?? { session: target.sessionId };
-    const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
-    if (!delta) {
-      // Nothing is written yet; but what another session said is over.
-      if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
-      if (isOther) this.#cursor = since;
-      return false;
-    }
-    if (delta.isWhole && !isOther && !(isEmpty && !known)) await this.#again(delta, left);
-    else await this.#deliver(delta, { isOther, isFirst: known === undefined }, left);
-    this.#advance(delta);
-    return true;
+  catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
+    return this.#alone(async () => {
+      const until = Date.now() + deadlineMs;
+      const left: Patience = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), this.engine.patience(bytes)));
+      const isEmpty = await this.#open(left);
+      const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
+      const isOther = this.#cursor !== undefined && known === undefined;
+      const since = known ?? { session: target.sessionId };
+      const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
+      if (!delta) {
+        // Nothing is written yet; but what another session said is over.
+        if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
+        if (isOther) this.#cursor = since;
+        return false;
+      }
+      if (delta.isWhole && !isOther && !(isEmpty && !known)) await this.#again(delta, left);
+      else await this.#deliver(delta, { isOther, isFirst: known === undefined }, left);
+      this.#advance(delta);
+      return true;
+    });
   }
 
   /**
@@ -100,40 +104,57 @@ export class Lane {
    *
    * * `ends` - ids of its first and its last entry.
    */
-  async commit(
+  commit(
     { sdk, target }: { sdk?: Sdk; target: Target },
     { turn, messages, ends }: { turn: string; messages: Message[]; ends: [string, string] },
   ): Promise<"committed" | "duplicate"> {
-    const isKnown = sdk && this.#cursor?.session === target.sessionId;
-    const delta = isKnown && sdk && this.#cursor ? await readOutside(sdk, target, this.#cursor) : undefined;
-    const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
-    const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
-    const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
-    const sent = isTurn ? entries : messages.map((message, index) => ({ id: id(index), message }));
-    const { status } = await this.call<{ status: "committed" | "duplicate" }>("commitTurn", { turn, messages: sent });
-    if (isTurn && delta && this.#start === this.engine.starts) {
-      this.#advance(delta);
-      this.#remember(entries);
-      this.#unsaved += 1;
-    }
-    return status;
+    return this.#alone(async () => {
+      const isKnown = sdk && this.#cursor?.session === target.sessionId;
+      const delta = isKnown && sdk && this.#cursor ? await readOutside(sdk, target, this.#cursor) : undefined;
+      const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
+      const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
+      const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
+      const sent = isTurn ? entries : messages.map((message, index) => ({ id: id(index), message }));
+      const { status } = await this.call<{ status: "committed" | "duplicate" }>("commitTurn", { turn, messages: sent });
+      if (isTurn && delta && this.#start === this.engine.starts) {
+        this.#advance(delta);
+        this.#remember(entries);
+        this.#unsaved += 1;
+      }
+      return status;
+    });
   }
 
   /**
    * The running turn, by the transcript: its words, not those that the host has made of them for a prompt. The cursor stays
    * before it, where the host wants the next read to begin.
    */
-  async catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
-    const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
-    if (!delta || delta.isWhole) return;
-    await this.#append(delta.stretches.at(-1)?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));
+  catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
+    return this.#alone(async () => {
+      const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
+      // A reset is delivered once, with its cursor: by the next catchUp.
+      if (!delta || delta.isWhole || delta.stretches.length > 1) return;
+      await this.#append(delta.stretches[0]?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));
+    });
   }
 
   /** Keeps the cursor in the engine, now and then: an old one only makes the first turn after a restart read more. */
-  async save(): Promise<void> {
-    if (this.#unsaved < UNSAVED || !this.#cursor) return;
-    this.#unsaved = 0;
-    await this.#append([], { cursor: this.#cursor }, (bytes) => this.engine.patience(bytes ?? 0));
+  save(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#unsaved < UNSAVED || !this.#cursor) return;
+      this.#unsaved = 0;
+      await this.#append([], { cursor: this.#cursor }, (bytes) => this.engine.patience(bytes ?? 0));
+    });
+  }
+
+  /** Moves of the cursor go one after the other. Behind one that failed, the engine is asked how far it is. */
+  #alone<T>(move: () => Promise<T>): Promise<T> {
+    const moved = this.#moving.then(move);
+    this.#moving = moved.then(
+      () => {},
+      () => void (this.#start = 0),
+    );
+    return moved;
   }
 
   /** Asks an engine that was started since what it knows; gives whether it has nothing. */
@@ -163,17 +184,16 @@ export class Lane {
   }
 
   /** The host took messages back, moved them, or wrote them anew: the engine has some of it already. */
-  async #again({ stretches, cursor }: Delta, left: Patience): Promise<void> {
-    const active = stretches.at(-1)?.entries ?? [];
+  async #again({ stretches, ...delta }: Delta, left: Patience): Promise<void> {
+    const active = stretches[0]?.entries ?? [];
     const kept = this.#lastKept(active);
+    const isKept = kept !== undefined && (await this.#rewind(active[kept]?.id, left));
+    if (!isKept) await this.#whole(active, left);
+    const end = isKept ? kept + 1 : active.length;
     this.#recent = [];
-    this.#remember(active.slice(0, kept === undefined ? undefined : kept + 1));
-    if (kept !== undefined && (await this.#rewind(active[kept]?.id, left))) {
-      await this.#append(active.slice(kept + 1), { cursor }, left);
-    } else {
-      await this.#whole(active, left);
-      await this.#append([], { cursor }, left);
-    }
+    this.#remember(active.slice(0, end));
+    const first = { isReset: false, entries: active.slice(end) };
+    await this.#deliver({ ...delta, stretches: [first, ...stretches.slice(1)] }, { isOther: false, isFirst: true }, left);
   }
 
   /** The place in the active history of the last entry before anything changed; nothing if that is not known. */

@@ -17,7 +17,7 @@ export default {
   register(api: PluginApi): void {
     // Called several times per process; nothing is started before it is needed.
     const own = () => shared(() => new Shared(settings(api.pluginConfig ?? {}, api.runtime?.state?.resolveStateDir?.()), api.logger ?? CONSOLE));
-    api.registerContextEngine(ID, () => contextEngine(own()));
+    api.registerContextEngine(ID, (made) => contextEngine(own(), made));
     for (const described of TOOLS) {
       api.registerTool?.((caller: Caller) => tool(own(), described, caller), { name: described.name });
     }

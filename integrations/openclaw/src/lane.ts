@@ -253,18 +253,25 @@ export class Lane {
   }
 }
 
-/** The lane of a call. Keys that do not begin with an agent's name get it. */
-export function laneName(call: { sessionKey?: string; sessionId?: string; agentId?: string }): string {
+/** What says whose a call is. */
+type Owned = { sessionKey?: string; sessionId?: string; agentId?: string; sessionTarget?: { agentId?: string } };
+
+/** The agent of a call. */
+function agentOf({ sessionTarget, sessionKey, agentId }: Owned): string {
+  return sessionTarget?.agentId ?? /^agent:([^:]+):/.exec(sessionKey ?? "")?.[1] ?? agentId ?? "main";
+}
+
+/** The lane of a call. Keys that do not begin with an agent's name get it: with `session.scope: "global"` all agents have the same. */
+export function laneName(call: Owned): string {
   const key = call.sessionKey ?? `session:${call.sessionId ?? "unknown"}`;
-  return key.startsWith("agent:") ? key : `agent:${call.agentId ?? "main"}:${key}`;
+  return key.startsWith("agent:") ? key : `agent:${agentOf(call)}:${key}`;
 }
 
 /** Where the transcript of a call is. */
 export function target(call: Call): Target {
   const { sessionTarget } = call;
-  const agent = /^agent:([^:]+):/.exec(call.sessionKey ?? "")?.[1];
   return {
-    agentId: sessionTarget?.agentId ?? call.agentId ?? agent ?? "main",
+    agentId: agentOf(call),
     sessionId: sessionTarget?.sessionId ?? call.sessionId,
     sessionKey: call.sessionKey ?? sessionTarget?.sessionKey,
     sessionFile: call.sessionFile,

@@ -61,7 +61,7 @@ export class Shared {
     return { total: middle((wait) => wait.bootstrap + wait.assemble + wait.commit), parts, turns: this.#waits.length };
   }
 
-  lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {
+  lane(call: Parameters<typeof laneName>[0]): Lane {
     const name = laneName(call);
     const lane = this.#lanes.get(name) ?? new Lane(name, this.engine);
     this.#lanes.delete(name);

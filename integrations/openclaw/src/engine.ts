@@ -26,6 +26,7 @@ export class Engine {
   #failures = 0;
   #notBefore = 0;
   #silent = 0;
+  #isEnded = false;
   #offer?: Record<string, unknown>;
   /** Starts so far. */
   starts = 0;
@@ -78,8 +79,9 @@ export class Engine {
     }
   }
 
-  /** Ends the connection, and with it the child: it ends at the end of its stdin. */
+  /** Ends the connection, and with it the child: it ends at the end of its stdin. No call starts another. */
   close(): void {
+    this.#isEnded = true;
     this.#child?.stdin?.end();
     this.#connection?.close("the plugin closed it");
     this.#lost(this.#connection, "closed");
@@ -103,6 +105,7 @@ export class Engine {
     // Its end may be known of its pipes before it is known of the process.
     if (this.#connection?.isClosed) this.#giveUp(this.#connection, "its connection was closed");
     if (this.#connection) return this.#connection;
+    if (this.#isEnded) throw new Fault("away", "the host stops the plugin");
     const pause = this.#notBefore - Date.now();
     if (pause > 0) throw new Fault("away", `the engine is down, and is started again in ${pause} ms: ${this.lastFailure}`);
     this.#notBefore = Date.now() + (PAUSE_MS[Math.min(this.#failures, PAUSE_MS.length - 1)] ?? 0);

@@ -123,9 +123,15 @@ export class Shared {
   }
 }
 
-/** The one of this process. Whoever comes first decides its settings; they change with a restart of the host. */
+const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
+
+/** The one of this process. Whoever comes first decides its settings. */
 export function shared(make: () => Shared): Shared {
-  const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
-  holder[KEY] ??= make();
-  return holder[KEY];
+  return (holder[KEY] ??= make());
+}
+
+/** Ends it. The host calls for that when it stops, and when it replaces this code or its settings: who comes next makes another. */
+export function release(): void {
+  holder[KEY]?.engine.close();
+  delete holder[KEY];
 }

@@ -72,3 +72,13 @@ test("a process that says nothing at all is ended", async () => {
   assert.ok(said.some((line) => line.includes("it does not answer")));
   own.close();
 });
+
+test("a stop is the end, also for calls that are under way", async () => {
+  const { own, starts } = engine();
+  await own.call("pid", {});
+  const under = own.call("hang", {});
+  own.close();
+  await assert.rejects(under, { kind: "away" });
+  await assert.rejects(own.call("pid", {}), { kind: "away" });
+  assert.equal(starts(), 1);
+});

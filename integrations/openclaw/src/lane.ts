@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 
 import { Fault } from "./connection.js";
 import type { Engine } from "./engine.js";
-import { readFile } from "./file.js";
+import { readFile, whereabouts } from "./file.js";
 import type { Call, Message, Target } from "./host.js";
 import { Live } from "./live.js";
 import { type Cursor, type Delta, type Entry, type Sdk, read, readOutside } from "./transcript.js";
@@ -83,6 +83,7 @@ export class Lane {
       const isEmpty = await this.#open(left);
       const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
       const isOther = this.#cursor !== undefined && known === undefined;
+      if (isOther && this.#cursor) await this.#finish(this.#cursor, { sdk, target }, left);
       const since = known ?? { session: target.sessionId };
       const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
       if (!delta) {
@@ -164,6 +165,15 @@ export class Lane {
     this.#cursor = parse(status.cursor);
     this.#start = this.engine.starts;
     return status.path === 0 && status.generation === 0;
+  }
+
+  /** What was said last in a session whose place another one has taken. */
+  async #finish(since: Cursor, { sdk, target }: { sdk?: Sdk; target: Target }, left: Patience): Promise<void> {
+    const old = { ...target, sessionId: since.session };
+    const delta = sdk ? await read(sdk, old, since) : await readFile(since.path && (await whereabouts(since.path)), since);
+    if (delta?.isWhole) await this.#again(delta, left);
+    else if (delta) await this.#deliver(delta, { isOther: false, isFirst: false }, left);
+    if (delta) this.#advance(delta);
   }
 
   #path({ sessionId, sessionFile }: Target): string | undefined {

@@ -35,6 +35,8 @@ export interface Cursor {
   raw?: string;
   /** Id of the newest reset. */
   reset?: string;
+  /** Where it is, if it is a file. */
+  path?: string;
 }
 
 /** The part of the host's SDK that reads transcripts. */

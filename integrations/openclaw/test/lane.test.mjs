@@ -1,6 +1,9 @@
 // How a transcript gets into the engine: a lane before a transcript and an engine of the test's own.
 
 import assert from "node:assert/strict";
+import { appendFileSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { Lane } from "../dist/lane.js";
@@ -40,7 +43,9 @@ function engine() {
     const fails = kept.fails(method, params);
     if (fails === "before") throw new Error("lost");
     if (method === "open") return { cursor: kept.cursor, path: kept.path.length, generation: kept.generation };
-    if (method === "catchUp" && params.array) kept.path = params.array.messages.map(({ id }) => id);
+    const whole = method === "catchUp" && params.array?.messages.map(({ id }) => id);
+    if (whole) kept.all.push(...whole.filter((id) => !kept.path.includes(id)));
+    if (whole) kept.path = whole;
     else if (method === "catchUp") take(params);
     else if (method === "event") kept.path.length = kept.path.indexOf(params.event.to) + 1;
     if (fails === "after") throw new Error("lost");
@@ -122,4 +127,40 @@ test("two that read at once deliver once", async () => {
   host.events.push(reset("r", "a1"), said("u2"));
   await Promise.all([1, 2, 3].map(() => own.catchUp(host, target, 1_000)));
   assert.deepEqual([store.path, store.generation], [ids("a1 u2"), 1]);
+});
+
+test("what was said last in a session is there when another one takes its place", async () => {
+  const line = (id, parentId) => `${JSON.stringify({ type: "message", id, parentId, message: { role: "user", content: id } })}\n`;
+  // Where the file is when it is read next, and whether the process is another one by then.
+  const table = ["", ".reset.2026-11-22T21-25-01.834Z", ".deleted.2026-11-22T21-25-01.834Z"].flatMap((aside) => [[aside, false], [aside, true]]);
+  for (const [aside, isRestarted] of table) {
+    const folder = mkdtempSync(join(tmpdir(), "unforget-"));
+    const [store, at] = [engine(), (name) => ({ sessionId: name, sessionFile: join(folder, `${name}.jsonl`) })];
+    const first = lane(store);
+    writeFileSync(at("s").sessionFile, line("u1", null));
+    await first.catchUp(undefined, at("s"), 1_000);
+    // The engine was down, or the turn was cut.
+    appendFileSync(at("s").sessionFile, line("u2", "u1"));
+    if (aside) renameSync(at("s").sessionFile, `${at("s").sessionFile}${aside}`);
+    const own = isRestarted ? lane(store) : first;
+    const why = `${aside} ${isRestarted}`;
+    assert.equal(await own.catchUp(undefined, { sessionId: "n" }, 1_000), false, "no file yet, and no call says where");
+    assert.deepEqual([store.path, store.all], [[], ["u1", "u2"]], why);
+    writeFileSync(at("n").sessionFile, line("u3", null));
+    await own.catchUp(undefined, at("n"), 1_000);
+    assert.deepEqual([store.path, store.all, store.generation], [["u3"], ["u1", "u2", "u3"], 1], why);
+  }
+});
+
+test("a session of a host with a database is read to its end, too", async () => {
+  const [host, store] = [transcript(said("u1")), engine()];
+  const own = lane(store);
+  await own.catchUp(host, target, 1_000);
+  host.events.push(said("u2"), reset("r"), said("u3"));
+  const other = transcript(said("u4"));
+  const both = Object.fromEntries(
+    Object.entries(other).map(([name, read]) => [name, typeof read === "function" ? (ask) => (ask.sessionId === "s" ? host : other)[name](ask) : read]),
+  );
+  await own.catchUp(both, { ...target, sessionId: "n" }, 1_000);
+  assert.deepEqual([store.path, store.all], [["u4"], ["u1", "u2", "u3", "u4"]]);
 });

@@ -110,6 +110,12 @@ export const scenarios = {
     await stage.host.call("sessions.reset", { key: scene.key });
     await stage.host.call("sessions.reset", { key: scene.key });
     await scene.turn(say("twice in a row", "R4"), "R4", { hasNot: ["PELICAN", "what is the secret"] });
+    // A turn that is not committed, and a reset before the next one reads it.
+    await scene.abort(script("aborted before a reset", { steps: [{ stall: 60_000 }] }), 1);
+    await stage.host.call("sessions.reset", { key: scene.key });
+    await scene.turn(say("after all that", "R5"), "R5", { hasNot: ["PELICAN", "twice in a row", "aborted before"] });
+    const { all } = stored(stage.host, scene.key);
+    want(JSON.stringify(all).includes("aborted before a reset"), "what was said last before a reset is lost");
     return scene.check();
   },
 

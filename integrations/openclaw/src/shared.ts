@@ -45,6 +45,7 @@ export class Shared {
     readonly settings: Settings,
     readonly log: Log,
   ) {
+    if (settings.socket && settings.autoPins) log.warn("unforget: `autoPins` does nothing here: the engine at the socket decides for itself");
     this.engine = new Engine(settings, log, (method, params) => this.#question(method, params));
   }
 

@@ -62,6 +62,8 @@ function untimed(shared: Shared, made: Made) {
   let given: { answer: AssembleAnswer; upper: number } | undefined;
   /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
   let isWithout = false;
+  /** The host has waited for the engine in vain before the first call: it does not wait again. */
+  let isBehind = false;
 
   /** A call with its agent. */
   function owned<C extends Partial<Call>>(call: C): C {
@@ -96,9 +98,11 @@ function untimed(shared: Shared, made: Made) {
       wasAssembled = false;
       given = undefined;
       try {
+        isBehind = false;
         await catchUp(lane, call);
         return { bootstrapped: true };
       } catch (error) {
+        isBehind = true;
         return { bootstrapped: false, reason: shared.degrade(lane, "bootstrap", error) };
       }
     },
@@ -116,20 +120,20 @@ function untimed(shared: Shared, made: Made) {
         lane.turn.output = limits?.maxOutputTokens ?? lane.turn.output;
       }
       const budget = budgetOf(call, lane.turn);
-      if (isWithout && !isFirst) return without(call, isFirst, budget);
+      isWithout = isFirst ? isBehind : isWithout;
+      if (isWithout) return without(call, isFirst, budget);
       // The host puts the turn behind it: nothing that is in it can have changed.
       if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return given.answer;
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
         if (await isUnwritten(lane, call)) return await without(call, isFirst, budget);
         const made = await ask(lane, call, isFirst, budget);
-        isWithout = false;
         const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
         given = { answer, upper: made.tokens.upper };
         return isFirst ? { ...answer, ...(await addition(call, made)) } : answer;
       } catch (error) {
         shared.degrade(lane, "assemble", error);
-        isWithout ||= isFirst;
+        isWithout = isFirst;
         return without(call, isFirst, budget);
       }
     },
@@ -181,7 +185,7 @@ function untimed(shared: Shared, made: Made) {
         if (llm && settings.summaries === "host") await shared.work(llm, call.abortSignal);
         return nothing;
       } catch (error) {
-        return { ...nothing, reason: `unforget: ${String(error)}` };
+        return { ...nothing, reason: shared.degrade(lane, "maintain", error) };
       }
     },
 

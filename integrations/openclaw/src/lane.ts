@@ -244,9 +244,9 @@ export class Lane {
   /** Entries in calls of a bounded size, at least one; the cursor goes with the last. */
   async #append(entries: Entry[], { isReset = false, cursor }: { isReset?: boolean; cursor?: Cursor }, left: Patience): Promise<void> {
     const pages = paged(entries);
-    for (const [at, messages] of pages.entries()) {
+    for (const [at, { messages, bytes }] of pages.entries()) {
       const end = cursor && at === pages.length - 1 ? { cursor: JSON.stringify(cursor) } : {};
-      await this.call("catchUp", { messages, isReset: isReset && at === 0, ...end }, left(PAGE_BYTES));
+      await this.call("catchUp", { messages, isReset: isReset && at === 0, ...end }, left(bytes));
     }
     if (isReset) this.#recent = [];
     this.#remember(entries);
@@ -302,17 +302,14 @@ function parse(cursor: string | null): Cursor | undefined {
 }
 
 /** Entries in pages of a bounded size; at least one page, which may be empty. */
-function paged(entries: Entry[]): Entry[][] {
-  const pages: Entry[][] = [[]];
-  let bytes = 0;
+function paged(entries: Entry[]): { messages: Entry[]; bytes: number }[] {
+  let page = { messages: [] as Entry[], bytes: 0 };
+  const pages = [page];
   for (const entry of entries) {
     const size = JSON.stringify(entry.message).length;
-    if (bytes > 0 && bytes + size > PAGE_BYTES) {
-      pages.push([]);
-      bytes = 0;
-    }
-    bytes += size;
-    pages.at(-1)?.push(entry);
+    if (page.bytes > 0 && page.bytes + size > PAGE_BYTES) pages.push((page = { messages: [], bytes: 0 }));
+    page.messages.push(entry);
+    page.bytes += size;
   }
   return pages;
 }

@@ -83,13 +83,20 @@ export class Shared {
     return why;
   }
 
-  /** Offers the host's model once to the engine, if the settings say so. */
+  /** Offers the host's model to the engine, if the settings say so: once, unless it did not get there. */
   offer(model: { name?: string; window?: number }): void {
     if (this.settings.summaries !== "host") return;
     const offered = JSON.stringify(model);
     if (this.#offered === offered) return;
     this.#offered = offered;
-    this.engine.offer(model).catch((error) => this.log.warn(`unforget: the host's model is not used: ${String(error)}`));
+    const isUnused = (why: string) => this.log.warn(`unforget: the host's model is not used: ${why}`);
+    this.engine.offer(model).then(
+      (isAsked) => isAsked || isUnused("the engine's settings name models of their own"),
+      (error) => {
+        this.#offered = "";
+        isUnused(String(error));
+      },
+    );
   }
 
   /** Answers the engine's questions until none came for a while. The host takes its model back when its call ends. */

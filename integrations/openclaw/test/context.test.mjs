@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { Fault } from "../dist/connection.js";
 import { contextEngine } from "../dist/context.js";
 import { settings } from "../dist/settings.js";
 import { Shared } from "../dist/shared.js";
@@ -45,4 +46,43 @@ test("agents that share a key do not share a lane, whatever a call says of its a
     assert.ok(calls.length > 0, why);
     assert.deepEqual([...new Set(calls.map((call) => call.lane))], [lane], why);
   }
+});
+
+const CALL = { sessionKey: "agent:main:x", sessionId: "s", messages: [{ role: "user", content: "hello" }], tokenBudget: 9_000 };
+
+test("what fails behind the reply is told", async () => {
+  const { own, said } = shared((method) => {
+    if (method === "maintain") throw new Fault("store", "the disk is full");
+    return { ...STATUS, asksModel: false };
+  }, { summaries: "host" });
+  const llm = { complete: async () => ({ text: "" }) };
+  const { reason } = await contextEngine(own).maintain({ ...CALL, runtimeContext: { llm, modelId: "m" } });
+  assert.match(reason, /the disk is full/);
+  assert.deepEqual([own.degradations, /maintain: store: the disk is full/.test(own.lastDegradation)], [1, true]);
+  assert.ok(said.some((line) => line.includes("the disk is full")), "logged");
+  assert.ok(said.some((line) => line.includes("the host's model is not used")), "the engine asks models of its own");
+});
+
+test("the host's model is offered again if it could not be", async () => {
+  let isDown = true;
+  const { own, calls } = shared((method) => {
+    if (method === "initialize" && isDown) throw new Fault("away", "gone");
+    return { ...STATUS, asksModel: true };
+  }, { summaries: "host" });
+  for (const offers of [1, 2, 2]) {
+    own.offer({ name: "m" });
+    await new Promise(setImmediate);
+    assert.equal(calls.filter(({ method }) => method === "initialize").length, offers);
+    isDown = false;
+  }
+});
+
+test("an engine that hangs holds a turn up once", async () => {
+  const { own, calls } = shared(() => {
+    throw new Fault("silent", "it was not answered");
+  });
+  const engine = contextEngine(own);
+  assert.equal((await engine.bootstrap(CALL)).bootstrapped, false);
+  assert.deepEqual((await engine.assemble(CALL)).messages, CALL.messages);
+  assert.equal(calls.length, 1, JSON.stringify(calls));
 });

@@ -164,3 +164,11 @@ test("a session of a host with a database is read to its end, too", async () => 
   await own.catchUp(both, { ...target, sessionId: "n" }, 1_000);
   assert.deepEqual([store.path, store.all], [["u4"], ["u1", "u2", "u3", "u4"]]);
 });
+
+test("a page is waited for as long as its size says", async () => {
+  const [host, store, waits] = [transcript(said("u1")), engine(), []];
+  const { call } = store;
+  Object.assign(store, { patience: (bytes) => 1_000 + bytes, call: (method, params, ms) => (waits.push([method, ms]), call(method, params)) });
+  await lane(store).catchUp(host, target, 600_000);
+  for (const [method, ms] of waits) assert.ok(ms >= 1_000 && ms < 1_200, `${method}: ${ms}`);
+});

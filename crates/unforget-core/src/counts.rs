@@ -28,20 +28,23 @@ pub struct SuspectedTruncation {
 /// A prompt fits if the model has read as much before, if it was made to fit, or if it is below [`WINDOW_MIN`]. What is
 /// counted of one that fits tells the rate between the provider's tokens and ours: digits and paths may weigh half there.
 /// Far less than that rate of one that may not fit was cut. Some providers do not count what their cache has, and some count
-/// nothing at all; of those nothing is said.
+/// nothing at all; of those nothing is said. A single count may be wrong all the same: what the model reads is bounded once
+/// two prompts were cut to about the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// The most that was counted of a prompt.
     read: u64,
     /// The least that was counted of a prompt that fits, in thousandths of ours.
     rate: u64,
+    /// What was counted of the last prompt that seemed to be cut.
+    cut: Option<u64>,
     /// What the model reads at most, as it seems.
     cap: Option<u64>,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        Self { read: 0, rate: 1_000, cap: None }
+        Self { read: 0, rate: 1_000, cut: None, cap: None }
     }
 }
 
@@ -67,9 +70,12 @@ impl Counts {
             self.cap = self.cap.filter(|_| !is_short);
         }
         // Servers that cut keep what they read before, or half of it.
-        let is_cut = is_short && !fits && reported >= known / 2;
+        let is_cut = is_short && !fits && reported >= WINDOW_MIN && reported >= known / 2;
         if is_cut {
-            self.cap = Some(reported.max(before));
+            let is_alike = |cut: u64| cut.abs_diff(reported) <= cut.max(reported) / 4;
+            if self.cut.replace(reported).is_some_and(is_alike) {
+                self.cap = Some(reported.max(before));
+            }
         }
         is_cut.then_some(SuspectedTruncation { expected, reported })
     }
@@ -129,7 +135,9 @@ mod tests {
             (&[], 1_023, 100, false, "fits every window"),
             (&[], 159_000 / 4, 16_386, true, "little-coder's report"),
             (&[(900, 10)], 20_000, 10, false, "it always says 10"),
-            (&[(100, 10)], 20_000, 10, true, "of a few words that says nothing"),
+            (&[(100, 10)], 20_000, 10, false, "no window is that small"),
+            (&[], 8_283, 10, false, "from the first call on"),
+            (&[(100, 10)], 20_000, 2_048, true, "of a few words its count says nothing"),
             (&[(1_000, 570)], 5_468, 3_107, false, "its tokens are larger than ours"),
             (&[(1_000, 570)], 5_468, 1_024, true, "but not that large"),
             (&[(900, 900), (900, 40)], 30_000, 700, false, "it does not count what its cache has"),
@@ -149,6 +157,11 @@ mod tests {
     fn a_cap_stays_until_it_is_wrong() {
         let mut counts = Counts::default();
         assert!(counts.take(tokens(20_000), 4_096).is_some());
+        assert_eq!(counts.cap(), None, "one count may be wrong");
+        let mut other = counts.clone();
+        assert!(other.take(tokens(21_000), 9_000).is_some());
+        assert_eq!(other.cap(), None, "and two that have nothing in common");
+        assert!(counts.take(tokens(21_000), 4_000).is_some());
         assert_eq!(counts.cap(), Some(4_096));
         assert_eq!(
             (counts.take(tokens(4_000), 3_900), counts.cap()),
@@ -159,9 +172,6 @@ mod tests {
         assert_eq!((larger.take(tokens(5_000), 5_000), larger.cap()), (None, None), "it reads more");
         assert_eq!((counts.take(tokens(4_000), 300), counts.cap()), (None, None), "it counts something else");
         assert_eq!(counts.take(tokens(20_000), 4_096), None, "for good");
-        let mut small = Counts::default();
-        assert!(small.take(tokens(2_000), 10).is_some());
-        assert_eq!(small.cap(), Some(WINDOW_MIN), "no window is smaller");
     }
 
     proptest! {

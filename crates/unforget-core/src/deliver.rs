@@ -28,8 +28,10 @@ pub enum How {
     Window,
     /// It is what a turn added.
     Turn,
-    /// It is the active path itself, message by message.
+    /// It is the active path itself, message by message: what the model shall read.
     Exact,
+    /// The same, to see whether it is this history at all: messages with other words stand for those that they stand between.
+    Alike,
 }
 
 /// A delivered message.
@@ -145,7 +147,8 @@ pub fn plan(how: How, path: Path<'_>, items: &[Item], parts: &dyn Fn(Seq) -> Vec
         How::Whole => walk.whole(),
         How::Window => walk.window(),
         How::Turn => walk.turn(),
-        How::Exact => walk.exact(),
+        How::Exact => walk.exact().with_words_of(items),
+        How::Alike => walk.exact(),
     }
 }
 
@@ -294,6 +297,23 @@ fn next_matches(found: &[Option<Seq>]) -> Vec<Option<Seq>> {
 /// The fate of an item between others that are stored, or before them.
 const fn lost(at: Option<Seq>) -> Fate {
     if at.is_some() { Fate::Insert } else { Fate::Misplaced }
+}
+
+impl Plan {
+    /// The same for an array that the model shall read as it is: the path is the array from the first message on that has
+    /// other words now.
+    fn with_words_of(mut self, items: &[Item]) -> Self {
+        let Some(at) = self.fates.iter().position(|fate| matches!(fate, Fate::Changed(_))) else {
+            return self;
+        };
+        let last = self.fates.iter().take(at).rev().find_map(|fate| match fate {
+            Fate::Known(seq) | Fate::Face(seq) => Some(*seq),
+            _ => None,
+        });
+        self.fates.truncate(at);
+        self.fates.extend(items.iter().skip(at).map(appended));
+        Self { why: Why::Branch, base: last.map_or(Base::Root, Base::After), fates: self.fates }
+    }
 }
 
 fn appended(item: &Item) -> Fate {

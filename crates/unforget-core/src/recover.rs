@@ -4,6 +4,10 @@
 //! Nothing loops, nothing resets. Rules only: who refused how is for `unforget-wire` to tell, sending
 //! for the engine.
 
+mod told;
+
+pub use told::{BELIEVED, Told};
+
 use crate::digest::Digest;
 use crate::policy::{Policy, WINDOW_MIN};
 

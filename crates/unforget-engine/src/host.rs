@@ -6,6 +6,7 @@
 
 mod ask;
 mod bodies;
+mod chained;
 mod compare;
 mod deliver;
 mod emit;

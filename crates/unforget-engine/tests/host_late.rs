@@ -151,6 +151,8 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     assert_eq!(answered(first_head, small), None);
     let large = second.tokens.expected;
     assert!(answered(second_head, large / 3).is_some(), "the second itself was cut");
+    assert_eq!(prompt(&bodies).0.tokens, second.tokens, "one count may be wrong");
+    assert!(answered(second_head, large / 3).is_some(), "and cut again");
     // From now on prompts fit what was read, until the provider shows that it reads more, or counts otherwise.
     let (third, third_head) = prompt(&bodies);
     assert!(third.tokens.upper <= large / 3, "{:?}", third.tokens);

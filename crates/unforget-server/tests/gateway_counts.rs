@@ -71,10 +71,10 @@ async fn talk(count: Count) -> Vec<u64> {
 async fn f006_what_came_and_was_cut_silently_is_sent_smaller() {
     let sent = talk(|tokens| tokens.min(4_096)).await;
     let first_cut = sent.iter().position(|tokens| *tokens > 4_096).unwrap();
-    // A count may be a little less than ours for other reasons. One more is on its way when the alarm comes.
+    // A count may be a little less than ours for other reasons. It takes two alarms, and one more is on its way then.
     let alarm = sent.iter().position(|tokens| *tokens > 4_096 * 10 / 6).unwrap();
     assert!(alarm > first_cut && sent.len() > alarm + 30, "{sent:?}");
-    assert!(sent[alarm + 2..].iter().all(|tokens| *tokens <= 4_096), "{sent:?}");
+    assert!(sent[alarm + 3..].iter().all(|tokens| *tokens <= 4_096), "{sent:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -288,3 +288,37 @@ async fn an_answer_can_be_named_as_soon_as_it_is_whole() {
         assert!(!said(&path[1..2]).0.is_empty());
     }
 }
+
+/// The name that a client gives us comes before the answer that it goes on from.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_named_conversation_is_exactly_that_one() {
+    let place = place(Duration::ZERO).await;
+    let (api, dialect) = APIS[2];
+    let ask = async |name: &str, text: &str, behind: Option<&str>| {
+        let mut call = body(dialect, &[user(text)], false);
+        if let Some(behind) = behind {
+            call["previous_response_id"] = json!(behind);
+        }
+        let response = Client::new(&place.running.url(), Some(name)).send(api, &call).await.unwrap();
+        assert_eq!(response.status(), 200, "{text}");
+        assert_eq!(response.headers()["x-unforget-conversation"], name, "{text}");
+        read(dialect, &response.bytes().await.unwrap(), false).id.unwrap()
+    };
+    let one = ask("one", "First", None).await;
+    let other = ask("other", "Begins from there", Some(&one)).await;
+    ask("one", "Goes on", Some(&one)).await;
+    ask("other", "Goes on too", Some(&other)).await;
+    place.quiet().await;
+    let mut lanes: Vec<_> = place.lanes().into_iter().filter(|(name, _)| name != "register").collect();
+    lanes.sort_by(|one, other| one.0.cmp(&other.0));
+    let asked =
+        |path: &[Value]| path.iter().filter(|one| one["role"] == "user").map(|one| said([one]).0).collect();
+    let lanes: Vec<(&str, Vec<String>)> = lanes.iter().map(|(name, path)| (&**name, asked(path))).collect();
+    let words = |two: [&str; 2]| two.map(str::to_owned).to_vec();
+    assert_eq!(
+        lanes,
+        [("one", words(["First", "Goes on"])), ("other", words(["Begins from there", "Goes on too"]))]
+    );
+    let verified = place.running.host.engine().verify(&mut |_, _| {}).unwrap();
+    assert!(verified.problems.is_empty(), "{:?}", verified.problems);
+}

@@ -2,7 +2,8 @@
 //!
 //! Such messages have no names: what they are is told by where they stand. The rule is the chain of design §4, with three
 //! habits of real clients allowed for: a message in the middle is sent with other words (reminders with counters, results
-//! that were cleared), the oldest messages are left out (a window that slides), and an answer is asked for again.
+//! that were cleared, an edit in place), the oldest messages are left out (a window that slides), and an answer is asked for
+//! again. Other words in the middle do not make it another history, and the model reads the new ones: see [`How`](super::How).
 
 use super::{Base, Fate, Item, Plan, Walk, Why, appended, is_exact};
 use crate::id::Seq;

@@ -114,11 +114,18 @@ fn exact_table() {
         ("a B c D", "a B c", "rewind", "a B c", "the client wants another answer"),
         ("a B a B", "a B a B a", "append", "a B a B a", "f035: the same words again are new"),
         ("a B c D", "a B x", "branch", "a B x", "the newest question edited"),
-        ("a B c D", "a B x D e", "append", "a B c D e", "the client changed the words of an old message"),
+        (
+            "a B c D",
+            "a B x D e",
+            "branch",
+            "a B x D e",
+            "a question edited in place: the model reads the new words",
+        ),
+        ("a B c B", "a B d B e", "branch", "a B d B e", "equal answers do not make two questions one"),
         ("a B c D", "a X c", "branch", "a X c", "another answer, and the same words after it"),
-        ("a B c D e F", "a X c D e F g", "append", "a B c D e F g", "an old answer was cut by the client"),
+        ("a B c D e F", "a X c D e F g", "branch", "a X c D e F g", "an old answer was cut by the client"),
         ("a B c D", "x", "unreconciled", "x", "a new history under the old name"),
-        ("a B c D", "x B c D e", "append", "a B c D e", "the first message with other words"),
+        ("a B c D", "x B c D e", "branch", "x B c D e", "the first message with other words"),
         ("a B c D e F", "c D e F g", "append", "a B c D e F g", "a window of the client that slides"),
         ("a B c D e F", "s e F g", "unreconciled", "s e F g", "a summary of the client's own in front"),
         (
@@ -142,6 +149,25 @@ fn exact_table() {
         );
         let again = toy.deliver(How::Exact, &array);
         assert_eq!(again.why, Why::UpToDate, "{stored} <- {delivered}, again: {reason}");
+    }
+}
+
+/// Whether it is this history is another question than what the model shall read.
+#[test]
+fn alike_table() {
+    let table = [
+        ("a B c D", "a B x D e", "append", "words of an old message"),
+        ("a B c D e F", "a X c D e F g", "append", "an old answer"),
+        ("a B c D", "x B c D e", "append", "the first message"),
+        ("a B c D", "a B x", "branch", "the newest question edited"),
+        ("a B c D", "a X c", "branch", "another answer, and the same words after it"),
+        ("a B c D", "x", "unreconciled", "a new history"),
+    ];
+    for (stored, delivered, why, reason) in table {
+        let mut toy = Toy::default();
+        toy.deliver(How::Exact, &stored.split_whitespace().collect::<Vec<_>>());
+        let plan = toy.deliver(How::Alike, &delivered.split_whitespace().collect::<Vec<_>>());
+        assert_eq!(plan.why.name(), why, "{stored} <- {delivered}: {reason}");
     }
 }
 

@@ -80,22 +80,7 @@ impl Lane {
         behind: Vec<(String, Vec<Name>)>,
     ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
-        let marked = self.marked(plan)?;
-        let mut writing = Writing {
-            lane: self,
-            known,
-            marked,
-            now,
-            is_open,
-            lines: Vec::new(),
-            names: Vec::new(),
-            parent: None,
-            places: Vec::new(),
-            anchor: None,
-            moved: BTreeMap::new(),
-            added: 0,
-            aside: 0,
-        };
+        let mut writing = Writing::new(self, (known, self.marked(plan)?), (is_open, now));
         writing.carry_out(plan, incoming)?;
         let Writing { mut lines, names, parent, mut places, moved, added, aside, .. } = writing;
         for place in places.iter_mut().flatten() {
@@ -106,6 +91,31 @@ impl Lane {
         let receipt =
             Receipt { why: plan.why, added, aside, generation: self.generation(), head: self.head() };
         Ok((receipt, places))
+    }
+
+    /// The path goes on after this entry, which was left: what leads to it is written again, and behind it what was kept
+    /// beside the path. Gives the newest entry then.
+    ///
+    /// Cost: O(entries that are written again).
+    pub(super) fn return_to(
+        &mut self,
+        seq: Option<Seq>,
+        aside: &[Seq],
+        now: Timestamp,
+    ) -> Result<Option<Seq>, HostError> {
+        let (mut at, mut left) = (seq, Vec::new());
+        while let Some(seq) = at.filter(|seq| !self.path().holds(*seq)) {
+            left.push(seq);
+            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
+            at = rows.into_iter().next().and_then(|row| row.parent);
+        }
+        let none = self.known([])?;
+        let mut writing = Writing::new(self, (none, none), (false, now));
+        writing.cut(Why::Branch, at)?;
+        left.iter().rev().chain(aside).try_for_each(|seq| writing.again(*seq))?;
+        let Writing { lines, names, .. } = writing;
+        self.write(lines, names)?;
+        Ok(self.head())
     }
 
     /// Which of a plan's possible replays are marked already.
@@ -168,7 +178,7 @@ impl Lane {
     fn plan(&self, how: How, incoming: &[Incoming], known: Known<'_>) -> Result<Plan, HostError> {
         let mut items: Vec<_> = incoming.iter().map(|incoming| incoming.item(known, self.path())).collect();
         for (item, incoming) in items.iter_mut().zip(incoming) {
-            if how == How::Exact {
+            if matches!(how, How::Exact | How::Alike) {
                 // Instructions in the middle of a path are of it.
                 item.aside = incoming.is_own();
                 continue;
@@ -223,7 +233,30 @@ struct Writing<'a> {
     aside: u64,
 }
 
-impl Writing<'_> {
+impl<'a> Writing<'a> {
+    /// * `known`, `marked` - see the fields.
+    fn new(
+        lane: &'a Lane,
+        (known, marked): (Known<'a>, Known<'a>),
+        (is_open, now): (bool, Timestamp),
+    ) -> Self {
+        Self {
+            lane,
+            known,
+            marked,
+            now,
+            is_open,
+            lines: Vec::new(),
+            names: Vec::new(),
+            parent: None,
+            places: Vec::new(),
+            anchor: None,
+            moved: BTreeMap::new(),
+            added: 0,
+            aside: 0,
+        }
+    }
+
     /// Makes the lines of a plan.
     fn carry_out(&mut self, plan: &Plan, incoming: &[Incoming]) -> Result<(), HostError> {
         self.parent = self.lane.head();

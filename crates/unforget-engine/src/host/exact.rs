@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use unforget_core::counts::SuspectedTruncation;
-use unforget_core::deliver::{Base, Fate, How, Plan, Why};
+use unforget_core::deliver::{Base, How, Why};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::message::wordless;
@@ -15,7 +15,7 @@ use unforget_wire::Format;
 use unforget_wire::exchange::annotations;
 use unforget_wire::journal::{self, After};
 
-use super::lane::{Lane, Line};
+use super::lane::Lane;
 use super::names::{self, Incoming};
 use super::recover::Counted;
 use super::types::{Ask, Assembled, Delivered, HostError, LaneKey, Receipt};
@@ -169,7 +169,7 @@ impl Host {
     /// What an array would be to a lane. Stores nothing.
     pub fn foresee(&self, key: &LaneKey, form: Format, array: &Array) -> Result<Foreseen, HostError> {
         self.with(key, form, |lane, _| {
-            let plan = lane.foresee_plan(How::Exact, &array.messages)?;
+            let plan = lane.foresee_plan(How::Alike, &array.messages)?;
             let kept = plan.fates.iter().take_while(|fate| deliver::stored_as(**fate).is_some()).count();
             let left = match plan.base {
                 Base::Head => 0,
@@ -286,40 +286,6 @@ impl Lane {
         }
     }
 
-    fn follow_answer(
-        &mut self,
-        answer: Option<&str>,
-        array: &Array,
-        behind: Vec<(String, Vec<Name>)>,
-        now: Timestamp,
-    ) -> Result<Receipt, HostError> {
-        let at = answer.map(|answer| self.answer(answer)).transpose()?.or(self.head());
-        // Asked once more: what was appended by the first try stands there already.
-        let is_active = at.is_none_or(|at| self.path().holds(at));
-        let later = if is_active { self.path_after(at) } else { Vec::new() };
-        let known = self.match_at(&array.messages, &later)?;
-        let last = known.last().copied().or(at);
-        let (why, base) = match (known.len() == array.len(), is_active && known.len() == later.len()) {
-            (true, true) => (Why::UpToDate, Base::Head),
-            (false, true) => (Why::Append, Base::Head),
-            (_, false) => (Why::Branch, last.map_or(Base::Root, Base::After)),
-        };
-        let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
-        let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
-        let plan = Plan { why, base, fates };
-        Ok(self.carry_out(&plan, &array.messages, (false, now), behind)?.0)
-    }
-
-    /// The entries that these messages are, as far as they stand where `stored` has them.
-    fn match_at(&self, incoming: &[Incoming], stored: &[Seq]) -> Result<Vec<Seq>, HostError> {
-        let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
-        let is_it = |(incoming, seq): &(&Incoming, &Seq)| {
-            let item = incoming.item(known, self.path());
-            [&item.exact, &item.alike].iter().any(|list| list.binary_search(seq).is_ok())
-        };
-        Ok(incoming.iter().zip(stored).take_while(is_it).map(|(_, seq)| *seq).collect())
-    }
-
     /// The line that keeps a request, if no line does.
     fn request(&self, request: &str, now: Timestamp) -> Result<Option<(String, Vec<Name>)>, HostError> {
         let name = names::named("request", &[request]);
@@ -329,42 +295,5 @@ impl Lane {
         // Between tokens of JSON a line break is only space, and inside of them there is none.
         let detail = request.replace(['\n', '\r'], " ");
         Ok(Some((journal::event("request", Some(&detail), &After::Newest, now.0), vec![name])))
-    }
-
-    /// The last entry of an answer with a provider's id.
-    fn answer(&self, id: &str) -> Result<Seq, HostError> {
-        let seq = self.under(&[names::answer_id(id)])?.into_iter().max();
-        seq.ok_or_else(|| HostError::Refused { what: format!("no answer is called {id}") })
-    }
-
-    fn take_answer(
-        &mut self,
-        answered: &Answered,
-        incoming: &[Incoming],
-        now: Timestamp,
-    ) -> Result<Receipt, HostError> {
-        let behind = self.path_after(answered.asked_at);
-        let is_there = !behind.is_empty() && self.match_at(incoming, &behind)?.len() == incoming.len();
-        let (fate, why) = match (self.head() == answered.asked_at, is_there) {
-            (true, _) => (Fate::Append, Why::Append),
-            (false, true) => (Fate::Aside, Why::UpToDate),
-            (false, false) => (Fate::Misplaced, Why::UpToDate),
-        };
-        let mut fates = vec![fate; incoming.len()];
-        if fate == Fate::Aside {
-            fates = behind.iter().take(incoming.len()).map(|seq| Fate::Known(*seq)).collect();
-        }
-        let interrupted = answered.interrupted.as_ref().map(|why| {
-            let detail = serde_json::json!({ "id": answered.id, "why": why }).to_string();
-            (journal::event("interrupted", Some(&detail), &After::Newest, now.0), Vec::new())
-        });
-        let behind = interrupted.into_iter().collect();
-        let plan = Plan { why, base: Base::Head, fates };
-        let (receipt, places) = self.carry_out(&plan, incoming, (false, now), behind)?;
-        let last = places.last().copied().flatten();
-        if let (Some(id), Some(last)) = (&answered.id, last) {
-            self.write(Vec::<Line>::new(), vec![(names::answer_id(id), last)])?;
-        }
-        Ok(receipt)
     }
 }

@@ -278,6 +278,14 @@ impl Lane {
         runs.flat_map(|run| run.start.max(from)..run.end).map(Seq).collect()
     }
 
+    /// The last entries of the path, in its order: as many as asked for, or all. O(count).
+    pub(super) fn path_end(&self, count: usize) -> Vec<Seq> {
+        let seqs = self.track.runs().iter().rev().flat_map(|run| run.clone().rev());
+        let mut end: Vec<Seq> = seqs.take(count).map(Seq).collect();
+        end.reverse();
+        end
+    }
+
     /// The name by which other lines call an entry.
     pub(super) fn call(&self, seq: Seq) -> Result<String, HostError> {
         let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;

@@ -270,6 +270,11 @@ pub(super) fn answer_id(id: &str) -> Name {
     name("answer", &[id.as_bytes()])
 }
 
+/// Name of the entry that an answer with a provider's id answers, where that is kept beside the path.
+pub(super) fn asked(id: &str) -> Name {
+    name("asked", &[id.as_bytes()])
+}
+
 /// Name of what begins as `before` and goes on with a message.
 pub(super) fn beginning(before: Name, said: Name) -> Name {
     name("beginning", &[&before.0, &said.0])

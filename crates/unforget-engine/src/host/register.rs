@@ -114,13 +114,21 @@ impl Host {
         self.with(&register(asking.tenant), FORM, |lane, now| begin(lane, asking, array, like, now.0))
     }
 
-    /// The lane in which an answer with a provider's id was given.
-    pub fn answered_in(&self, tenant: &str, answer: &str) -> Result<Option<Recognised>, HostError> {
-        self.with(&register(tenant), FORM, |lane, _| {
+    /// The lane that has an answer with a provider's id.
+    pub fn answered_in(
+        &self,
+        tenant: &str,
+        form: Format,
+        answer: &str,
+    ) -> Result<Option<Recognised>, HostError> {
+        let found = self.with(&register(tenant), FORM, |lane, _| {
             let line = lane.under(&[names::answer_id(answer)])?.into_iter().max();
             let found = line.map(|line| Ok::<_, HostError>((line, read(lane, line)?))).transpose()?;
             Ok(found.and_then(|(line, found)| Some(recognised(line, &found?))))
-        })
+        })?;
+        let Some(found) = found else { return Ok(None) };
+        let is_there = self.with(&found.lane, form, |lane, _| lane.has_answer(answer))?;
+        Ok(is_there.then_some(found))
     }
 
     /// Remembers that a lane's path began with this array, and the id of the answer to it.

@@ -34,6 +34,8 @@ pub(super) struct Received {
     pub(super) session: Option<String>,
     /// Digest of the client's key: other keys are other callers.
     pub(super) caller: String,
+    /// What it asks for that is not in general use, in Anthropic's API: such as larger windows.
+    pub(super) betas: String,
     /// The body, uncompressed.
     pub(super) body: Bytes,
 }
@@ -92,6 +94,8 @@ pub(super) struct Begun {
     /// Most tokens of the answer, where that is less than the client says.
     lowered: Option<u64>,
     budget: Budget,
+    /// What limits of its model hold for.
+    pub(super) limits: Option<Digest>,
 }
 
 /// Whose call it is.
@@ -154,12 +158,14 @@ impl Caller {
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     window: u64,
-    /// What the model seems to read at most.
+    /// What the model seems to read at most, and what its provider said that it does.
     cap: u64,
     /// Kept for the answer.
     output: u64,
     /// What the client allows it; what is kept, if it does not say.
     asked: u64,
+    /// What the client allows it; 0 if it does not say.
+    said: u64,
     /// Instructions and tools.
     fixed: Tokens,
 }
@@ -184,6 +190,7 @@ impl Gateway {
     /// Recognises and stores a call, and decides what is sent.
     pub(super) fn begin(&self, received: &Received) -> Result<Begun, Problem> {
         let call = Call::read(received.dialect, &received.body)?;
+        self.may_name(received, &call)?;
         let form = form(received.dialect);
         let bodies: Vec<_> = call.history().collect();
         let caller = Caller::of(received, &call);
@@ -197,7 +204,8 @@ impl Gateway {
             (who, array, receipt)
         };
         let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
-        let budget = self.budget(&call, cap);
+        let limits = self.limits_of(received, &call);
+        let budget = self.budget(&call, cap, limits.as_ref());
         let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
         let mut begun = Begun {
             dialect: received.dialect,
@@ -213,6 +221,7 @@ impl Gateway {
             left_out: 0,
             lowered: None,
             budget,
+            limits,
             who,
             array,
         };
@@ -251,8 +260,8 @@ impl Gateway {
     ) -> Result<(Who, Array), Problem> {
         let read =
             |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
-        if let Some(answer) = &call.hints.previous_response_id
-            && let Some(lane) = self.host.answered_in(&caller.tenant, answer)?
+        if let Some(answer) = call.hints.previous_response_id.as_ref().filter(|_| !caller.is_named)
+            && let Some(lane) = self.host.answered_in(&caller.tenant, caller.form, answer)?
         {
             let array = read(&Array::default())?;
             return Ok((Who { lane, caller }, array));
@@ -267,23 +276,28 @@ impl Gateway {
     fn brings<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
         Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
             (Some(answer), _) => {
-                let is_ours = self.host.answered_in(&who.caller.tenant, answer)?.is_some();
-                is_ours.then_some(Brings::Rest(Some(answer)))
+                let lane = self.host.answered_in(&who.caller.tenant, who.caller.form, answer)?;
+                // In a conversation that the client names, an answer of another is only the provider's.
+                let is_here = lane.is_some_and(|lane| lane.lane == who.lane.lane);
+                is_here.then_some(Brings::Rest(Some(answer)))
             }
             (None, Some(_)) => Some(Brings::Rest(None)),
             (None, None) => Some(Brings::All),
         })
     }
 
-    fn budget(&self, call: &Call<'_>, cap: u64) -> Budget {
-        let window = self.window(call.model.as_deref());
+    fn budget(&self, call: &Call<'_>, cap: u64, limits: Option<&Digest>) -> Budget {
+        let said = call.output.unwrap_or(0);
+        let (told, input) = limits.map_or((None, None), |name| self.limits.of(name, said));
+        let window = self.settings.windows.of(call.model.as_deref()).min(told.unwrap_or(u64::MAX));
+        let cap = cap.min(input.unwrap_or(u64::MAX));
         // Newer models of Anthropic's do; others refuse what might not fit.
         let ends_at_window = call.dialect == Dialect::Anthropic;
         let output = reserve::kept(call.output, window, ends_at_window);
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
         let mut fixed = Tokens::default();
         call.fixed_text(&mut |text| fixed += ruler.count(text));
-        Budget { window, cap, output, asked: call.output.unwrap_or(output), fixed }
+        Budget { window, cap, output, asked: call.output.unwrap_or(output), said, fixed }
     }
 
     /// Tokens of everything that a call as it is makes the model read, but instructions and tools.
@@ -309,19 +323,19 @@ impl Gateway {
         let Some(brings) = self.brings(&begun.who, &call)? else { return Ok(false) };
         let recovered = match begun.sending {
             Sending::AsIs => None,
-            // The count of the call before may have come in between: then the lane does not know of this one.
+            // Another call, or the count of the one before, may have come in between: then the lane does not know of this one.
             Sending::Made(_) => match self.host.refused_at(&lane, form, begun.asked_at, refused) {
                 Err(HostError::Refused { .. }) => None,
-                other => Some(other?),
+                other => other?,
             },
         };
         let assembled = match recovered {
             None => return self.smaller_by_figures(&call, begun, (brings, refused, attempt)),
-            Some(Some(Recovered::Retry { assembled, output, .. })) => {
+            Some(Recovered::Retry { assembled, output, .. }) => {
                 begun.lower(output, &call);
                 *assembled
             }
-            Some(Some(Recovered::Surface(_)) | None) => return Ok(false),
+            Some(Recovered::Surface(_)) => return Ok(false),
         };
         begun.take(&assembled, &call, &bodies);
         Ok(true)
@@ -373,6 +387,11 @@ impl Begun {
     /// Tokens of instructions and tools.
     pub(super) const fn fixed(&self) -> Tokens {
         self.budget.fixed
+    }
+
+    /// What the client allows the answer; 0 if it does not say.
+    pub(super) const fn said(&self) -> u64 {
+        self.budget.said
     }
 
     /// Tokens that the answer has room for, where the client allows it more.

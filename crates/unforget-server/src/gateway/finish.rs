@@ -9,11 +9,9 @@ use tokio::task::spawn_blocking;
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::id::Seq;
-use unforget_core::recover::Refused;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Answered, Array, Counted, LaneKey};
 use unforget_wire::exchange;
-use unforget_wire::refusal::Refusal;
 use unforget_wire::{Dialect, Format};
 
 use super::Gateway;
@@ -93,8 +91,12 @@ impl Gateway {
                 figures::tokens(kind, count);
             }
         }
-        if let Some(input) = told.usage.map(|usage| usage.input).filter(|input| *input > 0) {
-            self.count(begun, input)?;
+        if let Some(usage) = told.usage.filter(|usage| usage.input > 0) {
+            // Of several rounds it is counted together what was read apart.
+            if let Some(name) = begun.limits.as_ref().filter(|_| rounds.is_none()) {
+                self.limits.took(name, usage.input, usage.output);
+            }
+            self.count(begun, usage.input)?;
         }
         Ok(())
     }
@@ -124,18 +126,6 @@ impl Gateway {
         let tokens = input.saturating_sub(begun.fixed().expected.min(input / 2));
         measured.insert(lane.clone(), Measured { array: begun.array.clone(), tokens });
         Ok(())
-    }
-
-    /// Takes a limit that a provider told.
-    pub(super) fn learn(&self, begun: &Begun, refusal: &Refusal) {
-        let Refused::Overflow { unit, limit: Some(limit), .. } = refusal.refused() else { return };
-        if !matches!(unit, unforget_core::recover::Unit::Input | unforget_core::recover::Unit::InputAndOutput)
-        {
-            return;
-        }
-        let Some(model) = &begun.model else { return };
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(model.clone(), limit);
     }
 
     /// Stores what an earlier process left. One answer must not keep all others from being served: what cannot be stored is

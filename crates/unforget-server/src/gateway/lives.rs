@@ -30,7 +30,15 @@ pub(super) enum Before {
 struct Known {
     request: Digest,
     live: Arc<Live>,
-    since: Instant,
+    /// When it ended; `None` while it runs.
+    ended: Option<Instant>,
+}
+
+impl Known {
+    /// Whether it may be asked for again. One that runs may, however long that takes.
+    fn is_fresh(&self, window: Duration) -> bool {
+        self.ended.is_none_or(|ended| ended.elapsed() < window)
+    }
 }
 
 #[derive(Default)]
@@ -70,7 +78,7 @@ impl Lives {
     pub(super) fn look(&self, key: Option<Digest>, request: Digest, is_retry: bool) -> Before {
         let mut state = self.state();
         let name = key.unwrap_or(request);
-        let fresh = state.by_name.get(&name).filter(|known| known.since.elapsed() < self.window);
+        let fresh = state.by_name.get(&name).filter(|known| known.is_fresh(self.window));
         match fresh {
             Some(known) if known.request != request => return Before::Conflict,
             Some(known) if known.live.is_answer() => {
@@ -82,19 +90,22 @@ impl Lives {
             _ => {}
         }
         let live = Live::new();
-        state.by_name.insert(name, Known { request, live: Arc::clone(&live), since: Instant::now() });
+        state.by_name.insert(name, Known { request, live: Arc::clone(&live), ended: None });
         Before::New(live, name)
     }
 
-    /// An answer has ended. It is kept for the window, if there is room.
+    /// An answer has ended. It is kept for the window from now on, if there is room.
     pub(super) fn ended(&self, name: Digest, live: &Arc<Live>) {
         let mut state = self.state();
+        if let Some(known) = state.by_name.get_mut(&name).filter(|known| Arc::ptr_eq(&known.live, live)) {
+            known.ended = Some(Instant::now());
+        }
         let size = live.size() + if live.is_spooled() { self.most / SPOOLED } else { 0 };
         state.bytes += size;
         state.ended.push_back((name, Arc::clone(live), size));
         while let Some((name, live, size)) = state.ended.front().cloned() {
             let known = state.by_name.get(&name).filter(|known| Arc::ptr_eq(&known.live, &live));
-            let is_fresh = known.is_some_and(|known| known.since.elapsed() < self.window);
+            let is_fresh = known.is_some_and(|known| known.is_fresh(self.window));
             if is_fresh && state.bytes <= self.most && state.ended.len() <= MOST {
                 break;
             }
@@ -104,5 +115,32 @@ impl Lives {
             state.ended.pop_front();
             state.bytes -= size;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::live::End;
+    use super::*;
+
+    #[test]
+    fn the_window_counts_from_the_end() {
+        let name = Digest::of(b"call");
+        let begin = |window| {
+            let lives = Lives::new(window, usize::MAX);
+            let Before::New(live, known_as) = lives.look(None, name, false) else { unreachable!() };
+            (lives, live, known_as)
+        };
+        let is_again = |lives: &Lives| matches!(lives.look(None, name, true), Before::Again(_));
+        // Any time is longer than this window.
+        let (lives, live, known_as) = begin(Duration::ZERO);
+        assert!(is_again(&lives), "it runs");
+        live.end(End::Whole);
+        lives.ended(known_as, &live);
+        assert!(!is_again(&lives), "it has ended, and the window is over");
+        let (lives, live, known_as) = begin(Duration::from_hours(1));
+        live.end(End::Whole);
+        lives.ended(known_as, &live);
+        assert!(is_again(&lives), "it has ended just now");
     }
 }

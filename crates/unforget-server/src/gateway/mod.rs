@@ -13,6 +13,7 @@ mod body;
 mod fault;
 mod figures;
 mod finish;
+mod limits;
 mod live;
 mod lives;
 mod offer;
@@ -22,6 +23,7 @@ mod reading;
 mod room;
 mod rounds;
 mod route;
+mod shared;
 mod slot;
 mod spool;
 mod turns;
@@ -41,6 +43,7 @@ use unforget_engine::host::{Host, LaneKey};
 
 use arrays::Arrays;
 use finish::{Measured, Unstored};
+use limits::Limits;
 use lives::Lives;
 use orders::Orders;
 use room::Room;
@@ -131,8 +134,8 @@ pub struct Gateway {
     spool: Spool,
     /// What providers counted of the last call of a lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
-    /// Windows that providers told, by model, where they are smaller than ours.
-    told: Mutex<HashMap<String, u64>>,
+    /// Limits that providers told.
+    limits: Limits,
     turns: Arc<Turns>,
     /// For requests.
     bodies: Room,
@@ -167,7 +170,7 @@ impl Gateway {
             settings,
             spool: Spool::open(spool)?,
             measured: Mutex::default(),
-            told: Mutex::default(),
+            limits: Limits::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         });
@@ -209,12 +212,6 @@ impl Gateway {
     /// Bytes of requests and of answers that are in memory, as far as they are counted.
     pub fn held(&self) -> (usize, usize) {
         (self.bodies.held(), self.answers.held())
-    }
-
-    fn window(&self, model: Option<&str>) -> u64 {
-        let window = self.settings.windows.of(model);
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        model.and_then(|model| told.get(model)).map_or(window, |told| window.min(*told))
     }
 
     /// Tokens of the messages of a call: what the provider counted of those that it has read, and ours for the rest.

@@ -29,7 +29,7 @@ use super::live::{End, Head, Live, Place};
 use super::room::Held;
 use super::route::{is_refusal, ours, unreached};
 use super::spool::{Label, Spooled};
-use super::upstream::{Api, Upstream, returned};
+use super::upstream::{Api, IDEMPOTENCY_KEY, Upstream, returned};
 use crate::trace;
 
 /// Room that a call has for its answer before it is sent, in bytes.
@@ -82,7 +82,7 @@ impl Gateway {
         let begun = self.at_work(&call, Self::begin).instrument(trace::step("store and fit")).await?;
         begun.note();
         let overhead = start.elapsed();
-        let api = if call.received.dialect == Dialect::Anthropic { Api::Anthropic } else { Api::OpenAi };
+        let api = Api::of(call.received.dialect);
         let upstream = self.upstream(api, begun.model.as_deref())?;
         trace::sent_to(&upstream.url);
         let sent = self.sent(&call, begun, (upstream, api), overhead).await?;
@@ -90,7 +90,7 @@ impl Gateway {
         trace::status(answer.status());
         // Until something of it is there, a break is a fault and not half an answer.
         let first = answer.chunk().await;
-        let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+        let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         if let Some(offered) = begun.offered.clone() {
             figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
             let came = ((answer, first), overhead.as_secs_f64());
@@ -137,7 +137,7 @@ impl Gateway {
             let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
             let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
                 Some(known) => {
-                    self.learn(&begun, &known);
+                    self.learn(&begun, known.refused());
                     let refused = known.refused();
                     let smaller = self.at_work(call, move |gateway, received| {
                         let is_smaller = gateway.smaller(received, &mut begun, refused, attempt)?;
@@ -171,7 +171,7 @@ impl Gateway {
         (mut answer, first): (reqwest::Response, Option<Bytes>),
         mut arriving: Arriving,
     ) {
-        let mut next = Ok(first);
+        let mut next: reqwest::Result<_> = Ok(first);
         let end = loop {
             match next {
                 Ok(Some(chunk)) => {
@@ -182,7 +182,7 @@ impl Gateway {
                 }
                 Ok(None) => break arriving.end(),
                 Err(error) => {
-                    tracing::warn!(%error, "an answer broke off");
+                    tracing::warn!(error = %error.without_url(), "an answer broke off");
                     break End::Broken;
                 }
             }
@@ -269,10 +269,11 @@ impl Gateway {
             Sending::Made(body) => return self.send_body(call, body.clone(), (upstream, api)).await,
         };
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
-        request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
+        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }
 
-    /// Sends a body of ours in the place of the client's.
+    /// Sends a body of ours in the place of the client's. The client's key stands for its own body: a provider that knows it
+    /// would refuse another, or give the answer to the first.
     pub(super) async fn send_body(
         &self,
         call: &Call,
@@ -281,8 +282,9 @@ impl Gateway {
     ) -> Result<reqwest::Response, Fault> {
         let mut headers = upstream.headers(&call.headers, api);
         headers.remove(CONTENT_ENCODING);
+        headers.remove(IDEMPOTENCY_KEY);
         let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
-        request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))
+        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }
 
     /// A refusal with its body, as far as that is read.
@@ -291,7 +293,7 @@ impl Gateway {
         let mut body = Vec::new();
         while body.len() < REFUSAL {
             let chunk =
-                answer.chunk().await.map_err(|error| unreached(upstream, &error, self.settings.idle))?;
+                answer.chunk().await.map_err(|error| unreached(upstream, error, self.settings.idle))?;
             let Some(chunk) = chunk else { break };
             body.extend_from_slice(&chunk);
         }
@@ -309,14 +311,6 @@ impl Gateway {
         let (gateway, received, span) = (Arc::clone(self), Arc::clone(&call.received), Span::current());
         let done = spawn_blocking(move || span.in_scope(|| work(&gateway, &received))).await;
         Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
-    }
-
-    /// The provider of a call.
-    pub(super) fn upstream(&self, api: Api, model: Option<&str>) -> Result<&Upstream, Fault> {
-        let found = self.settings.upstreams.iter().find(|upstream| upstream.takes(api, model));
-        found.ok_or_else(|| Fault::NotFound {
-            what: format!("an upstream that takes {}", model.unwrap_or("this path")),
-        })
     }
 }
 

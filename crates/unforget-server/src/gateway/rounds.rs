@@ -60,7 +60,7 @@ impl Gateway {
         call.live.begin(asked.head(&answer, overhead));
         let mut join = Join::new(dialect, &offered.names());
         let mut packing = Packing::of(reading::encoding(answer.headers()).as_deref());
-        let mut next = Ok(first);
+        let mut next: reqwest::Result<_> = Ok(first);
         let end = loop {
             match next {
                 Ok(Some(chunk)) => {
@@ -75,7 +75,7 @@ impl Gateway {
                 }
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "an answer broke off");
+                    tracing::warn!(error = %error.without_url(), "an answer broke off");
                     break End::Broken;
                 }
             }
@@ -162,7 +162,7 @@ impl Gateway {
             if body.len() > ANSWER_MAX {
                 return Err(fault::internal("an answer", &"it is larger than what is read"));
             }
-            next = answer.chunk().await.map_err(|error| unreached(upstream, &error, self.settings.idle))?;
+            next = answer.chunk().await.map_err(|error| unreached(upstream, error, self.settings.idle))?;
         }
         Ok(body)
     }
@@ -217,7 +217,7 @@ impl Gateway {
             return Err(Fault::Unreachable { upstream: upstream.name.clone() });
         }
         let first = answer.chunk().await;
-        let first = first.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+        let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         let nothing = Fault::Unreachable { upstream: upstream.name.clone() };
         first.map(|first| (answer, Some(first))).ok_or(nothing)
     }

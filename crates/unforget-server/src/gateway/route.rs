@@ -9,13 +9,15 @@ use axum::extract::{Request, State};
 use axum::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
 };
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
+use futures_util::TryStreamExt;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
 use unforget_core::digest::Digest;
 use unforget_wire::Dialect;
-use unforget_wire::exchange::Fault;
+use unforget_wire::exchange::{self, Fault};
 
 use super::ask::Received;
 use super::body::{self, bad};
@@ -24,14 +26,19 @@ use super::live::Reader;
 use super::lives::Before;
 use super::pump::Call;
 use super::room::Held;
-use super::upstream::{API_KEY, Api, has_steps, returned};
+use super::shared::may_pass;
+use super::upstream::{API_KEY, Api, IDEMPOTENCY_KEY, has_steps, returned};
 use super::{Gateway, WAITING};
+use crate::serve::OWNER;
 
 /// Names the conversation of a call, in requests and responses.
 const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversation");
 
 /// Longest name that a client may give.
 const NAME_MAX: usize = 200;
+
+/// Where Anthropic's API counts the tokens of a call.
+const COUNT: &str = "/messages/count_tokens";
 
 /// Bytes that are looked through at once.
 const AT_ONCE: usize = 256 * 1024;
@@ -54,9 +61,7 @@ pub fn routes(gateway: Arc<Gateway>) -> Router {
 
 /// The dialect of a path, if it is for calls of a model.
 fn dialect(method: &Method, path: &str) -> Option<Dialect> {
-    let path = path.trim_end_matches('/');
-    let path = path.strip_prefix("/v1").unwrap_or(path);
-    match path {
+    match of_api(path) {
         _ if method != Method::POST => None,
         "/messages" => Some(Dialect::Anthropic),
         "/chat/completions" => Some(Dialect::OpenAiChat),
@@ -65,20 +70,34 @@ fn dialect(method: &Method, path: &str) -> Option<Dialect> {
     }
 }
 
-/// The API that other paths are of.
+/// The API that other paths are of. `OpenAI` has messages too, below threads and completions.
+///
+/// * `path` - without a query.
 fn api(path: &str, headers: &HeaderMap) -> Api {
-    let is_anthropic = headers.contains_key("anthropic-version") || path.contains("/messages");
-    if is_anthropic { Api::Anthropic } else { Api::OpenAi }
+    let is_messages = of_api(path)
+        .strip_prefix("/messages")
+        .is_some_and(|rest| matches!(rest.chars().next(), None | Some('/')));
+    if headers.contains_key("anthropic-version") || is_messages { Api::Anthropic } else { Api::OpenAi }
+}
+
+/// A path without its version, which some base URLs have and some clients put before it.
+pub(super) fn of_api(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
 }
 
 async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
     let dialect = dialect(request.method(), request.uri().path());
+    let of_others = match api(request.uri().path(), request.headers()) {
+        Api::Anthropic => Dialect::Anthropic,
+        _ => Dialect::OpenAiChat,
+    };
     let taken = match dialect {
         _ if has_steps(request.uri().path()) => Err(bad("a path has no . and .. in it".to_owned())),
         Some(dialect) => gateway.call(dialect, request).await,
         None => gateway.pass(request).await,
     };
-    taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(Dialect::OpenAiChat), ""))
+    taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(of_others), ""))
 }
 
 impl Gateway {
@@ -88,19 +107,20 @@ impl Gateway {
             return Err(Fault::Overloaded { retry_after: 1 });
         }
         let (parts, body) = request.into_parts();
-        let tenant = parts.extensions.get::<Tenant>().map_or("default", |tenant| &tenant.0).to_owned();
+        let tenant = tenant(&parts).to_owned();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let named = name(&parts.headers)?;
         let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
         let caller = caller(&tenant, &parts.headers);
         let (raw, held) =
             body::whole(body, self.settings.body_max, self.settings.silence, &self.bodies).await?;
-        let received = Received { dialect, tenant, named, session, caller, body: raw.clone() };
+        let betas = betas(&parts.headers);
+        let received = Received { dialect, tenant, named, session, caller, betas, body: raw.clone() };
         let Read { received, digest, order, more } = self.read(&parts.headers, received).await?;
         let Received { caller, named, session, .. } = &received;
         let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
         let request = Digest::of(request.as_bytes());
-        let key = text(&parts.headers, &HeaderName::from_static("idempotency-key"));
+        let key = text(&parts.headers, &IDEMPOTENCY_KEY);
         let key = key.map(|key| Digest::of(format!("{caller}\n{key}").as_bytes()));
         let is_retry = text(&parts.headers, &HeaderName::from_static("x-stainless-retry-count"));
         let is_retry = is_retry.is_some_and(|count| count != "0");
@@ -143,12 +163,33 @@ impl Gateway {
         read.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
+    /// The body of a request that goes on as it is, with the model that it names if it is one of those that do.
+    async fn named_in(&self, parts: &Parts, body: Body) -> Result<(Option<String>, Body, Vec<Held>), Fault> {
+        if parts.method != Method::POST || of_api(parts.uri.path()) != COUNT {
+            return Ok((None, body, Vec::new()));
+        }
+        let (limit, headers, room) = (self.settings.body_max, parts.headers.clone(), self.bodies.clone());
+        let (raw, held) = body::whole(body, limit, self.settings.silence, &room).await?;
+        let (packed, handle) = (raw.clone(), Handle::current());
+        let read = spawn_blocking(move || {
+            let unpacked =
+                body::unpacked(&headers, &packed, limit, |bytes| handle.block_on(room.take(bytes)))?;
+            let (body, _held) = unpacked.unwrap_or((packed, None));
+            // What is wrong with it is the provider's to say.
+            Ok::<_, Fault>(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
+        });
+        let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
+        Ok((model, raw.into(), held.into_iter().collect()))
+    }
+
     /// Anything else, as it is.
     async fn pass(&self, request: Request) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
-        let api = api(path, &parts.headers);
-        let upstream = self.upstream(api, None)?;
+        let api = api(parts.uri.path(), &parts.headers);
+        let (model, body, _held) = self.named_in(&parts, body).await?;
+        let upstream = self.upstream(api, model.as_deref())?;
+        may_pass(upstream, tenant(&parts), (&parts.method, parts.uri.path()))?;
         let mut headers = upstream.headers(&parts.headers, api);
         // It goes on as it is, so its length does too.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
@@ -157,13 +198,13 @@ impl Gateway {
             request = request.body(reqwest::Body::wrap_stream(body::patient(body, self.settings.silence)));
         }
         let answer =
-            request.send().await.map_err(|error| unreached(&upstream.name, &error, self.settings.idle))?;
+            request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = answer.status();
         *response.headers_mut() = returned(answer.headers());
         let length = answer.headers().get(CONTENT_LENGTH).cloned();
         response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
-        *response.body_mut() = Body::from_stream(answer.bytes_stream());
+        *response.body_mut() = Body::from_stream(answer.bytes_stream().map_err(reqwest::Error::without_url));
         Ok(response)
     }
 }
@@ -187,8 +228,9 @@ async fn answer(mut reader: Reader) -> Result<Response, Fault> {
     Ok(response)
 }
 
-/// Why a provider gave no answer.
-pub(super) fn unreached(upstream: &str, error: &reqwest::Error, idle: Duration) -> Fault {
+/// Why a provider gave no answer. The address is not said: some clients have their key in its query.
+pub(super) fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
+    let error = error.without_url();
     tracing::warn!(upstream, %error, "no answer");
     let upstream = upstream.to_owned();
     if error.is_timeout() && !error.is_connect() {
@@ -213,11 +255,22 @@ fn name(headers: &HeaderMap) -> Result<Option<String>, Fault> {
     }
 }
 
+/// Whose a request is.
+fn tenant(parts: &Parts) -> &str {
+    parts.extensions.get::<Tenant>().map_or(OWNER, |tenant| &tenant.0)
+}
+
 /// Who is asking, as far as the key tells. Only a digest of it is kept.
 fn caller(tenant: &str, headers: &HeaderMap) -> String {
     let key = headers.get(AUTHORIZATION).or_else(|| headers.get(API_KEY)).map(HeaderValue::as_bytes);
     let digest = Digest::of(key.unwrap_or_default());
     format!("{tenant}\n{}", digest.hex())
+}
+
+/// What a client asks for that is not in general use.
+fn betas(headers: &HeaderMap) -> String {
+    let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
 }
 
 /// The header values of ours for a call.
@@ -233,4 +286,50 @@ pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
 /// A status that is not an answer of a model.
 pub(super) fn is_refusal(status: StatusCode) -> bool {
     !status.is_success()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::io::Seek;
+
+    use super::*;
+
+    #[test]
+    fn apis_table() {
+        let table = [
+            ("/v1/messages", Api::Anthropic, "calls"),
+            ("/v1/messages/", Api::Anthropic, "with a slash"),
+            ("/messages", Api::Anthropic, "without a version"),
+            ("/v1/messages/count_tokens", Api::Anthropic, "tokens"),
+            ("/v1/messages/batches/b/results", Api::Anthropic, "batches"),
+            ("/v1/threads/t/messages", Api::OpenAi, "of a thread"),
+            ("/v1/chat/completions/c/messages", Api::OpenAi, "of a stored completion"),
+            ("/v1/messages_of_others", Api::OpenAi, "begins alike"),
+            ("/v1messages", Api::OpenAi, "no version"),
+            ("/v1/models", Api::OpenAi, "of both"),
+            ("/v1", Api::OpenAi, "nothing"),
+        ];
+        for (path, want, why) in table {
+            assert_eq!(api(path, &HeaderMap::new()), want, "{path}: {why}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        assert_eq!(api("/v1/models", &headers), Api::Anthropic);
+    }
+    #[tokio::test]
+    async fn no_query_is_logged() {
+        super::super::install_crypto();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let error = client.get("http://127.0.0.1:1/v1/models?key=sk-secret").send().await.unwrap_err();
+        assert!(error.to_string().contains("sk-secret"), "{error}");
+        let mut log = Arc::new(tempfile::tempfile().unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::clone(&log)).finish();
+        let fault =
+            tracing::subscriber::with_default(subscriber, || unreached("a", error, Duration::from_secs(1)));
+        log.rewind().unwrap();
+        let log = std::io::read_to_string(log).unwrap();
+        assert!(log.contains("no answer") && !format!("{log}{fault}").contains("sk-secret"), "{log}");
+    }
 }

@@ -9,6 +9,10 @@ use axum::http::header::{
 };
 use reqwest::redirect::Policy;
 use reqwest::{Client, Url};
+use unforget_wire::Dialect;
+use unforget_wire::exchange::Fault;
+
+use super::Gateway;
 
 use crate::trace;
 
@@ -21,6 +25,13 @@ pub enum Api {
     OpenAi,
     /// All that is served: another gateway or router.
     Any,
+}
+
+impl Api {
+    /// That of a call.
+    pub(super) fn of(dialect: Dialect) -> Self {
+        if dialect == Dialect::Anthropic { Self::Anthropic } else { Self::OpenAi }
+    }
 }
 
 /// A provider.
@@ -80,15 +91,19 @@ impl Upstream {
         anthropic.into_iter().chain(openai).collect()
     }
 
+    /// Whether it speaks this.
+    fn speaks(&self, api: Api) -> bool {
+        self.api == Api::Any || api == Api::Any || self.api == api
+    }
+
     /// Whether calls of this kind go to it.
-    pub(super) fn takes(&self, api: Api, model: Option<&str>) -> bool {
-        let is_api = self.api == Api::Any || api == Api::Any || self.api == api;
+    fn takes(&self, api: Api, model: Option<&str>) -> bool {
         let is_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
             (Some(start), Some(model)) => model.starts_with(start),
             (None, Some(model)) => model == pattern,
             (_, None) => false,
         };
-        is_api && (self.models.is_empty() || self.models.iter().any(is_model))
+        self.speaks(api) && (self.models.is_empty() || self.models.iter().any(is_model))
     }
 
     /// The address of a client's path and query.
@@ -124,8 +139,23 @@ impl Upstream {
     }
 }
 
+impl Gateway {
+    /// The provider of a call, or of a request of its API that names no model: the first that fits, else the first of the
+    /// API, whatever models it is for.
+    pub(super) fn upstream(&self, api: Api, model: Option<&str>) -> Result<&Upstream, Fault> {
+        let all = &self.settings.upstreams;
+        let any = || all.iter().find(|upstream| model.is_none() && upstream.speaks(api));
+        all.iter().find(|upstream| upstream.takes(api, model)).or_else(any).ok_or_else(|| Fault::NotFound {
+            what: format!("an upstream that takes {}", model.unwrap_or("this path")),
+        })
+    }
+}
+
 /// Anthropic's header for keys.
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+
+/// By which clients say that a request is the same as before.
+pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// Headers of ours begin like this; they are not sent on.
 pub(super) const OURS: &str = "x-unforget-";

@@ -117,12 +117,23 @@ pub(super) fn scope(tenant: &Tenant) -> Option<mcp::Scope> {
     (&*tenant.0 != OWNER).then(|| mcp::Scope::Under(format!("journal:gateway/{}/", tenant.0)))
 }
 
-/// The token of a request, wherever it stands.
+/// The token of a request, wherever it stands. No header keeps one, wherever else it stands.
 fn take(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let own = headers.remove(TOKEN);
     let is_ours = |value: &HeaderValue| bare(value).starts_with(PREFIX.as_bytes());
-    let key = [AUTHORIZATION, API_KEY].into_iter().find(|name| headers.get(name).is_some_and(is_ours));
-    let key = key.and_then(|name| headers.remove(name));
+    let first = |name: HeaderName| headers.get_all(name).iter().find(|value| is_ours(value)).cloned();
+    let key = first(AUTHORIZATION).or_else(|| first(API_KEY));
+    let names: Vec<HeaderName> = headers.keys().cloned().collect();
+    for name in names {
+        let all = headers.get_all(&name);
+        if all.iter().any(is_ours) {
+            let others: Vec<HeaderValue> = all.iter().filter(|value| !is_ours(value)).cloned().collect();
+            headers.remove(&name);
+            for other in others {
+                headers.append(name.clone(), other);
+            }
+        }
+    }
     own.or_else(|| key.and_then(|key| HeaderValue::from_bytes(bare(&key)).ok()))
 }
 
@@ -145,8 +156,15 @@ mod tests {
     use super::*;
 
     fn headers(values: &[(HeaderName, &str)]) -> HeaderMap {
-        values.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
+        let mut headers = HeaderMap::new();
+        for (name, value) in values {
+            headers.append(name.clone(), value.parse().unwrap());
+        }
+        headers
     }
+
+    /// Where some services have keys.
+    const OTHER: HeaderName = HeaderName::from_static("api-key");
 
     #[allow(clippy::type_complexity, reason = "a table")]
     #[test]
@@ -175,6 +193,29 @@ mod tests {
                 Err(Refused::Unknown),
                 "a provider's key",
             ),
+            (
+                &[(AUTHORIZATION, "Bearer uft_ann"), (API_KEY, "uft_ann")],
+                &post,
+                "/v1/messages",
+                Ok("ann"),
+                "as both keys",
+            ),
+            (
+                &[(TOKEN, "uft_ann"), (API_KEY, "uft_bob")],
+                &post,
+                "/v1/messages",
+                Ok("ann"),
+                "ours counts first",
+            ),
+            (
+                &[(API_KEY, "sk-ann"), (API_KEY, "uft_ann"), (API_KEY, "uft_bob")],
+                &post,
+                "/v1/messages",
+                Ok("ann"),
+                "beside a key in the same header",
+            ),
+            (&[(TOKEN, "uft_ann"), (OTHER, "Bearer uft_ann")], &post, "/v1/messages", Ok("ann"), "elsewhere"),
+            (&[(OTHER, "uft_ann")], &post, "/v1/messages", Err(Refused::Unknown), "elsewhere it is no token"),
             (&[(TOKEN, "uft_an")], &post, "/v1/messages", Err(Refused::Unknown), "cut off"),
             (&[(TOKEN, "")], &post, "/v1/messages", Err(Refused::Unknown), "empty"),
             (&[(TOKEN, "uft_bob")], &get, "/api/v1/conversations", Err(Refused::Scope), "not for reading"),
@@ -219,6 +260,9 @@ mod tests {
             assert_eq!(tenant.as_ref().map(|tenant| &*tenant.0).map_err(|refused| *refused), *want, "{why}");
             let is_left = headers.values().any(|value| value.to_str().unwrap().contains("uft_"));
             assert!(!is_left, "a token of ours is never sent on: {why}");
+            let keys = sent.iter().filter(|(name, value)| name != TOKEN && value.contains("sk-")).count();
+            let left = headers.values().filter(|value| value.to_str().unwrap().contains("sk-")).count();
+            assert_eq!(left, keys, "a provider's key is: {why}");
         }
         assert_eq!(&*identify(&[], &mut HeaderMap::new(), &post, "/v1/messages").unwrap().0, "default");
     }

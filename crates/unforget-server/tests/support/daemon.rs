@@ -59,13 +59,22 @@ impl Running {
             windows: Windows { patterns: vec![("*".into(), window)], cap: None },
             ..settings
         };
+        Self::start_as((host, spool), settings, (Guard::default(), limits)).await
+    }
+
+    /// The same with these settings and no others.
+    pub async fn start_as(
+        (host, spool): (Arc<Host>, PathBuf),
+        settings: Settings,
+        (guard, limits): (Guard, Limits),
+    ) -> Self {
         let gateway = Gateway::open(Arc::clone(&host), settings, spool).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let ending = CancellationToken::new();
         let daemon = Daemon {
             gateway: Arc::clone(&gateway),
-            guard: Guard::default(),
+            guard,
             limits,
             tls: None,
             local: None,

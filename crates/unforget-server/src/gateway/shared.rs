@@ -1,0 +1,106 @@
+//! What a tenant may ask a provider for with a key that is not its own.
+//!
+//! The provider takes all who use one key for one: whatever it keeps under an id, each of them could read.
+
+use axum::http::Method;
+use unforget_wire::exchange::{Call, Fault};
+
+use super::Gateway;
+use super::ask::Received;
+use super::fault::Problem;
+use super::route::of_api;
+use super::upstream::{Api, Upstream};
+use crate::serve::OWNER;
+
+/// What names nothing that a provider keeps, beside models.
+const FOR_ALL: [&str; 3] = ["/messages/count_tokens", "/embeddings", "/moderations"];
+
+/// Whether a request, other than a call, may be sent with a key that several tenants have.
+fn is_for_all(method: &Method, path: &str) -> bool {
+    let path = of_api(path);
+    let is_models = path == "/models" || path.starts_with("/models/");
+    match *method {
+        Method::GET | Method::HEAD => is_models,
+        Method::POST => FOR_ALL.contains(&path),
+        _ => false,
+    }
+}
+
+/// Whether a tenant's requests go there with a key of the owner's.
+fn is_shared(upstream: &Upstream, tenant: &str) -> bool {
+    upstream.key.is_some() && tenant != OWNER
+}
+
+/// Whether a tenant may send a request, other than a call.
+pub(super) fn may_pass(
+    upstream: &Upstream,
+    tenant: &str,
+    (method, path): (&Method, &str),
+) -> Result<(), Fault> {
+    if !is_shared(upstream, tenant) || is_for_all(method, path) {
+        return Ok(());
+    }
+    let what = format!(
+        "{method} {path}: this daemon sends a key of its owner's, with which others could be read; ask for an upstream without \
+         a key, and send a key of your own"
+    );
+    Err(Fault::Forbidden { what })
+}
+
+impl Gateway {
+    /// Whether a call names only answers that its tenant got from us. As at the provider, those of others do not exist.
+    pub(super) fn may_name(&self, received: &Received, call: &Call<'_>) -> Result<(), Problem> {
+        let upstream = self.upstream(Api::of(received.dialect), call.model.as_deref());
+        if !upstream.is_ok_and(|upstream| is_shared(upstream, &received.tenant)) {
+            return Ok(());
+        }
+        let hints = &call.hints;
+        // No tenant can have made one: see above.
+        if let Some(id) = &hints.conversation {
+            return Err(Fault::NotFound { what: format!("conversation {id:?}") }.into());
+        }
+        if let Some(id) = &hints.previous_response_id
+            && self.host.answered_in(&received.tenant, id)?.is_none()
+        {
+            return Err(Fault::NotFound { what: format!("previous response {id:?}") }.into());
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn for_all_table() {
+        let table = [
+            ("GET", "/v1/models", true),
+            ("HEAD", "/v1/models", true),
+            ("GET", "/v1/models/vendor/one", true),
+            ("DELETE", "/v1/models/ft:one", false),
+            ("GET", "/v1/models_of_others", false),
+            ("GET", "/v1/organization/models", false),
+            ("POST", "/v1/messages/count_tokens", true),
+            ("POST", "/v1/embeddings", true),
+            ("POST", "/v1/moderations/", true),
+            ("POST", "/v1/responses/input_tokens", false),
+            ("POST", "/v1/messages/batches", false),
+            ("GET", "/v1/responses/resp_1", false),
+            ("DELETE", "/v1/responses/resp_1", false),
+            ("GET", "/v1/responses/resp_1/input_items", false),
+            ("POST", "/v1/responses/resp_1/cancel", false),
+            ("GET", "/v1/chat/completions", false),
+            ("GET", "/v1/conversations/c/items", false),
+            ("POST", "/v1/conversations", false),
+            ("GET", "/v1/files/f/content", false),
+            ("POST", "/v1/files", false),
+            ("GET", "/v1/embeddings", false),
+            ("GET", "/", false),
+        ];
+        for (method, path, may) in table {
+            let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
+            assert_eq!(is_for_all(&method, path), may, "{method} {path}");
+        }
+    }
+}

@@ -122,22 +122,20 @@ impl Host {
     /// Takes a page of the host's transcript. Doing it again changes nothing.
     pub fn catch_up(&self, key: &LaneKey, form: Format, page: Page) -> Result<Receipt, HostError> {
         self.with(key, form, |lane, now| {
-            if page.is_reset && !zoo::is(Bug::ResetIgnored) {
+            let incoming = lane.read(page.messages, None)?;
+            let is_same = page.cursor.is_some() && page.cursor == cursor(lane)?;
+            // Of a page that was lost on the way back, the reset was carried out too.
+            let is_again = is_same && lane.foresee(How::Window, &incoming)? == Why::UpToDate;
+            if page.is_reset && !is_again && !zoo::is(Bug::ResetIgnored) {
                 cut(lane, "reset", None, None, now)?;
             }
             let behind = page.cursor.as_deref().map(|cursor| {
                 let detail = serde_json::Value::from(cursor).to_string();
                 (journal::event("cursor", Some(&detail), &After::Newest, now.0), vec![names::cursor()])
             });
-            let delivery =
-                Delivery { how: How::Window, messages: page.messages, turn: None, is_open: false, now };
-            let is_same = page.cursor.is_some() && page.cursor == cursor(lane)?;
-            Ok(lane
-                .deliver_with(
-                    delivery,
-                    behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect(),
-                )?
-                .0)
+            let behind = behind.into_iter().filter(|_| !is_same && !zoo::is(Bug::CursorForgotten)).collect();
+            let manner = Manner { how: How::Window, is_open: false, now };
+            Ok(lane.deliver_read(&incoming, manner, behind)?.0)
         })
     }
 

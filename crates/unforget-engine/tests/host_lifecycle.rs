@@ -11,7 +11,7 @@ use serde_json::json;
 use unforget_core::deliver::Why;
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
-use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LaneKey, LiveArray, Turn};
+use unforget_engine::host::{Ask, Delivered, Event, Host, HostError, LaneKey, LiveArray, Page, Turn};
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
 
@@ -342,4 +342,28 @@ fn a_rewound_lane_goes_on_with_the_same_bytes_after_a_restart() {
             assert_eq!(here.messages, there.messages, "{back} turns back, then turn {n}");
         }
     }
+}
+
+#[test]
+fn a_page_behind_a_reset_that_comes_again_changes_nothing() {
+    let engine = Engine::in_memory();
+    let start = || Host::new(engine.clone(), || Timestamp(7));
+    let (host, lane) = (start(), lane("reset"));
+    let behind = |messages: &[String], cursor| Page { is_reset: true, ..page(messages, cursor) };
+    let (old, new) = ([user("before", 1), answer("so", 2)], [user("after", 3), answer("so", 4)]);
+    host.catch_up(&lane, PI, page(&old, "c1")).unwrap();
+    let first = host.catch_up(&lane, PI, behind(&new, "c2")).unwrap();
+    assert_eq!((first.added, first.generation), (2, 1));
+    let entries = host.status(&lane, PI).unwrap().entries;
+    for host in [&host, &start()] {
+        let again = host.catch_up(&lane, PI, behind(&new, "c2")).unwrap();
+        assert_eq!((again.why, again.added, again.generation), (Why::UpToDate, 0, 1));
+        assert_eq!(host.path(&lane, PI).unwrap(), new);
+        assert_eq!(host.status(&lane, PI).unwrap().entries, entries);
+    }
+    // Another reset at a place of the same name is one.
+    let other = [user("afterwards", 5), answer("so", 6)];
+    let next = host.catch_up(&lane, PI, behind(&other, "c2")).unwrap();
+    assert_eq!((next.added, next.generation), (2, 2));
+    assert_eq!(host.path(&lane, PI).unwrap(), other);
 }

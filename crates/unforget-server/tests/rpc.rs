@@ -206,6 +206,34 @@ fn a_second_connection_sees_the_same_lanes() {
     assert_eq!(late.call(1, "status", &json!({}))["error"]["data"]["kind"], "shuttingDown");
 }
 
+/// A model says the name, and may have made it up or read it somewhere.
+#[test]
+fn names_of_other_lanes_are_not_known_in_a_lane() {
+    let mut client = Client::new(Limits::default());
+    for lane in ["agent:main:x", "agent:main:y"] {
+        assert_eq!(client.call(1, "commitTurn", &turn(lane, 1))["result"]["added"], 1);
+    }
+    let table = [
+        (json!({ "lane": "agent:main:y", "name": "e:journal:agent:main:x:0" }), false, "another lane's key"),
+        (json!({ "lane": "agent:main:y", "name": "e:journal:agent:main:x:0-3" }), false, "a range of it"),
+        (json!({ "lane": "agent:main:y", "name": "e:agent:main:x:0" }), false, "a part of its key"),
+        (
+            json!({ "conversation": "journal:agent:main:y", "name": "e:journal:agent:main:x:0" }),
+            false,
+            "by key",
+        ),
+        (json!({ "lane": "agent:main:y", "name": "e:journal:agent:main:y:0" }), true, "its own key"),
+        (json!({ "lane": "agent:main:y", "name": "s:0" }), true, "its own place"),
+        (json!({ "name": "e:journal:agent:main:x:0" }), true, "no lane, no bounds"),
+    ];
+    for (params, is_told, why) in table {
+        for verb in ["describe", "expand"] {
+            let answer = client.call(2, verb, &params);
+            assert_eq!(answer["error"]["data"]["kind"] == "usage", !is_told, "{why}: {verb}: {answer}");
+        }
+    }
+}
+
 #[test]
 fn lanes_that_are_not_used_leave_memory_and_come_back() {
     let mut client = Client::new(Limits { lanes: 2, ..Limits::default() });

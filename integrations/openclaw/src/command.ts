@@ -13,6 +13,9 @@ import type { Shared } from "./shared.js";
 
 const run = promisify(execFile);
 
+/** How long a check or a copy of the database may take. */
+const PATIENCE_MS = 300_000;
+
 const HELP = `/unforget status: what is stored here, and whether the engine is up
 /unforget doctor: check the database
 /unforget backup: write a verified copy of the database beside it
@@ -36,7 +39,7 @@ async function answer(shared: Shared, caller: Caller, verb: string, rest: string
     case "doctor":
       return program(shared, ["doctor"]);
     case "backup": {
-      const to = join(dirname(shared.settings.database), "backups", `${new Date().toISOString().replaceAll(":", "-")}.sqlite`);
+      const to = join(dirname(databaseOf(shared)), "backups", `${new Date().toISOString().replaceAll(":", "-")}.sqlite`);
       mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
       return program(shared, ["backup", to]);
     }
@@ -69,7 +72,7 @@ async function status(shared: Shared, lane: Lane): Promise<string> {
   } catch (error) {
     lines.push(`engine: ${error instanceof Error ? error.message : String(error)}`);
   }
-  lines.push(`database: ${settings.database}`);
+  lines.push(`database: ${settings.database || "that of the engine at the socket"}`);
   const { total, parts, turns } = shared.wait;
   const each = Object.entries(parts).map(([part, ms]) => `${part} ${ms.toFixed(1)}`);
   lines.push(`time: ${total.toFixed(1)} ms per turn (${each.join(", ")}), medians of ${turns}`);
@@ -77,10 +80,21 @@ async function status(shared: Shared, lane: Lane): Promise<string> {
   return lines.join("\n");
 }
 
+/** Throws if only the owner of an engine at a socket knows it. */
+function databaseOf({ settings: { database, socket } }: Shared): string {
+  if (database) return database;
+  throw new Error(`the engine at ${socket} has the database: name it as \`database\` in the settings of the plugin too, or ask there`);
+}
+
 /** The command line on the same database. It says with its exit code whether problems were found; what it says is told either way. */
 async function program(shared: Shared, args: string[]): Promise<string> {
-  const { binary, database } = shared.settings;
-  const done = run(findBinary(binary), ["--db", database, "--color", "never", ...args], { timeout: 300_000 });
-  const { stdout, stderr } = await done.catch((error: { stdout?: string; stderr?: string }) => error);
-  return `${stdout ?? ""}${stderr ?? ""}`.trim() || "Done.";
+  const on = ["--db", databaseOf(shared)];
+  try {
+    const { stdout, stderr } = await run(findBinary(shared.settings.binary), [...on, "--color", "never", ...args], { timeout: PATIENCE_MS });
+    return `${stdout}${stderr}`.trim() || "Done.";
+  } catch (error) {
+    const { stdout = "", stderr = "", signal, message } = error as Error & { stdout?: string; stderr?: string; signal?: string };
+    const end = signal ? `Not done: it was ended by ${signal}.` : "";
+    return `${stdout}${stderr}${end}`.trim() || `Not done: ${message}`;
+  }
 }

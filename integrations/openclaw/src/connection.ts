@@ -5,7 +5,7 @@ import type { Readable, Writable } from "node:stream";
 /** Why a call has no result. */
 export class Fault extends Error {
   constructor(
-    /** The engine's `kind`; `deadline` and `away` are also ours. */
+    /** The engine's `kind`; `deadline` is also ours, `away` and `silent` (nothing at all was heard in that time) only ours. */
     readonly kind: string,
     message: string,
     /** Indices of messages whose bodies the engine lacks. */
@@ -32,6 +32,8 @@ export class Connection {
   #waiting = new Map<number, Waiting>();
   #pieces: Buffer[] = [];
   #closed?: Fault;
+  /** Lines that the engine wrote. */
+  #heard = 0;
 
   constructor(
     input: Readable,
@@ -44,9 +46,9 @@ export class Connection {
     output.on("error", (error) => this.close(String(error)));
   }
 
-  /** Calls that have no answer yet. */
-  get open(): number {
-    return this.#waiting.size;
+  /** Nothing can be called here any more. */
+  get isClosed(): boolean {
+    return this.#closed !== undefined;
   }
 
   /**
@@ -57,11 +59,12 @@ export class Connection {
   call(method: string, params: Record<string, unknown>, deadlineMs: number): Promise<unknown> {
     if (this.#closed) return Promise.reject(this.#closed);
     const id = this.#next++;
+    const heard = this.#heard;
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
         this.#send({ jsonrpc: "2.0", method: "$/cancel", params: { id } });
-        reject(new Fault("deadline", `${method} was not answered in ${deadlineMs} ms`));
+        reject(new Fault(this.#heard === heard ? "silent" : "deadline", `${method} was not answered in ${deadlineMs} ms`));
       }, deadlineMs + GRACE_MS);
       this.#waiting.set(id, { resolve, reject, timer });
       this.#send({ jsonrpc: "2.0", id, method, params: { ...params, deadlineMs } });
@@ -95,6 +98,7 @@ export class Connection {
   }
 
   #line(line: string): void {
+    this.#heard += 1;
     let message: { id?: unknown; method?: string; params?: unknown; result?: unknown; error?: Failure };
     try {
       message = JSON.parse(line);

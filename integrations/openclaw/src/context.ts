@@ -18,9 +18,14 @@ export interface Assembled {
   certificate: { omitted: number; cover: { stubbed: number; summarised: number; elided: number } };
 }
 
+/** What the host says when it makes an engine. */
+export interface Made {
+  agentDir?: string;
+}
+
 /** The engine of one turn, which tells how long the host waited for it. */
-export function contextEngine(shared: Shared) {
-  const engine = untimed(shared);
+export function contextEngine(shared: Shared, made: Made = {}) {
+  const engine = untimed(shared, made);
   let waited: Wait = { bootstrap: 0, assemble: 0, commit: 0 };
   const timed =
     <Given, Told>(part: keyof Wait, call: (given: Given) => Promise<Told>) =>
@@ -45,8 +50,10 @@ export function contextEngine(shared: Shared) {
   };
 }
 
-function untimed(shared: Shared) {
+function untimed(shared: Shared, made: Made) {
   const { settings } = shared;
+  /** Not all calls say whose they are; an engine has one agent. */
+  let agentId = /[\\/]agents[\\/]([^\\/]+)[\\/]agent$/.exec(made.agentDir ?? "")?.[1];
   let isCaughtUp = false;
   /** First calls of this turn: a second one means that the host tries again. */
   let tries = 0;
@@ -55,9 +62,17 @@ function untimed(shared: Shared) {
   let given: { answer: AssembleAnswer; upper: number } | undefined;
   /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
   let isWithout = false;
+  /** The host has waited for the engine in vain before the first call: it does not wait again. */
+  let isBehind = false;
+
+  /** A call with its agent. */
+  function owned<C extends Partial<Call>>(call: C): C {
+    agentId = call.sessionTarget?.agentId ?? call.agentId ?? agentId;
+    return { ...call, agentId };
+  }
 
   async function catchUp(lane: Lane, call: Call): Promise<void> {
-    isCaughtUp = await lane.catchUp(await sdk(), target(call), settings.importMs);
+    isCaughtUp = await lane.catchUp(await sdk(), target(owned(call)), settings.importMs);
   }
 
   function offerModel(lane: Lane, call: Call): void {
@@ -79,19 +94,21 @@ function untimed(shared: Shared) {
     },
 
     async bootstrap(call: Call): Promise<{ bootstrapped: boolean; reason?: string }> {
-      const lane = shared.lane(call);
+      const lane = shared.lane(owned(call));
       wasAssembled = false;
       given = undefined;
       try {
+        isBehind = false;
         await catchUp(lane, call);
         return { bootstrapped: true };
       } catch (error) {
+        isBehind = true;
         return { bootstrapped: false, reason: shared.degrade(lane, "bootstrap", error) };
       }
     },
 
     async assemble(call: AssembleCall): Promise<AssembleAnswer> {
-      const lane = shared.lane(call);
+      const lane = shared.lane(owned(call));
       const limits = call.runtimeSettings?.limits;
       const isFirst = limits ? limits.maxOutputTokens !== null : !wasAssembled;
       wasAssembled = true;
@@ -103,27 +120,27 @@ function untimed(shared: Shared) {
         lane.turn.output = limits?.maxOutputTokens ?? lane.turn.output;
       }
       const budget = budgetOf(call, lane.turn);
-      if (isWithout && !isFirst) return without(call, isFirst, budget);
+      isWithout = isFirst ? isBehind : isWithout;
+      if (isWithout) return without(call, isFirst, budget);
       // The host puts the turn behind it: nothing that is in it can have changed.
       if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return given.answer;
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
         if (await isUnwritten(lane, call)) return await without(call, isFirst, budget);
         const made = await ask(lane, call, isFirst, budget);
-        isWithout = false;
         const answer = { messages: made.messages, estimatedTokens: made.tokens.expected };
         given = { answer, upper: made.tokens.upper };
         return isFirst ? { ...answer, ...(await addition(call, made)) } : answer;
       } catch (error) {
         shared.degrade(lane, "assemble", error);
-        isWithout ||= isFirst;
+        isWithout = isFirst;
         return without(call, isFirst, budget);
       }
     },
 
     async commitTurn(call: CommitCall): Promise<{ status: "committed" | "duplicate" }> {
-      const lane = shared.lane(call);
-      const reader = { sdk: await sdk(), target: target(call) };
+      const lane = shared.lane(owned(call));
+      const reader = { sdk: await sdk(), target: target(owned(call)) };
       try {
         const { advancementKey: turn, messages, admission, terminal } = call;
         void answered(lane, messages);
@@ -138,7 +155,7 @@ function untimed(shared: Shared) {
 
     /** Up to 2026.7: the host's array after a turn, and before its first call. */
     async afterTurn(call: AfterTurnCall): Promise<void> {
-      const lane = shared.lane(call);
+      const lane = shared.lane(owned(call));
       offerModel(lane, call);
       const from = Math.max(0, call.prePromptMessageCount - 8);
       void answered(lane, call.messages.slice(call.prePromptMessageCount));
@@ -158,7 +175,7 @@ function untimed(shared: Shared) {
     },
 
     async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
-      const lane = shared.lane(call);
+      const lane = shared.lane(owned(call));
       const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
       offerModel(lane, call);
       try {
@@ -168,17 +185,17 @@ function untimed(shared: Shared) {
         if (llm && settings.summaries === "host") await shared.work(llm, call.abortSignal);
         return nothing;
       } catch (error) {
-        return { ...nothing, reason: `unforget: ${String(error)}` };
+        return { ...nothing, reason: shared.degrade(lane, "maintain", error) };
       }
     },
 
     async compact(call: Parameters<typeof compact>[1]) {
       given = undefined;
-      return compact(shared, call);
+      return compact(shared, owned(call));
     },
 
     async prepareSubagentSpawn(call: SpawnCall): Promise<{ rollback(): Promise<void> }> {
-      const parent = shared.lane({ sessionKey: call.parentSessionKey });
+      const parent = shared.lane(owned({ sessionKey: call.parentSessionKey }));
       const child = shared.lane({ sessionKey: call.childSessionKey }).name;
       const tell = (event: Record<string, unknown>) => told(shared, parent, event);
       await tell({ name: "subagentPrepared", child, forks: call.contextMode === "fork" });
@@ -213,7 +230,7 @@ function untimed(shared: Shared) {
     const { live } = lane;
     const reader = await sdk();
     if (reader) {
-      if (isFirst && isCaughtUp && tries > 1 && live.hasNewer(call.messages)) await lane.catchUpTurn(reader, target(call));
+      if (isFirst && isCaughtUp && tries > 1 && live.hasNewer(call.messages)) await lane.catchUpTurn(reader, target(owned(call)));
       return isCaughtUp || !isFirst ? [] : live.unwritten(call.messages, false);
     }
     if (!isFirst || tries > 1) await catchUp(lane, call);

@@ -26,6 +26,7 @@ export class Engine {
   #failures = 0;
   #notBefore = 0;
   #silent = 0;
+  #isEnded = false;
   #offer?: Record<string, unknown>;
   /** Starts so far. */
   starts = 0;
@@ -41,10 +42,6 @@ export class Engine {
   /** Process id of the child, if one runs. */
   get pid(): number | undefined {
     return this.#child?.pid;
-  }
-
-  get isUp(): boolean {
-    return this.#connection !== undefined;
   }
 
   /** Milliseconds that a call with so many bytes may take. */
@@ -75,14 +72,16 @@ export class Engine {
         return result;
       } catch (error) {
         const fault = error as Fault;
-        if (fault.kind === "deadline") this.#silence(connection);
+        if (fault.kind === "silent") this.#silence(connection);
+        else if (fault.kind !== "away") this.#silent = 0;
         if (fault.kind !== "away" || attempt > 0 || Date.now() >= until) throw fault;
       }
     }
   }
 
-  /** Ends the connection, and with it the child: it ends at the end of its stdin. */
+  /** Ends the connection, and with it the child: it ends at the end of its stdin. No call starts another. */
   close(): void {
+    this.#isEnded = true;
     this.#child?.stdin?.end();
     this.#connection?.close("the plugin closed it");
     this.#lost(this.#connection, "closed");
@@ -93,15 +92,20 @@ export class Engine {
     this.#silent += 1;
     if (this.#silent < SILENT_MAX) return;
     this.#silent = 0;
-    const pid = this.#child?.pid;
-    this.log.warn(`unforget: the engine${pid ? ` (process ${pid})` : ""} does not answer and is given up`);
-    this.#child?.kill("SIGKILL");
-    connection.close("the engine did not answer");
-    this.#lost(connection, "it did not answer");
+    this.#giveUp(connection, "it does not answer");
+  }
+
+  /** What is left of a process or of a connection is ended: another engine may need its database. */
+  #giveUp(connection: Connection, why: string): void {
+    if (this.#connection === connection) this.#child?.kill("SIGKILL");
+    this.#lost(connection, why);
   }
 
   async #connect(): Promise<Connection> {
+    // Its end may be known of its pipes before it is known of the process.
+    if (this.#connection?.isClosed) this.#giveUp(this.#connection, "its connection was closed");
     if (this.#connection) return this.#connection;
+    if (this.#isEnded) throw new Fault("away", "the host stops the plugin");
     const pause = this.#notBefore - Date.now();
     if (pause > 0) throw new Fault("away", `the engine is down, and is started again in ${pause} ms: ${this.lastFailure}`);
     this.#notBefore = Date.now() + (PAUSE_MS[Math.min(this.#failures, PAUSE_MS.length - 1)] ?? 0);

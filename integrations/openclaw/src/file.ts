@@ -1,6 +1,7 @@
 // Reading a transcript that is a file of lines (hosts up to 2026.7), from where it was read last.
 
-import { open } from "node:fs/promises";
+import { open, readdir } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 
 import type { Message } from "./host.js";
 import type { Cursor, Delta, Entry, Stretch } from "./transcript.js";
@@ -12,18 +13,29 @@ interface Line {
   message?: Message;
 }
 
+/** A transcript, also one that the host has put aside at a reset or a deletion. */
+const NAME = /\.jsonl(\.(reset|deleted)\.[^/\\]*)?$/;
+
 /** What is new in the file; nothing if there is none. */
 export async function readFile(path: string | undefined, since: Cursor): Promise<Delta | undefined> {
-  if (!path?.endsWith(".jsonl")) return undefined;
+  if (!path || !NAME.test(path)) return undefined;
   const [file, from] = (since.raw ?? "").split(":");
   const added = since.visible === undefined ? undefined : await lines(path, Number(from), file);
-  if (added && isNext(added.lines, since.visible)) return delta(since, added, false);
+  if (added && isNext(added.lines, since.visible)) return delta({ ...since, path }, added, false);
   const all = await lines(path, 0);
-  return all && delta({ session: since.session }, { ...all, lines: active(all.lines) }, true);
+  return all && delta({ session: since.session, path }, { ...all, lines: active(all.lines) }, true);
 }
 
-function delta({ session, visible }: Cursor, read: Read, isWhole: boolean): Delta {
-  const cursor = { session, visible: read.lines.at(-1)?.id ?? visible, raw: `${read.file}:${read.end}` };
+/** Where a file is now that may have been put aside. */
+export async function whereabouts(path: string): Promise<string> {
+  const [folder, name] = [dirname(path), basename(path)];
+  const names = await readdir(folder).catch(() => [] as string[]);
+  const aside = names.filter((one) => one.startsWith(`${name}.`) && NAME.test(one) && !one.endsWith(".zst")).sort();
+  return names.includes(name) ? path : join(folder, aside.at(-1) ?? name);
+}
+
+function delta({ session, visible, path }: Cursor, read: Read, isWhole: boolean): Delta {
+  const cursor = { session, visible: read.lines.at(-1)?.id ?? visible, raw: `${read.file}:${read.end}`, path };
   return { isWhole, stretches: stretches(read.lines), cursor };
 }
 

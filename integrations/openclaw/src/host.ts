@@ -128,11 +128,10 @@ export interface Tool {
 
 /** The registration interface of plugins. */
 export interface PluginApi {
-  registrationMode?: string;
   pluginConfig?: Record<string, unknown>;
   logger?: Log;
   runtime?: { state?: { resolveStateDir?(): string } };
-  registerContextEngine(id: string, factory: (context: Record<string, unknown>) => unknown): void;
+  registerContextEngine(id: string, factory: (made: { agentDir?: string }) => unknown): void;
   registerTool?(tool: (caller: Caller) => Tool, options: { name: string }): void;
   registerCommand?(command: {
     name: string;

@@ -1,7 +1,7 @@
 // Histories that were there before this plugin: all sessions of all agents, by the host's own list of them, or its files.
 
 import { readdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 
 import type { Shared } from "./shared.js";
 import { sdk } from "./transcript.js";
@@ -10,9 +10,9 @@ interface Store {
   listSessionEntries?(ask: { agentId: string }): unknown;
 }
 
-/** Takes them; gives one line of what was done. A session that cannot be read is told and left out. */
+/** Takes them; says what was done. A session that cannot be read is told and left out. */
 export async function importAll(shared: Shared): Promise<string> {
-  const agents = join(dirname(dirname(shared.settings.database)), "agents");
+  const agents = join(shared.settings.state, "agents");
   const names = await readdir(agents).catch(() => [] as string[]);
   const reader = await sdk();
   let done = 0;
@@ -21,8 +21,9 @@ export async function importAll(shared: Shared): Promise<string> {
     for (const session of await sessions(agents, agentId)) {
       const lane = shared.lane({ sessionKey: session.sessionKey, agentId });
       try {
-        await lane.catchUp(reader, { agentId, ...session }, shared.settings.importMs);
-        done += 1;
+        const isRead = await lane.catchUp(reader, { agentId, ...session }, shared.settings.importMs);
+        if (isRead) done += 1;
+        else failed.push(`${session.sessionKey}: there is no transcript, or the host is just indexing it`);
       } catch (error) {
         failed.push(`${session.sessionKey}: ${String(error)}`);
       }

@@ -4,7 +4,7 @@ import { command } from "./command.js";
 import { ID, contextEngine } from "./context.js";
 import type { Caller, Log, PluginApi } from "./host.js";
 import { settings } from "./settings.js";
-import { Shared, shared } from "./shared.js";
+import { Shared, release, shared } from "./shared.js";
 import { TOOLS, tool } from "./tools.js";
 
 const CONSOLE: Log = { info: (text) => console.log(text), warn: (text) => console.warn(text) };
@@ -17,7 +17,7 @@ export default {
   register(api: PluginApi): void {
     // Called several times per process; nothing is started before it is needed.
     const own = () => shared(() => new Shared(settings(api.pluginConfig ?? {}, api.runtime?.state?.resolveStateDir?.()), api.logger ?? CONSOLE));
-    api.registerContextEngine(ID, () => contextEngine(own()));
+    api.registerContextEngine(ID, (made) => contextEngine(own(), made));
     for (const described of TOOLS) {
       api.registerTool?.((caller: Caller) => tool(own(), described, caller), { name: described.name });
     }
@@ -28,6 +28,6 @@ export default {
       requireAuth: true,
       handler: (caller) => command(own(), caller),
     });
-    api.on?.("gateway_stop", () => own().engine.close());
+    api.on?.("gateway_stop", release);
   },
 };

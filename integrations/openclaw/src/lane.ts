@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 
 import { Fault } from "./connection.js";
 import type { Engine } from "./engine.js";
-import { readFile } from "./file.js";
+import { readFile, whereabouts } from "./file.js";
 import type { Call, Message, Target } from "./host.js";
 import { Live } from "./live.js";
 import { type Cursor, type Delta, type Entry, type Sdk, read, readOutside } from "./transcript.js";
@@ -52,6 +52,8 @@ export class Lane {
   #unsaved = 0;
   /** Ids of the newest entries that came by the transcript, in order. */
   #recent: string[] = [];
+  /** The moves of the cursor so far. */
+  #moving = Promise.resolve();
   /** Where the transcript is, if it is a file: not all calls say so. */
   #file?: { session: string; path: string };
 
@@ -74,24 +76,27 @@ export class Lane {
    * Brings the engine up to the host's transcript. Gives whether all of it is there: not so before there is any, or while
    * the host is indexing it. Throws a Fault of the engine, or what the host throws.
    */
-  async catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
-    const until = Date.now() + deadlineMs;
-    const left: Patience = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), this.engine.patience(bytes)));
-    const isEmpty = await this.#open(left);
-    const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
-    const isOther = this.#cursor !== undefined && known === undefined;
-    const since = known ?? { session: target.sessionId };
-    const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
-    if (!delta) {
-      // Nothing is written yet; but what another session said is over.
-      if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
-      if (isOther) this.#cursor = since;
-      return false;
-    }
-    if (delta.isWhole && !isOther && !(isEmpty && !known)) await this.#again(delta, left);
-    else await this.#deliver(delta, { isOther, isFirst: known === undefined }, left);
-    this.#advance(delta);
-    return true;
+  catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
+    return this.#alone(async () => {
+      const until = Date.now() + deadlineMs;
+      const left: Patience = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), this.engine.patience(bytes)));
+      const isEmpty = await this.#open(left);
+      const known = this.#cursor?.session === target.sessionId ? this.#cursor : undefined;
+      const isOther = this.#cursor !== undefined && known === undefined;
+      if (isOther && this.#cursor) await this.#finish(this.#cursor, { sdk, target }, left);
+      const since = known ?? { session: target.sessionId };
+      const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
+      if (!delta) {
+        // Nothing is written yet; but what another session said is over.
+        if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
+        if (isOther) this.#cursor = since;
+        return false;
+      }
+      if (delta.isWhole && !isOther && !(isEmpty && !known)) await this.#again(delta, left);
+      else await this.#deliver(delta, { isOther, isFirst: known === undefined }, left);
+      this.#advance(delta);
+      return true;
+    });
   }
 
   /**
@@ -100,40 +105,57 @@ export class Lane {
    *
    * * `ends` - ids of its first and its last entry.
    */
-  async commit(
+  commit(
     { sdk, target }: { sdk?: Sdk; target: Target },
     { turn, messages, ends }: { turn: string; messages: Message[]; ends: [string, string] },
   ): Promise<"committed" | "duplicate"> {
-    const isKnown = sdk && this.#cursor?.session === target.sessionId;
-    const delta = isKnown && sdk && this.#cursor ? await readOutside(sdk, target, this.#cursor) : undefined;
-    const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
-    const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
-    const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
-    const sent = isTurn ? entries : messages.map((message, index) => ({ id: id(index), message }));
-    const { status } = await this.call<{ status: "committed" | "duplicate" }>("commitTurn", { turn, messages: sent });
-    if (isTurn && delta && this.#start === this.engine.starts) {
-      this.#advance(delta);
-      this.#remember(entries);
-      this.#unsaved += 1;
-    }
-    return status;
+    return this.#alone(async () => {
+      const isKnown = sdk && this.#cursor?.session === target.sessionId;
+      const delta = isKnown && sdk && this.#cursor ? await readOutside(sdk, target, this.#cursor) : undefined;
+      const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
+      const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
+      const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
+      const sent = isTurn ? entries : messages.map((message, index) => ({ id: id(index), message }));
+      const { status } = await this.call<{ status: "committed" | "duplicate" }>("commitTurn", { turn, messages: sent });
+      if (isTurn && delta && this.#start === this.engine.starts) {
+        this.#advance(delta);
+        this.#remember(entries);
+        this.#unsaved += 1;
+      }
+      return status;
+    });
   }
 
   /**
    * The running turn, by the transcript: its words, not those that the host has made of them for a prompt. The cursor stays
    * before it, where the host wants the next read to begin.
    */
-  async catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
-    const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
-    if (!delta || delta.isWhole) return;
-    await this.#append(delta.stretches.at(-1)?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));
+  catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
+    return this.#alone(async () => {
+      const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
+      // A reset is delivered once, with its cursor: by the next catchUp.
+      if (!delta || delta.isWhole || delta.stretches.length > 1) return;
+      await this.#append(delta.stretches[0]?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));
+    });
   }
 
   /** Keeps the cursor in the engine, now and then: an old one only makes the first turn after a restart read more. */
-  async save(): Promise<void> {
-    if (this.#unsaved < UNSAVED || !this.#cursor) return;
-    this.#unsaved = 0;
-    await this.#append([], { cursor: this.#cursor }, (bytes) => this.engine.patience(bytes ?? 0));
+  save(): Promise<void> {
+    return this.#alone(async () => {
+      if (this.#unsaved < UNSAVED || !this.#cursor) return;
+      this.#unsaved = 0;
+      await this.#append([], { cursor: this.#cursor }, (bytes) => this.engine.patience(bytes ?? 0));
+    });
+  }
+
+  /** Moves of the cursor go one after the other. Behind one that failed, the engine is asked how far it is. */
+  #alone<T>(move: () => Promise<T>): Promise<T> {
+    const moved = this.#moving.then(move);
+    this.#moving = moved.then(
+      () => {},
+      () => void (this.#start = 0),
+    );
+    return moved;
   }
 
   /** Asks an engine that was started since what it knows; gives whether it has nothing. */
@@ -143,6 +165,15 @@ export class Lane {
     this.#cursor = parse(status.cursor);
     this.#start = this.engine.starts;
     return status.path === 0 && status.generation === 0;
+  }
+
+  /** What was said last in a session whose place another one has taken. */
+  async #finish(since: Cursor, { sdk, target }: { sdk?: Sdk; target: Target }, left: Patience): Promise<void> {
+    const old = { ...target, sessionId: since.session };
+    const delta = sdk ? await read(sdk, old, since) : await readFile(since.path && (await whereabouts(since.path)), since);
+    if (delta?.isWhole) await this.#again(delta, left);
+    else if (delta) await this.#deliver(delta, { isOther: false, isFirst: false }, left);
+    if (delta) this.#advance(delta);
   }
 
   #path({ sessionId, sessionFile }: Target): string | undefined {
@@ -163,17 +194,16 @@ export class Lane {
   }
 
   /** The host took messages back, moved them, or wrote them anew: the engine has some of it already. */
-  async #again({ stretches, cursor }: Delta, left: Patience): Promise<void> {
-    const active = stretches.at(-1)?.entries ?? [];
+  async #again({ stretches, ...delta }: Delta, left: Patience): Promise<void> {
+    const active = stretches[0]?.entries ?? [];
     const kept = this.#lastKept(active);
+    const isKept = kept !== undefined && (await this.#rewind(active[kept]?.id, left));
+    if (!isKept) await this.#whole(active, left);
+    const end = isKept ? kept + 1 : active.length;
     this.#recent = [];
-    this.#remember(active.slice(0, kept === undefined ? undefined : kept + 1));
-    if (kept !== undefined && (await this.#rewind(active[kept]?.id, left))) {
-      await this.#append(active.slice(kept + 1), { cursor }, left);
-    } else {
-      await this.#whole(active, left);
-      await this.#append([], { cursor }, left);
-    }
+    this.#remember(active.slice(0, end));
+    const first = { isReset: false, entries: active.slice(end) };
+    await this.#deliver({ ...delta, stretches: [first, ...stretches.slice(1)] }, { isOther: false, isFirst: true }, left);
   }
 
   /** The place in the active history of the last entry before anything changed; nothing if that is not known. */
@@ -214,9 +244,9 @@ export class Lane {
   /** Entries in calls of a bounded size, at least one; the cursor goes with the last. */
   async #append(entries: Entry[], { isReset = false, cursor }: { isReset?: boolean; cursor?: Cursor }, left: Patience): Promise<void> {
     const pages = paged(entries);
-    for (const [at, messages] of pages.entries()) {
+    for (const [at, { messages, bytes }] of pages.entries()) {
       const end = cursor && at === pages.length - 1 ? { cursor: JSON.stringify(cursor) } : {};
-      await this.call("catchUp", { messages, isReset: isReset && at === 0, ...end }, left(PAGE_BYTES));
+      await this.call("catchUp", { messages, isReset: isReset && at === 0, ...end }, left(bytes));
     }
     if (isReset) this.#recent = [];
     this.#remember(entries);
@@ -233,18 +263,25 @@ export class Lane {
   }
 }
 
-/** The lane of a call. Keys that do not begin with an agent's name get it. */
-export function laneName(call: { sessionKey?: string; sessionId?: string; agentId?: string }): string {
+/** What says whose a call is. */
+type Owned = { sessionKey?: string; sessionId?: string; agentId?: string; sessionTarget?: { agentId?: string } };
+
+/** The agent of a call. */
+function agentOf({ sessionTarget, sessionKey, agentId }: Owned): string {
+  return sessionTarget?.agentId ?? /^agent:([^:]+):/.exec(sessionKey ?? "")?.[1] ?? agentId ?? "main";
+}
+
+/** The lane of a call. Keys that do not begin with an agent's name get it: with `session.scope: "global"` all agents have the same. */
+export function laneName(call: Owned): string {
   const key = call.sessionKey ?? `session:${call.sessionId ?? "unknown"}`;
-  return key.startsWith("agent:") ? key : `agent:${call.agentId ?? "main"}:${key}`;
+  return key.startsWith("agent:") ? key : `agent:${agentOf(call)}:${key}`;
 }
 
 /** Where the transcript of a call is. */
 export function target(call: Call): Target {
   const { sessionTarget } = call;
-  const agent = /^agent:([^:]+):/.exec(call.sessionKey ?? "")?.[1];
   return {
-    agentId: sessionTarget?.agentId ?? call.agentId ?? agent ?? "main",
+    agentId: agentOf(call),
     sessionId: sessionTarget?.sessionId ?? call.sessionId,
     sessionKey: call.sessionKey ?? sessionTarget?.sessionKey,
     sessionFile: call.sessionFile,
@@ -265,17 +302,14 @@ function parse(cursor: string | null): Cursor | undefined {
 }
 
 /** Entries in pages of a bounded size; at least one page, which may be empty. */
-function paged(entries: Entry[]): Entry[][] {
-  const pages: Entry[][] = [[]];
-  let bytes = 0;
+function paged(entries: Entry[]): { messages: Entry[]; bytes: number }[] {
+  let page = { messages: [] as Entry[], bytes: 0 };
+  const pages = [page];
   for (const entry of entries) {
     const size = JSON.stringify(entry.message).length;
-    if (bytes > 0 && bytes + size > PAGE_BYTES) {
-      pages.push([]);
-      bytes = 0;
-    }
-    bytes += size;
-    pages.at(-1)?.push(entry);
+    if (page.bytes > 0 && page.bytes + size > PAGE_BYTES) pages.push((page = { messages: [], bytes: 0 }));
+    page.messages.push(entry);
+    page.bytes += size;
   }
   return pages;
 }

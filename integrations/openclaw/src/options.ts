@@ -39,7 +39,7 @@ export const OPTIONS = {
     schema: { type: "boolean" },
     otherwise: false,
     label: "Pin rules by itself",
-    help: "Rules that a person states stay in every prompt.",
+    help: "Rules that a person states stay in every prompt. An engine at a socket decides for itself.",
     flag: "--auto-pins",
   },
   summaries: {

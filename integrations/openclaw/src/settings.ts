@@ -9,7 +9,10 @@ type Options = typeof OPTIONS;
 type Wide<T> = T extends boolean ? boolean : T extends number ? number : string;
 
 /** One value per option; what each means is said there. */
-export type Settings = { [Name in keyof Options]: Wide<Options[Name]["otherwise"]> };
+export type Settings = { [Name in keyof Options]: Wide<Options[Name]["otherwise"]> } & {
+  /** The host's folder for state. */
+  state: string;
+};
 
 /**
  * * `given` - of the config file. What is of another type counts as not given.
@@ -22,5 +25,7 @@ export function settings(given: Record<string, unknown>, state: string | undefin
     return [name, typeof value === typeof otherwise ? value : otherwise];
   });
   const known = Object.fromEntries(read) as Settings;
-  return { ...known, database: known.database || join(folder, "unforget", "unforget.sqlite") };
+  // Which one an engine at a socket has, only its owner knows.
+  const database = known.database || (known.socket ? "" : join(folder, "unforget", "unforget.sqlite"));
+  return { ...known, database, state: folder };
 }

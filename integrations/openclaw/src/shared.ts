@@ -45,6 +45,7 @@ export class Shared {
     readonly settings: Settings,
     readonly log: Log,
   ) {
+    if (settings.socket && settings.autoPins) log.warn("unforget: `autoPins` does nothing here: the engine at the socket decides for itself");
     this.engine = new Engine(settings, log, (method, params) => this.#question(method, params));
   }
 
@@ -61,7 +62,7 @@ export class Shared {
     return { total: middle((wait) => wait.bootstrap + wait.assemble + wait.commit), parts, turns: this.#waits.length };
   }
 
-  lane(call: { sessionKey?: string; sessionId?: string; agentId?: string }): Lane {
+  lane(call: Parameters<typeof laneName>[0]): Lane {
     const name = laneName(call);
     const lane = this.#lanes.get(name) ?? new Lane(name, this.engine);
     this.#lanes.delete(name);
@@ -82,13 +83,20 @@ export class Shared {
     return why;
   }
 
-  /** Offers the host's model once to the engine, if the settings say so. */
+  /** Offers the host's model to the engine, if the settings say so: once, unless it did not get there. */
   offer(model: { name?: string; window?: number }): void {
     if (this.settings.summaries !== "host") return;
     const offered = JSON.stringify(model);
     if (this.#offered === offered) return;
     this.#offered = offered;
-    this.engine.offer(model).catch((error) => this.log.warn(`unforget: the host's model is not used: ${String(error)}`));
+    const isUnused = (why: string) => this.log.warn(`unforget: the host's model is not used: ${why}`);
+    this.engine.offer(model).then(
+      (isAsked) => isAsked || isUnused("the engine's settings name models of their own"),
+      (error) => {
+        this.#offered = "";
+        isUnused(String(error));
+      },
+    );
   }
 
   /** Answers the engine's questions until none came for a while. The host takes its model back when its call ends. */
@@ -123,9 +131,15 @@ export class Shared {
   }
 }
 
-/** The one of this process. Whoever comes first decides its settings; they change with a restart of the host. */
+const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
+
+/** The one of this process. Whoever comes first decides its settings. */
 export function shared(make: () => Shared): Shared {
-  const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
-  holder[KEY] ??= make();
-  return holder[KEY];
+  return (holder[KEY] ??= make());
+}
+
+/** Ends it. The host calls for that when it stops, and when it replaces this code or its settings: who comes next makes another. */
+export function release(): void {
+  holder[KEY]?.engine.close();
+  delete holder[KEY];
 }

@@ -19,7 +19,7 @@ export interface Stretch {
 
 /** What is new since a cursor. */
 export interface Delta {
-  /** What was said before is not there any more, or has moved: the stretches begin at the transcript's beginning. */
+  /** What was said before is not there any more, or has moved: the first stretch is all that was active at the cursor. */
   isWhole: boolean;
   stretches: Stretch[];
   /** Where the next delta begins. */
@@ -33,6 +33,10 @@ export interface Cursor {
   /** The host's cursors over visible messages and over all events. */
   visible?: string;
   raw?: string;
+  /** Id of the newest reset. */
+  reset?: string;
+  /** Where it is, if it is a file. */
+  path?: string;
 }
 
 /** The part of the host's SDK that reads transcripts. */
@@ -96,20 +100,26 @@ export async function read(sdk: Sdk, target: Target, since: Cursor): Promise<Del
   const ask = { agentId: target.agentId ?? "main", sessionKey: target.sessionKey, sessionId: target.sessionId };
   let [visible, raw] = await Promise.all([messages(sdk, ask, since.visible), resets(sdk, ask, since.raw)]);
   if (!visible) return undefined;
-  let isWhole = since.visible === undefined || visible.isAnew;
-  const kept = raw.resets.map((reset) => reset.firstKept);
-  const isKeptBefore = kept.some((id) => id && !visible?.entries.some((entry) => entry.id === id));
-  if ((isWhole && since.raw !== undefined) || raw.isAnew || isKeptBefore) {
-    // A part of it moved: both are read from the beginning, so that they speak of the same.
-    isWhole = true;
-    if (since.visible !== undefined && !visible.isAnew) visible = (await messages(sdk, ask, undefined)) ?? visible;
+  const isWhole = since.visible === undefined || visible.isAnew || raw.isAnew;
+  const added = new Set(visible.entries.map(({ id }) => id));
+  const isKeptBefore = raw.resets.some(({ firstKept }) => firstKept && !added.has(firstKept));
+  if ((isWhole && since.raw !== undefined) || isKeptBefore) {
+    // What a reset keeps was said before the cursor, or a part of it moved: both are read from the beginning, so that they
+    // speak of the same.
+    if (since.visible !== undefined && !visible.isAnew) visible = await messages(sdk, ask, undefined);
     raw = await resets(sdk, ask, undefined);
+    if (!visible) return undefined;
   }
-  const cursor = { session: target.sessionId, visible: visible.cursor, raw: raw.cursor };
-  return { isWhole, stretches: split(visible.entries, raw.resets), cursor };
+  const known = raw.resets.findIndex(({ id }) => id === since.reset) + 1;
+  const stretches = split(visible.entries, raw.resets).slice(known);
+  const [first] = stretches;
+  if (first) stretches[0] = { isReset: false, entries: isWhole ? first.entries : first.entries.filter(({ id }) => added.has(id)) };
+  const reset = raw.resets.at(-1)?.id ?? since.reset;
+  return { isWhole, stretches, cursor: { session: target.sessionId, visible: visible.cursor, raw: raw.cursor, reset } };
 }
 
 interface Reset {
+  id?: string;
   /** Ids of the events that were written before it, since the reset before it. */
   before: Set<string>;
   /** The first message that the host keeps from before it. */
@@ -127,11 +137,19 @@ export function split(entries: Entry[], resets: Reset[]): Stretch[] {
     const own = [...carried, ...entries.slice(from, at)];
     stretches.push({ isReset: stretches.length > 0, entries: own });
     const keep = reset.firstKept ? own.findIndex((entry) => entry.id === reset.firstKept) : -1;
-    const isSaid = (entry: Entry) => entry.message.role === "user" || entry.message.role === "assistant";
-    carried = keep < 0 ? [] : own.slice(keep).filter(isSaid);
+    carried = keep < 0 ? [] : kept(own.slice(keep));
   }
   stretches.push({ isReset: stretches.length > 0, entries: [...carried, ...entries.slice(at)] });
   return stretches;
+}
+
+/** What a host keeps of entries: what was said, and results of calls among it. */
+function kept(entries: Entry[]): Entry[] {
+  const called = new Set<unknown>();
+  return entries.filter(({ message: { role, content, toolCallId } }) => {
+    if (role === "assistant" && Array.isArray(content)) for (const block of content as { id?: string }[]) called.add(block.id);
+    return role === "user" || role === "assistant" || (role === "toolResult" && called.has(toolCallId));
+  });
 }
 
 /** Visible messages since a cursor; nothing if there is no transcript, or no index of it. */
@@ -150,7 +168,7 @@ async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Re
   let before = new Set<string>();
   for (const { event } of read.items) {
     if (event.type === "reset") {
-      found.push({ before, firstKept: event.firstKeptEntryId });
+      found.push({ id: event.id, before, firstKept: event.firstKeptEntryId });
       before = new Set();
     } else if (event.id) {
       before.add(event.id);

@@ -72,10 +72,18 @@ function activePath(events) {
 function stretches(events) {
   const found = [[]];
   for (const event of events) {
-    if (event.type === "reset") found.push([]);
+    if (event.type === "reset") found.push(tail(found.at(-1), event.firstKeptEntryId));
     if (event.type === "message") found.at(-1).push({ id: event.id, message: event.message });
   }
   return found;
+}
+
+/** What a reset keeps: what was said from an entry on, with the results of calls in it. */
+function tail(entries, from) {
+  const at = entries.findIndex(({ id }) => id === from);
+  const kept = at < 0 ? [] : entries.slice(at);
+  const calls = kept.flatMap(({ message }) => (Array.isArray(message.content) ? message.content.map(({ id }) => id) : []));
+  return kept.filter(({ message: { role, toolCallId } }) => ["user", "assistant"].includes(role) || (role === "toolResult" && calls.includes(toolCallId)));
 }
 
 /** A lane of the store: its path, oldest first, and all messages that are stored. */

@@ -181,6 +181,14 @@ export class Host {
     }, 30_000, `${text}: no answer`);
   }
 
+  /** Has the host believe that nobody spoke in a lane for so long. */
+  async idle(sessionKey, ms) {
+    const sdk = join(this.app, "node_modules/openclaw/dist/plugin-sdk/session-store-runtime.js");
+    const { patchSessionEntry } = await import(pathToFileURL(sdk));
+    const at = Date.now() - ms;
+    await patchSessionEntry({ agentId: sessionKey.split(":")[1], sessionKey, preserveActivity: true, update: () => ({ lastInteractionAt: at, sessionStartedAt: at }) });
+  }
+
   /** Ends the gateway by its process group, which is ours alone. */
   async stop(signal = "SIGTERM") {
     try {

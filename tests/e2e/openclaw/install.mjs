@@ -81,7 +81,7 @@ try {
   host.set("plugins.entries.unforget", entries.unforget);
   await host.start();
   const said = await host.command("agent:main:new", "/unforget import");
-  want(/^[2-9] histories of 2 agents are in the store\.$/.test(said), said);
+  want(/^[2-9] histories of 2 agents are in the store\.$/m.test(said), said);
   for (const key of ["agent:main:old", "agent:second:old"]) checkStore(host, session(host, key));
   const from = model.requests.length;
   await turn("agent:main:old", "the fourth owl", "O4");

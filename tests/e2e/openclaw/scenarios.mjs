@@ -110,6 +110,26 @@ export const scenarios = {
     await stage.host.call("sessions.reset", { key: scene.key });
     await stage.host.call("sessions.reset", { key: scene.key });
     await scene.turn(say("twice in a row", "R4"), "R4", { hasNot: ["PELICAN", "what is the secret"] });
+    // A turn that is not committed, and a reset before the next one reads it.
+    await scene.abort(script("aborted before a reset", { steps: [{ stall: 60_000 }] }), 1);
+    await stage.host.call("sessions.reset", { key: scene.key });
+    await scene.turn(say("after all that", "R5"), "R5", { hasNot: ["PELICAN", "twice in a row", "aborted before"] });
+    const { all } = stored(stage.host, scene.key);
+    want(JSON.stringify(all).includes("aborted before a reset"), "what was said last before a reset is lost");
+    return scene.check();
+  },
+
+  /** Left for long, the host begins anew and keeps the end of what was said, by a reset that names its first entry. */
+  async tailReset(stage) {
+    const scene = new Scene(stage, "tail");
+    const read = (n) => script(`question ${n}`, { steps: [{ call: ["read", { path: "a.txt" }] }, { say: `T${n}` }] });
+    for (const n of [1, 2, 3, 4]) await scene.turn(say(`question ${n}`, `T${n}`), `T${n}`);
+    await scene.turn(read(5), "T5");
+    await scene.later(say("question 6", "T6"), "T6", { has: ["question 5", "T5", "alpha beta gamma"], hasNot: ["question 1", "T1"] });
+    // A turn that is not committed, and then another reset: all of it came behind the cursor.
+    await scene.abort(script("question 7", { steps: [{ stall: 60_000 }] }), 1);
+    await scene.later(say("question 8", "T8"), "T8", { has: ["question 7"], hasNot: ["question 1"] });
+    await scene.turn(say("question 9", "T9"), "T9", { has: ["question 8", "T8"], hasNot: ["question 1"] });
     return scene.check();
   },
 
@@ -421,6 +441,19 @@ export const withFiles = new Set(
 );
 
 Object.assign(Scene.prototype, {
+  /** A turn, typed long after the one before. */
+  async later(message, answer, words) {
+    const resets = transcript(this.host, session(this.host, this.key)).length;
+    await this.host.idle(this.key, 24 * 3_600_000);
+    const from = this.model.requests.length;
+    await this.host.begin(this.key, message);
+    const isSaid = () => JSON.stringify(transcript(this.host, session(this.host, this.key)).at(-1)).includes(`"${answer}"`);
+    await until(isSaid, 60_000, `${this.name}: no answer to ${message}`);
+    want(transcript(this.host, session(this.host, this.key)).length === resets + 1, `${this.name}: the host did not begin anew`);
+    await this.settle();
+    checkWords(this.model.requests.slice(from), { has: [message.split("\n")[0], ...(words.has ?? [])], hasNot: words.hasNot });
+  },
+
   /** Begins a turn and aborts it once the model was asked so often. */
   async abort(message, calls) {
     const from = this.model.requests.length;

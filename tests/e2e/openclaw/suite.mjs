@@ -19,7 +19,9 @@ const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
 const models = { large: 64_000, small: hasFiles ? 44_000 : 24_000 };
 const model = await startModel(models);
 const settings = { deadlineMs: 2_000 };
-const host = new Host({ app, folder, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, settings, hasFiles });
+// Hours: no scenario takes so long, but one makes the host believe it.
+const more = { session: { reset: { mode: "idle", idleMinutes: 600 } } };
+const host = new Host({ app, folder, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, settings, more, hasFiles });
 const usePath = () => hasFiles || host.set("plugins.load.paths", [join(import.meta.dirname, "rewriter")]);
 const stage = { host, model, usePath };
 let failed = 0;

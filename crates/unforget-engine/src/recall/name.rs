@@ -76,11 +76,10 @@ impl Engine {
     /// confined does not learn what others have.
     ///
     /// * `scope` - the only conversation that may be named; `None` for any.
-    pub(super) fn address_within(
-        &self,
-        scope: Option<ConversationId>,
-        name: &str,
-    ) -> Result<Address, EngineError> {
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if nothing there has this name.
+    pub fn address_within(&self, scope: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(unknown(&name.chars().take(SHOWN_CHARS).chain(['…']).collect::<String>()));
         }

@@ -60,14 +60,14 @@ pub(super) fn grep(server: &Server, call: &Running<'_>) -> Answer {
 /// Says what is behind a name.
 pub(super) fn describe(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: DescribeParams = params(call)?;
-    let scope = scope(server, call, wanted.conversation.as_deref())?;
+    let scope = named(server, call, wanted.conversation.as_deref(), &wanted.name)?;
     answer(&Description::from(server.host.engine().describe(scope, &wanted.name)?))
 }
 
 /// Goes from a name down to the entries.
 pub(super) fn expand(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: ExpandParams = params(call)?;
-    let scope = scope(server, call, wanted.conversation.as_deref())?;
+    let scope = named(server, call, wanted.conversation.as_deref(), &wanted.name)?;
     let tokens = wanted.page_tokens.unwrap_or(PAGE_TOKENS);
     let page = server.host.engine().expand(scope, &wanted.name, tokens, wanted.cursor.as_deref())?;
     answer(&ExpandAnswer::new(page, wanted.raw))
@@ -116,4 +116,16 @@ fn scope(
     let conversation =
         found.ok_or_else(|| Failure::new(Code::Usage, what, "leave the lane out to look everywhere"))?;
     Ok(Some(conversation.id))
+}
+
+/// The same for a call about a name, which has to be of that conversation: it may be a model that says it.
+fn named(
+    server: &Server,
+    call: &Running<'_>,
+    conversation: Option<&str>,
+    name: &str,
+) -> Result<Option<ConversationId>, Failure> {
+    let scope = scope(server, call, conversation)?;
+    server.host.engine().address_within(scope, name)?;
+    Ok(scope)
 }

@@ -110,7 +110,7 @@ pub struct GrepParams {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DescribeParams {
-    /// `s:12`, `s:12-40` in the lane; `e:KEY:12` anywhere; `sum:…` a summary.
+    /// `s:12`, `s:12-40` in the lane; `e:KEY:12`, of other conversations only without a scope; `sum:…` a summary.
     pub name: String,
     /// Key of a conversation.
     #[serde(default)]

@@ -84,6 +84,7 @@ fn varies(headers: &HeaderMap) -> bool {
         .any(|value| value.to_str().unwrap().to_ascii_lowercase().contains("origin"))
 }
 
+#[allow(clippy::type_complexity, reason = "a table")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_known_page_sends_and_reads() {
     let place = place(&["https://other.example", PAGE]).await;

@@ -5,6 +5,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_store::Name;
 use unforget_wire::journal::{self, After};
 
+use super::deliver::Writing;
 use super::exact::{Answered, Array};
 use super::lane::{Lane, Line};
 use super::names::{self, Incoming};
@@ -86,6 +87,31 @@ impl Lane {
             self.write(Vec::new(), vec![(name, at)])?;
         }
         Ok(at)
+    }
+
+    /// The path goes on after this entry, which was left: what leads to it is written again, and behind it what was kept
+    /// beside the path. Gives the newest entry then.
+    ///
+    /// Cost: O(entries that are written again).
+    fn return_to(
+        &mut self,
+        seq: Option<Seq>,
+        aside: &[Seq],
+        now: Timestamp,
+    ) -> Result<Option<Seq>, HostError> {
+        let (mut at, mut left) = (seq, Vec::new());
+        while let Some(seq) = at.filter(|seq| !self.path().holds(*seq)) {
+            left.push(seq);
+            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
+            at = rows.into_iter().next().and_then(|row| row.parent);
+        }
+        let none = self.known([])?;
+        let mut writing = Writing::new(self, (none, none), (false, now));
+        writing.cut(Why::Branch, at)?;
+        left.iter().rev().chain(aside).try_for_each(|seq| writing.again(*seq))?;
+        let Writing { lines, names, .. } = writing;
+        self.write(lines, names)?;
+        Ok(self.head())
     }
 
     /// Whether an answer with this id of the provider's was taken.

@@ -93,31 +93,6 @@ impl Lane {
         Ok((receipt, places))
     }
 
-    /// The path goes on after this entry, which was left: what leads to it is written again, and behind it what was kept
-    /// beside the path. Gives the newest entry then.
-    ///
-    /// Cost: O(entries that are written again).
-    pub(super) fn return_to(
-        &mut self,
-        seq: Option<Seq>,
-        aside: &[Seq],
-        now: Timestamp,
-    ) -> Result<Option<Seq>, HostError> {
-        let (mut at, mut left) = (seq, Vec::new());
-        while let Some(seq) = at.filter(|seq| !self.path().holds(*seq)) {
-            left.push(seq);
-            let rows = self.engine.store().rows(self.conversation, seq.0..seq.0 + 1)?;
-            at = rows.into_iter().next().and_then(|row| row.parent);
-        }
-        let none = self.known([])?;
-        let mut writing = Writing::new(self, (none, none), (false, now));
-        writing.cut(Why::Branch, at)?;
-        left.iter().rev().chain(aside).try_for_each(|seq| writing.again(*seq))?;
-        let Writing { lines, names, .. } = writing;
-        self.write(lines, names)?;
-        Ok(self.head())
-    }
-
     /// Which of a plan's possible replays are marked already.
     fn marked(&self, plan: &Plan) -> Result<Known<'_>, HostError> {
         let replay =
@@ -212,15 +187,15 @@ impl Lane {
 }
 
 /// Lines that are being made.
-struct Writing<'a> {
+pub(super) struct Writing<'a> {
     lane: &'a Lane,
     known: Known<'a>,
     /// Entries that have a copy already which marks them as possibly delivered twice.
     marked: Known<'a>,
     now: Timestamp,
     is_open: bool,
-    lines: Vec<Line>,
-    names: Vec<(Name, Seq)>,
+    pub(super) lines: Vec<Line>,
+    pub(super) names: Vec<(Name, Seq)>,
     /// The newest entry of the path as it will be.
     parent: Option<Seq>,
     /// The entry of the path that each message is.
@@ -235,7 +210,7 @@ struct Writing<'a> {
 
 impl<'a> Writing<'a> {
     /// * `known`, `marked` - see the fields.
-    fn new(
+    pub(super) fn new(
         lane: &'a Lane,
         (known, marked): (Known<'a>, Known<'a>),
         (is_open, now): (bool, Timestamp),
@@ -449,7 +424,7 @@ impl<'a> Writing<'a> {
     }
 
     /// Writes a stored message once more at the end of the path.
-    fn again(&mut self, seq: Seq) -> Result<(), HostError> {
+    pub(super) fn again(&mut self, seq: Seq) -> Result<(), HostError> {
         let kept = self.lane.line(seq)?;
         let Some(message) = kept.message else { return Ok(()) };
         let place = kept.turn.as_deref().map(|turn| self.place_in_turn(turn, seq)).transpose()?.flatten();

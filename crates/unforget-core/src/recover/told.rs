@@ -109,6 +109,7 @@ mod tests {
 
     /// What holds for a call that asks for an answer of 8k, at minute 70.
     #[test]
+    #[allow(clippy::too_many_lines, reason = "a table")]
     fn told_table() {
         let table: &[Row] = &[
             (&[], None, None, "nothing told"),

@@ -84,7 +84,9 @@ fn varies(headers: &HeaderMap) -> bool {
         .any(|value| value.to_str().unwrap().to_ascii_lowercase().contains("origin"))
 }
 
-#[allow(clippy::type_complexity, reason = "a table")]
+/// What is sent, the status, the origin that may read, and why.
+type Row<'a> = (&'a [(&'a str, &'a str)], u16, Option<&'a str>, &'a str);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_known_page_sends_and_reads() {
     let place = place(&["https://other.example", PAGE]).await;
@@ -93,7 +95,7 @@ async fn a_known_page_sends_and_reads() {
     assert!(value(&headers, "access-control-allow-methods").unwrap().contains("POST"));
     let allowed = value(&headers, "access-control-allow-headers").unwrap();
     assert!(allowed.contains("x-unforget-token") && varies(&headers), "{headers:?}");
-    let table: &[(&[(&str, &str)], u16, Option<&str>, &str)] = &[
+    let table: &[Row<'_>] = &[
         (&[("origin", PAGE), ("x-unforget-token", "uft_ann")], 200, Some(PAGE), "a request"),
         (&[("origin", PAGE)], 401, Some(PAGE), "why it was refused can be read"),
         (&[("x-unforget-token", "uft_ann")], 200, None, "no page"),

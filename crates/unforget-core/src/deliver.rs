@@ -301,13 +301,15 @@ const fn lost(at: Option<Seq>) -> Fate {
 
 impl Plan {
     /// The same for an array that the model shall read as it is: the path is the array from the first message on that has
-    /// other words now.
+    /// other words now. What has no words, such as sealed reasoning, is told by where it stands.
     fn with_words_of(mut self, items: &[Item]) -> Self {
-        let Some(at) = self.fates.iter().position(|fate| matches!(fate, Fate::Changed(_))) else {
-            return self;
+        let is_other = |(fate, item): (&Fate, &Item)| {
+            let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());
+            matches!(fate, Fate::Changed(_)) && has_words
         };
+        let Some(at) = self.fates.iter().zip(items).position(is_other) else { return self };
         let last = self.fates.iter().take(at).rev().find_map(|fate| match fate {
-            Fate::Known(seq) | Fate::Face(seq) => Some(*seq),
+            Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) => Some(*seq),
             _ => None,
         });
         self.fates.truncate(at);

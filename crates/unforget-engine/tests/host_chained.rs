@@ -202,3 +202,18 @@ fn f042_a_prompt_has_the_words_that_were_sent_now() {
     check(&["LIST", "WRONG", "do it", "const", "more"], &["RIGHT"]);
     check(&["PRINT", "WRONG", "do it", "const", "more", "const", "and more"], &["LIST"]);
 }
+
+/// Codex sends sealed reasoning back with a field more: that is no edit.
+#[test]
+fn reasoning_that_comes_back_with_other_bytes_makes_no_branch() {
+    let world = World::new();
+    let at = world.take(Brings::All, "u1").head;
+    let sealed = json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed" });
+    world.answer(at, "r1", &[sealed.clone(), says("a1")]);
+    let mut back = sealed;
+    back["content"] = Value::Null;
+    let items = [user("u1"), back, says("a1"), user("u2")].map(|item| item.to_string());
+    let array = Array::read(FORM, items.iter().map(String::as_bytes), &Array::default()).unwrap();
+    let receipt = world.host.take(&world.lane, FORM, (Brings::All, &array), None).unwrap();
+    assert_eq!((receipt.why, receipt.added), (Why::Append, 1));
+}

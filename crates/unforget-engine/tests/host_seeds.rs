@@ -182,8 +182,11 @@ fn f004_f005_a_refusal_gets_a_smaller_prompt() {
     }
     // A server that cuts the prompt and answers all the same.
     let sent = host.assemble(&lane(), PI, &asked).unwrap();
-    let alarm = host.answered(&lane(), PI, sent.tokens.expected / 3).unwrap();
-    assert!(alarm.is_some(), "f006");
+    for _ in 0..2 {
+        let sent = host.assemble(&lane(), PI, &asked).unwrap();
+        let alarm = host.answered(&lane(), PI, sent.tokens.expected / 3).unwrap();
+        assert!(alarm.is_some(), "f006");
+    }
     let next = host.assemble(&lane(), PI, &asked).unwrap();
     assert!(next.tokens.upper <= sent.tokens.expected / 3);
     assert_eq!(host.status(&lane(), PI).unwrap().generation, 0);

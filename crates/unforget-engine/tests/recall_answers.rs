@@ -256,12 +256,16 @@ fn grep_takes_any_deadline() {
 #[test]
 fn resolve_takes_what_people_write() {
     let (engine, _folder) = engine();
-    for id in ["abc-1", "abc-2", "xyz"] {
+    for id in ["abc-1", "abc-2", "xyz", "of/call-1", "of/call-10"] {
         import(&engine, id, &["hello"]);
     }
-    for (name, want) in
-        [("pi:abc-1", "pi:abc-1"), ("abc-2", "pi:abc-2"), ("xy", "pi:xyz"), ("pi:x", "pi:xyz")]
-    {
+    for (name, want) in [
+        ("pi:abc-1", "pi:abc-1"),
+        ("abc-2", "pi:abc-2"),
+        ("xy", "pi:xyz"),
+        ("pi:x", "pi:xyz"),
+        ("call-1", "pi:of/call-1"),
+    ] {
         assert_eq!(engine.resolve(name).unwrap().conversation.key.0, want, "{name}");
     }
     let both = engine.resolve("xyz#2@1").unwrap();

@@ -193,6 +193,10 @@ struct TokenJson<'a> {
 
 /// Makes a token. Only its digest is meant to be kept here.
 fn new_token(app: &mut App, tenant: &str) -> Outcome {
+    if tenant.is_empty() || tenant.chars().any(|one| one.is_control() || matches!(one, '"' | '\\')) {
+        let what = format!("{tenant:?} is no name of a tenant");
+        return Err(Failure::usage(what, "use letters, digits and signs other than quotes and backslashes"));
+    }
     let random: [u8; 32] = rand()?;
     let token = format!("{PREFIX}{}", Digest(random).hex());
     let digest = Digest::of(token.as_bytes()).hex();

@@ -62,8 +62,10 @@ fn split(name: &str) -> (&str, Option<Thread>, Option<u64>) {
 
 /// The one conversation that `base` means.
 fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, EngineError> {
-    let tests: [fn(&str, &str) -> bool; 4] = [
+    let tests: [fn(&str, &str) -> bool; 5] = [
         |key, base| session(key) == base,
+        // The name of a gateway's conversation, as its clients are told it.
+        |key, base| key.rsplit('/').next() == Some(base),
         |key, base| key.starts_with(base),
         |key, base| session(key).starts_with(base),
         // The id of a sub-agent, which stands behind its parent's.

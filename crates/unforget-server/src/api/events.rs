@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
+use unforget_engine::host::is_internal;
 use unforget_store::{Told, What};
 use utoipa::{IntoParams, ToSchema};
 
@@ -242,7 +243,7 @@ fn shown(
 ) -> Vec<(u64, &'static str, ChangedJson)> {
     let told = changed.iter().filter_map(|((id, what), number)| {
         let now = engine.store().conversation(*id).ok()?;
-        super::scope::is_of(tenant, &now.key).then(|| {
+        (super::scope::is_of(tenant, &now.key) && !is_internal(&now.key)).then(|| {
             let (revision, entries, length) = (now.revision, now.entries, now.length);
             (*number, what.name(), ChangedJson { conversation: now.key.0, revision, entries, length })
         })

@@ -85,10 +85,11 @@ pub(super) fn unpacked(
     limit: usize,
     take: impl Fn(usize) -> Option<Held>,
 ) -> Result<Option<(Bytes, Option<Held>)>, Fault> {
-    let mut packed: Box<dyn Read> = match text(headers, &CONTENT_ENCODING) {
+    let coding = text(headers, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
+    let mut packed: Box<dyn Read> = match coding.as_deref() {
         None | Some("identity") => return Ok(None),
         Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
-        Some("gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
+        Some("gzip" | "x-gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
         Some(other) => {
             return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
         }

@@ -185,6 +185,9 @@ impl Gateway {
     /// Anything else, as it is.
     async fn pass(&self, request: Request) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
+        if matches!(parts.method, Method::CONNECT | Method::TRACE) {
+            return Err(body::bad(format!("{} is not passed on", parts.method)));
+        }
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let api = api(parts.uri.path(), &parts.headers);
         let (model, body, _held) = self.named_in(&parts, body).await?;

@@ -39,7 +39,14 @@ pub(crate) fn run() -> anyhow::Result<()> {
 fn step(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
     println!("== {name}: cargo {}", arguments.join(" "));
     let start = Instant::now();
-    let status = Command::new("cargo")
+    let mut cargo = Command::new("cargo");
+    // What cargo told this program of itself; build scripts that look at it would run again.
+    std::env::vars()
+        .filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
+        .for_each(|(name, _)| {
+            cargo.env_remove(name);
+        });
+    let status = cargo
         .args(arguments)
         .envs(environment.iter().copied())
         .current_dir(workspace::root())

@@ -1,11 +1,12 @@
 // The real host: its configuration, its gateway as a process of ours, its calls over its own client.
 
-import { execFileSync, spawn } from "node:child_process";
+import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { createWriteStream, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createConnection, createServer } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 
 const TOKEN = "loopback-only";
 
@@ -183,10 +184,13 @@ export class Host {
 
   /** Has the host believe that nobody spoke in a lane for so long. */
   async idle(sessionKey, ms) {
-    const sdk = join(this.app, "node_modules/openclaw/dist/plugin-sdk/session-store-runtime.js");
-    const { patchSessionEntry } = await import(pathToFileURL(sdk));
+    const sdk = pathToFileURL(join(this.app, "node_modules/openclaw/dist/plugin-sdk/session-store-runtime.js")).href;
     const at = Date.now() - ms;
-    await patchSessionEntry({ agentId: sessionKey.split(":")[1], sessionKey, preserveActivity: true, update: () => ({ lastInteractionAt: at, sessionStartedAt: at }) });
+    const entry = JSON.stringify({ agentId: sessionKey.split(":")[1], sessionKey, preserveActivity: true });
+    const change = JSON.stringify({ lastInteractionAt: at, sessionStartedAt: at });
+    const code = `const { patchSessionEntry } = await import("${sdk}"); await patchSessionEntry({ ...${entry}, update: () => (${change}) }); process.exit(0);`;
+    // In a process of its own: while one has its database open, the host does not start again.
+    await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { env: this.env });
   }
 
   /** Ends the gateway by its process group, which is ours alone. */

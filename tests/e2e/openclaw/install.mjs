@@ -56,7 +56,7 @@ function onPath() {
 /** A folder that has the plugin and, beside it, the package of this platform. */
 function withPackage() {
   execFileSync(process.execPath, [join(plugin, "scripts/platform.mjs"), unforget, folder]);
-  const tarballs = [execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: plugin, encoding: "utf8" }).trim(), "platform.tgz"];
+  const tarballs = [execFileSync("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], { cwd: plugin, encoding: "utf8" }).trim(), "platform.tgz"];
   const home = join(folder, "home");
   mkdirSync(home);
   const from = tarballs.map((name) => join(folder, name));

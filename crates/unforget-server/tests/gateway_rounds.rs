@@ -58,7 +58,7 @@ impl World {
         let script: Script = Arc::new(move |request, number| {
             if !request.to_string().contains("LOOK") {
                 return Say::text(
-                    format!("Answer {number}, in many words that fill the window. ").repeat(20),
+                    format!("Answer {number}, in many words that fill the window. ").repeat(100),
                 );
             }
             let mut asked = asked.lock().unwrap();
@@ -73,7 +73,7 @@ impl World {
         let client = Client::new(&running.url(), Some("c"));
         let mut world =
             Self { running, upstream, client, api, dialect, array: Vec::new(), is_streamed, _folder: folder };
-        for turn in 0..70 {
+        for turn in 0..16 {
             world
                 .array
                 .push(user(&format!("Question {turn}: the word of the day is zebra{turn}x, keep it.")));

@@ -188,6 +188,7 @@ const SERVED: [Dialect; 3] = [Dialect::Anthropic, Dialect::OpenAiChat, Dialect::
 pub fn call(bytes: &[u8]) {
     for dialect in SERVED {
         let Ok(call) = Call::read(dialect, bytes) else { continue };
+        let _ = call.kept();
         let own: Vec<String> = call.history().map(String::from).collect();
         let spliced = call.with_messages(&own);
         let again = Call::read(dialect, &spliced).expect("what was spliced is a call");

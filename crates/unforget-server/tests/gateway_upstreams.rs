@@ -195,6 +195,8 @@ async fn a_shared_key_shows_no_tenant_another() {
     let bound = |id: &str| Some(response(&json!({"previous_response_id": id})));
     let named = ("POST", "/v1/responses");
     let stored = format!("/v1/responses/{anns}");
+    let item = json!([{"role": "user", "content": "again"}, {"type": "item_reference", "id": "msg_1"}]);
+    let item = Some(response(&json!({"input": item})));
     let table: Vec<((&str, &str), _, _, u16, &str)> = vec![
         (named, ANN, bound(&anns), 200, "her own answer"),
         (named, BOB, bound(&anns), 404, "another's answer"),
@@ -208,6 +210,8 @@ async fn a_shared_key_shows_no_tenant_another() {
         ),
         (named, BOB, Some(response(&json!({"conversation": {"id": "conv_1"}}))), 404, "in its other form"),
         (named, OWN, bound("resp_unknown"), 200, "the key is the owner's"),
+        (named, BOB, item.clone(), 403, "an item of an answer that the provider keeps"),
+        (named, OWN, item, 200, "the owner's item"),
         (("GET", &stored), BOB, None, 403, "another's answer, read"),
         (("GET", &stored), ANN, None, 403, "her own: nobody could tell it from another's"),
         (("DELETE", &stored), BOB, None, 403, "another's answer, deleted"),

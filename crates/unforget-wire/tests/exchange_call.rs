@@ -365,3 +365,95 @@ proptest! {
         prop_assert_eq!(edited(&text, &[]), text);
     }
 }
+
+/// What a provider would look up under an id, and what only looks like it.
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
+fn kept_table() {
+    let table: [(Dialect, &str, Option<&str>); 22] = [
+        (OpenAiResponses, r#""input":[{"type":"item_reference","id":"msg_1"}]"#, Some("msg_1")),
+        (
+            OpenAiResponses,
+            r#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]"#,
+            Some("f"),
+        ),
+        (
+            OpenAiResponses,
+            r#""input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]"#,
+            Some("f"),
+        ),
+        (
+            OpenAiResponses,
+            r#""input":[{"role":"user","content":[{"type":"input_image","file_id":null}]}]"#,
+            None,
+        ),
+        (
+            OpenAiResponses,
+            r#""input":[{"type":"function_call_output","output":[{"type":"input_file","file_id":"f"}]}]"#,
+            Some("f"),
+        ),
+        (
+            OpenAiResponses,
+            r#""input":[],"tools":[{"type":"file_search","vector_store_ids":["vs","w"]}]"#,
+            Some("vs"),
+        ),
+        (OpenAiResponses, r#""input":[],"tools":[{"type":"code_interpreter","container":"c"}]"#, Some("c")),
+        (
+            OpenAiResponses,
+            r#""input":[],"tools":[{"type":"code_interpreter","container":{"type":"auto","file_ids":["f"]}}]"#,
+            Some("f"),
+        ),
+        (
+            OpenAiResponses,
+            r#""input":[],"tools":[{"type":"code_interpreter","container":{"type":"auto"}}]"#,
+            None,
+        ),
+        (OpenAiResponses, r#""prompt":{"id":"pmpt_1","variables":{}}"#, Some("pmpt_1")),
+        (
+            OpenAiResponses,
+            r#""input":[{"role":"assistant","content":[{"type":"output_text","text":"a","annotations":[{"type":"file_citation","file_id":"f"}]}]}]"#,
+            None,
+        ),
+        (OpenAiResponses, r#""input":[{"type":"code_interpreter_call","id":"ci","container_id":"c"}]"#, None),
+        (
+            OpenAiResponses,
+            r#""input":[],"tools":[{"type":"function","name":"f","parameters":{"default":{"type":"file","file_id":"f"}}}]"#,
+            None,
+        ),
+        (OpenAiResponses, r#""input":"item_reference","metadata":{"type":"file","file_id":"f"}"#, None),
+        (
+            OpenAiChat,
+            r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]"#,
+            Some("f"),
+        ),
+        (
+            OpenAiChat,
+            r#""messages":[{"role":"user","content":[{"type":"file","file":{"file_data":"data:"}}]}]"#,
+            None,
+        ),
+        (
+            Anthropic,
+            r#""messages":[{"role":"user","content":[{"type":"document","source":{"type":"file","file_id":"f"}}]}]"#,
+            Some("f"),
+        ),
+        (
+            Anthropic,
+            r#""messages":[{"role":"user","content":[{"type":"container_upload","file_id":"f"}]}]"#,
+            Some("f"),
+        ),
+        (Anthropic, r#""messages":[],"container":"c""#, Some("c")),
+        (Anthropic, r#""messages":[],"container":{"id":"c","skills":[]}"#, Some("c")),
+        (Anthropic, r#""messages":[],"container":null"#, None),
+        (
+            Anthropic,
+            r#""messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"n","input":{"type":"file","file_id":"f"}}]}]"#,
+            None,
+        ),
+    ];
+    for (dialect, fields, want) in table {
+        let body = format!(r#"{{"model":"m",{fields}}}"#);
+        assert_eq!(call(dialect, &body).kept().as_deref(), want, "{body}");
+    }
+    let deep = format!(r#"{{"messages":[],"x":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
+    assert_eq!(call(Anthropic, &deep).kept(), None);
+}

@@ -40,15 +40,20 @@ pub(super) fn may_pass(
     if !is_shared(upstream, tenant) || is_for_all(method, path) {
         return Ok(());
     }
+    Err(refused(&format!("{method} {path}")))
+}
+
+fn refused(what: &str) -> Fault {
     let what = format!(
-        "{method} {path}: this daemon sends a key of its owner's, with which others could be read; ask for an upstream without \
-         a key, and send a key of your own"
+        "{what}: this daemon sends a key of its owner's, with which others could be read; ask for an upstream without a key, \
+         and send a key of your own"
     );
-    Err(Fault::Forbidden { what })
+    Fault::Forbidden { what }
 }
 
 impl Gateway {
-    /// Whether a call names only answers that its tenant got from us. As at the provider, those of others do not exist.
+    /// Whether a call names nothing that the provider keeps but answers that its tenant got from us. As at the provider, those
+    /// of others do not exist.
     pub(super) fn may_name(&self, received: &Received, call: &Call<'_>) -> Result<(), Problem> {
         let upstream = self.upstream(Api::of(received.dialect), call.model.as_deref());
         if !upstream.is_ok_and(|upstream| is_shared(upstream, &received.tenant)) {
@@ -63,6 +68,9 @@ impl Gateway {
             && self.host.answered_in(&received.tenant, form(received.dialect), id)?.is_none()
         {
             return Err(Fault::NotFound { what: format!("previous response {id:?}") }.into());
+        }
+        if let Some(id) = call.kept() {
+            return Err(refused(&format!("{id:?}, which the provider keeps")).into());
         }
         Ok(())
     }

@@ -14,6 +14,7 @@
 
 mod head;
 mod hints;
+mod kept;
 mod standing;
 
 use std::borrow::Cow;

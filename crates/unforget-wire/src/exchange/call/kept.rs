@@ -1,0 +1,65 @@
+//! What a body names of the things that a provider keeps under ids, beside answers and conversations.
+
+use std::borrow::Cow;
+
+use super::Call;
+use crate::json::{Object, Tape, Value};
+
+/// Fields whose insides are the client's own data or schemas: what looks like a name there is none.
+const THEIRS: [&str; 6] = ["arguments", "input_schema", "json_schema", "metadata", "parameters", "schema"];
+
+impl Call<'_> {
+    /// The first id in the body that the provider would look up: of an item, a file, a container, a vector store, or a stored
+    /// prompt. What answers brought along, such as the file that an annotation cites, is not looked up.
+    ///
+    /// Cost: one pass over the body.
+    ///
+    /// Source: OpenAI's and Anthropic's API references, 2026-11.
+    pub fn kept(&self) -> Option<String> {
+        let mut tape = Tape::default();
+        tape.read(self.text.as_bytes()).ok()?;
+        let body = tape.value(self.text)?;
+        let of_call = body.obj().and_then(|call| id(call, "container").or_else(|| id(call, "prompt")));
+        of_call.or_else(|| within(body))
+    }
+}
+
+/// The first such id in a value, however deep.
+fn within(value: Value<'_>) -> Option<String> {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if let Some(object) = value.obj() {
+            if let Some(id) = named(object) {
+                return Some(id);
+            }
+            let is_call = object.is("type", "tool_use") || object.is("type", "server_tool_use");
+            let is_theirs = |name: &str| THEIRS.contains(&name) || (is_call && name == "input");
+            let fields = object.fields().filter(|(name, _)| !is_theirs(name));
+            open.extend(fields.map(|(_, value)| value));
+        }
+        open.extend(value.items());
+    }
+    None
+}
+
+/// The id that a block, an item or a tool names.
+fn named(object: Object<'_>) -> Option<String> {
+    match object.str("type")?.as_ref() {
+        "item_reference" => id(object, "id"),
+        "input_file" | "input_image" | "container_upload" => id(object, "file_id"),
+        "file" => id(object, "file_id").or_else(|| id(object.obj("file")?, "file_id")),
+        "file_search" => first(object, "vector_store_ids"),
+        "code_interpreter" => id(object, "container").or_else(|| first(object.obj("container")?, "file_ids")),
+        _ => None,
+    }
+}
+
+/// A field that is an id, or an object with one.
+fn id(object: Object<'_>, field: &str) -> Option<String> {
+    let told = object.string(field).or_else(|| object.obj(field)?.string("id"));
+    told.filter(|id| !id.is_empty())
+}
+
+fn first(object: Object<'_>, field: &str) -> Option<String> {
+    object.items(field).find_map(|id| id.str().map(Cow::into_owned))
+}

@@ -1,6 +1,14 @@
 //! Traces of a daemon, as a collector gets them.
 #![cfg(all(unix, feature = "otel"))]
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "tests"
+)]
+
+mod support;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -16,7 +24,9 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Attribute;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use serde_json::{Value, json};
+use support::models::{GOOD, KEY, LETTERS, place};
 use tokio::net::TcpListener;
+use unforget_testkit::provider::{Provider, openai};
 use unforget_testkit::upstream::{Say, Upstream};
 
 /// What came to a collector.
@@ -38,13 +48,19 @@ async fn collector() -> (String, Came) {
 struct Running(Child);
 
 impl Running {
-    /// A daemon at home in a folder, and its address.
-    fn start(home: &Path, upstream: &str, collector: &str) -> (Self, String) {
+    /// A gateway at home in a folder, and its address.
+    fn gateway(home: &Path, upstream: &str, collector: &str) -> (Self, String) {
         std::fs::create_dir_all(home.join(".config/unforget")).unwrap();
         std::fs::write(home.join(".config/unforget/config.toml"), "[serve]\nrecall = \"tools\"\n").unwrap();
+        Self::start(home, collector, &["--upstream", upstream, "--window", "gpt-4.1=10000"])
+    }
+
+    /// A daemon at home in a folder, and its address.
+    fn start(home: &Path, collector: &str, options: &[&str]) -> (Self, String) {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("unforget"))
-            .args(["--json", "serve", "--upstream", upstream])
-            .args(["--listen", "127.0.0.1:0", "--window", "gpt-4.1=10000"])
+            .args(["--json", "serve", "--listen", "127.0.0.1:0"])
+            .args(options)
+            .current_dir(home)
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_DATA_HOME")
             .env("HOME", home)
@@ -89,6 +105,7 @@ fn attribute(span: &Span, key: &str) -> Value {
     match value {
         Attribute::StringValue(text) => text.into(),
         Attribute::IntValue(number) => number.into(),
+        Attribute::BoolValue(is) => is.into(),
         Attribute::ArrayValue(list) => {
             let text = |one| match one {
                 Some(Attribute::StringValue(text)) => text,
@@ -120,7 +137,7 @@ async fn talk() -> (Upstream, Came) {
         }),
     )
     .await;
-    let (running, daemon) = Running::start(folder.path(), &upstream.url(), &url);
+    let (running, daemon) = Running::gateway(folder.path(), &upstream.url(), &url);
     unforget_server::gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let ask = async |messages: &[Value], parent: Option<&str>| {
@@ -198,6 +215,38 @@ async fn a_call_is_one_span_with_what_it_cost_and_no_words() {
     assert!(all.contains("service.name"));
 }
 
+/// What a summary costs is found where every call's cost is.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_for_a_summary_is_a_span_of_its_own_and_no_words() {
+    let (url, came) = collector().await;
+    let provider = Provider::always(openai::text(&format!(r#"{{"title":"{GOOD}"}}"#)));
+    let place = place(&[&provider.address()]);
+    let (running, _) = Running::start(&place.path(""), &url, &["--db", "store.sqlite"]);
+    place.json(&["compact", KEY, "--window", "2k"], 0);
+    running.end();
+    let spans = spans(&came);
+    let calls: Vec<&Span> = spans.iter().filter(|span| span.name == "chat test").collect();
+    assert_eq!(calls.len(), provider.heard().len());
+    let port = provider.address().rsplit(':').next().unwrap().parse::<u16>().unwrap();
+    let table = [
+        ("gen_ai.operation.name", json!("chat")),
+        ("gen_ai.provider.name", json!("openai")),
+        ("gen_ai.request.model", json!("test")),
+        ("gen_ai.response.finish_reasons", json!(["stop"])),
+        ("server.address", json!("127.0.0.1")),
+        ("server.port", json!(port)),
+        ("unforget.own", json!(true)),
+    ];
+    for (key, want) in table {
+        assert_eq!(attribute(calls[0], key), want, "{key}");
+    }
+    assert!(attribute(calls[0], "gen_ai.usage.output_tokens").as_u64() > Some(0));
+    let all = format!("{:?}", came.lock().unwrap());
+    for word in [GOOD, LETTERS, "part_7"] {
+        assert!(!all.contains(word), "{word}");
+    }
+}
+
 #[test]
 fn a_collector_that_is_none_is_told_at_the_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -219,7 +268,7 @@ async fn a_collector_that_is_away_changes_no_answer() {
     let upstream = Upstream::start(10_000, Arc::new(|_, _| Say::text("Yes."))).await;
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let url = format!("http://{nobody}");
-    let (running, daemon) = Running::start(folder.path(), &upstream.url(), &url);
+    let (running, daemon) = Running::gateway(folder.path(), &upstream.url(), &url);
     unforget_server::gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let body = json!({"model": "gpt-4.1", "messages": [{"role": "user", "content": "Is it?"}]});

@@ -5,6 +5,8 @@
 //!
 //! Source of the names: semantic conventions for generative AI (in development) and HTTP (stable), 1.41.
 
+mod summariser;
+
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
@@ -14,6 +16,8 @@ use tracing::field::Empty;
 use tracing::{Instrument, Span};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{Answered, Ended};
+
+pub use summariser::model;
 
 /// Where the spans are.
 pub const TARGET: &str = "unforget::trace";

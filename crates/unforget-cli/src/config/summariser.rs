@@ -10,6 +10,7 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_engine::summarise::{
     Config, Endpoint, KeySource, Kind, Model, Priced, Summarisers, SystemClock,
 };
+use unforget_server::trace;
 use unforget_store::Spend;
 use unforget_text::redact;
 use unforget_wire::Dialect;
@@ -99,7 +100,7 @@ impl Summariser {
             }
         }
         if self.models.is_none() {
-            chain.extend(host.map(|host| Priced::from(Arc::clone(host))));
+            chain.extend(host.map(|host| Priced::from(trace::model(Arc::clone(host), "host"))));
         }
         let mut chain = chain.into_iter();
         let Some(first) = chain.next() else { return Ok(None) };
@@ -167,7 +168,7 @@ impl ModelSetting {
     fn with_price(&self, model: Arc<dyn Model>) -> Outcome<Priced> {
         let price = |name, amount: Option<f64>| amount.map_or(Ok(0), |amount| micros(name, amount));
         Ok(Priced {
-            model,
+            model: trace::model(model, &self.kind),
             price: (price("price_input", self.price_input)?, price("price_output", self.price_output)?),
         })
     }

@@ -16,7 +16,7 @@ export function want(is, what) {
 /** Messages of a session as the host has them, in stretches between resets, oldest first. */
 export function transcript(host, session) {
   if (host.hasFiles) return stretches(activePath(fileOf(host, session)));
-  const db = hostDb(host, session.key);
+  const db = hostDb(host, session.lane);
   const rows = db
     .prepare(
       `select event_json text, event_zstd packed from session_transcript_active_events a join transcript_events e
@@ -27,13 +27,13 @@ export function transcript(host, session) {
   return stretches(rows.map(({ text, packed }) => JSON.parse(text ?? zstdDecompressSync(packed).toString())));
 }
 
-/** The session that stands behind a key now. */
-export function session(host, key) {
-  if (host.hasFiles) return { key, id: sessionsOf(host, key)[key]?.sessionId, file: sessionsOf(host, key)[key]?.sessionFile };
-  const db = hostDb(host, key);
+/** The session that stands behind a key now. The lane tells the agent, where the key does not. */
+export function session(host, key, lane = key) {
+  if (host.hasFiles) return { key, lane, id: sessionsOf(host, lane)[key]?.sessionId, file: sessionsOf(host, lane)[key]?.sessionFile };
+  const db = hostDb(host, lane);
   const row = db.prepare("select current_session_id id from session_nodes where session_key = ?").get(key);
   db.close();
-  return { key, id: row?.id };
+  return { key, lane, id: row?.id };
 }
 
 /** Keys of sessions that begin so. */
@@ -45,18 +45,18 @@ export function keys(host, beginning) {
   return rows.map((row) => row.session_key);
 }
 
-/** The folder of a key's agent. */
-const agentOf = (host, key) => join(host.state, "agents", key.split(":")[1]);
+/** The folder of a lane's agent. */
+const agentOf = (host, lane) => join(host.state, "agents", lane.split(":")[1]);
 
-function hostDb(host, key) {
-  return new DatabaseSync(join(agentOf(host, key), "agent/openclaw-agent.sqlite"), { readOnly: true });
+function hostDb(host, lane) {
+  return new DatabaseSync(join(agentOf(host, lane), "agent/openclaw-agent.sqlite"), { readOnly: true });
 }
 
 /** Of a host whose transcripts are files. */
-const sessionsOf = (host, key) => JSON.parse(readFileSync(join(agentOf(host, key), "sessions/sessions.json"), "utf8"));
+const sessionsOf = (host, lane) => JSON.parse(readFileSync(join(agentOf(host, lane), "sessions/sessions.json"), "utf8"));
 
 function fileOf(host, session) {
-  const path = session.file ?? join(agentOf(host, session.key), "sessions", `${session.id}.jsonl`);
+  const path = session.file ?? join(agentOf(host, session.lane), "sessions", `${session.id}.jsonl`);
   const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
   return lines.filter(Boolean).map((line) => JSON.parse(line));
 }
@@ -118,7 +118,8 @@ export function stored(host, lane) {
 }
 
 /** The store is the host's transcript, entry by entry. */
-export function checkStore(host, session, lane = session.key) {
+export function checkStore(host, session) {
+  const { lane } = session;
   const truth = transcript(host, session);
   const { path, all } = stored(host, lane);
   const isShown = ({ message }) => message.excludeFromContext !== true;

@@ -49,7 +49,7 @@ class Scene {
     await this.turn(say("and this is the last question", "LAST"), "LAST");
     await this.settle();
     checkRequests(this.requests);
-    return checkStore(this.host, session(this.host, this.key), this.key);
+    return checkStore(this.host, session(this.host, this.key));
   }
 
   /** Until what the host does behind the reply is done. */
@@ -419,6 +419,31 @@ export const restarts = {
     await stage.host.listen(join(stage.host.folder, "engine.sock"));
     return summaries(stage, "own-summaries", ["recorder"], [/the engine is gone/]);
   },
+
+  /** All senders share one session, whose key is the same for every agent: each agent still has a lane of its own. */
+  async globalScope(stage) {
+    const { host } = stage;
+    await host.stop();
+    host.set("session.scope", "global");
+    host.set("agents.list", [{ id: "main", default: true }, { id: "second" }]);
+    await host.start();
+    const ask = async (agentId, text, answer, words) => {
+      const from = stage.model.requests.length;
+      const params = { agentId, message: say(text, answer), deliver: false, idempotencyKey: `${agentId} ${text}` };
+      const done = await host.call("agent", params, { expectFinal: true, timeoutMs: 90_000 });
+      want(done.status === "ok" && JSON.stringify(done.result?.payloads).includes(answer), `${text}: ${JSON.stringify(done).slice(0, 300)}`);
+      const sent = stage.model.requests.slice(from);
+      checkRequests(sent);
+      checkWords(sent, { has: [text, ...(words.has ?? [])], hasNot: words.hasNot });
+    };
+    await ask("main", "the first agent saw EGRET", "GA1", {});
+    await ask("second", "the second agent saw PLOVER", "GB1", { hasNot: ["EGRET"] });
+    await ask("main", "what did you see", "GA2", { has: ["EGRET"], hasNot: ["PLOVER"] });
+    await ask("second", "and you", "GB2", { has: ["PLOVER"], hasNot: ["EGRET"] });
+    await checkHost(host);
+    const both = ["main", "second"].map((agent) => checkStore(host, session(host, "global", `agent:${agent}:global`)));
+    return both.reduce((all, count) => all + count);
+  },
 };
 
 /** Summaries are written by one of these models, and stand in a later prompt. */
@@ -437,7 +462,7 @@ async function summaries(stage, name, writers, allowed = []) {
 
 /** Those that hosts with files know too. */
 export const withFiles = new Set(
-  "basic tools parallel unknownTool steer memory hostSummaries ownSummaries socket reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
+  "globalScope basic tools parallel unknownTool steer memory hostSummaries ownSummaries socket reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {

@@ -323,7 +323,7 @@ async fn figures_name_no_conversation() {
 
 /// Tenants cannot see each other, and not what concerns all.
 #[tokio::test]
-async fn tenants_see_their_own_only() {
+async fn f110_tenants_see_their_own_only() {
     let served = Served::with_tenants(&["ann", "bob"]).await;
     served.deliver("gateway/ann/1", "The heron nests in the reeds.");
     served.deliver("gateway/bob/1", "The otter sleeps by the weir.");

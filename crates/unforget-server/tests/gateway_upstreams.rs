@@ -183,7 +183,7 @@ fn response(more: &Value) -> Value {
 
 /// Tenants that have one key of the owner's do not read each other at the provider.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_shared_key_shows_no_tenant_another() {
+async fn f110_a_shared_key_shows_no_tenant_another() {
     let place = place(
         &[("ours", Api::OpenAi, &[], Some("sk-ours")), ("also", Api::Anthropic, &[], Some("sk-also"))],
         &["default", "ann", "bob"],

@@ -110,7 +110,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_outside_of_a_scope_is_told(inside in proptest::collection::btree_set(0..CONVERSATIONS, 0..CONVERSATIONS), number in 0..CONVERSATIONS) {
+    fn f110_nothing_outside_of_a_scope_is_told(inside in proptest::collection::btree_set(0..CONVERSATIONS, 0..CONVERSATIONS), number in 0..CONVERSATIONS) {
         let engine = engine();
         let id = |number: &usize| engine.resolve(&format!("pi:c{number}-")).unwrap().conversation;
         let scope = Scope::Only(inside.iter().map(|number| id(number).id).collect());

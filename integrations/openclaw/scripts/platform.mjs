@@ -2,7 +2,7 @@
 // usage: node scripts/platform.mjs PROGRAM [FOLDER]
 
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,3 +17,4 @@ copyFileSync(program, join(folder, name));
 chmodSync(join(folder, name), 0o755);
 const packed = execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: folder, encoding: "utf8" }).trim();
 copyFileSync(join(folder, packed), join(to, "platform.tgz"));
+rmSync(folder, { recursive: true });

@@ -2,13 +2,11 @@
 
 import collections
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
-from stage import BIN, CLIENTS, Daemon, Provider, check_upstream, report, want
+from stage import BIN, CLIENTS, Daemon, Provider, check_upstream, report, scratch, want
 
 WINDOW = 64_000
 
@@ -62,8 +60,7 @@ def texts(message):
     return found
 
 
-def run(agent, turns):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"unforget-{agent.name}-"))
+def run(folder, agent, turns):
     provider = Provider(folder, WINDOW)
     daemon = Daemon(folder, provider.url, WINDOW)
     home, work = folder / "home", folder / "work"
@@ -125,7 +122,8 @@ def main():
     chosen = sys.argv[2:] or ["claude", "codex"]
     for agent in (Claude(), Codex()):
         if agent.name in chosen:
-            run(agent, turns)
+            with scratch(agent.name) as folder:
+                run(folder, agent, turns)
 
 
 if __name__ == "__main__":

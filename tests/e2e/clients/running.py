@@ -2,13 +2,11 @@
 
 import json
 import os
-import pathlib
 import subprocess
 import sys
-import tempfile
 import time
 
-from stage import BIN, Provider, report, want
+from stage import BIN, Provider, report, scratch, want
 
 CHILD = """
 import json, os, sys, urllib.request
@@ -26,8 +24,12 @@ def run(folder, *arguments, **more):
 
 
 def main():
+    with scratch("run") as folder:
+        check(folder)
+
+
+def check(folder):
     begun = time.time()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="unforget-run-"))
     provider = Provider(folder, 64_000)
     child = folder / "child.py"
     child.write_text(CHILD)

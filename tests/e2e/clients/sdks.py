@@ -6,10 +6,9 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 
-from stage import CLIENTS, Daemon, Failed, Provider, check_upstream, report, want
+from stage import CLIENTS, Daemon, Failed, Provider, check_upstream, report, scratch, want
 
 HERE = pathlib.Path(__file__).parent
 WINDOW = 32_000
@@ -43,8 +42,7 @@ def client(language, api, turns, tokens, url):
     return ["node", script, api, str(turns), str(tokens), url]
 
 
-def run(language, api, turns, tokens):
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="unforget-sdk-"))
+def run(folder, language, api, turns, tokens):
     provider = Provider(folder, WINDOW)
     daemon = Daemon(folder, provider.url, WINDOW)
     begun = time.time()
@@ -80,7 +78,8 @@ def main():
     failed = []
     for name in chosen:
         try:
-            run(*name.split(":"), turns, tokens)
+            with scratch("sdk") as folder:
+                run(folder, *name.split(":"), turns, tokens)
         except Failed as error:
             failed.append(name)
             print(f"FAILED {name}: {error}", flush=True)

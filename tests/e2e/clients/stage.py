@@ -1,10 +1,13 @@
 """What every test here stands on: the scripted provider, the daemon before it, and what both say afterwards."""
 
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import urllib.request
 
@@ -19,6 +22,18 @@ class Failed(Exception):
 def want(is_so, what):
     if not is_so:
         raise Failed(what)
+
+
+@contextlib.contextmanager
+def scratch(name):
+    """A folder for a test. It stays if the test fails."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix=f"unforget-{name}-"))
+    try:
+        yield folder
+    except BaseException:
+        print(f"kept: {folder}", flush=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class Provider:

@@ -1,15 +1,14 @@
 // The two example agents before the scripted model: the protocol is not OpenClaw's.
 
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { checkRequests, checkWords, want } from "./check.mjs";
+import { scratch } from "./host.mjs";
 import { startModel } from "./model.mjs";
 
 const unforget = process.env.UNFORGET_BIN;
-const folder = mkdtempSync(join(tmpdir(), "unforget-examples-"));
+const folder = scratch();
 const examples = join(import.meta.dirname, "../../../examples");
 
 /** Runs an agent with some lines on its stdin; gives what it said. */

@@ -2,13 +2,24 @@
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { createWriteStream, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createConnection, createServer } from "node:net";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 
 const TOKEN = "loopback-only";
+
+/** A folder for a suite. It stays if the suite fails, or UNFORGET_KEEP says so. */
+export function scratch() {
+  const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
+  process.on("exit", (code) => {
+    if (code === 0 && !process.env.UNFORGET_KEEP) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    else console.log(`kept: ${folder}`);
+  });
+  return folder;
+}
 
 /**
  * * `app` - where OpenClaw is installed.

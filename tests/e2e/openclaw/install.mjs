@@ -4,19 +4,18 @@
 // The engine is found on the PATH, or with --files in the package of this platform.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, readdirSync, symlinkSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
 import { checkHost, checkRequests, checkStore, checkWords, session, want } from "./check.mjs";
-import { Host } from "./host.mjs";
+import { Host, scratch } from "./host.mjs";
 import { startModel } from "./model.mjs";
 
 const { OPENCLAW_APP: app, UNFORGET_BIN: unforget, UNFORGET_PLUGIN: plugin } = process.env;
 const hasFiles = process.argv.includes("--files");
 const say = (text, answer) => `${text}\n#: ${JSON.stringify({ steps: [{ say: answer }] })}`;
 const begun = Date.now();
-const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
+const folder = scratch();
 const models = { large: 64_000 };
 const model = await startModel(models);
 const host = new Host({ app, folder, models, modelUrl: model.url, unforget, settings: false, hasFiles });
@@ -95,7 +94,7 @@ try {
   want(!/unforget/i.test(host.run("plugins", "doctor")), "the host's doctor has a word on the plugin");
   console.log(JSON.stringify({ scenario: "install", ok: true, seconds: Math.round((Date.now() - begun) / 100) / 10 }));
 } catch (error) {
-  console.log(JSON.stringify({ scenario: "install", ok: false, why: error.message, kept: folder }));
+  console.log(JSON.stringify({ scenario: "install", ok: false, why: error.message }));
   process.exitCode = 1;
 } finally {
   await host.stop().catch(() => {});

@@ -2,12 +2,12 @@
 // engine add to a turn with 10,000 messages of history. usage: node long.mjs [TURNS] [MESSAGES]
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { loadavg, tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
+import { loadavg } from "node:os";
 import { join } from "node:path";
 
 import { checkHost, checkRequests, checkStore, checkWords, session, transcript, want } from "./check.mjs";
-import { Host } from "./host.mjs";
+import { Host, scratch } from "./host.mjs";
 import { startModel, textOf } from "./model.mjs";
 
 const { OPENCLAW_APP: app, UNFORGET_BIN: unforget, UNFORGET_PLUGIN: plugin } = process.env;
@@ -17,7 +17,7 @@ const FACT = "the gate code is MARIGOLD-4471";
 const script = (text, steps) => `${text}\n#: ${JSON.stringify({ steps })}`;
 
 async function stage(more = {}) {
-  const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
+  const folder = scratch();
   const models = { small: 24_000, large: 200_000 };
   const model = await startModel(models);
   const host = new Host({ app, folder, plugin, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, ...more });

@@ -3,18 +3,17 @@
 // --files: the host is one whose transcripts are files.
 
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { Host } from "./host.mjs";
+import { Host, scratch } from "./host.mjs";
 import { startModel } from "./model.mjs";
 import { restarts, scenarios, withFiles } from "./scenarios.mjs";
 
 const { OPENCLAW_APP: app, UNFORGET_BIN: unforget, UNFORGET_PLUGIN: plugin } = process.env;
 const hasFiles = process.argv.includes("--files");
 const wanted = process.argv.slice(2).filter((one) => one !== "--files");
-const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
+const folder = scratch();
 // The older host keeps 20,000 tokens of every window for itself.
 const models = { large: 64_000, small: hasFiles ? 44_000 : 24_000 };
 const model = await startModel(models);
@@ -61,5 +60,4 @@ try {
   host.listening?.kill();
   model.stop();
 }
-if (failed > 0) console.log(`kept: ${folder}`);
 process.exit(failed > 0 ? 1 : 0);

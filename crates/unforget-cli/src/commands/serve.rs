@@ -100,6 +100,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
         folder.as_ref().map_or_else(|| spool(&app.settings.db.value), |folder| folder.path().to_owned());
     let runtime = Builder::new_multi_thread().enable_all().build()?;
     Figures::collect();
+    runtime.spawn(Figures::fold());
     let events = Arc::new(Events::default());
     let engine = events.on(engine);
     let models = Current::default();

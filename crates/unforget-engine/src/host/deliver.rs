@@ -9,7 +9,7 @@ use unforget_core::zoo::{self, Bug};
 use unforget_store::Name;
 use unforget_wire::journal::{self, After};
 
-use super::lane::{Known, Lane, Line};
+use super::lane::{Known, Lane, Line, SEEN};
 use super::names::{self, Incoming};
 use super::types::{Delivered, HostError, Receipt};
 
@@ -65,7 +65,7 @@ impl Lane {
         Manner { how, is_open, now }: Manner,
         behind: Vec<(String, Vec<Name>)>,
     ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
-        self.forget();
+        self.forget(SEEN);
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let plan = self.plan(how, incoming, known)?;
         self.carry_out(&plan, incoming, (is_open, now), behind)

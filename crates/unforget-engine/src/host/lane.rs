@@ -44,8 +44,8 @@ impl Known<'_> {
     }
 }
 
-/// Names of which it is remembered who has them.
-const SEEN: usize = 256 * 1024;
+/// Names of which it is remembered who has them: those of a long array, that every call brings.
+pub(super) const SEEN: usize = 256 * 1024;
 
 /// Rows that are read at once.
 const ROWS: u64 = 4_096;
@@ -334,11 +334,11 @@ impl Lane {
         Ok(names.iter().flat_map(|name| known.of(name).to_vec()).collect())
     }
 
-    /// Forgets who has which name if too much is remembered.
-    pub(super) fn forget(&mut self) {
+    /// Forgets who has which name if more than so many are remembered.
+    pub(super) fn forget(&mut self, most: usize) {
         let seen = self.seen.get_mut();
-        if seen.len() > SEEN {
-            seen.clear();
+        if seen.len() > most {
+            *seen = Seen::new();
         }
     }
 

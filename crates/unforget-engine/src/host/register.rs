@@ -19,6 +19,9 @@ use super::types::{HostError, LaneKey};
 /// Beginnings that are looked up at once, the longest first.
 const AT_ONCE: usize = 64;
 
+/// Names of which a register in memory remembers who has them. A call asks for a few, and most are never asked for again.
+const SEEN: usize = 16 * 1024;
+
 /// Lanes that are compared with an array at most.
 const CANDIDATES: usize = 8;
 
@@ -84,8 +87,10 @@ impl Host {
     ///
     /// Cost: O(array), and as much for each of the lanes that began like it, eight at most.
     pub fn recognise(&self, asking: &Asking<'_>, array: &Array) -> Result<Recognised, HostError> {
-        let candidates =
-            self.with(&register(asking.tenant), FORM, |lane, _| candidates(lane, asking, array))?;
+        let candidates = self.with(&register(asking.tenant), FORM, |lane, _| {
+            lane.forget(SEEN);
+            candidates(lane, asking, array)
+        })?;
         let mut seen = Vec::new();
         for Found { line, lane: found, begins_alike } in &candidates {
             if asking.is_named {
@@ -261,7 +266,6 @@ fn begin(
     like: Option<String>,
     at: i64,
 ) -> Result<Recognised, HostError> {
-    register.forget();
     let line = register.next();
     // The number of its line makes it unique, unless a client happened to give that name to another.
     let name = asking.session.map_or_else(|| format!("call-{}", line.0), str::to_owned);

@@ -1,6 +1,7 @@
 //! Figures for Prometheus. Their labels are of fixed sets: no names of conversations, models or people, no secrets.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -14,6 +15,9 @@ use super::scope::Owned;
 /// Bounds of a histogram of seconds that we take on top of a provider.
 const OVERHEAD: [f64; 12] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
+/// Pause between two times that what was counted is folded into the figures.
+const OFTEN: Duration = Duration::from_secs(5);
+
 static FIGURES: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
 /// Where figures are collected, once per process.
@@ -24,6 +28,15 @@ impl Figures {
     /// `/metrics` is empty but for what is stored.
     pub fn collect() {
         handle();
+    }
+
+    /// Keeps them small until it is dropped: what is counted between two looks takes memory, and maybe nobody ever looks.
+    pub async fn fold() {
+        let mut often = tokio::time::interval(OFTEN);
+        loop {
+            often.tick().await;
+            handle().inspect(|handle| handle.run_upkeep());
+        }
     }
 }
 
@@ -83,10 +96,7 @@ pub(super) async fn show(State(_): State<Arc<Api>>, Owned(seen): Owned) -> Done<
         metrics::gauge!("unforget_entries").set(entries as f64);
         metrics::gauge!("unforget_stored_tokens").set(tokens as f64);
         metrics::gauge!("unforget_jobs").set(due.len() as f64);
-        let text = handle().map(|handle| {
-            handle.run_upkeep();
-            handle.render()
-        });
+        let text = handle().map(PrometheusHandle::render);
         let kind = (CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8");
         Ok(([kind], text.unwrap_or_default()).into_response())
     })

@@ -171,7 +171,12 @@ fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
 
 /// A provider's headers as they go to the client. How its body is packed is among them: that goes on as it came.
 pub(super) fn returned(provider: &HeaderMap) -> HeaderMap {
-    forwarded(provider, &[CONTENT_LENGTH, SET_COOKIE])
+    let mut headers = forwarded(provider, &[CONTENT_LENGTH, SET_COOKIE]);
+    // Copies, since a value of some bytes holds the whole buffer into which the connection was read.
+    for value in headers.values_mut() {
+        *value = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
+    }
+    headers
 }
 
 /// Whether a path leads out of where it begins. Addresses are put together from it, and those have no such steps.

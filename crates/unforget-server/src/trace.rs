@@ -114,7 +114,11 @@ pub(crate) fn status(status: StatusCode) {
 ///
 /// * `kind` - of a fixed set.
 pub(crate) fn failed(kind: &str) {
-    Span::current().record("otel.status_code", "ERROR").record("error.type", kind);
+    failed_in(&Span::current(), kind);
+}
+
+fn failed_in(span: &Span, kind: &str) {
+    span.record("otel.status_code", "ERROR").record("error.type", kind);
 }
 
 /// A number as OpenTelemetry has them.
@@ -140,7 +144,7 @@ pub(crate) fn answered(span: &Span, told: &Answered) {
         Ended::Interrupted(_) => "interrupted",
         Ended::Error(_) => "provider_error",
     };
-    span.record("otel.status_code", "ERROR").record("error.type", kind);
+    failed_in(span, kind);
 }
 
 /// The trace that a request to a provider is of. One that the client named goes on there; where it named none, a provider

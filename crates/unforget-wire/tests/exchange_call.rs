@@ -370,8 +370,16 @@ proptest! {
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn kept_table() {
-    let table: [(Dialect, &str, Option<&str>); 22] = [
+    let table: [(Dialect, &str, Option<&str>); 26] = [
         (OpenAiResponses, r#""input":[{"type":"item_reference","id":"msg_1"}]"#, Some("msg_1")),
+        (OpenAiResponses, r#""input":[{"id":"msg_1"}]"#, Some("msg_1")),
+        (OpenAiResponses, r#""input":[{"type":null,"id":"msg_1"}]"#, Some("msg_1")),
+        (OpenAiResponses, r#""input":[{"role":"user","content":"a","id":"msg_1"}]"#, None),
+        (
+            OpenAiResponses,
+            r#""type":"tool_use","input":[{"type":"item_reference","id":"msg_1"}]"#,
+            Some("msg_1"),
+        ),
         (
             OpenAiResponses,
             r#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]"#,

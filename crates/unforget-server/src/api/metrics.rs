@@ -35,7 +35,9 @@ impl Figures {
         let mut often = tokio::time::interval(OFTEN);
         loop {
             often.tick().await;
-            handle().inspect(|handle| handle.run_upkeep());
+            if let Some(handle) = handle() {
+                handle.run_upkeep();
+            }
         }
     }
 }

@@ -315,6 +315,18 @@ mod tests {
         assert!(!format!("{kept:?} {own:?}").contains("ours"), "keys are never printed");
     }
 
+    /// What is kept of an answer does not keep what its connection was read into.
+    #[test]
+    fn returned_headers_hold_no_buffer() {
+        let read = axum::body::Bytes::from(vec![b'a'; 8 * 1024]);
+        let value = HeaderValue::from_maybe_shared(read.slice(..4)).unwrap();
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("x-id"), value)]);
+        let kept = returned(&headers);
+        assert_eq!(kept["x-id"], "aaaa");
+        drop(headers);
+        assert!(read.is_unique(), "nobody else has it");
+    }
+
     #[test]
     fn models_choose_the_upstream() {
         let only = Upstream {

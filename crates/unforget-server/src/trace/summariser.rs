@@ -7,7 +7,7 @@ use tracing::Span;
 use tracing::field::Empty;
 use unforget_engine::summarise::{Account, Answer, Fault, Model, Request, Stop};
 
-use super::{TARGET, context, count};
+use super::{TARGET, context, count, failed_in};
 
 /// A model whose calls are in the traces, each a span of its own.
 struct Traced {
@@ -44,9 +44,7 @@ impl Model for Traced {
         let answer = span.in_scope(|| self.model.call(request));
         match &answer {
             Ok(answer) => note(&span, answer),
-            Err(fault) => {
-                span.record("otel.status_code", "ERROR").record("error.type", fault.cause.name());
-            }
+            Err(fault) => failed_in(&span, fault.cause.name()),
         }
         answer
     }

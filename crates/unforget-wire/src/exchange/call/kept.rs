@@ -19,8 +19,9 @@ impl Call<'_> {
         let mut tape = Tape::default();
         tape.read(self.text.as_bytes()).ok()?;
         let body = tape.value(self.text)?;
-        let of_call = body.obj().and_then(|call| id(call, "container").or_else(|| id(call, "prompt")));
-        of_call.or_else(|| within(body))
+        let call = body.obj()?;
+        let of_call = id(call, "container").or_else(|| id(call, "prompt"));
+        of_call.or_else(|| call.items("input").find_map(bare)).or_else(|| within(body))
     }
 }
 
@@ -32,14 +33,22 @@ fn within(value: Value<'_>) -> Option<String> {
             if let Some(id) = named(object) {
                 return Some(id);
             }
-            let is_call = object.is("type", "tool_use") || object.is("type", "server_tool_use");
-            let is_theirs = |name: &str| THEIRS.contains(&name) || (is_call && name == "input");
-            let fields = object.fields().filter(|(name, _)| !is_theirs(name));
+            // The input of a call is a list or a text, that of a tool an object.
+            let is_theirs = |name: &str, value: Value<'_>| {
+                THEIRS.contains(&name) || (name == "input" && value.obj().is_some())
+            };
+            let fields = object.fields().filter(|(name, value)| !is_theirs(name, *value));
             open.extend(fields.map(|(_, value)| value));
         }
         open.extend(value.items());
     }
     None
+}
+
+/// The id of an input item that is nothing else: a reference may leave its type out.
+fn bare(item: Value<'_>) -> Option<String> {
+    let item = item.obj()?;
+    if item.has("type") || item.has("role") { None } else { id(item, "id") }
 }
 
 /// The id that a block, an item or a tool names.

@@ -122,14 +122,14 @@ export const scenarios = {
   /** Left for long, the host begins anew and keeps the end of what was said, by a reset that names its first entry. */
   async tailReset(stage) {
     const scene = new Scene(stage, "tail");
-    const read = (n) => script(`question ${n}`, { steps: [{ call: ["read", { path: "a.txt" }] }, { say: `T${n}` }] });
-    for (const n of [1, 2, 3, 4]) await scene.turn(say(`question ${n}`, `T${n}`), `T${n}`);
-    await scene.turn(read(5), "T5");
-    await scene.later(say("question 6", "T6"), "T6", { has: ["question 5", "T5", "alpha beta gamma"], hasNot: ["question 1", "T1"] });
+    const read = (n) => script(`question ${n}`, { steps: [{ call: ["read", { path: "a.txt" }] }, { say: `TAIL-${n}` }] });
+    for (const n of [1, 2, 3, 4]) await scene.turn(say(`question ${n}`, `TAIL-${n}`), `TAIL-${n}`);
+    await scene.turn(read(5), "TAIL-5");
+    await scene.later(say("question 6", "TAIL-6"), "TAIL-6", { has: ["question 5", "TAIL-5", "alpha beta gamma"], hasNot: ["question 1", "TAIL-1"] });
     // A turn that is not committed, and then another reset: all of it came behind the cursor.
     await scene.abort(script("question 7", { steps: [{ stall: 60_000 }] }), 1);
-    await scene.later(say("question 8", "T8"), "T8", { has: ["question 7"], hasNot: ["question 1"] });
-    await scene.turn(say("question 9", "T9"), "T9", { has: ["question 8", "T8"], hasNot: ["question 1"] });
+    await scene.later(say("question 8", "TAIL-8"), "TAIL-8", { has: ["question 7"], hasNot: ["question 1"] });
+    await scene.turn(say("question 9", "TAIL-9"), "TAIL-9", { has: ["question 8", "TAIL-8"], hasNot: ["question 1"] });
     return scene.check();
   },
 

@@ -5,7 +5,7 @@
 //! | [`protocol`] | what goes over the wire, as types, and its JSON Schema |
 //! | `frame` | bounded lines, and the envelope of a call |
 //! | `queue` | calls of one lane in order, lanes beside each other, deadlines, cancellation |
-//! | `array` | message arrays as deltas |
+//! | `array`, `held` | message arrays and prompts as deltas |
 //! | `verbs`, `recall`, `file` | carries calls out |
 //! | `own` | the host's own model, asked over its connection |
 //! | `connection`, `socket` | stdio and Unix sockets |
@@ -14,6 +14,7 @@ mod array;
 mod connection;
 mod file;
 mod frame;
+mod held;
 mod own;
 mod pins;
 pub mod protocol;

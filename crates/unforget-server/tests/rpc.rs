@@ -46,6 +46,30 @@ fn calls_of_a_lane_are_answered_in_order_over_all_lanes() {
     }
 }
 
+/// Through many breaks: what the host holds and what it is sent are the prompt that another host gets whole.
+#[test]
+fn what_a_host_holds_and_what_it_is_sent_are_the_prompt() {
+    let mut client = Client::new(Limits::default());
+    let (mut held, mut holds) = (Vec::new(), json!({ "length": 0, "digest": "" }));
+    let (mut sent, mut whole) = (0, 0);
+    for at in 0..120 {
+        let said = format!("turn {at}: {}", "some words of no weight ".repeat(20));
+        let turn = json!({ "lane": "a", "form": "pi", "turn": at.to_string(), "messages": [user(&said)] });
+        assert_eq!(client.call(3 * at, "commitTurn", &turn)["result"]["status"], "committed");
+        let ask = |holds: Value| json!({ "lane": "a", "budget": 4_000, "dialect": "pi", "holds": holds });
+        let all = client.call(3 * at + 1, "assemble", &ask(Value::Null))["result"].clone();
+        assert!(all.get("same").is_none() && all.get("given").is_none(), "{all}");
+        let rest = client.call(3 * at + 2, "assemble", &ask(holds.clone()))["result"].clone();
+        let rest_messages = rest["messages"].as_array().unwrap();
+        held.truncate(usize::try_from(rest["same"].as_u64().unwrap()).unwrap());
+        held.extend(rest_messages.iter().cloned());
+        assert_eq!(&held, all["messages"].as_array().unwrap(), "turn {at}");
+        holds = rest["given"].clone();
+        (sent, whole) = (sent + rest_messages.len(), whole + held.len());
+    }
+    assert!(sent * 4 < whole, "{sent} messages of {whole} were sent");
+}
+
 #[test]
 fn the_end_of_input_leaves_nothing_unanswered() {
     let mut client = Client::new(Limits::default());

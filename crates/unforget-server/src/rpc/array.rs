@@ -221,7 +221,8 @@ fn is_own(message: &Message<'_>) -> bool {
     message.message.is_some_and(|body| body.get().len() <= OWN_MAX && body.get().contains(OWN))
 }
 
-fn chain(before: Face, face: Face) -> Face {
+/// The digest of an array with one message more.
+pub(super) fn chain(before: Face, face: Face) -> Face {
     let digest = Sha256::new().chain_update(before.0).chain_update(face.0).finalize();
     let mut chain = [0; 16];
     for (to, from) in chain.iter_mut().zip(digest) {
@@ -253,7 +254,8 @@ const fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-fn hex(face: Face) -> String {
+/// 32 digits.
+pub(super) fn hex(face: Face) -> String {
     face.0.iter().fold(String::with_capacity(32), |mut text, byte| {
         for half in [byte >> 4, byte & 15] {
             text.push(char::from_digit(u32::from(half), 16).unwrap_or('0'));

@@ -12,6 +12,7 @@ use unforget_engine::summarise::{Cancel, Current, Model};
 
 use super::array::Arrays;
 use super::frame::Envelope;
+use super::held::Prompts;
 use super::own::OwnModel;
 use super::protocol::{Call, Code, Failure, Form, VERBS};
 use super::queue::{Alarm, Queue};
@@ -42,7 +43,7 @@ pub struct Limits {
     pub workers: usize,
     /// Lanes in memory. The one used least recently is closed; it is opened again when it is used.
     pub lanes: usize,
-    /// Messages of arrays that are remembered, some 60 bytes each.
+    /// Messages of arrays that are remembered, some 60 bytes each; as many of prompts that hosts hold, 16 bytes each.
     pub remembered: usize,
     /// Connections to a socket.
     pub connections: usize,
@@ -71,6 +72,7 @@ pub struct Server {
     pub(super) host: Host,
     pub(super) limits: Limits,
     pub(super) arrays: Arrays,
+    pub(super) prompts: Prompts,
     pub(super) queue: Arc<Queue>,
     /// Answers by models: they take long, and nothing waits for them.
     answers: Arc<Queue>,
@@ -162,6 +164,7 @@ impl Server {
             host,
             limits,
             arrays: Arrays::new(limits.remembered),
+            prompts: Prompts::new(limits.remembered),
             queue: Queue::new(limits.workers),
             answers: Queue::new(limits.answers),
             own: OwnModel::new(),
@@ -346,6 +349,7 @@ impl Server {
     pub(super) fn forget(&self, lane: &str) {
         self.host.close(&LaneKey(lane.to_owned()));
         self.arrays.forget(lane);
+        self.prompts.forget(lane);
     }
 
     /// Forgets how a lane was opened, too.

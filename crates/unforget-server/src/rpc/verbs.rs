@@ -10,6 +10,7 @@ use unforget_engine::host::{self, Ask, HostError, LiveArray, Page, Turn};
 use unforget_wire::{Format, refusal};
 
 use super::array::deliver;
+use super::held::Given;
 use super::protocol::{
     AbortTurnParams, AfterTurnParams, Answered, AnsweredParams, Array, AssembleParams, Assembled, Base,
     CatchUpParams, Classified, ClassifyParams, Code, Committed, CompactParams, Compacted, Delivered, Done,
@@ -193,7 +194,8 @@ impl Server {
         let made = self.told(&lane, || self.host.assemble(&lane.key, lane.form.format(), &ask));
         let made = made.map_err(|failure| beyond_base(failure, base))?;
         let array = kept.map(|kept| self.arrays.remember(lane.name, kept));
-        assembled(made, array)
+        let given = params.holds.map(|holds| self.prompts.give(lane.name, &holds, &made.messages));
+        assembled(made, array, given)
     }
 
     fn refused(&self, call: &Running<'_>) -> Answer {
@@ -206,9 +208,10 @@ impl Server {
         let (form, refused) = (lane.form.format(), found.refused());
         let done = self.told(&lane, || self.host.refused(&lane.key, form, refused, params.behind))?;
         let (retry, reason) = match done {
-            host::Recovered::Retry { assembled: prompt, output, why } => {
-                (Some(Retry { prompt: raw(assembled(*prompt, None)?)?, output, why: why_name(why) }), None)
-            }
+            host::Recovered::Retry { assembled: prompt, output, why } => (
+                Some(Retry { prompt: raw(assembled(*prompt, None, None)?)?, output, why: why_name(why) }),
+                None,
+            ),
             host::Recovered::Surface(reason) => (None, Some(reason_name(reason))),
         };
         answer(&Recovered { refusal: refusal.into(), retry, reason })
@@ -331,8 +334,10 @@ fn beyond_base(failure: Failure, base: usize) -> Failure {
     failure
 }
 
-/// A prompt as it is answered. Its messages are put in as they are: they are JSON, and may be a megabyte.
-fn assembled(made: host::Assembled, array: Option<Base>) -> Answer {
+/// A prompt as it is answered, without what the host has of it. Its messages are put in as they are: they are JSON, and may be a
+/// megabyte.
+fn assembled(made: host::Assembled, array: Option<Base>, given: Option<Given>) -> Answer {
+    let same = given.as_ref().map_or(0, |given| given.same);
     let text = answer(&Assembled {
         messages: Vec::new(),
         system: made.system,
@@ -346,14 +351,17 @@ fn assembled(made: host::Assembled, array: Option<Base>) -> Answer {
         },
         debt: made.debt.into(),
         array,
+        same: given.as_ref().map(|given| given.same as u64),
+        given: given.map(|given| given.base),
     })?;
     let (Some(head), Some(rest)) = (text.get(..MESSAGES.len()), text.get(MESSAGES.len()..)) else {
         return Ok(text);
     };
-    let length = made.messages.iter().map(|message| message.len() + 1).sum::<usize>() + text.len();
+    let messages = made.messages.get(same..).unwrap_or_default();
+    let length = messages.iter().map(|message| message.len() + 1).sum::<usize>() + text.len();
     let mut whole = String::with_capacity(length);
     whole.push_str(head);
-    for (at, message) in made.messages.iter().enumerate() {
+    for (at, message) in messages.iter().enumerate() {
         if at > 0 {
             whole.push(',');
         }

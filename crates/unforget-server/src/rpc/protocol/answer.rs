@@ -320,6 +320,12 @@ pub struct Assembled {
     /// Of a live array: what the next call may name as its `base`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<Base>,
+    /// Messages at the beginning that are not among `messages`: the host has them in the prompt that it `holds`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub same: Option<u64>,
+    /// What the next call may name as `holds`, if this one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub given: Option<Base>,
 }
 
 /// Answer of `refused`.

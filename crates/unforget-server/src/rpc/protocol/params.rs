@@ -148,7 +148,7 @@ pub struct Message<'a> {
 pub struct Base {
     /// Messages of it.
     pub length: u64,
-    /// As an answer gave it in `array`: 16 bytes in hex. Each message's digest is hashed after the one before it:
+    /// As an answer gave it in `array` or `given`: 16 bytes in hex. Each message's digest is hashed after the one before it:
     /// `d(0)` is 16 zero bytes, `d(n)` the first 16 bytes of `SHA-256(d(n-1) + digest of message n)`.
     pub digest: String,
 }
@@ -268,6 +268,10 @@ pub struct AssembleParams<'a> {
     /// Text that the host sends behind the messages, such as the person's new words. Only weighed.
     #[serde(default)]
     pub prompt: Option<String>,
+    /// A prompt of this lane that the host still has, word for word: what an answer called `given`, or a length of 0. What the
+    /// new one begins with alike is left out of the answer.
+    #[serde(default)]
+    pub holds: Option<Base>,
     /// Whether this is the first call of a turn. Later calls get no more room than the first had.
     #[serde(default = "yes")]
     pub is_first: bool,

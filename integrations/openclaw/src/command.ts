@@ -73,9 +73,9 @@ async function status(shared: Shared, lane: Lane): Promise<string> {
     lines.push(`engine: ${error instanceof Error ? error.message : String(error)}`);
   }
   lines.push(`database: ${settings.database || "that of the engine at the socket"}`);
-  const { total, parts, turns } = shared.wait;
+  const { added, parts, waited, turns } = shared.times;
   const each = Object.entries(parts).map(([part, ms]) => `${part} ${ms.toFixed(1)}`);
-  lines.push(`time: ${total.toFixed(1)} ms per turn (${each.join(", ")}), medians of ${turns}`);
+  lines.push(`time: ${added.toFixed(1)} ms added per turn (${each.join(", ")}), answered within ${waited.toFixed(1)} ms, medians of ${turns}`);
   lines.push(`degraded: ${shared.degradations === 0 ? "never" : `${shared.degradations} times, last ${shared.lastDegradation}`}`);
   return lines.join("\n");
 }

@@ -2,6 +2,8 @@
 
 import type { Readable, Writable } from "node:stream";
 
+import type { Clock } from "./clock.js";
+
 /** Why a call has no result. */
 export class Fault extends Error {
   constructor(
@@ -39,8 +41,9 @@ export class Connection {
     input: Readable,
     private readonly output: Writable,
     private readonly question: Question,
+    private readonly clock: Clock,
   ) {
-    input.on("data", (bytes: Buffer) => this.#read(bytes));
+    input.on("data", (bytes: Buffer) => this.clock.work(() => this.#read(bytes)));
     input.on("close", () => this.close("the engine closed the connection"));
     input.on("error", (error) => this.close(String(error)));
     output.on("error", (error) => this.close(String(error)));
@@ -82,7 +85,7 @@ export class Connection {
   }
 
   #send(message: unknown): void {
-    if (!this.#closed) this.output.write(`${JSON.stringify(message)}\n`);
+    if (!this.#closed) this.clock.work(() => this.output.write(`${JSON.stringify(message)}\n`));
   }
 
   #read(bytes: Buffer): void {

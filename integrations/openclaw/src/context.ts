@@ -2,17 +2,17 @@
 
 import { ROOM, compact } from "./compact.js";
 import { newest, tokensOf } from "./fallback.js";
+import type { Given } from "./held.js";
 import type { AfterTurnCall, AssembleAnswer, AssembleCall, Call, CommitCall, Message, SpawnCall } from "./host.js";
 import { type Lane, target } from "./lane.js";
 import type { Sent } from "./live.js";
 import { POLICY, memorySection } from "./policy.js";
-import type { Shared, Wait } from "./shared.js";
+import type { Shared, Waits } from "./shared.js";
 import { sdk } from "./transcript.js";
 
 export const ID = "unforget";
 
-export interface Assembled {
-  messages: Message[];
+export interface Assembled extends Given {
   system: string[];
   tokens: { expected: number; upper: number };
   certificate: { omitted: number; cover: { stubbed: number; summarised: number; elided: number } };
@@ -26,15 +26,16 @@ export interface Made {
 /** The engine of one turn, which tells how long the host waited for it. */
 export function contextEngine(shared: Shared, made: Made = {}) {
   const engine = untimed(shared, made);
-  let waited: Wait = { bootstrap: 0, assemble: 0, commit: 0 };
+  let waits = none();
   const timed =
-    <Given, Told>(part: keyof Wait, call: (given: Given) => Promise<Told>) =>
+    <Given, Told>(part: keyof Waits, call: (given: Given) => Promise<Told>) =>
     async (given: Given): Promise<Told> => {
-      const begun = performance.now();
+      const end = shared.engine.clock.wait();
       try {
         return await call(given);
       } finally {
-        waited[part] += performance.now() - begun;
+        const { waited, added } = end();
+        waits[part] = { waited: waits[part].waited + waited, added: waits[part].added + added };
       }
     };
   return {
@@ -44,10 +45,15 @@ export function contextEngine(shared: Shared, made: Made = {}) {
     commitTurn: timed("commit", engine.commitTurn),
     afterTurn: timed("commit", engine.afterTurn),
     async dispose(): Promise<void> {
-      if (waited.assemble > 0) shared.waited(waited);
-      waited = { bootstrap: 0, assemble: 0, commit: 0 };
+      if (waits.assemble.waited > 0) shared.waited(waits);
+      waits = none();
     },
   };
+}
+
+function none(): Waits {
+  const part = { waited: 0, added: 0 };
+  return { bootstrap: part, assemble: part, commit: part };
 }
 
 function untimed(shared: Shared, made: Made) {
@@ -176,6 +182,7 @@ function untimed(shared: Shared, made: Made) {
 
     async maintain(call: Call): Promise<{ changed: boolean; bytesFreed: number; rewrittenEntries: number; reason?: string }> {
       const lane = shared.lane(owned(call));
+      shared.held.prepare(lane.name);
       const nothing = { changed: false, bytesFreed: 0, rewrittenEntries: 0 };
       offerModel(lane, call);
       try {
@@ -218,7 +225,9 @@ function untimed(shared: Shared, made: Made) {
     const { output } = lane.turn;
     const params = { dialect: "pi", model: call.model, isFirst: isFirst && tries === 1, budget, output };
     const messages = await beyond(lane, call, isFirst);
-    return lane.call<Assembled>("assemble", messages.length > 0 ? { ...params, live: { messages } } : params);
+    const held = shared.held.of(lane.name);
+    const made = await lane.call<Assembled>("assemble", { ...params, holds: held.given, ...(messages.length > 0 ? { live: { messages } } : {}) });
+    return { ...made, messages: shared.engine.clock.work(() => shared.held.whole(lane.name, held, made)) };
   }
 
   /**

@@ -7,6 +7,7 @@ import { createConnection } from "node:net";
 import { dirname } from "node:path";
 
 import { findBinary } from "./binary.js";
+import { Clock } from "./clock.js";
 import { Connection, Fault, type Question } from "./connection.js";
 import type { Log } from "./host.js";
 import type { Settings } from "./settings.js";
@@ -28,6 +29,8 @@ export class Engine {
   #silent = 0;
   #isEnded = false;
   #offer?: Record<string, unknown>;
+  /** What the host's thread does for the engine. */
+  readonly clock = new Clock();
   /** Starts so far. */
   starts = 0;
   /** Why the last start or connection failed. */
@@ -128,7 +131,7 @@ export class Engine {
     mkdirSync(dirname(database), { recursive: true, mode: 0o700 });
     const args = ["engine", "--stdio", "--db", database, ...(autoPins ? ["--auto-pins"] : [])];
     const child = spawn(program, args, { stdio: ["pipe", "pipe", "pipe"] });
-    const connection = new Connection(child.stdout, child.stdin, this.question);
+    const connection = new Connection(child.stdout, child.stdin, this.question, this.clock);
     child.stderr.setEncoding("utf8");
     child.stderr.on("data", (text: string) => {
       const line = text.trim();
@@ -146,7 +149,7 @@ export class Engine {
   #dial(path: string): Connection {
     const socket = createConnection(path);
     socket.unref();
-    const connection = new Connection(socket, socket, this.question);
+    const connection = new Connection(socket, socket, this.question, this.clock);
     socket.on("close", () => this.#lost(connection, `${path} is closed`));
     return connection;
   }

@@ -78,6 +78,7 @@ export class Lane {
    */
   catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
     return this.#alone(async () => {
+      const { clock } = this.engine;
       const until = Date.now() + deadlineMs;
       const left: Patience = (bytes = 0) => Math.max(1, Math.min(until - Date.now(), this.engine.patience(bytes)));
       const isEmpty = await this.#open(left);
@@ -85,7 +86,7 @@ export class Lane {
       const isOther = this.#cursor !== undefined && known === undefined;
       if (isOther && this.#cursor) await this.#finish(this.#cursor, { sdk, target }, left);
       const since = known ?? { session: target.sessionId };
-      const delta = sdk ? await read(sdk, target, since) : await readFile(this.#path(target), since);
+      const delta = await clock.working(() => (sdk ? read(sdk, target, since) : readFile(this.#path(target), since)));
       if (!delta) {
         // Nothing is written yet; but what another session said is over.
         if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
@@ -111,7 +112,8 @@ export class Lane {
   ): Promise<"committed" | "duplicate"> {
     return this.#alone(async () => {
       const isKnown = sdk && this.#cursor?.session === target.sessionId;
-      const delta = isKnown && sdk && this.#cursor ? await readOutside(sdk, target, this.#cursor) : undefined;
+      const since = isKnown ? this.#cursor : undefined;
+      const delta = sdk && since && (await this.engine.clock.working(() => readOutside(sdk, target, since)));
       const entries = delta && !delta.isWhole && delta.stretches.length === 1 ? (delta.stretches[0]?.entries ?? []) : [];
       const isTurn = entries.length === messages.length && entries[0]?.id === ends[0] && entries.at(-1)?.id === ends[1];
       const id = (index: number) => (index === 0 ? ends[0] : index === messages.length - 1 ? ends[1] : undefined);
@@ -132,7 +134,8 @@ export class Lane {
    */
   catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
     return this.#alone(async () => {
-      const delta = this.#cursor && (await readOutside(sdk, target, this.#cursor));
+      const since = this.#cursor;
+      const delta = since && (await this.engine.clock.working(() => readOutside(sdk, target, since)));
       // A reset is delivered once, with its cursor: by the next catchUp.
       if (!delta || delta.isWhole || delta.stretches.length > 1) return;
       await this.#append(delta.stretches[0]?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));

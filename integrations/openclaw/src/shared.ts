@@ -1,8 +1,10 @@
 // What all instances of this plugin in one process have in common. The host loads the code several times as separate modules,
 // so it hangs on `globalThis`.
 
+import type { Wait } from "./clock.js";
 import { Fault } from "./connection.js";
 import { Engine } from "./engine.js";
+import { Held } from "./held.js";
 import type { HostModel, Log } from "./host.js";
 import { Lane, laneName } from "./lane.js";
 import { complete } from "./model.js";
@@ -22,21 +24,18 @@ const WAITS = 100;
 /** Lanes that are remembered; the engine knows all of them. */
 const LANES = 1_000;
 
-/** What the host waited for in a turn, in ms. */
-export interface Wait {
-  bootstrap: number;
-  assemble: number;
-  commit: number;
-}
+/** What the host waited for in a turn. */
+export type Waits = Record<"bootstrap" | "assemble" | "commit", Wait>;
 
 export class Shared {
   readonly engine: Engine;
+  readonly held = new Held();
   readonly #lanes = new Map<string, Lane>();
   /** Questions of the engine that wait for the host's model. */
   readonly #questions: { ask: Record<string, unknown>; answer(value: Promise<unknown>): void }[] = [];
   #asked?: () => void;
   #offered = "";
-  #waits: Wait[] = [];
+  #waits: Waits[] = [];
   /** Times that something was done without the engine. */
   degradations = 0;
   lastDegradation?: string;
@@ -50,16 +49,18 @@ export class Shared {
   }
 
   /** The host waited so long for a turn. */
-  waited(wait: Wait): void {
-    this.#waits.push(wait);
+  waited(waits: Waits): void {
+    this.#waits.push(waits);
     if (this.#waits.length > WAITS) this.#waits.shift();
   }
 
-  /** How long the host waited per turn, in the middle of the newest turns, and how many these are. */
-  get wait(): { total: number; parts: Wait; turns: number } {
-    const middle = (of: (wait: Wait) => number) => this.#waits.map(of).sort((a, b) => a - b)[Math.floor(this.#waits.length / 2)] ?? 0;
-    const parts = { bootstrap: middle((wait) => wait.bootstrap), assemble: middle((wait) => wait.assemble), commit: middle((wait) => wait.commit) };
-    return { total: middle((wait) => wait.bootstrap + wait.assemble + wait.commit), parts, turns: this.#waits.length };
+  /** What was added to a turn, in all and by its parts, and how long the host waited: in the middle of the newest turns, in ms. */
+  get times() {
+    const middle = (of: (waits: Waits) => number) => this.#waits.map(of).sort((a, b) => a - b)[Math.floor(this.#waits.length / 2)] ?? 0;
+    const all = (what: keyof Wait) => middle(({ bootstrap, assemble, commit }) => bootstrap[what] + assemble[what] + commit[what]);
+    const part = (name: keyof Waits) => middle((waits) => waits[name].added);
+    const parts = { bootstrap: part("bootstrap"), assemble: part("assemble"), commit: part("commit") };
+    return { added: all("added"), parts, waited: all("waited"), turns: this.#waits.length };
   }
 
   lane(call: Parameters<typeof laneName>[0]): Lane {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 
+import { Clock } from "../dist/clock.js";
 import { Lane } from "../dist/lane.js";
 
 const said = (id, message) => ({ type: "message", id, message: { role: id.startsWith("a") ? "assistant" : "user", content: id, ...message } });
@@ -29,7 +30,7 @@ function transcript(...events) {
 
 /** An engine that keeps a path of ids, and all that ever came. */
 function engine() {
-  const kept = { starts: 1, path: [], all: [], generation: 0, cursor: null, calls: 0, fails: () => false, patience: () => 1_000 };
+  const kept = { starts: 1, path: [], all: [], generation: 0, cursor: null, calls: 0, fails: () => false, patience: () => 1_000, clock: new Clock() };
   const take = ({ messages, isReset, cursor }) => {
     if (isReset) Object.assign(kept, { path: [], generation: kept.generation + 1 });
     for (const { id } of messages.filter(({ id }) => !kept.path.includes(id))) {

@@ -4,14 +4,17 @@ import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { performance } from "node:perf_hooks";
 import { PassThrough } from "node:stream";
 import { test } from "node:test";
 
 import { findBinary } from "../dist/binary.js";
+import { Clock } from "../dist/clock.js";
 import { Connection } from "../dist/connection.js";
 import { behind, budgetOf } from "../dist/context.js";
 import { newest, tokensOf } from "../dist/fallback.js";
 import { readFile } from "../dist/file.js";
+import { Held } from "../dist/held.js";
 import { settings } from "../dist/settings.js";
 import { read, split } from "../dist/transcript.js";
 
@@ -96,7 +99,7 @@ test("a file is read from where it was read last", async () => {
 
 test("calls have their deadlines, and late answers are dropped", async () => {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const connection = new Connection(input, output, async (method) => `${method}!`);
+  const connection = new Connection(input, output, async (method) => `${method}!`, new Clock());
   const slow = connection.call("slow", {}, 1);
   await assert.rejects(slow, { kind: "silent" });
   const call = connection.call("next", {}, 1_000);
@@ -128,4 +131,58 @@ test("the program is found by the settings, the package of the platform, and PAT
   assert.throws(() => findBinary("", join(folder, "plugin.js"), join(folder, "empty")), /no `unforget` on the PATH/);
   const packaged = program(`node_modules/openclaw-unforget-${process.platform}-${process.arch}/unforget`);
   assert.equal(findBinary("", join(folder, "plugin.js"), join(folder, "path")), packaged);
+});
+
+test("what the host does while it waits is not added by us", async () => {
+  const busy = () => {
+    for (const end = performance.now() + 60; performance.now() < end; );
+  };
+  const later = () => new Promise((resolve) => setTimeout(resolve, 60));
+  const clock = new Clock();
+  const table = [
+    ["stands still", () => later(), true],
+    ["does its own work", () => busy(), false],
+    ["works for us", () => clock.work(busy), true],
+    ["works for us in pieces", () => clock.working(async () => (busy(), await null)), true],
+    ["works for us twice at once", () => Promise.all([clock.working(async () => busy()), clock.working(async () => await null)]), true],
+  ];
+  for (const [why, what, isAdded] of table) {
+    // The loop counts from one turn to the next.
+    await new Promise((resolve) => setImmediate(resolve));
+    const end = clock.wait();
+    await what();
+    const { waited, added } = end();
+    assert.ok(waited >= 50, `${why}: ${waited} ms`);
+    assert.equal(added > waited / 2, isAdded, `${why}: ${added} of ${waited} ms`);
+  }
+});
+
+test("a prompt is whole although its beginning was not sent again", () => {
+  const held = new Held();
+  const said = (...words) => words.map((content) => ({ role: "user", content }));
+  const given = (digest) => ({ length: 1, digest });
+  const table = [
+    // same, sent, whole, whether copies are ready
+    [undefined, "a b", "a b", false],
+    [2, "c", "a b c", false],
+    [3, "", "a b c", true],
+    [1, "x y", "a x y", true],
+    [0, "n", "n", true],
+  ];
+  for (const [same, sent, whole, isReady] of table) {
+    if (isReady) held.prepare("a");
+    const messages = held.whole("a", held.of("a"), { messages: said(...sent.split(" ").filter(Boolean)), same, given: given(whole) });
+    assert.deepEqual(messages, said(...whole.split(" ")));
+    assert.equal(held.of("a").given.digest, whole);
+    // The host may change what it was given, and what it was given before.
+    for (const message of messages) message.content = "changed";
+  }
+  const old = held.of("a");
+  held.prepare("a");
+  const [one, two] = [1, 2].map(() => held.whole("a", old, { messages: [], same: 1, given: given("n") }));
+  assert.ok(one[0] !== two[0], "two calls at once");
+  for (let lane = 0; lane < 100; lane++) held.whole(String(lane), held.of(String(lane)), { messages: said("a"), given: given("a") });
+  assert.deepEqual([held.of("a").texts, held.of("91").texts.length, held.of("92").texts.length], [[], 0, 1], "memory is bounded");
+  assert.deepEqual(held.whole("99", held.of("99"), { messages: said("b") }), said("b"), "an engine that knows nothing of it");
+  assert.deepEqual(held.of("99").texts, []);
 });

@@ -37,6 +37,11 @@ use config::Settings;
 use failure::{Exit, Failure, Outcome};
 use output::Output;
 
+/// glibc's allocator keeps growing under a daemon of many threads whose requests are of all sizes (ADR 0014).
+#[cfg(unix)]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -38,6 +38,8 @@ const manifest = {
   activation: { onStartup: true },
   // The host's own backups take the database as SQLite does.
   backupResources: [{ disposition: "include", scope: "state", relativePath: "unforget" }],
+  // dist/doctor-contract-api.js mends settings.
+  doctorContract: { configRepair: true },
   contracts: { tools: TOOLS.map(({ name }) => name) },
   configSchema: { type: "object", additionalProperties: false, properties: each(({ schema, otherwise }) => ({ ...schema, default: otherwise })) },
   uiHints: each(hint),

@@ -12,6 +12,7 @@ import { findBinary } from "../dist/binary.js";
 import { Clock } from "../dist/clock.js";
 import { Connection } from "../dist/connection.js";
 import { behind, budgetOf } from "../dist/context.js";
+import { legacyConfigRules, normalizeCompatibilityConfig } from "../dist/doctor-contract-api.js";
 import { newest, tokensOf } from "../dist/fallback.js";
 import { readFile } from "../dist/file.js";
 import { Held } from "../dist/held.js";
@@ -114,6 +115,34 @@ test("calls have their deadlines, and late answers are dropped", async () => {
 test("settings of another type count as not given", () => {
   const read = settings({ deadlineMs: "soon", autoPins: true }, "/state");
   assert.deepEqual([read.deadlineMs, read.autoPins, read.database], [5_000, true, "/state/unforget/unforget.sqlite"]);
+});
+
+test("the host's doctor mends settings, and says what it did", () => {
+  const table = [
+    // given, mended, changes
+    [undefined, undefined, 0],
+    [{}, {}, 0],
+    [{ deadlineMs: 3_000, autoPins: true, summaries: "host", binary: "/x" }, { deadlineMs: 3_000, autoPins: true, summaries: "host", binary: "/x" }, 0],
+    [{ deadlineMs: "3000", autoPins: "true", recallPolicy: "false" }, { deadlineMs: 3_000, autoPins: true, recallPolicy: false }, 3],
+    [{ deadlineMs: 1, importMs: 1_500.4 }, { deadlineMs: 100, importMs: 1_500 }, 2],
+    [{ deadlineMs: "soon", importMs: "", autoPins: 1, summaries: "both", binary: null, socket: "/s" }, { socket: "/s" }, 5],
+    [{ depth: 3, constructor: 1, autoPins: "constructor" }, {}, 3],
+    [JSON.parse('{"__proto__":{"deadlineMs":1}}'), {}, 1],
+    ["quick", {}, 1],
+    [["quick"], {}, 1],
+    [null, {}, 1],
+  ];
+  for (const [given, wanted, count] of table) {
+    const cfg = { gateway: { port: 1 }, plugins: { entries: { other: {}, unforget: { enabled: true, config: given } } } };
+    const before = structuredClone(cfg);
+    const { config, changes } = normalizeCompatibilityConfig({ cfg });
+    assert.deepEqual([config.plugins.entries.unforget.config, changes.length], [wanted, count], JSON.stringify(given));
+    assert.deepEqual({ ...config, plugins: 0 }, { ...cfg, plugins: 0 });
+    assert.deepEqual(cfg, before, "what was given is left alone");
+    assert.equal(legacyConfigRules[0].match(given), count > 0);
+    assert.deepEqual(normalizeCompatibilityConfig({ cfg: config }).changes, [], "once is enough");
+  }
+  for (const cfg of [{}, { plugins: {} }, { plugins: { entries: {} } }]) assert.deepEqual(normalizeCompatibilityConfig({ cfg }), { config: cfg, changes: [] });
 });
 
 test("the program is found by the settings, the package of the platform, and PATH, in this order", () => {

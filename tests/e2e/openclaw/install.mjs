@@ -44,6 +44,17 @@ function checkBackup() {
   execFileSync(unforget, ["--db", join(to, kept[0]), "verify"], { stdio: "pipe" });
 }
 
+/** Settings that the host refuses are mended by its doctor, as the plugin tells it. */
+function checkDoctor() {
+  want(!/unforget/i.test(host.run("plugins", "doctor")), "the host's doctor has a word on the plugin");
+  host.set("plugins.entries.unforget.config", { deadlineMs: "3000", depth: 3 });
+  const said = host.run("doctor", "--fix", "--non-interactive");
+  want(said.includes("depth: removed, since there is no such"), said);
+  const { config } = JSON.parse(readFileSync(join(folder, "openclaw.json"), "utf8")).plugins.entries.unforget;
+  want(config.deadlineMs === 3_000 && !("depth" in config), JSON.stringify(config));
+  host.run("config", "validate");
+}
+
 /** A PATH with the engine, under its own name. */
 function onPath() {
   const to = join(folder, "bin");
@@ -91,7 +102,7 @@ try {
   want(/engine: up/.test(status) && status.includes(host.database), status);
   if (!hasFiles) checkBackup();
   await host.stop();
-  want(!/unforget/i.test(host.run("plugins", "doctor")), "the host's doctor has a word on the plugin");
+  checkDoctor();
   console.log(JSON.stringify({ scenario: "install", ok: true, seconds: Math.round((Date.now() - begun) / 100) / 10 }));
 } catch (error) {
   console.log(JSON.stringify({ scenario: "install", ok: false, why: error.message }));

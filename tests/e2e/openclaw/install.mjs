@@ -49,9 +49,13 @@ function checkDoctor() {
   want(!/unforget/i.test(host.run("plugins", "doctor")), "the host's doctor has a word on the plugin");
   host.set("plugins.entries.unforget.config", { deadlineMs: "3000", depth: 3 });
   const said = host.run("doctor", "--fix", "--non-interactive");
-  want(said.includes("depth: removed, since there is no such"), said);
-  const { config } = JSON.parse(readFileSync(join(folder, "openclaw.json"), "utf8")).plugins.entries.unforget;
-  want(config.deadlineMs === 3_000 && !("depth" in config), JSON.stringify(config));
+  const { config = {} } = JSON.parse(readFileSync(join(folder, "openclaw.json"), "utf8")).plugins.entries.unforget;
+  want(!("depth" in config), JSON.stringify(config));
+  // The older host goes back to the file that it started with last.
+  if (!hasFiles) {
+    want(config.deadlineMs === 3_000, JSON.stringify(config));
+    want(said.replace(/[\s│]+/g, " ").includes("config.depth: removed, since there is no such setting"), said);
+  }
   host.run("config", "validate");
 }
 

@@ -81,7 +81,7 @@ pub(super) struct Lane {
     /// The newest entry of the path when the last turn ended.
     committed: Option<Seq>,
     /// Names that were looked up, with all entries that have them.
-    seen: RefCell<Seen>,
+    pub(super) seen: RefCell<Seen>,
     /// Messages that the last prompt showed.
     pub(super) bodies: Bodies,
     /// Key of the turn that is open.
@@ -334,6 +334,11 @@ impl Lane {
         Ok(names.iter().flat_map(|name| known.of(name).to_vec()).collect())
     }
 
+    /// The newest of the stored entries under a name, the newest first.
+    pub(super) fn newest(&self, name: Name, most: usize) -> Result<Vec<Seq>, HostError> {
+        Ok(self.known([name])?.of(&name).iter().rev().take(most).copied().collect())
+    }
+
     /// Forgets who has which name if more than so many are remembered.
     pub(super) fn forget(&mut self, most: usize) {
         let seen = self.seen.get_mut();
@@ -444,12 +449,13 @@ impl Lane {
             new.entry(*name).or_default().push(*seq);
         }
         let seen = self.seen.get_mut();
-        for (name, mut more) in new {
+        for (name, more) in new {
             if let Some(seqs) = seen.get_mut(&name) {
-                more.extend(seqs.iter());
-                more.sort_unstable();
-                more.dedup();
-                *seqs = more.into();
+                // Old ones first: what comes in order is sorted in one pass.
+                let mut all = [seqs, more.as_slice()].concat();
+                all.sort_unstable();
+                all.dedup();
+                *seqs = all.into();
             }
         }
     }

@@ -223,20 +223,20 @@ fn candidates(register: &Lane, asking: &Asking<'_>, array: &Array) -> Result<Vec
     for names in array.said().beginnings(seed(asking)).rchunks(AT_ONCE) {
         register.known(names.iter().copied())?;
         for name in names.iter().rev() {
-            lines.extend(register.under(&[*name])?.into_iter().rev());
+            lines.extend(register.newest(*name, CANDIDATES)?);
         }
         if !lines.is_empty() {
             break;
         }
     }
     let alike = if asking.is_named { 0 } else { lines.len() };
-    let of_session = session(asking).map(|name| register.under(&[name])).transpose()?.unwrap_or_default();
+    let of_session = session(asking);
     if let Some(session) = asking.session.filter(|_| asking.is_named) {
         // By the name that a person gave, else by the one that we did.
-        lines = of_session;
+        lines = register.under(of_session.as_slice())?;
         lines.extend(register.under(&[lane_name(session)])?);
-    } else {
-        lines.extend(of_session.into_iter().rev());
+    } else if let Some(name) = of_session {
+        lines.extend(register.newest(name, CANDIDATES + alike)?);
     }
     let mut candidates: Vec<Found> = Vec::new();
     for (index, line) in lines.into_iter().enumerate() {
@@ -258,6 +258,27 @@ fn read(register: &Lane, line: Seq) -> Result<Option<Registered>, HostError> {
     Ok(detail.and_then(|detail| serde_json::from_str(&detail).ok()))
 }
 
+/// A name that no lane has: `s`, `s/2`, `s/3`.
+///
+/// * `others` - lanes of its session: side requests, sub-agents. In weeks, or where clients share a name, very many.
+/// * `line` - of the register; there are no more lanes than lines.
+///
+/// Cost: asks once or twice, unless clients gave such names to lanes themselves.
+fn free_name<E>(
+    name: &str,
+    others: usize,
+    line: Seq,
+    is_taken: impl Fn(&str) -> Result<bool, E>,
+) -> Result<String, E> {
+    let mut free = if others == 0 { name.to_owned() } else { format!("{name}/{}", others + 1) };
+    let mut number = line.0.max(1);
+    while is_taken(&free)? {
+        number += 1;
+        free = format!("{name}/{number}");
+    }
+    Ok(free)
+}
+
 /// Writes the line of a new lane. It is durable with the first message of that lane.
 fn begin(
     register: &mut Lane,
@@ -267,15 +288,10 @@ fn begin(
     at: i64,
 ) -> Result<Recognised, HostError> {
     let line = register.next();
-    // The number of its line makes it unique, unless a client happened to give that name to another.
     let name = asking.session.map_or_else(|| format!("call-{}", line.0), str::to_owned);
-    let mut names = (1..).map(|count| if count == 1 { name.clone() } else { format!("{name}/{count}") });
-    let name = loop {
-        let Some(name) = names.next() else { break name };
-        if register.under(&[lane_name(&name)])?.is_empty() {
-            break name;
-        }
-    };
+    let others = session(asking).map(|name| Ok::<_, HostError>(register.known([name])?.of(&name).len()));
+    let is_taken = |name: &str| Ok::<_, HostError>(!register.under(&[lane_name(name)])?.is_empty());
+    let name = free_name(&name, others.transpose()?.unwrap_or_default(), line, is_taken)?;
     let registered = Registered {
         lane: in_tenant(asking.tenant, &name),
         form: asking.form.name().to_owned(),
@@ -290,3 +306,6 @@ fn begin(
     register.write_ahead(Line { text, parent: None, names, is_open: false })?;
     Ok(recognised(line, &registered))
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,7 @@ use super::workload::folder;
 use crate::app::App;
 use crate::args::GatewayBenchArgs;
 use crate::commands::engine::now;
+use crate::commands::serve::asked_to_end;
 use crate::failure::{Exit, Failure, Outcome};
 use wire::{Client, Pace, Took};
 
@@ -93,7 +94,13 @@ pub(super) fn run(app: &mut App, args: &GatewayBenchArgs) -> Outcome {
         lay_down(&db, tokens)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let measured = runtime.block_on(measure(&db, args))?;
+    // Whoever ends the bench ends its daemon.
+    let measured = runtime.block_on(async {
+        tokio::select! {
+            measured = measure(&db, args) => measured,
+            () = asked_to_end() => Err(Failure::input("interrupted", "the measurement was asked to end", "")),
+        }
+    })?;
     app.out.json(&measured)?;
     Ok(Exit::Done)
 }

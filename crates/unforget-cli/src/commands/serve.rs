@@ -226,7 +226,7 @@ fn spool(db: &Path) -> PathBuf {
 }
 
 /// Waits for Ctrl-C, or for the signal by which service managers end a process.
-async fn asked_to_end() {
+pub(crate) async fn asked_to_end() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

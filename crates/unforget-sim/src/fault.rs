@@ -11,8 +11,8 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 use unforget_store::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Dictionary, EntryRow, Filter, GenerationRow,
-    Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned, Scratch,
-    Segment, SegmentHead, Snapshot, Store, StoreError, SummaryKey, SummaryRow,
+    Haste, Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned,
+    Scratch, Segment, SegmentHead, Snapshot, Store, StoreError, SummaryKey, SummaryRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -118,8 +118,13 @@ impl Store for FaultStore {
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, unforget_core::id::Seq)>> {
         self.inner.named(id, names)
     }
-    fn put_names(&self, id: ConversationId, names: &[(Name, unforget_core::id::Seq)]) -> Result<()> {
-        self.write("put_names", || self.inner.put_names(id, names))
+    fn put_names(
+        &self,
+        id: ConversationId,
+        names: &[(Name, unforget_core::id::Seq)],
+        haste: Haste,
+    ) -> Result<()> {
+        self.write("put_names", || self.inner.put_names(id, names, haste))
     }
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
         self.inner.by_chain(id, chain)

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 use unforget_core::deliver::Why;
 use unforget_core::id::{Seq, Timestamp};
-use unforget_engine::host::{Answered, Array, Ask, Asking, Brings, Host, HostError, Recognised};
+use unforget_engine::host::{Answered, Array, Ask, Asking, Brings, Haste, Host, HostError, Recognised};
 use unforget_engine::{Engine, EngineError};
 use unforget_wire::{Dialect, Format};
 
@@ -338,14 +338,17 @@ impl World {
         };
         let id = Some(format!("answer-{said}"));
         let messages = vec![answer.to_string().into_bytes()];
-        let answered = Answered { asked_at: open.asked_at, messages, id, interrupted: None };
+        let answered =
+            Answered { asked_at: open.asked_at, messages, id, interrupted: None, haste: Haste::Soon };
         let array = read(talk.form, &open.array);
         self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         if self.random.one_in(3) {
             // The same once more, as after a restart.
             self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         }
-        self.host.remember(&talk.asking(), &open.lane, &array.said(), answered.id.as_deref()).unwrap();
+        self.host
+            .remember(&talk.asking(), &open.lane, &array.said(), (answered.id.as_deref(), Haste::Soon))
+            .unwrap();
         let is_gone = self.random.one_in(8);
         self.story.push(format!("answer {at}{}", if is_gone { ", the client is gone" } else { "" }));
         if !is_gone && talk.messages == open.array {

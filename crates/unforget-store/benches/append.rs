@@ -12,7 +12,7 @@ use unforget_core::entry::{Origin, Role, Status};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 use unforget_core::tokens::Tokens;
 use unforget_store::{
-    Append, Durability, EntryRow, NewConversation, NewEntry, OpenOptions, OpenedBy, Packed, Packer,
+    Append, Durability, EntryRow, Haste, NewConversation, NewEntry, OpenOptions, OpenedBy, Packed, Packer,
     SqliteStore, Store, Target,
 };
 
@@ -111,6 +111,7 @@ impl History<'_> {
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
+            haste: Haste::Now,
         };
         self.target = Target::Extend(self.store.append(append)?.generation, self.length);
         Ok(())

@@ -18,6 +18,7 @@ mod memory;
 mod pack;
 mod port;
 mod scoped;
+mod spare;
 mod sqlite;
 mod unpack;
 mod watched;

@@ -11,6 +11,7 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 use zstd::zstd_safe::CParameter;
 
 use crate::port::{EntryRow, NewEntry};
+use crate::spare::Spare;
 
 /// Raw bytes that a chunk holds at most, unless a single entry is larger.
 pub const CHUNK_BYTES: usize = 512 * 1024;
@@ -260,6 +261,9 @@ impl fmt::Debug for Dictionary {
     }
 }
 
+/// For frames without a dictionary, with a checksum.
+static PLAIN: Spare<Compressor<'static>> = Spare::new();
+
 /// Compresses chunks; keeps zstd's working memory from one to the next.
 pub(crate) struct Encoder<'a> {
     plain: Option<Compressor<'static>>,
@@ -291,16 +295,25 @@ impl<'a> Encoder<'a> {
     /// Compresses without a dictionary. The frame carries a checksum of the content.
     pub(crate) fn encode_plain(&mut self, bytes: &[u8]) -> (Vec<u8>, Option<u32>) {
         if self.plain.is_none() {
-            self.plain = Compressor::new(LEVEL).ok();
-            if let Some(compressor) = &mut self.plain {
-                compressor.set_parameter(CParameter::ChecksumFlag(true)).ok();
-            }
+            self.plain = PLAIN.take().or_else(plain);
         }
         let frame = self.plain.as_mut().and_then(|compressor| compressor.compress(bytes).ok());
         // zstd compresses any bytes unless memory ran out. A frame that does not decode would be a silent
         // loss, so the bytes go in as a frame of stored blocks.
         (frame.unwrap_or_else(|| stored_frame(bytes)), None)
     }
+}
+
+impl Drop for Encoder<'_> {
+    fn drop(&mut self) {
+        PLAIN.keep(self.plain.take());
+    }
+}
+
+fn plain() -> Option<Compressor<'static>> {
+    let mut compressor = Compressor::new(LEVEL).ok()?;
+    compressor.set_parameter(CParameter::ChecksumFlag(true)).ok()?;
+    Some(compressor)
 }
 
 /// A valid zstd frame of raw blocks: no compression, no checksum, no allocation beyond the result.

@@ -13,7 +13,7 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Name,
+    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Haste, Name,
     NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
     Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
@@ -90,8 +90,8 @@ impl Store for ScopedStore {
         self.of(id)?.named(id, names)
     }
 
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
-        self.of(id)?.put_names(id, names)
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()> {
+        self.of(id)?.put_names(id, names, haste)
     }
 
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {

@@ -6,6 +6,9 @@ use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{DCtx, get_error_name};
 
 use crate::pack::{CHUNK_BYTES, Dictionary};
+use crate::spare::Spare;
+
+static CONTEXTS: Spare<DCtx<'static>> = Spare::new();
 
 /// Working memory of scans: kept by the caller from one chunk or blob to the next, one per thread.
 #[derive(Default)]
@@ -76,7 +79,10 @@ impl Decoder {
         out.reserve_exact(raw_len as usize);
         let context = match &mut self.context {
             Some(context) => context,
-            none => none.insert(DCtx::try_create().ok_or("there is no memory to decompress with")?),
+            none => {
+                let context = CONTEXTS.take().or_else(DCtx::try_create);
+                none.insert(context.ok_or("there is no memory to decompress with")?)
+            }
         };
         let decoded = match dictionary {
             Some(dictionary) => context.decompress_using_ddict(out, data, dictionary.decoder.as_ddict()),
@@ -87,6 +93,12 @@ impl Decoder {
             return Err(format!("decompressed to {} bytes, not {raw_len}", out.len()));
         }
         Ok(())
+    }
+}
+
+impl Drop for Decoder {
+    fn drop(&mut self) {
+        CONTEXTS.keep(self.context.take());
     }
 }
 

@@ -11,7 +11,7 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Name,
+    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Haste, Name,
     NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
     Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
@@ -129,8 +129,8 @@ impl Store for WatchedStore {
         self.inner.named(id, names)
     }
 
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
-        self.inner.put_names(id, names)
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()> {
+        self.inner.put_names(id, names, haste)
     }
 
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {

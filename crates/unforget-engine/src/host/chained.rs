@@ -5,7 +5,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_store::Name;
 use unforget_wire::journal::{self, After};
 
-use super::deliver::Writing;
+use super::deliver::{Carrying, Writing};
 use super::exact::{Answered, Array};
 use super::lane::{Lane, Line};
 use super::names::{self, Incoming};
@@ -41,7 +41,7 @@ impl Lane {
         let new = array.messages.iter().skip(known.len()).map(|_| Fate::Append);
         let fates = known.iter().map(|seq| Fate::Known(*seq)).chain(new).collect();
         let plan = Plan { why, base, fates };
-        Ok(self.carry_out(&plan, &array.messages, (false, now), behind)?.0)
+        Ok(self.carry_out(&plan, &array.messages, Carrying::new(false, now), behind)?.0)
     }
 
     /// What an array comes behind: what the path ends with, or what stands before the same array, if that has no answer yet.
@@ -137,13 +137,10 @@ impl Lane {
         let why = if fates.contains(&Fate::Append) { Why::Append } else { Why::UpToDate };
         let interrupted = interrupted(answered, now).into_iter().collect();
         let plan = Plan { why, base: Base::Head, fates };
-        let (receipt, places) = self.carry_out(&plan, incoming, (false, now), interrupted)?;
         // An answer of no words is called by what it answers.
-        let last = places.last().copied().flatten().or(answered.asked_at);
-        if let (Some(id), Some(last)) = (&answered.id, last) {
-            self.write(Vec::new(), vec![(names::answer_id(id), last)])?;
-        }
-        Ok(receipt)
+        let last = answered.id.as_deref().map(|id| (names::answer_id(id), answered.asked_at));
+        let carrying = Carrying { haste: answered.haste, last, ..Carrying::new(false, now) };
+        Ok(self.carry_out(&plan, incoming, carrying, interrupted)?.0)
     }
 
     /// Keeps an answer beside the path, with what it answers. The same once more changes nothing.

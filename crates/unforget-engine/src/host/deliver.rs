@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use unforget_core::deliver::{self, Base, Fate, How, Item, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::zoo::{self, Bug};
-use unforget_store::Name;
+use unforget_store::{Haste, Name};
 use unforget_wire::journal::{self, After};
 
 use super::lane::{Known, Lane, Line, SEEN};
@@ -28,6 +28,23 @@ pub(super) struct Manner {
     pub(super) how: How,
     pub(super) is_open: bool,
     pub(super) now: Timestamp,
+}
+
+/// How a plan is carried out.
+#[derive(Clone, Copy)]
+pub(super) struct Carrying {
+    pub(super) is_open: bool,
+    pub(super) now: Timestamp,
+    pub(super) haste: Haste,
+    /// A name for the entry that the last message is; for this one if that is none.
+    pub(super) last: Option<(Name, Option<Seq>)>,
+}
+
+impl Carrying {
+    /// At once, and with no other name.
+    pub(super) const fn new(is_open: bool, now: Timestamp) -> Self {
+        Self { is_open, now, haste: Haste::Now, last: None }
+    }
 }
 
 /// A delivery on its way into the journal.
@@ -68,7 +85,7 @@ impl Lane {
         self.forget(SEEN);
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let plan = self.plan(how, incoming, known)?;
-        self.carry_out(&plan, incoming, (is_open, now), behind)
+        self.carry_out(&plan, incoming, Carrying::new(is_open, now), behind)
     }
 
     /// Stores what a plan says, in one transaction.
@@ -76,18 +93,21 @@ impl Lane {
         &mut self,
         plan: &Plan,
         incoming: &[Incoming],
-        (is_open, now): (bool, Timestamp),
+        Carrying { is_open, now, haste, last }: Carrying,
         behind: Vec<(String, Vec<Name>)>,
     ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
         let mut writing = Writing::new(self, (known, self.marked(plan)?), (is_open, now));
         writing.carry_out(plan, incoming)?;
-        let Writing { mut lines, names, parent, mut places, moved, added, aside, .. } = writing;
+        let Writing { mut lines, mut names, parent, mut places, moved, added, aside, .. } = writing;
         for place in places.iter_mut().flatten() {
             *place = moved.get(place).copied().unwrap_or(*place);
         }
         lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_open: false }));
-        self.write(lines, names)?;
+        if let Some((name, instead)) = last {
+            names.extend(places.last().copied().flatten().or(instead).map(|seq| (name, seq)));
+        }
+        self.write_soon(haste, lines, names)?;
         let receipt =
             Receipt { why: plan.why, added, aside, generation: self.generation(), head: self.head() };
         Ok((receipt, places))

@@ -1,5 +1,7 @@
 //! One lane of a host: its journal, and the path through it that is active.
 
+mod known;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 use unforget_core::loop_view::LoopView;
 use unforget_core::zoo::{self, Bug};
 use unforget_store::{
-    Append, ContextRow, Durability, EntryRow, Name, NewConversation, OpenedBy, Packer, PinRow, Target,
+    Append, ContextRow, Durability, EntryRow, Haste, Name, NewConversation, OpenedBy, Packer, PinRow, Target,
 };
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
@@ -24,25 +26,9 @@ use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn_of};
 use crate::prompt::Session;
 use crate::{Engine, index};
+use known::Seen;
 
-/// Stored entries by name, ascending; none where nothing is stored.
-type Seen = HashMap<Name, Arc<[Seq]>>;
-
-/// Who has names that were asked for: see [`Lane::known`].
-#[derive(Clone, Copy)]
-pub(super) struct Known<'a>(&'a RefCell<Seen>);
-
-impl Known<'_> {
-    /// The stored entries under a name, ascending.
-    pub(super) fn of(self, name: &Name) -> Arc<[Seq]> {
-        self.0.borrow().get(name).cloned().unwrap_or_default()
-    }
-
-    /// Whether anything is stored under a name.
-    pub(super) fn has(self, name: &Name) -> bool {
-        self.0.borrow().get(name).is_some_and(|seqs| !seqs.is_empty())
-    }
-}
+pub(super) use known::Known;
 
 /// Names of which it is remembered who has them: those of a long array, that every call brings.
 pub(super) const SEEN: usize = 256 * 1024;
@@ -82,6 +68,8 @@ pub(super) struct Lane {
     committed: Option<Seq>,
     /// Names that were looked up, with all entries that have them.
     pub(super) seen: RefCell<Seen>,
+    /// Details of lines that were looked up.
+    details: RefCell<HashMap<Seq, Option<Arc<str>>>>,
     /// Messages that the last prompt showed.
     pub(super) bodies: Bodies,
     /// Key of the turn that is open.
@@ -151,6 +139,7 @@ impl Lane {
             open: Vec::new(),
             committed: None,
             seen: RefCell::default(),
+            details: RefCell::default(),
             bodies: Bodies::new(engine, stored.id),
             turn: None,
             turn_budget: None,
@@ -301,52 +290,6 @@ impl Lane {
         Ok(parent.map(|seq| self.call(seq)).transpose()?.map_or(After::Root, After::Entry))
     }
 
-    /// Finds who has these names: all of them can be asked of what is returned, and no others.
-    ///
-    /// What was looked up is remembered: hosts send the same arrays again and again.
-    pub(super) fn known(&self, names: impl IntoIterator<Item = Name>) -> Result<Known<'_>, HostError> {
-        let known = Known(&self.seen);
-        let mut unseen: Vec<Name> = {
-            let seen = self.seen.borrow();
-            names.into_iter().filter(|name| !seen.contains_key(name)).collect()
-        };
-        if unseen.is_empty() {
-            return Ok(known);
-        }
-        unseen.sort_unstable();
-        unseen.dedup();
-        let mut found = self.engine.store().named(self.conversation, &unseen)?.into_iter().peekable();
-        let mut seen = self.seen.borrow_mut();
-        seen.reserve(unseen.len());
-        for name in unseen {
-            let mut seqs = Vec::new();
-            while let Some((_, seq)) = found.next_if(|(other, _)| *other == name) {
-                seqs.push(seq);
-            }
-            seen.insert(name, if seqs.is_empty() { Arc::default() } else { seqs.into() });
-        }
-        Ok(known)
-    }
-
-    /// The stored entries under any of these names.
-    pub(super) fn under(&self, names: &[Name]) -> Result<Vec<Seq>, HostError> {
-        let known = self.known(names.iter().copied())?;
-        Ok(names.iter().flat_map(|name| known.of(name).to_vec()).collect())
-    }
-
-    /// The newest of the stored entries under a name, the newest first.
-    pub(super) fn newest(&self, name: Name, most: usize) -> Result<Vec<Seq>, HostError> {
-        Ok(self.known([name])?.of(&name).iter().rev().take(most).copied().collect())
-    }
-
-    /// Forgets who has which name if more than so many are remembered.
-    pub(super) fn forget(&mut self, most: usize) {
-        let seen = self.seen.get_mut();
-        if seen.len() > most {
-            *seen = Seen::new();
-        }
-    }
-
     /// The stored line.
     pub(super) fn line(&self, seq: Seq) -> Result<journal::Kept, HostError> {
         let raw = self.engine.store().raw(self.conversation, seq.0..seq.0 + 1)?;
@@ -374,23 +317,33 @@ impl Lane {
     ///
     /// Cost: O(lines), whatever the history.
     pub(super) fn write(&mut self, lines: Vec<Line>, names: Vec<(Name, Seq)>) -> Result<(), HostError> {
-        self.write_durably(Durability::OnReturn, lines, names)
+        self.write_soon(Haste::Now, lines, names)
+    }
+
+    /// The same, as soon as said.
+    pub(super) fn write_soon(
+        &mut self,
+        haste: Haste,
+        lines: Vec<Line>,
+        names: Vec<(Name, Seq)>,
+    ) -> Result<(), HostError> {
+        self.write_durably((Durability::OnReturn, haste), lines, names)
     }
 
     /// Writes a line that means nothing until something after it is written, here or in another lane.
     pub(super) fn write_ahead(&mut self, line: Line) -> Result<(), HostError> {
-        self.write_durably(Durability::WithNext, vec![line], Vec::new())
+        self.write_durably((Durability::WithNext, Haste::Now), vec![line], Vec::new())
     }
 
     fn write_durably(
         &mut self,
-        durability: Durability,
+        (durability, haste): (Durability, Haste),
         lines: Vec<Line>,
         names: Vec<(Name, Seq)>,
     ) -> Result<(), HostError> {
         if lines.is_empty() {
             if !names.is_empty() {
-                self.engine.store().put_names(self.conversation, &names)?;
+                self.engine.store().put_names(self.conversation, &names, haste)?;
                 self.learn(&names);
             }
             return Ok(());
@@ -431,33 +384,16 @@ impl Lane {
             context: is_due.then(state),
             names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
             durability,
+            haste,
         })?;
         if zoo::is(Bug::WriteNotAtomic) {
-            self.engine.store().put_names(self.conversation, &names)?;
+            self.engine.store().put_names(self.conversation, &names, haste)?;
         }
         self.learn(&names);
         if is_due {
             self.stored = self.track.next;
         }
         self.show(&written)
-    }
-
-    /// Names that are stored now.
-    pub(super) fn learn(&mut self, names: &[(Name, Seq)]) {
-        let mut new: HashMap<Name, Vec<Seq>> = HashMap::new();
-        for (name, seq) in names {
-            new.entry(*name).or_default().push(*seq);
-        }
-        let seen = self.seen.get_mut();
-        for (name, more) in new {
-            if let Some(seqs) = seen.get_mut(&name) {
-                // Old ones first: what comes in order is sorted in one pass.
-                let mut all = [seqs, more.as_slice()].concat();
-                all.sort_unstable();
-                all.dedup();
-                *seqs = all.into();
-            }
-        }
     }
 
     /// Takes written rows into the path and into the open prompts.

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use unforget_core::caller::{self, Candidate, Choice, Hint};
 use unforget_core::id::{ConversationKey, Seq};
-use unforget_store::Name;
+use unforget_store::{Haste, Name};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
@@ -142,24 +142,29 @@ impl Host {
         asking: &Asking<'_>,
         lane: &Recognised,
         said: &Said,
-        answer: Option<&str>,
+        (answer, haste): (Option<&str>, Haste),
     ) -> Result<(), HostError> {
         let beginning = said.beginnings(seed(asking)).pop();
         let names = beginning.into_iter().chain(answer.map(names::answer_id));
-        self.name_line(asking.tenant, lane.line, names)
+        self.name_line(asking.tenant, lane.line, (names, haste))
     }
 
     /// Remembers the provider's id of an answer that was given in the lane with this line of the register.
     pub fn remember_answer(&self, tenant: &str, line: Seq, answer: &str) -> Result<(), HostError> {
-        self.name_line(tenant, line, std::iter::once(names::answer_id(answer)))
+        self.name_line(tenant, line, (std::iter::once(names::answer_id(answer)), Haste::Now))
     }
 
     /// Gives names to a line of the register. While the store writes, other calls have the register.
-    fn name_line(&self, tenant: &str, line: Seq, names: impl Iterator<Item = Name>) -> Result<(), HostError> {
+    fn name_line(
+        &self,
+        tenant: &str,
+        line: Seq,
+        (names, haste): (impl Iterator<Item = Name>, Haste),
+    ) -> Result<(), HostError> {
         let names: Vec<_> = names.map(|name| (name, line)).collect();
         let register = register(tenant);
         let conversation = self.with(&register, FORM, |lane, _| Ok(lane.conversation))?;
-        self.engine.store().put_names(conversation, &names)?;
+        self.engine.store().put_names(conversation, &names, haste)?;
         self.with(&register, FORM, |lane, _| {
             lane.learn(&names);
             Ok(())
@@ -254,7 +259,7 @@ fn candidates(register: &Lane, asking: &Asking<'_>, array: &Array) -> Result<Vec
 }
 
 fn read(register: &Lane, line: Seq) -> Result<Option<Registered>, HostError> {
-    let detail = register.line(line)?.detail;
+    let detail = register.detail(line)?;
     Ok(detail.and_then(|detail| serde_json::from_str(&detail).ok()))
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use unforget_core::digest::Chain;
 use unforget_core::entry::Entry;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
-use unforget_store::{Append, Durability, EntryRow, NewConversation, OpenedBy, Packer, Snapshot, Target};
+use unforget_store::{
+    Append, Durability, EntryRow, Haste, NewConversation, OpenedBy, Packer, Snapshot, Target,
+};
 use unforget_wire::{Record, Source};
 
 use super::crew::{Incoming, new_entry};
@@ -133,6 +135,7 @@ impl Live {
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
+            haste: Haste::Now,
         })?;
         self.next += count;
         self.length += count;

@@ -1,7 +1,7 @@
 //! Batches into the store, one transaction each.
 
 use unforget_core::id::{ConversationId, Generation, Seq};
-use unforget_store::{Append, Durability, Receipt, Snapshot, Store, StoreError, Target};
+use unforget_store::{Append, Durability, Haste, Receipt, Snapshot, Store, StoreError, Target};
 
 use super::crew::Prepared;
 use crate::EngineError;
@@ -40,6 +40,7 @@ impl<'a> Writer<'a> {
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
+            haste: Haste::Now,
         };
         let receipt = self.store.append(append)?;
         if count > 0 && receipt.first_seq != Seq(self.next) {

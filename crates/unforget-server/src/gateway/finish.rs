@@ -11,7 +11,7 @@ use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Answered, Array, Counted, LaneKey};
+use unforget_engine::host::{Answered, Array, Counted, Haste, LaneKey};
 use unforget_wire::exchange;
 use unforget_wire::{Dialect, Format};
 
@@ -19,6 +19,7 @@ use super::Gateway;
 use super::ask::{Begun, Sending};
 use super::fault::Problem;
 use super::figures;
+use super::pump::is_referred_to;
 use super::reading::{Reading, interrupted};
 
 use super::spool::{self, Label};
@@ -73,11 +74,13 @@ impl Gateway {
         rounds: Option<&str>,
     ) -> Result<(), Problem> {
         let who = &begun.who;
+        let haste = if is_referred_to(begun.dialect) { Haste::Now } else { Haste::Soon };
         let answered = Answered {
             asked_at: begun.asked_at,
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
             id: told.id.clone(),
             interrupted: interrupted(told),
+            haste,
         };
         self.host.take_answer(&who.lane.lane, who.caller.form, &answered)?;
         if let Some(recalled) = &begun.recalled {
@@ -87,7 +90,7 @@ impl Gateway {
             self.host.note_rounds(&who.lane.lane, who.caller.form, rounds)?;
         }
         let (said, digest) = begun.seen();
-        self.host.remember(&who.caller.asking(), &who.lane, &said, told.id.as_deref())?;
+        self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), haste))?;
         if let Some(usage) = told.usage {
             for (kind, count) in [("input", usage.input), ("cached", usage.cached), ("output", usage.output)]
             {
@@ -225,6 +228,7 @@ impl Gateway {
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
             id: told.id.clone(),
             interrupted: interrupted(&told),
+            haste: Haste::Now,
         };
         self.host.take_answer(&LaneKey(label.lane.clone()), form, &answered).map_err(io::Error::other)?;
         if let (Some(line), Some(id)) = (label.line, &told.id) {

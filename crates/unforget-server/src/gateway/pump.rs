@@ -319,6 +319,11 @@ impl Gateway {
     }
 }
 
+/// Whether later calls may name an answer by its id, as soon as a client has it.
+pub(super) fn is_referred_to(dialect: Dialect) -> bool {
+    dialect == Dialect::OpenAiResponses
+}
+
 /// Where readers find a chunk.
 enum Kept {
     Here(Option<Held>),
@@ -341,7 +346,7 @@ pub(super) struct Arriving {
 
 impl Arriving {
     pub(super) fn new(begun: Arc<Begun>, dialect: Dialect, open: (Spooled, Reading), room: Held) -> Self {
-        let is_referred_to = dialect == Dialect::OpenAiResponses;
+        let is_referred_to = is_referred_to(dialect);
         Self { begun, rounds: None, dialect, is_referred_to, open: Some(open), room }
     }
 

@@ -7,7 +7,7 @@ use super::tape::{Tape, entry, opening, snapshot};
 use super::{derived, desk, purge};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
-use crate::port::{Append, Durability, FilterOf, Name, NewConversation, Segment, Store, Target};
+use crate::port::{Append, Durability, FilterOf, Haste, Name, NewConversation, Segment, Store, Target};
 
 /// A named check on an empty store.
 pub(super) type Check = (&'static str, fn(&dyn Store));
@@ -56,7 +56,7 @@ fn names_find(store: &dyn Store) {
         both,
         "each once, by name, then seq"
     );
-    store.put_names(tape.id, &[(name(1), Seq(0)), (name(9), Seq(0))]).unwrap();
+    store.put_names(tape.id, &[(name(1), Seq(0)), (name(9), Seq(0))], Haste::Soon).unwrap();
     assert_eq!(store.named(tape.id, &[name(1), name(9)]).unwrap(), [both, vec![(name(9), Seq(0))]].concat());
     assert_eq!(store.named(other.id, &[name(1)]).unwrap(), [], "a name belongs to its conversation");
     let many: Vec<Name> = (0..5_000_u32).map(|n| Name(blake3_16(n))).chain([name(2), name(1)]).collect();
@@ -105,6 +105,7 @@ fn unknown_conversations(store: &dyn Store) {
         context: None,
         names: Vec::new(),
         durability: Durability::OnReturn,
+        haste: Haste::Now,
     };
     let errors = [
         store.conversation(id).err(),
@@ -113,7 +114,7 @@ fn unknown_conversations(store: &dyn Store) {
         store.append(append).err(),
         store.by_chain(id, Chain::root()).err(),
         store.named(id, &[Name([0; 16])]).err(),
-        store.put_names(id, &[]).err(),
+        store.put_names(id, &[], Haste::Now).err(),
         store.chains(id, Generation(0), 0..1).err(),
         store.path(id, Generation(0), 1).err(),
         store.rows(id, 0..1).err(),

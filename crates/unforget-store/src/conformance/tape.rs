@@ -10,8 +10,8 @@ use unforget_core::tokens::Tokens;
 
 use crate::pack::pack;
 use crate::port::{
-    Append, ContextRow, Durability, EntryRow, NewConversation, NewEntry, OpenedBy, Segment, Snapshot, Store,
-    SummaryKey, SummaryRow, Target, kept_content,
+    Append, ContextRow, Durability, EntryRow, Haste, NewConversation, NewEntry, OpenedBy, Segment, Snapshot,
+    Store, SummaryKey, SummaryRow, Target, kept_content,
 };
 
 /// One operation. Numbers are taken modulo what there is, so that every step means something.
@@ -97,6 +97,7 @@ impl<'a> Tape<'a> {
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
+            haste: Haste::Now,
         }
     }
 

@@ -12,8 +12,8 @@ use super::{Held, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf, GenerationRow,
-    Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
-    Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Haste, Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -78,7 +78,7 @@ impl Store for MemoryStore {
         Ok(wanted.into_iter().flat_map(of).collect())
     }
 
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], _: Haste) -> Result<()> {
         self.lock().get_mut(id)?.names.extend(names);
         Ok(())
     }

@@ -188,6 +188,16 @@ pub enum Durability {
     WithNext,
 }
 
+/// How soon a write has to be done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Haste {
+    /// Somebody waits for it.
+    #[default]
+    Now,
+    /// It may wait some milliseconds for another write, to share that one's transaction.
+    Soon,
+}
+
 /// One transaction of new entries and what belongs to them.
 #[derive(Debug)]
 pub struct Append {
@@ -205,6 +215,8 @@ pub struct Append {
     pub names: Vec<(Name, Seq)>,
     /// `WithNext` of what means nothing until something else is stored. Appends that share a commit are all durable if one is.
     pub durability: Durability,
+    /// How soon.
+    pub haste: Haste,
 }
 
 /// What an append did.

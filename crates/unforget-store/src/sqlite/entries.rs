@@ -42,7 +42,8 @@ pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
 
 /// Carries out one append inside the caller's transaction.
 pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
-    let Append { conversation: id, target, packed, snapshot, context, names, durability: _ } = append;
+    let Append { conversation: id, target, packed, snapshot, context, names, durability: _, haste: _ } =
+        append;
     let mut counters = conversations::counters(tx, id)?;
     let count = packed.len() as u64;
     let (generation, length) = paths::enter(tx, id, target, &mut counters)?;

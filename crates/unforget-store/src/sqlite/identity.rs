@@ -38,13 +38,13 @@ impl Identity {
 
 /// Device and inode, by `stat`: opening and closing the file would drop SQLite's locks.
 #[cfg(unix)]
-fn number(path: &Path) -> Option<(u64, u64)> {
+pub(super) fn number(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 /// Where an open file cannot be replaced there is nothing to notice.
 #[cfg(not(unix))]
-fn number(_: &Path) -> Option<(u64, u64)> {
+pub(super) fn number(_: &Path) -> Option<(u64, u64)> {
     None
 }

@@ -2,6 +2,7 @@
 
 mod backup;
 mod bytes;
+mod checkpoint;
 mod codes;
 mod conversations;
 mod entries;
@@ -19,9 +20,11 @@ mod paths;
 mod pins;
 mod port;
 mod purge;
+mod queue;
 mod readers;
 mod segments;
 mod summaries;
+mod sync;
 mod verify;
 mod writer;
 

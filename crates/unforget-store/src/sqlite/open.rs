@@ -13,7 +13,7 @@ use super::lock::LockFile;
 use super::migrate::{Found, STEPS, check_done, inspect, migrate};
 use super::mount::untrusted_filesystem;
 use super::readers::{Readers, steady_plans};
-use super::writer::{Writer, pragma};
+use super::writer::Writer;
 use super::{Dictionaries, SqliteStore, jobs, maintain};
 use crate::error::{BoxError, StoreError};
 use crate::port::{Durability, Result};
@@ -23,10 +23,6 @@ const SAFE_SQLITE: i32 = 3_051_003;
 
 /// Bytes per page. Chunks fill whole pages but for their tails, which share.
 const PAGE_BYTES: u32 = 8192;
-
-/// Pages in the write-ahead log at which a commit moves them to the database: 24 MB, so that fewer than one
-/// turn in a hundred pays for it.
-const CHECKPOINT_PAGES: u32 = 3_000;
 
 /// Makes the filter of a chunk's or blob's uncompressed bytes.
 pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
@@ -63,10 +59,11 @@ impl SqliteStore {
         let lock = LockFile::claim(&path)?;
         make_private(&path)
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
-        let conn = open_writing(&path, options).map_err(|fault| fault.into_store(&path, "open"))?;
+        let conn = open_writing(&path).map_err(|fault| fault.into_store(&path, "open"))?;
         let identity = Identity::of(&path);
-        let writer = Some(Writer::new(conn, most(options), identity));
-        Self::assemble(path, writer, options, Some(lock))
+        let writer =
+            Writer::new(conn, most(options), identity).map_err(|fault| fault.into_store(&path, "open"))?;
+        Self::assemble(path, Some(writer), options, Some(lock))
     }
 
     /// Opens the store at `path` for reading only, beside its owner or without one. Writing methods fail
@@ -164,7 +161,7 @@ const fn most(options: &OpenOptions) -> Durability {
     if options.relaxed_durability { Durability::WithNext } else { Durability::OnReturn }
 }
 
-fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
+fn open_writing(path: &Path) -> Outcome<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     // SQLite takes the first bytes of a database for an empty one, and we would make a new store there.
@@ -182,14 +179,12 @@ fn open_writing(path: &Path, options: &OpenOptions) -> Outcome<Connection> {
     if found == Found::Empty {
         conn.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"))?;
     }
-    let synchronous = pragma(most(options));
     conn.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
-    conn.execute_batch(&format!(
-        "PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;
+    conn.execute_batch(
+        "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16384; PRAGMA mmap_size = 0;
          PRAGMA temp_store = 2; PRAGMA secure_delete = FAST; PRAGMA journal_size_limit = 67108864;
-         PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES};
-         PRAGMA foreign_keys = OFF;"
-    ))?;
+         PRAGMA foreign_keys = OFF;",
+    )?;
     if found == Found::Version(STEPS.len() as u32) {
         check_done(&conn, path, &STEPS)?;
     } else {

@@ -14,9 +14,9 @@ use super::{
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Name,
-    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
-    Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter, GenerationRow,
+    Haste, Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -67,7 +67,8 @@ impl Store for SqliteStore {
     }
 
     fn append(&self, append: Append) -> Result<Receipt> {
-        self.writer()?.append(append, &self.path)
+        let how = (append.durability, append.haste);
+        self.writer()?.share("append", how, &self.path, move |tx| entries::append(tx, append))
     }
 
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
@@ -77,10 +78,11 @@ impl Store for SqliteStore {
         })
     }
 
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)]) -> Result<()> {
-        self.write_derived("put_names", |tx| {
+    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()> {
+        let names = names.to_vec();
+        self.writer()?.share("put_names", (Durability::WithNext, haste), &self.path, move |tx| {
             conversations::require(tx, id)?;
-            names::put(tx, id, names)
+            names::put(tx, id, &names)
         })
     }
 

@@ -1,56 +1,48 @@
 //! The one connection that writes.
 //!
-//! Appends that wait for each other share one transaction and so one `fsync`: whoever gets the
-//! connection writes everything that is queued by then, each in a savepoint of its own.
+//! Writes that wait for each other share one transaction, see [`Queue`], and those that have to be durable one `fsync`, see [`Syncs`]. Each is in a savepoint of its
+//! own, unless it is alone.
 
 use std::path::Path;
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::entries;
+use super::checkpoint::Checkpoints;
 use super::fault::{Fault, Outcome};
 use super::identity::Identity;
+use super::queue::{Queue, Told, Turn, Waiting, Write};
+use super::sync::Syncs;
 use crate::error::StoreError;
-use crate::port::{Append, Durability, Receipt, Result};
-
-/// The value of `PRAGMA synchronous`. Of a log that is one sequence, whatever is synced has all that came before it.
-pub(super) const fn pragma(durability: Durability) -> &'static str {
-    match durability {
-        Durability::OnReturn => "FULL",
-        Durability::WithNext => "NORMAL",
-    }
-}
+use crate::port::{Durability, Haste, Result};
 
 /// The writing connection and the queue before it.
 pub(super) struct Writer {
-    conn: Mutex<Wire>,
+    /// Dropped before the connection: its own must not be the last.
+    _checkpoints: Checkpoints,
+    conn: Mutex<Connection>,
+    syncs: Syncs,
     /// The most that is asked of a transaction.
     most: Durability,
-    queue: Mutex<Vec<Waiting>>,
+    queue: Queue,
     identity: Identity,
     /// Why the file cannot be trusted any more; once it is set, nothing is written.
-    stopped: OnceLock<StoreError>,
-}
-
-/// The connection and how it commits at the moment.
-struct Wire {
-    conn: Connection,
-    commits: Durability,
-}
-
-struct Waiting {
-    append: Append,
-    reply: Sender<Result<Receipt>>,
+    stopped: Arc<OnceLock<StoreError>>,
 }
 
 impl Writer {
-    /// * `most` - how the connection commits, and the most that is asked of a transaction.
-    pub(super) fn new(conn: Connection, most: Durability, identity: Identity) -> Self {
-        let (queue, stopped) = (Mutex::new(Vec::new()), OnceLock::new());
-        Self { conn: Mutex::new(Wire { conn, commits: most }), most, queue, identity, stopped }
+    /// * `conn` - of an open database in WAL mode.
+    /// * `most` - the most that is asked of a transaction.
+    ///
+    /// # Errors
+    /// If there can be no thread for checkpoints, or the log cannot be opened.
+    pub(super) fn new(mut conn: Connection, most: Durability, identity: Identity) -> Outcome<Self> {
+        let (queue, stopped) = (Queue::default(), Arc::default());
+        let checkpoints = Checkpoints::of(&mut conn, identity.db(), &stopped)?;
+        let syncs = Syncs::of(identity.db())
+            .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
+        Ok(Self { _checkpoints: checkpoints, conn: Mutex::new(conn), syncs, most, queue, identity, stopped })
     }
 
     /// Runs `work` in a transaction of its own.
@@ -59,83 +51,118 @@ impl Writer {
         durability: Durability,
         work: impl FnOnce(&Connection) -> Outcome<T>,
     ) -> Outcome<T> {
-        let mut wire = self.wire();
-        self.transact(self.committing(&mut wire, durability)?, work)
+        let (value, number) = self.transact(&mut self.conn(), work)?;
+        self.sync(durability, number)?;
+        Ok(value)
     }
 
     /// Runs `work` on the connection outside any transaction, for pragmas and checkpoints.
     pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
-        let mut wire = self.wire();
+        let conn = self.conn();
         self.may_write()?;
-        let outcome = work(self.committing(&mut wire, Durability::OnReturn)?);
+        let outcome = work(&conn);
         self.look_for_damage(&outcome);
+        let number = self.syncs.written();
+        drop(conn);
+        self.sync(Durability::OnReturn, number)?;
         outcome
     }
 
-    /// Appends, together with whoever else is waiting.
-    pub(super) fn append(&self, append: Append, path: &Path) -> Result<Receipt> {
-        let (reply, answer) = channel();
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner).push(Waiting { append, reply });
-        let mut wire = self.wire();
-        if let Some(done) = already(&answer) {
-            return done;
-        }
-        let waiting = std::mem::take(&mut *self.queue.lock().unwrap_or_else(PoisonError::into_inner));
-        self.append_all(&mut wire, waiting, path);
-        drop(wire);
-        already(&answer).unwrap_or_else(|| {
-            Err(StoreError::Backend {
-                operation: "append",
-                source: "the writer that had this append died".into(),
-            })
-        })
+    /// Runs `work` in a transaction together with whoever else is waiting: what fails of them undoes only itself.
+    pub(super) fn share<T: Send + Sync + 'static>(
+        &self,
+        operation: &'static str,
+        (durability, haste): (Durability, Haste),
+        path: &Path,
+        work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
+    ) -> Result<T> {
+        let made = Arc::new(OnceLock::new());
+        let work = {
+            let made = Arc::clone(&made);
+            Box::new(move |tx: &Connection| work(tx).map(|value| drop(made.set(value))))
+        };
+        let ticket = self.queue.enter(Write { operation, work }, haste);
+        let died = || StoreError::Backend { operation, source: "the writer that had this died".into() };
+        let number = loop {
+            match self.queue.turn(&ticket) {
+                Turn::Done(done) => break done?,
+                Turn::Lead(lead) => {
+                    let mut conn = self.conn();
+                    self.write_all(&mut conn, lead.all(), path);
+                }
+                Turn::Lost => return Err(died()),
+            }
+        };
+        self.sync(durability, number)?;
+        Arc::into_inner(made).and_then(OnceLock::into_inner).ok_or_else(died)
     }
 
-    fn append_all(&self, wire: &mut Wire, mut waiting: Vec<Waiting>, path: &Path) {
+    /// Carries out writes in one transaction, and tells each what came of it.
+    fn write_all(&self, conn: &mut Connection, mut waiting: Vec<Waiting>, path: &Path) {
         let mut replies = Vec::with_capacity(waiting.len());
-        let must_last = waiting.iter().any(|one| one.append.durability == Durability::OnReturn);
-        let durability = if must_last { Durability::OnReturn } else { Durability::WithNext };
+        let is_alone = waiting.len() == 1;
         let write = |tx: &Connection| {
             let mut damage = None;
-            for Waiting { append, reply } in waiting.drain(..) {
+            for one in waiting.drain(..) {
+                let (Write { operation, work }, told) = one.begin();
                 let written = match &damage {
                     Some(damage) => Err(Fault::Store(again(damage))),
                     // A full disk may have rolled back everything; what follows must not commit on its own.
                     None if tx.is_autocommit() => {
                         Err(Fault::Store(StoreError::Full { path: path.to_path_buf() }))
                     }
-                    None => in_savepoint(tx, |tx| entries::append(tx, append)),
+                    None if is_alone => work(tx),
+                    None => in_savepoint(tx, work),
                 };
                 damage = damage.or_else(|| written.as_ref().err().and_then(|fault| fault.damage(path)));
-                replies.push((reply, written.map_err(|fault| fault.into_store(path, "append"))));
+                replies.push((told, written.map_err(|fault| fault.into_store(path, operation))));
             }
-            // What was written before the damage was seen is not committed on top of it.
-            damage.map_or(Ok(()), |damage| Err(Fault::Store(damage)))
+            match (damage, replies.as_slice()) {
+                // What was written before the damage was seen is not committed on top of it.
+                (Some(damage), _) => Err(Fault::Store(damage)),
+                // Nothing of what failed is committed.
+                (None, [(_, Err(error))]) if is_alone => Err(Fault::Store(again(error))),
+                _ => Ok(()),
+            }
         };
-        let outcome = self.committing(wire, durability).and_then(|conn| self.transact(conn, write));
-        let failure = outcome.err().map(|fault| fault.into_store(path, "append"));
-        for (reply, written) in replies {
-            let answer = match (&failure, written) {
-                (Some(failure), Ok(_)) => Err(again(failure)),
-                (_, written) => written,
-            };
-            // A caller that is gone does not need its answer.
-            reply.send(answer).ok();
+        let outcome = self.transact(conn, write).map_err(|fault| fault.into_store(path, "append"));
+        let done = || outcome.as_ref().map(|((), number)| *number).map_err(again);
+        for (told, written) in replies {
+            // A caller that is gone does not need to know.
+            told.send(Told::Done(written.and_then(|()| done()))).ok();
         }
         // Left over if the transaction could not even begin.
-        for (left, failure) in waiting.into_iter().zip(failure.iter().cycle()) {
-            left.reply.send(Err(again(failure))).ok();
+        for left in waiting {
+            left.begin().1.send(Told::Done(done())).ok();
         }
     }
 
-    fn transact<T>(&self, conn: &mut Connection, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+    /// Waits until a transaction is as durable as it has to be.
+    fn sync(&self, durability: Durability, number: u64) -> Result<()> {
+        if durability == Durability::WithNext || self.most == Durability::WithNext {
+            return Ok(());
+        }
+        self.syncs.wait(number).map_err(|error| {
+            let error = StoreError::Backend { operation: "sync", source: error.into() };
+            // What is in the log but not on the disk may be lost, so nothing is put behind it.
+            self.stop(again(&error));
+            error
+        })
+    }
+
+    /// Runs `work` in a transaction. Gives its number too, by which it is synced.
+    fn transact<T>(
+        &self,
+        conn: &mut Connection,
+        work: impl FnOnce(&Connection) -> Outcome<T>,
+    ) -> Outcome<(T, u64)> {
         self.may_write()?;
-        let outcome: Outcome<T> = (|| {
+        let outcome: Outcome<_> = (|| {
             let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let value = work(&tx)?;
             self.identity.check()?;
             tx.commit()?;
-            Ok(value)
+            Ok((value, self.syncs.written()))
         })();
         self.look_for_damage(&outcome);
         outcome
@@ -160,23 +187,13 @@ impl Writer {
         }
     }
 
-    /// The connection, committing as it is asked to.
-    fn committing<'a>(&self, wire: &'a mut Wire, durability: Durability) -> Outcome<&'a mut Connection> {
-        let durability = if self.most == Durability::OnReturn { durability } else { self.most };
-        if wire.commits != durability {
-            wire.conn.pragma_update(None, "synchronous", pragma(durability))?;
-            wire.commits = durability;
-        }
-        Ok(&mut wire.conn)
-    }
-
-    /// How the last transaction was committed.
+    /// Whether all that was committed is on the disk.
     #[cfg(test)]
-    pub(super) fn committed(&self) -> Durability {
-        self.wire().commits
+    pub(super) fn is_synced(&self) -> bool {
+        self.syncs.is_synced()
     }
 
-    fn wire(&self) -> MutexGuard<'_, Wire> {
+    fn conn(&self) -> MutexGuard<'_, Connection> {
         // A panic elsewhere rolled its transaction back when it unwound; the connection is fine.
         self.conn.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -187,13 +204,9 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if self.stopped.get().is_some() {
             // It cannot fail on an open connection.
-            self.wire().conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
+            self.conn().set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
         }
     }
-}
-
-fn already(answer: &Receiver<Result<Receipt>>) -> Option<Result<Receipt>> {
-    answer.try_recv().ok()
 }
 
 /// Runs `work` so that its failure undoes only itself.

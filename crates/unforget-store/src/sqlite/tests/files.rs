@@ -12,7 +12,8 @@ use crate::pack::SMALL_CHUNK_BYTES;
 use crate::port::{Segment, Store};
 use crate::sqlite::migrate::{STEPS, Step, migrate};
 use crate::sqlite::open::check_version;
-use crate::sqlite::{OpenOptions, SqliteStore};
+use crate::sqlite::sync::Syncs;
+use crate::sqlite::{OpenOptions, SqliteStore, checkpoint};
 
 #[test]
 fn f081_an_unsafe_sqlite_is_refused() {
@@ -396,10 +397,44 @@ fn a_store_of_every_schema_opens_and_verifies() {
     }
 }
 
-/// Only SQLite may open the database, its log or its shared memory; these files open others, on purpose.
+/// POSIX locks that this process has on a file.
+#[cfg(target_os = "linux")]
+fn locks(path: &Path) -> usize {
+    use std::os::linux::fs::MetadataExt;
+    let (own, inode) =
+        (std::process::id().to_string(), std::fs::metadata(path).unwrap().st_ino().to_string());
+    let is_ours = |line: &&str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let at = fields.iter().position(|field| *field == "POSIX");
+        let field = |offset: usize| fields.get(at? + offset).copied();
+        field(3) == Some(&own) && field(4).and_then(|file| file.rsplit(':').next()) == Some(&inode)
+    };
+    std::fs::read_to_string("/proc/locks").unwrap().lines().filter(is_ours).count()
+}
+
+/// Two files are opened beside SQLite: its log, on which it has no locks, and the database, which is not closed again.
+#[cfg(target_os = "linux")]
+#[test]
+fn f082_syncs_leave_sqlites_locks() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["first"]);
+    let held = locks(store.file());
+    assert!(held > 0, "SQLite has locks on it");
+    drop(Syncs::of(store.file()).unwrap());
+    checkpoint::sync(store.file()).unwrap();
+    checkpoint::sync(store.file()).unwrap();
+    assert_eq!(locks(store.file()), held);
+    drop(std::fs::File::open(store.file()).unwrap());
+    assert_eq!(locks(store.file()), 0, "what else is closed takes them");
+}
+
+/// Only SQLite may open the database, its log or its shared memory; these files open others, on purpose, and two as
+/// [`f082_syncs_leave_sqlites_locks`] shows.
 #[test]
 fn f082_nothing_else_opens_the_database() {
-    let allowed = ["lock.rs", "mount.rs", "backup.rs"];
+    let allowed = ["lock.rs", "mount.rs", "backup.rs", "sync.rs", "checkpoint.rs"];
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/sqlite");
     let mut seen = 0;
     for file in std::fs::read_dir(folder).unwrap() {

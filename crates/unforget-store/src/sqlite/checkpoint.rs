@@ -1,0 +1,159 @@
+//! Checkpoints beside the writer: what is committed goes from the write-ahead log into the database.
+//!
+//! SQLite does that within the commit that finds the log long, and whoever writes meanwhile waits for thousands of pages and
+//! two syncs. Here a thread moves them while others go on writing; the first commit after that moves the few that came in
+//! between, and the log begins anew.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
+
+use rusqlite::hooks::Wal;
+use rusqlite::{Connection, OpenFlags};
+
+use super::fault::Outcome;
+use super::identity::number;
+use crate::error::StoreError;
+
+/// Pages in the log at which they are moved: 24 MB.
+const PAGES: u32 = 3_000;
+
+/// Pages more at which it is tried again, where somebody who reads kept the log from beginning anew.
+const AGAIN: u32 = PAGES / 10;
+
+/// Pages that a commit may move itself.
+const FEW: i64 = 100;
+
+/// Times that pages are moved at most, before a commit moves the rest.
+const PASSES: usize = 8;
+
+/// The thread that moves pages. It ends, and with it its connection, when this is dropped.
+pub(super) struct Checkpoints {
+    signals: Arc<Signals>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Signals {
+    /// The log is long.
+    is_due: AtomicBool,
+    /// Most of it is in the database.
+    is_moved: AtomicBool,
+    has_ended: AtomicBool,
+}
+
+impl Checkpoints {
+    /// Checkpoints of the log that a connection writes, in place of SQLite's own.
+    ///
+    /// * `stopped` - once it is set, the file cannot be trusted and nothing is moved into it.
+    pub(super) fn of(
+        writer: &mut Connection,
+        db: &Path,
+        stopped: &Arc<OnceLock<StoreError>>,
+    ) -> Outcome<Self> {
+        let signals = Arc::new(Signals::default());
+        let mover =
+            Mover { db: db.to_path_buf(), signals: Arc::clone(&signals), stopped: Arc::clone(stopped) };
+        let thread = std::thread::Builder::new()
+            .name("unforget-checkpoint".into())
+            .spawn(move || mover.run())
+            .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
+        let (waker, told, mut due) = (thread.thread().clone(), Arc::clone(&signals), PAGES);
+        let checkpoints = Self { signals, thread: Some(thread) };
+        writer.wal_hook(Some(move |log: &mut Wal, pages: c_int| {
+            let pages = u32::try_from(pages).unwrap_or(0);
+            due = if pages < PAGES { PAGES } else { due };
+            if told.is_moved.swap(false, Ordering::AcqRel) {
+                // The commit is done whatever comes of this; the next one meets what is wrong.
+                log.checkpoint().ok();
+            } else if pages >= due {
+                due = pages.saturating_add(AGAIN);
+                told.is_due.store(true, Ordering::Release);
+                waker.unpark();
+            }
+            Ok(())
+        }))?;
+        Ok(checkpoints)
+    }
+}
+
+impl Drop for Checkpoints {
+    fn drop(&mut self) {
+        self.signals.has_ended.store(true, Ordering::Release);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // If it panicked, nothing is left to wait for.
+            thread.join().ok();
+        }
+    }
+}
+
+/// What the thread has.
+struct Mover {
+    db: PathBuf,
+    signals: Arc<Signals>,
+    stopped: Arc<OnceLock<StoreError>>,
+}
+
+impl Mover {
+    fn run(self) {
+        let mut open = None;
+        while !self.signals.has_ended.load(Ordering::Acquire) {
+            if !self.signals.is_due.swap(false, Ordering::AcqRel) {
+                std::thread::park();
+                continue;
+            }
+            // What cannot be moved stays in the log, which grows, and is tried again.
+            let moved = self.move_most(&mut open);
+            self.signals.is_moved.store(moved.is_ok(), Ordering::Release);
+        }
+    }
+
+    /// Moves pages until few are left. Nobody who reads or writes waits for it.
+    fn move_most(&self, open: &mut Option<Connection>) -> Outcome<()> {
+        let conn = match open {
+            Some(conn) => conn,
+            None => {
+                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+                open.insert(Connection::open_with_flags(&self.db, flags)?)
+            }
+        };
+        let mut before = 0;
+        for _ in 0..PASSES {
+            if self.stopped.get().is_some() || self.signals.has_ended.load(Ordering::Acquire) {
+                break;
+            }
+            let moved: i64 = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2))?;
+            // SQLite syncs when the last page is moved, for which a commit would wait.
+            sync(&self.db)
+                .map_err(|error| StoreError::Backend { operation: "checkpoint", source: error.into() })?;
+            if moved - before < FEW {
+                break;
+            }
+            before = moved;
+        }
+        Ok(())
+    }
+}
+
+/// Databases of this process that were synced, by their numbers. They stay open: closing one drops all locks that SQLite has
+/// on it.
+static SYNCED: Mutex<BTreeMap<(u64, u64), Arc<File>>> = Mutex::new(BTreeMap::new());
+
+/// Waits until what was written to a database is on its disk.
+pub(super) fn sync(db: &Path) -> io::Result<()> {
+    let Some(number) = number(db) else { return Ok(()) };
+    let file = match SYNCED.lock().unwrap_or_else(PoisonError::into_inner).entry(number) {
+        Entry::Occupied(known) => Arc::clone(known.get()),
+        Entry::Vacant(new) => {
+            Arc::clone(new.insert(Arc::new(File::options().read(true).write(true).open(db)?)))
+        }
+    };
+    file.sync_data()
+}

@@ -1,0 +1,229 @@
+//! Writes that wait, and who carries them out.
+//!
+//! One of those who wait leads: it carries out all that is queued by then and tells the others what came of theirs; the next who
+//! is in haste leads after it. Nobody is woken but by what concerns it, and who is done does not wait behind others.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+use super::fault::Outcome;
+use crate::port::{Haste, Result};
+
+/// How long a write that nobody waits for is left to be taken along by another.
+const PATIENCE: Duration = Duration::from_millis(2);
+
+/// A write, as it is queued.
+pub(super) struct Write {
+    pub(super) operation: &'static str,
+    /// What is done in the transaction.
+    pub(super) work: Box<dyn FnOnce(&Connection) -> Outcome<()> + Send>,
+}
+
+/// A write in the queue.
+pub(super) struct Waiting {
+    pub(super) write: Write,
+    number: u64,
+    haste: Haste,
+    told: Sender<Told>,
+}
+
+/// What a waiting write is told.
+pub(super) enum Told {
+    /// What came of it: the number of its transaction.
+    Done(Result<u64>),
+    /// To carry out all.
+    Lead,
+}
+
+/// A place in the queue.
+pub(super) struct Ticket {
+    number: u64,
+    haste: Haste,
+    hears: Receiver<Told>,
+}
+
+/// See the module.
+#[derive(Default)]
+pub(super) struct Queue(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Waiting>,
+    /// Somebody leads, or was told to.
+    is_led: bool,
+    /// Writes so far.
+    count: u64,
+}
+
+/// What comes next for who waits.
+pub(super) enum Turn<'a> {
+    /// It is done, in the transaction with this number.
+    Done(Result<u64>),
+    /// All that is queued is to be carried out.
+    Lead(Lead<'a>),
+    /// Who led panicked.
+    Lost,
+}
+
+impl Queue {
+    /// Queues a write.
+    pub(super) fn enter(&self, write: Write, haste: Haste) -> Ticket {
+        let (told, hears) = channel();
+        let mut state = self.state();
+        state.count += 1;
+        let number = state.count;
+        state.waiting.push(Waiting { write, number, haste, told });
+        if haste == Haste::Now && !state.is_led {
+            state.appoint();
+        }
+        Ticket { number, haste, hears }
+    }
+
+    /// Waits until a write is done, or its writer has to lead. After that, once more.
+    pub(super) fn turn(&self, ticket: &Ticket) -> Turn<'_> {
+        let told = match ticket.haste {
+            Haste::Now => ticket.hears.recv().ok(),
+            Haste::Soon => match ticket.hears.recv_timeout(PATIENCE) {
+                Err(RecvTimeoutError::Timeout) => {
+                    self.hurry(ticket.number);
+                    ticket.hears.recv().ok()
+                }
+                told => told.ok(),
+            },
+        };
+        match told {
+            Some(Told::Done(done)) => Turn::Done(done),
+            Some(Told::Lead) => Turn::Lead(Lead(self)),
+            None => Turn::Lost,
+        }
+    }
+
+    /// A write has waited long enough. If it is not in the queue any more, it is carried out now.
+    fn hurry(&self, number: u64) {
+        let mut state = self.state();
+        if let Some(own) = state.waiting.iter_mut().find(|one| one.number == number) {
+            own.haste = Haste::Now;
+            if !state.is_led {
+                state.appoint();
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Tells the first who is in haste to lead. Others do by themselves when they have waited long enough.
+    fn appoint(&mut self) {
+        let mut in_haste = self.waiting.iter().filter(|one| one.haste == Haste::Now);
+        self.is_led = in_haste.any(|one| one.told.send(Told::Lead).is_ok());
+    }
+}
+
+/// The lead of a queue, which goes to the next when it is dropped.
+pub(super) struct Lead<'a>(&'a Queue);
+
+impl Lead<'_> {
+    /// All that is queued, in order.
+    pub(super) fn all(&self) -> Vec<Waiting> {
+        std::mem::take(&mut self.0.state().waiting)
+    }
+}
+
+impl Drop for Lead<'_> {
+    fn drop(&mut self) {
+        self.0.state().appoint();
+    }
+}
+
+impl Waiting {
+    /// The write, and who is told what came of it.
+    pub(super) fn begin(self) -> (Write, Sender<Told>) {
+        (self.write, self.told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+    use super::*;
+
+    fn write(operation: &'static str) -> Write {
+        Write { operation, work: Box::new(|_| Ok(())) }
+    }
+
+    fn lead<'a>(queue: &'a Queue, ticket: &Ticket) -> Lead<'a> {
+        match queue.turn(ticket) {
+            Turn::Lead(lead) => lead,
+            Turn::Done(_) | Turn::Lost => panic!("it does not lead"),
+        }
+    }
+
+    /// Carries out all; gives what that was.
+    fn carry_out(lead: Lead<'_>) -> Vec<&'static str> {
+        let all = lead.all().into_iter().map(|one| {
+            let (write, told) = one.begin();
+            told.send(Told::Done(Ok(1))).unwrap();
+            write.operation
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn one_leads_and_the_next_in_haste_after_it() {
+        let queue = Queue::default();
+        let soon = queue.enter(write("soon"), Haste::Soon);
+        let [first, second] = ["first", "second"].map(|name| queue.enter(write(name), Haste::Now));
+        let leading = lead(&queue, &first);
+        assert_eq!(carry_out(leading), ["soon", "first", "second"], "all that is queued, in order");
+        for ticket in [&soon, &first, &second] {
+            assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
+        }
+        let third = queue.enter(write("third"), Haste::Now);
+        let leading = lead(&queue, &third);
+        assert_eq!(leading.all().len(), 1);
+        let (later, fourth) =
+            (queue.enter(write("later"), Haste::Soon), queue.enter(write("fourth"), Haste::Now));
+        drop(leading);
+        assert!(matches!(queue.turn(&third), Turn::Lost), "it did not carry out what it took");
+        assert_eq!(carry_out(lead(&queue, &fourth)), ["later", "fourth"]);
+        assert!(matches!(queue.turn(&later), Turn::Done(Ok(1))));
+    }
+
+    #[test]
+    fn who_is_not_in_haste_leads_when_nobody_else_does() {
+        let queue = Queue::default();
+        let tickets = ["a", "b"].map(|name| queue.enter(write(name), Haste::Soon));
+        let [first, second] = &tickets;
+        assert_eq!(carry_out(lead(&queue, second)), ["a", "b"]);
+        assert!(matches!(queue.turn(first), Turn::Done(Ok(1))));
+        assert!(!queue.state().is_led && queue.state().waiting.is_empty());
+    }
+
+    #[test]
+    fn who_went_away_does_not_get_the_lead() {
+        let queue = Queue::default();
+        let first = queue.enter(write("first"), Haste::Now);
+        let leading = lead(&queue, &first);
+        drop(queue.enter(write("gone"), Haste::Now));
+        let last = queue.enter(write("last"), Haste::Now);
+        leading.all().truncate(1);
+        let (gone, last_but_one) =
+            (queue.enter(write("gone"), Haste::Now), queue.enter(write("here"), Haste::Now));
+        drop(gone);
+        drop(leading);
+        assert_eq!(carry_out_all(lead(&queue, &last_but_one)), ["gone", "here"]);
+        assert!(matches!(queue.turn(&last), Turn::Lost));
+    }
+
+    /// The same where some went away.
+    fn carry_out_all(lead: Lead<'_>) -> Vec<&'static str> {
+        lead.all().into_iter().map(|one| one.begin().0.operation).collect()
+    }
+}

@@ -117,12 +117,11 @@ impl Mover {
 
     /// Moves pages until few are left. Nobody who reads or writes waits for it.
     fn move_most(&self, open: &mut Option<Connection>) -> Outcome<()> {
-        let conn = match open {
-            Some(conn) => conn,
-            None => {
-                let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-                open.insert(Connection::open_with_flags(&self.db, flags)?)
-            }
+        let conn = if let Some(conn) = open {
+            conn
+        } else {
+            let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            open.insert(Connection::open_with_flags(&self.db, flags)?)
         };
         let mut before = 0;
         for _ in 0..PASSES {

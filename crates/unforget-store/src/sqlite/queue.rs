@@ -12,14 +12,16 @@ use rusqlite::Connection;
 use super::fault::Outcome;
 use crate::port::{Haste, Result};
 
-/// How long a write that nobody waits for is left to be taken along by another.
-const PATIENCE: Duration = Duration::from_millis(2);
+/// How long a write that nobody waits for is left to be taken along by another, and then by another's sync.
+pub(super) const PATIENCE: Duration = Duration::from_millis(2);
+
+/// What a write does in the transaction.
+type Work = Box<dyn FnOnce(&Connection) -> Outcome<()> + Send>;
 
 /// A write, as it is queued.
 pub(super) struct Write {
     pub(super) operation: &'static str,
-    /// What is done in the transaction.
-    pub(super) work: Box<dyn FnOnce(&Connection) -> Outcome<()> + Send>,
+    pub(super) work: Work,
 }
 
 /// A write in the queue.
@@ -166,7 +168,7 @@ mod tests {
     }
 
     /// Carries out all; gives what that was.
-    fn carry_out(lead: Lead<'_>) -> Vec<&'static str> {
+    fn carry_out(lead: &Lead<'_>) -> Vec<&'static str> {
         let all = lead.all().into_iter().map(|one| {
             let (write, told) = one.begin();
             told.send(Told::Done(Ok(1))).unwrap();
@@ -181,7 +183,8 @@ mod tests {
         let soon = queue.enter(write("soon"), Haste::Soon);
         let [first, second] = ["first", "second"].map(|name| queue.enter(write(name), Haste::Now));
         let leading = lead(&queue, &first);
-        assert_eq!(carry_out(leading), ["soon", "first", "second"], "all that is queued, in order");
+        assert_eq!(carry_out(&leading), ["soon", "first", "second"], "all that is queued, in order");
+        drop(leading);
         for ticket in [&soon, &first, &second] {
             assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
         }
@@ -192,7 +195,7 @@ mod tests {
             (queue.enter(write("later"), Haste::Soon), queue.enter(write("fourth"), Haste::Now));
         drop(leading);
         assert!(matches!(queue.turn(&third), Turn::Lost), "it did not carry out what it took");
-        assert_eq!(carry_out(lead(&queue, &fourth)), ["later", "fourth"]);
+        assert_eq!(carry_out(&lead(&queue, &fourth)), ["later", "fourth"]);
         assert!(matches!(queue.turn(&later), Turn::Done(Ok(1))));
     }
 
@@ -201,7 +204,7 @@ mod tests {
         let queue = Queue::default();
         let tickets = ["a", "b"].map(|name| queue.enter(write(name), Haste::Soon));
         let [first, second] = &tickets;
-        assert_eq!(carry_out(lead(&queue, second)), ["a", "b"]);
+        assert_eq!(carry_out(&lead(&queue, second)), ["a", "b"]);
         assert!(matches!(queue.turn(first), Turn::Done(Ok(1))));
         assert!(!queue.state().is_led && queue.state().waiting.is_empty());
     }
@@ -218,12 +221,12 @@ mod tests {
             (queue.enter(write("gone"), Haste::Now), queue.enter(write("here"), Haste::Now));
         drop(gone);
         drop(leading);
-        assert_eq!(carry_out_all(lead(&queue, &last_but_one)), ["gone", "here"]);
+        assert_eq!(carry_out_all(&lead(&queue, &last_but_one)), ["gone", "here"]);
         assert!(matches!(queue.turn(&last), Turn::Lost));
     }
 
     /// The same where some went away.
-    fn carry_out_all(lead: Lead<'_>) -> Vec<&'static str> {
+    fn carry_out_all(lead: &Lead<'_>) -> Vec<&'static str> {
         lead.all().into_iter().map(|one| one.begin().0.operation).collect()
     }
 }

@@ -9,6 +9,9 @@ use std::io;
 use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::queue::PATIENCE;
+use crate::port::Haste;
+
 /// The write-ahead log, to be synced.
 pub(super) struct Syncs {
     /// SQLite has no locks on it, so that it can be closed.
@@ -24,6 +27,8 @@ struct State {
     /// Of these, those that are on the disk.
     synced: u64,
     is_syncing: bool,
+    /// Why the disk did not take some of it. The system tells that once, and what it tells later is not to be believed.
+    failed: Option<(io::ErrorKind, String)>,
 }
 
 impl Syncs {
@@ -42,13 +47,21 @@ impl Syncs {
         state.written
     }
 
-    /// Waits until a transaction is on the disk.
+    /// Waits until a transaction is on the disk; one that is not in haste, for a moment, for the sync of another.
     ///
     /// # Errors
     /// If the disk does not take it: then nobody knows what of the log is there.
-    pub(super) fn wait(&self, number: u64) -> io::Result<()> {
+    pub(super) fn wait(&self, number: u64, haste: Haste) -> io::Result<()> {
         let mut state = self.state();
+        if haste == Haste::Soon {
+            let is_open = |state: &mut State| state.synced < number && state.failed.is_none();
+            let waited = self.ended.wait_timeout_while(state, PATIENCE, is_open);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
         while state.synced < number {
+            if let Some((kind, what)) = &state.failed {
+                return Err(io::Error::new(*kind, what.clone()));
+            }
             if state.is_syncing {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -59,11 +72,11 @@ impl Syncs {
             let synced = self.log.sync_data();
             state = self.state();
             state.is_syncing = false;
-            if synced.is_ok() {
-                state.synced = written;
+            match synced {
+                Ok(()) => state.synced = written,
+                Err(error) => state.failed = Some((error.kind(), error.to_string())),
             }
             self.ended.notify_all();
-            synced?;
         }
         Ok(())
     }
@@ -77,5 +90,31 @@ impl Syncs {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    /// A log that cannot be synced: a pipe is none.
+    fn broken() -> Syncs {
+        let (_, pipe) = io::pipe().unwrap();
+        let log = File::from(std::os::fd::OwnedFd::from(pipe));
+        Syncs { log, state: Mutex::default(), ended: Condvar::new() }
+    }
+
+    #[test]
+    fn a_sync_that_failed_is_not_tried_until_it_succeeds() {
+        let syncs = broken();
+        let [first, second] = [syncs.written(), syncs.written()];
+        let told = syncs.wait(first, Haste::Now).unwrap_err();
+        assert_eq!(syncs.state().failed.as_ref().map(|(kind, _)| *kind), Some(told.kind()));
+        syncs.state().is_syncing = true;
+        // Whoever tried again now would wait for ever.
+        assert_eq!(syncs.wait(second, Haste::Now).unwrap_err().kind(), told.kind());
+        assert_eq!(syncs.wait(second, Haste::Soon).unwrap_err().kind(), told.kind());
     }
 }

@@ -52,7 +52,7 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Outcome<T>,
     ) -> Outcome<T> {
         let (value, number) = self.transact(&mut self.conn(), work)?;
-        self.sync(durability, number)?;
+        self.sync((durability, Haste::Now), number)?;
         Ok(value)
     }
 
@@ -64,7 +64,7 @@ impl Writer {
         self.look_for_damage(&outcome);
         let number = self.syncs.written();
         drop(conn);
-        self.sync(Durability::OnReturn, number)?;
+        self.sync((Durability::OnReturn, Haste::Now), number)?;
         outcome
     }
 
@@ -93,7 +93,7 @@ impl Writer {
                 Turn::Lost => return Err(died()),
             }
         };
-        self.sync(durability, number)?;
+        self.sync((durability, haste), number)?;
         Arc::into_inner(made).and_then(OnceLock::into_inner).ok_or_else(died)
     }
 
@@ -138,11 +138,11 @@ impl Writer {
     }
 
     /// Waits until a transaction is as durable as it has to be.
-    fn sync(&self, durability: Durability, number: u64) -> Result<()> {
+    fn sync(&self, (durability, haste): (Durability, Haste), number: u64) -> Result<()> {
         if durability == Durability::WithNext || self.most == Durability::WithNext {
             return Ok(());
         }
-        self.syncs.wait(number).map_err(|error| {
+        self.syncs.wait(number, haste).map_err(|error| {
             let error = StoreError::Backend { operation: "sync", source: error.into() };
             // What is in the log but not on the disk may be lost, so nothing is put behind it.
             self.stop(again(&error));

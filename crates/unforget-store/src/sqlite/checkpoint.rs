@@ -11,15 +11,16 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
+use rusqlite::ffi::SQLITE_IOERR_FSYNC;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags};
 
-use super::fault::Outcome;
+use super::fault::{Fault, Outcome};
 use super::identity::number;
-use crate::error::StoreError;
+use crate::error::{BoxError, StoreError};
 
 /// Pages in the log at which they are moved: 24 MB.
 const PAGES: u32 = 3_000;
@@ -46,6 +47,8 @@ struct Signals {
     /// Most of it is in the database.
     is_moved: AtomicBool,
     has_ended: AtomicBool,
+    /// Held while pages are moved.
+    pass: Mutex<()>,
 }
 
 impl Checkpoints {
@@ -65,13 +68,14 @@ impl Checkpoints {
             .spawn(move || mover.run())
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
         let (waker, told, mut due) = (thread.thread().clone(), Arc::clone(&signals), PAGES);
+        let (file, stopped) = (db.to_path_buf(), Arc::clone(stopped));
         let checkpoints = Self { signals, thread: Some(thread) };
         writer.wal_hook(Some(move |log: &mut Wal, pages: c_int| {
             let pages = u32::try_from(pages).unwrap_or(0);
             due = if pages < PAGES { PAGES } else { due };
             if told.is_moved.swap(false, Ordering::AcqRel) {
-                // The commit is done whatever comes of this; the next one meets what is wrong.
-                log.checkpoint().ok();
+                // The commit is done whatever comes of this; the next one is told what is wrong.
+                log.checkpoint().unwrap_or_else(|error| stop(&stopped, &error.into(), &file));
             } else if pages >= due {
                 due = pages.saturating_add(AGAIN);
                 told.is_due.store(true, Ordering::Release);
@@ -81,6 +85,32 @@ impl Checkpoints {
         }))?;
         Ok(checkpoints)
     }
+
+    /// Keeps the thread from moving pages.
+    pub(super) fn pause(&self) -> MutexGuard<'_, ()> {
+        self.signals.pass.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Stops writing if the file cannot be trusted after what happened. Else what cannot be moved stays in the log, and is tried
+/// again.
+fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
+    let is_unsynced = |error: &rusqlite::Error| {
+        error.sqlite_error().is_some_and(|inner| inner.extended_code == SQLITE_IOERR_FSYNC)
+    };
+    let why = match fault {
+        Fault::Sql(error) if is_unsynced(error) => Some(unsynced(error.to_string().into())),
+        fault => fault.damage(db),
+    };
+    if let Some(why) = why {
+        // The first reason is the one that is told.
+        stopped.set(why).ok();
+    }
+}
+
+/// What is told of a database that the disk did not take. The system says so once: then nobody knows which of its pages are there.
+fn unsynced(source: BoxError) -> StoreError {
+    StoreError::Backend { operation: "sync the database", source }
 }
 
 impl Drop for Checkpoints {
@@ -109,9 +139,9 @@ impl Mover {
                 std::thread::park();
                 continue;
             }
-            // What cannot be moved stays in the log, which grows, and is tried again.
             let moved = self.move_most(&mut open);
             self.signals.is_moved.store(moved.is_ok(), Ordering::Release);
+            moved.unwrap_or_else(|fault| stop(&self.stopped, &fault, &self.db));
         }
     }
 
@@ -128,10 +158,13 @@ impl Mover {
             if self.stopped.get().is_some() || self.signals.has_ended.load(Ordering::Acquire) {
                 break;
             }
+            let _pass = self.signals.pass.lock().unwrap_or_else(PoisonError::into_inner);
             let moved: i64 = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2))?;
             // SQLite syncs when the last page is moved, for which a commit would wait.
-            sync(&self.db)
-                .map_err(|error| StoreError::Backend { operation: "checkpoint", source: error.into() })?;
+            if let Err(error) = sync(&self.db) {
+                self.stopped.set(unsynced(error.into())).ok();
+                break;
+            }
             if moved - before < FEW {
                 break;
             }
@@ -145,13 +178,17 @@ impl Mover {
 /// on it.
 static SYNCED: Mutex<BTreeMap<(u64, u64), Arc<File>>> = Mutex::new(BTreeMap::new());
 
-/// Waits until what was written to a database is on its disk.
+/// Waits until what was written to a database is on its disk. Where it cannot be opened once more, SQLite does that later.
+///
+/// # Errors
+/// If the disk does not take it.
 pub(super) fn sync(db: &Path) -> io::Result<()> {
     let Some(number) = number(db) else { return Ok(()) };
     let file = match SYNCED.lock().unwrap_or_else(PoisonError::into_inner).entry(number) {
         Entry::Occupied(known) => Arc::clone(known.get()),
         Entry::Vacant(new) => {
-            Arc::clone(new.insert(Arc::new(File::options().read(true).write(true).open(db)?)))
+            let Ok(file) = File::options().read(true).write(true).open(db) else { return Ok(()) };
+            Arc::clone(new.insert(Arc::new(file)))
         }
     };
     file.sync_data()

@@ -71,8 +71,9 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Runs `work` on one consistent state. A malformed file stops writing, too.
+    /// Runs `work` on one consistent state. A malformed file stops writing, too; a log that is not on the disk, reading.
     fn read<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
+        self.writer.as_ref().map_or(Ok(()), Writer::may_read)?;
         self.readers.with(work).map_err(|fault| {
             if let (Some(writer), Some(damage)) = (&self.writer, fault.damage(&self.path)) {
                 writer.stop(damage);

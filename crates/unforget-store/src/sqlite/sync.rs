@@ -31,12 +31,23 @@ struct State {
     failed: Option<(io::ErrorKind, String)>,
 }
 
+impl State {
+    fn check(&self) -> io::Result<()> {
+        match &self.failed {
+            Some((kind, what)) => Err(io::Error::new(*kind, what.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Syncs {
     /// Of the log of an open database in WAL mode.
     pub(super) fn of(db: &Path) -> io::Result<Self> {
         let mut log = db.as_os_str().to_owned();
         log.push("-wal");
         let log = File::options().read(true).write(true).open(log)?;
+        // A process that was killed may have left what it committed and did not sync.
+        log.sync_data()?;
         Ok(Self { log, state: Mutex::default(), ended: Condvar::new() })
     }
 
@@ -59,9 +70,7 @@ impl Syncs {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         while state.synced < number {
-            if let Some((kind, what)) = &state.failed {
-                return Err(io::Error::new(*kind, what.clone()));
-            }
+            state.check()?;
             if state.is_syncing {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -79,6 +88,17 @@ impl Syncs {
             self.ended.notify_all();
         }
         Ok(())
+    }
+
+    /// Fails if a sync failed.
+    pub(super) fn check(&self) -> io::Result<()> {
+        self.state().check()
+    }
+
+    /// As after a sync that failed.
+    #[cfg(test)]
+    pub(super) fn fail(&self) {
+        self.state().failed = Some((io::ErrorKind::Other, "the disk is gone".to_owned()));
     }
 
     /// Whether all transactions are on the disk.

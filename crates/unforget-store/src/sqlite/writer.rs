@@ -20,7 +20,7 @@ use crate::port::{Durability, Haste, Result};
 /// The writing connection and the queue before it.
 pub(super) struct Writer {
     /// Dropped before the connection: its own must not be the last.
-    _checkpoints: Checkpoints,
+    checkpoints: Checkpoints,
     conn: Mutex<Connection>,
     syncs: Syncs,
     /// The most that is asked of a transaction.
@@ -42,7 +42,7 @@ impl Writer {
         let checkpoints = Checkpoints::of(&mut conn, identity.db(), &stopped)?;
         let syncs = Syncs::of(identity.db())
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
-        Ok(Self { _checkpoints: checkpoints, conn: Mutex::new(conn), syncs, most, queue, identity, stopped })
+        Ok(Self { checkpoints, conn: Mutex::new(conn), syncs, most, queue, identity, stopped })
     }
 
     /// Runs `work` in a transaction of its own.
@@ -56,8 +56,14 @@ impl Writer {
         Ok(value)
     }
 
+    /// Fails if what is committed may not be on the disk: who is told that it is there would not write it again.
+    pub(super) fn may_read(&self) -> Result<()> {
+        self.syncs.check().map_err(unsynced)
+    }
+
     /// Runs `work` on the connection outside any transaction, for pragmas and checkpoints.
     pub(super) fn bare<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
+        let _alone = self.checkpoints.pause();
         let conn = self.conn();
         self.may_write()?;
         let outcome = work(&conn);
@@ -143,7 +149,7 @@ impl Writer {
             return Ok(());
         }
         self.syncs.wait(number, haste).map_err(|error| {
-            let error = StoreError::Backend { operation: "sync", source: error.into() };
+            let error = unsynced(error);
             // What is in the log but not on the disk may be lost, so nothing is put behind it.
             self.stop(again(&error));
             error
@@ -187,10 +193,9 @@ impl Writer {
         }
     }
 
-    /// Whether all that was committed is on the disk.
     #[cfg(test)]
-    pub(super) fn is_synced(&self) -> bool {
-        self.syncs.is_synced()
+    pub(super) const fn syncs(&self) -> &Syncs {
+        &self.syncs
     }
 
     fn conn(&self) -> MutexGuard<'_, Connection> {
@@ -207,6 +212,10 @@ impl Drop for Writer {
             self.conn().set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
         }
     }
+}
+
+fn unsynced(error: std::io::Error) -> StoreError {
+    StoreError::Backend { operation: "sync", source: error.into() }
 }
 
 /// Runs `work` so that its failure undoes only itself.
@@ -231,6 +240,9 @@ fn again(error: &StoreError) -> StoreError {
             StoreError::Corrupt { path: path.clone(), detail: detail.clone() }
         }
         StoreError::Busy { path, pid } => StoreError::Busy { path: path.clone(), pid: *pid },
+        StoreError::Backend { operation, source } => {
+            StoreError::Backend { operation, source: source.to_string().into() }
+        }
         other => StoreError::Backend { operation: "append", source: other.to_string().into() },
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::open;
 use crate::conformance::{Tape, opening};
 use crate::error::StoreError;
-use crate::port::{Append, Durability, Segment, Store};
+use crate::port::{Append, Durability, Haste, Segment, Store};
 use crate::sqlite::{OpenOptions, SqliteStore};
 
 /// Names the database to a child of this test executable.
@@ -106,7 +106,7 @@ fn what_is_no_derived_data_is_synchronous_whatever_came_before() {
             let writer = store.writer().unwrap();
             writer.run(durability, |_| Ok(())).unwrap();
             let want = is_ever_synced && durability == Durability::OnReturn;
-            assert_eq!(writer.is_synced(), want, "{durability:?}");
+            assert_eq!(writer.syncs().is_synced(), want, "{durability:?}");
         }
     }
 }
@@ -119,8 +119,30 @@ fn an_append_that_means_nothing_alone_waits_for_no_disk() {
     tape.open(None, &["first"]);
     for durability in [Durability::WithNext, Durability::OnReturn, Durability::WithNext] {
         store.append(Append { durability, ..tape.plan(tape.end(0), &[body(1)]) }).unwrap();
-        assert_eq!(store.writer().unwrap().is_synced(), durability == Durability::OnReturn);
+        assert_eq!(store.writer().unwrap().syncs().is_synced(), durability == Durability::OnReturn);
     }
+}
+
+/// What is committed and not on the disk is not shown: who is told that it is there would not write it again.
+#[test]
+fn after_a_sync_that_failed_nothing_is_written_or_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
+    let tape = Tape::new(&store, "t:1");
+    tape.open(None, &["first"]);
+    let [first, second] = [1, 2].map(|number| tape.plan(tape.end(0), &[body(number)]));
+    store.writer().unwrap().syncs().fail();
+    let names = store.put_names(tape.id, &[], Haste::Now);
+    let told = [names.err(), store.append(first).err(), store.append(second).err()];
+    assert!(told[0].is_none(), "of what need not be durable nobody is told that it is: {told:?}");
+    for told in &told[1..] {
+        assert!(format!("{told:?}").contains("disk is gone"), "{told:?}");
+    }
+    assert!(store.conversation(tape.id).is_err());
+    drop(store);
+    let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
+    assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
 /// The log is moved into the database by a thread beside the writer, which goes on writing all the time.

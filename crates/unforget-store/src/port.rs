@@ -60,6 +60,8 @@ pub trait Store: Jobs + Send + Sync {
 
     /// Adds names to stored entries. Those that are there stay; an entry may have many. Derived: who delivers the same again
     /// gives the same names again.
+    ///
+    /// * `haste` - how soon.
     fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()>;
 
     /// Finds the entry after which the raw chain has this head, in any generation; the earliest of several.

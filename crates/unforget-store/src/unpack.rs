@@ -8,6 +8,7 @@ use zstd::zstd_safe::{DCtx, get_error_name};
 use crate::pack::{CHUNK_BYTES, Dictionary};
 use crate::spare::Spare;
 
+/// For frames with a dictionary and without.
 static CONTEXTS: Spare<DCtx<'static>> = Spare::new();
 
 /// Working memory of scans: kept by the caller from one chunk or blob to the next, one per thread.

@@ -20,6 +20,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::{Fault, Outcome};
 use super::identity::number;
+use super::sync;
 use crate::error::{BoxError, StoreError};
 
 /// Pages in the log at which they are moved: 24 MB.
@@ -49,6 +50,12 @@ struct Signals {
     has_ended: AtomicBool,
     /// Held while pages are moved.
     pass: Mutex<()>,
+}
+
+impl Signals {
+    fn pass(&self) -> MutexGuard<'_, ()> {
+        self.pass.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Checkpoints {
@@ -88,7 +95,7 @@ impl Checkpoints {
 
     /// Keeps the thread from moving pages.
     pub(super) fn pause(&self) -> MutexGuard<'_, ()> {
-        self.signals.pass.lock().unwrap_or_else(PoisonError::into_inner)
+        self.signals.pass()
     }
 }
 
@@ -99,7 +106,7 @@ fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
         error.sqlite_error().is_some_and(|inner| inner.extended_code == SQLITE_IOERR_FSYNC)
     };
     let why = match fault {
-        Fault::Sql(error) if is_unsynced(error) => Some(unsynced(error.to_string().into())),
+        Fault::Sql(error) if is_unsynced(error) => Some(unsynced(error.to_string())),
         fault => fault.damage(db),
     };
     if let Some(why) = why {
@@ -108,9 +115,9 @@ fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
     }
 }
 
-/// What is told of a database that the disk did not take. The system says so once: then nobody knows which of its pages are there.
-fn unsynced(source: BoxError) -> StoreError {
-    StoreError::Backend { operation: "sync the database", source }
+/// The system says once that the disk did not take something: after that nobody knows which pages are there.
+fn unsynced(source: impl Into<BoxError>) -> StoreError {
+    sync::failed("sync the database", source)
 }
 
 impl Drop for Checkpoints {
@@ -158,11 +165,11 @@ impl Mover {
             if self.stopped.get().is_some() || self.signals.has_ended.load(Ordering::Acquire) {
                 break;
             }
-            let _pass = self.signals.pass.lock().unwrap_or_else(PoisonError::into_inner);
+            let _pass = self.signals.pass();
             let moved: i64 = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2))?;
             // SQLite syncs when the last page is moved, for which a commit would wait.
-            if let Err(error) = sync(&self.db) {
-                self.stopped.set(unsynced(error.into())).ok();
+            if let Err(error) = sync_database(&self.db) {
+                self.stopped.set(unsynced(error)).ok();
                 break;
             }
             if moved - before < FEW {
@@ -182,7 +189,7 @@ static SYNCED: Mutex<BTreeMap<(u64, u64), Arc<File>>> = Mutex::new(BTreeMap::new
 ///
 /// # Errors
 /// If the disk does not take it.
-pub(super) fn sync(db: &Path) -> io::Result<()> {
+pub(super) fn sync_database(db: &Path) -> io::Result<()> {
     let Some(number) = number(db) else { return Ok(()) };
     let file = match SYNCED.lock().unwrap_or_else(PoisonError::into_inner).entry(number) {
         Entry::Occupied(known) => Arc::clone(known.get()),

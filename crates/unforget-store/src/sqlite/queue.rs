@@ -26,7 +26,7 @@ pub(super) struct Write {
 
 /// A write in the queue.
 pub(super) struct Waiting {
-    pub(super) write: Write,
+    write: Write,
     number: u64,
     haste: Haste,
     told: Sender<Told>,

@@ -10,7 +10,15 @@ use std::path::Path;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::queue::PATIENCE;
+use crate::error::{BoxError, StoreError};
 use crate::port::Haste;
+
+/// What is told when the disk did not take something.
+///
+/// * `operation` - what was tried.
+pub(super) fn failed(operation: &'static str, source: impl Into<BoxError>) -> StoreError {
+    StoreError::Backend { operation, source: source.into() }
+}
 
 /// The write-ahead log, to be synced.
 pub(super) struct Syncs {

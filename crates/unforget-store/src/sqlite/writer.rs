@@ -1,7 +1,7 @@
 //! The one connection that writes.
 //!
-//! Writes that wait for each other share one transaction, see [`Queue`], and those that have to be durable one `fsync`, see [`Syncs`]. Each is in a savepoint of its
-//! own, unless it is alone.
+//! Writes that wait for each other share one transaction, see [`Queue`], and those that have to be durable one `fsync`, see
+//! [`Syncs`]. Each is in a savepoint of its own, unless it is alone.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use super::checkpoint::Checkpoints;
 use super::fault::{Fault, Outcome};
 use super::identity::Identity;
 use super::queue::{Queue, Told, Turn, Waiting, Write};
-use super::sync::Syncs;
+use super::sync::{self, Syncs};
 use crate::error::StoreError;
 use crate::port::{Durability, Haste, Result};
 
@@ -215,7 +215,7 @@ impl Drop for Writer {
 }
 
 fn unsynced(error: std::io::Error) -> StoreError {
-    StoreError::Backend { operation: "sync", source: error.into() }
+    sync::failed("sync", error)
 }
 
 /// Runs `work` so that its failure undoes only itself.

@@ -430,8 +430,8 @@ fn f082_syncs_leave_sqlites_locks() {
     let held = locks(store.file());
     assert!(!held.is_empty(), "SQLite has locks on it");
     drop(Syncs::of(store.file()).unwrap());
-    checkpoint::sync(store.file()).unwrap();
-    checkpoint::sync(store.file()).unwrap();
+    checkpoint::sync_database(store.file()).unwrap();
+    checkpoint::sync_database(store.file()).unwrap();
     assert_eq!(locks(store.file()), held);
     drop(std::fs::File::open(store.file()).unwrap());
     assert_eq!(locks(store.file()), BTreeSet::new(), "what else is closed takes them");

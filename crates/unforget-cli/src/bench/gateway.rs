@@ -268,8 +268,10 @@ async fn talk(
         ));
         let body = format!(r#"{{"model":"gpt-5","stream":true,"messages":[{}]}}"#, messages.join(","));
         direct.push(one.call("/v1/chat/completions", "", &body).await?);
-        through.push(other.call("/v1/chat/completions", &session, &body).await?);
-        messages.push(r#"{"role":"assistant","content":"Noted."}"#.to_owned());
+        let took = other.call("/v1/chat/completions", &session, &body).await?;
+        // As clients do: the conversation goes on from the answer that came.
+        messages.push(format!(r#"{{"role":"assistant","content":"{}"}}"#, took.said));
+        through.push(took);
     }
     Ok((direct, through))
 }

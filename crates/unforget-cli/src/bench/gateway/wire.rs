@@ -102,6 +102,8 @@ pub(super) struct Took {
     pub(super) first: u64,
     /// Of each event, from the provider to the client.
     pub(super) events: Vec<u64>,
+    /// The answer's text.
+    pub(super) said: String,
 }
 
 /// A client with one connection.
@@ -136,7 +138,9 @@ impl Client {
             while let Some(at) = find(read.get(seen..).unwrap_or_default(), b"at=") {
                 let rest = read.get(seen + at + 3..).unwrap_or_default();
                 let Some(end) = rest.iter().position(|byte| !byte.is_ascii_digit()) else { break };
-                let sent = String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).parse::<u64>();
+                let sent = String::from_utf8_lossy(rest.get(..end).unwrap_or_default());
+                took.said.push_str(&format!("at={sent} "));
+                let sent = sent.parse::<u64>();
                 if took.events.is_empty() {
                     took.first = came - begun;
                 }

@@ -325,7 +325,7 @@ async fn f044_an_answer_that_could_not_be_stored_is_stored_later() {
     let running = Running::start_on(on, &upstream.url(), 1_000_000, (settings, Limits::default())).await;
     let answer = client(&running, "a").ask(CHAT, &asked("Hello")).await.unwrap();
     assert_eq!(answer.status, 200, "the client has it nevertheless");
-    let files = || std::fs::read_dir(daemon::spool(&db)).unwrap().count();
+    let files = || daemon::spooled(&db);
     until("it is stored after all", || {
         store.disarm() && files() == 0 || files() == 0 && running.gateway.running() == 0
     })

@@ -128,7 +128,7 @@ async fn one(deed: Deed, (api, dialect): (&str, unforget_wire::Dialect)) -> Seen
     assert_eq!(path.remove(0), question, "f044: the question is stored");
     let verified = running.host.engine().verify(&mut |_, _| {}).unwrap();
     assert!(verified.problems.is_empty(), "{:?}", verified.problems);
-    let left = std::fs::read_dir(daemon::spool(&db)).unwrap().count();
+    let left = daemon::spooled(&db);
     assert_eq!(left, 0, "no answer is left behind");
     running.end().await;
     Seen { status, headers, body, is_whole, stored: path }

@@ -91,27 +91,28 @@ impl Gateway {
         let sent = self.sent(&call, begun, (upstream, api), overhead).await?;
         let Some((mut begun, mut answer)) = sent else { return Ok(()) };
         trace::status(answer.status());
-        // Until something of it is there, a break is a fault and not half an answer.
-        let first = answer.chunk().await;
-        let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
         // What is packed in a way that is not read goes on as it came.
-        let is_read = reading::is_read(answer.headers());
-        if let Some(offered) = begun.offered.clone().filter(|_| is_read) {
+        if let Some(offered) = begun.offered.clone().filter(|_| reading::is_read(answer.headers())) {
+            let first = self.first(&mut answer, upstream).await?;
             figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
             let came = ((answer, first), overhead.as_secs_f64());
             return self.converse((&call, (upstream, api)), (begun, offered), (came, room)).await;
         }
-        let mut headers = returned(answer.headers());
-        ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
+        // Its file is made while the model begins to think.
         let is_streamed = is_stream(answer.headers());
-        figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
         let encoding = reading::encoding(answer.headers());
         let read = Reading::new(call.received.dialect, is_streamed, encoding.as_deref());
-        let label = label(&begun, is_streamed, encoding);
-        let spooled = self
-            .spool
-            .begin(&label)
-            .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
+        let spooled = self.spooled(label(&begun, is_streamed, encoding))?;
+        let first = match self.first(&mut answer, upstream).await {
+            Ok(first) => first,
+            Err(fault) => {
+                spooled.done(true);
+                return Err(fault);
+            }
+        };
+        let mut headers = returned(answer.headers());
+        ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
+        figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
         let (live, dialect) = (Arc::clone(&call.live), call.received.dialect);
         live.begin(Head { status: answer.status(), headers });
         drop(call);
@@ -119,6 +120,22 @@ impl Gateway {
         let arriving = Arriving::new(Arc::new(begun), dialect, (spooled, read), room);
         self.pump(&live, (answer, first), arriving).await;
         Ok(())
+    }
+
+    /// The first chunk of an answer. Until something of it is there, a break is a fault and not half an answer.
+    pub(super) async fn first(
+        &self,
+        answer: &mut reqwest::Response,
+        upstream: &Upstream,
+    ) -> Result<Option<Bytes>, Fault> {
+        let first = answer.chunk().await;
+        first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
+    }
+
+    /// Begins the file of an answer.
+    pub(super) fn spooled(&self, label: Label) -> Result<Spooled, Fault> {
+        let spooled = self.spool.begin(label);
+        spooled.map_err(|error| fault::not_stored("the answer cannot be kept", &error))
     }
 
     /// Sends a call, once more with less if the provider finds it too large. `None` if it is refused: the client is told.
@@ -207,7 +224,7 @@ impl Gateway {
             arriving.room.join(more.ok_or_else(|| io::Error::other("there is no room for it in memory"))?);
         }
         // Where it is, before its file goes.
-        let place = match (self.answers.spare(chunk.len()), &arriving.open) {
+        let place = match (self.answers.spare(chunk.len()), &mut arriving.open) {
             (None, Some((spooled, _))) if !live.is_spooled() => {
                 live.spooled_in(spooled.back()?);
                 Kept::Spooled(spooled.place())
@@ -408,6 +425,7 @@ pub(super) fn label(begun: &Begun, is_streamed: bool, encoding: Option<String>) 
         is_streamed,
         encoding,
         line: Some(begun.who.lane.line().0),
+        number: None,
     }
 }
 

@@ -225,8 +225,7 @@ impl Gateway {
             tracing::warn!(status = %answer.status(), upstream = upstream.name, "refused");
             return Err(Fault::Unreachable { upstream: upstream.name.clone() });
         }
-        let first = answer.chunk().await;
-        let first = first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
+        let first = self.first(&mut answer, upstream).await?;
         let nothing = Fault::Unreachable { upstream: upstream.name.clone() };
         if !reading::is_read(answer.headers()) {
             return Err(nothing);
@@ -238,10 +237,7 @@ impl Gateway {
     fn arriving(&self, asked: &Asked<'_>, is_streamed: bool, room: Held) -> Result<Arriving, Fault> {
         let dialect = asked.call.received.dialect;
         let read = Reading::new(dialect, is_streamed, None);
-        let spooled = self
-            .spool
-            .begin(&label(&asked.begun, is_streamed, None))
-            .map_err(|error| fault::not_stored("the answer cannot be kept", &error))?;
+        let spooled = self.spooled(label(&asked.begun, is_streamed, None))?;
         Ok(Arriving::new(Arc::clone(&asked.begun), dialect, (spooled, read), room))
     }
 

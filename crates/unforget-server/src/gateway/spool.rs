@@ -2,12 +2,14 @@
 //!
 //! A file per answer beside the database: a line of JSON that says whose answer it is, then the bytes as the provider sent
 //! them. A chunk is written before any client gets it, so a killed process loses nothing that was delivered; it is synced
-//! some times per second, so little is lost when power fails. When the answer is stored its file goes.
+//! some times per second, so little is lost when power fails. When the answer is stored its file is emptied, for another
+//! answer: where hundreds come per second, making and removing files is most of what a spool costs.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -18,9 +20,15 @@ use super::live::Place;
 /// Unsynced bytes are at most this old, while bytes arrive.
 const SYNC: Duration = Duration::from_millis(250);
 
+/// Longest label that is looked at for its number, in bytes.
+const LABEL_MAX: u64 = 64 * 1024;
+
 /// Bytes that have to be free on the disk.
 #[cfg(unix)]
 const ROOM: u64 = 1 << 20;
+
+/// Empty files that are kept for answers to come.
+const EMPTY: usize = 64;
 
 /// Whose answer a file holds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -37,12 +45,56 @@ pub(super) struct Label {
     /// The lane's line in the register.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<u64>,
+    /// Its place among all answers. In files of versions before this one, the number of the file is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) number: Option<u64>,
 }
 
 /// The folder of answers that arrive.
 pub(super) struct Spool {
     folder: PathBuf,
     next: AtomicU64,
+    empty: Arc<Empty>,
+}
+
+/// Open files without an answer. They go with the last who has them.
+#[derive(Default)]
+struct Empty(Mutex<Vec<(File, PathBuf)>>);
+
+impl Empty {
+    /// One that is there still.
+    fn take(&self) -> Option<(File, PathBuf)> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::iter::from_fn(|| files.pop()).find(|(file, _)| is_there(file))
+    }
+
+    /// Gives one back that was emptied; it is removed if there are enough.
+    fn put(&self, file: File, path: PathBuf) -> io::Result<()> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if files.len() >= EMPTY {
+            return fs::remove_file(path);
+        }
+        files.push((file, path));
+        Ok(())
+    }
+}
+
+impl Drop for Empty {
+    fn drop(&mut self) {
+        let files = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for (_, path) in files.drain(..) {
+            // Empty files that stay are removed by the next who opens the folder.
+            fs::remove_file(path).ok();
+        }
+    }
+}
+
+/// Whether an open file still has its name: who removes it would take an answer with it.
+fn is_there(file: &File) -> bool {
+    #[cfg(unix)]
+    return file.metadata().is_ok_and(|file| std::os::unix::fs::MetadataExt::nlink(&file) > 0);
+    #[cfg(not(unix))]
+    return file.metadata().is_ok();
 }
 
 impl Spool {
@@ -52,9 +104,15 @@ impl Spool {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
         make.recursive(true).create(&folder)?;
-        let names = files(&folder, &[OPEN, UNREAD])?;
-        let last = names.iter().filter_map(|path| number(path)).max();
-        Ok(Self { folder, next: AtomicU64::new(last.map_or(0, |last| last + 1)) })
+        let mut last = None;
+        for path in files(&folder, &[OPEN, UNREAD])? {
+            last = last.max(number(&path));
+            if path.metadata()?.len() == 0 {
+                fs::remove_file(path)?;
+            }
+        }
+        let next = AtomicU64::new(last.map_or(0, |last| last + 1));
+        Ok(Self { folder, next, empty: Arc::default() })
     }
 
     /// Whether the disk has room for the next call and its answer.
@@ -73,29 +131,44 @@ impl Spool {
         Ok(())
     }
 
-    /// Begins a file.
-    pub(super) fn begin(&self, label: &Label) -> io::Result<Spooled> {
+    /// Begins the file of an answer.
+    pub(super) fn begin(&self, label: Label) -> io::Result<Spooled> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let path = self.folder.join(format!("{number}.{OPEN}"));
-        let mut options = OpenOptions::new();
-        options.create_new(true).write(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(&path)?;
-        let mut line = serde_json::to_vec(label)?;
+        let (mut file, path) = match self.empty.take() {
+            Some(empty) => empty,
+            None => self.make(number)?,
+        };
+        let mut line = serde_json::to_vec(&Label { number: Some(number), ..label })?;
         line.push(b'\n');
         file.write_all(&line)?;
         figures::spooled(1.0);
         let place = Place { from: line.len() as u64, bytes: 0 };
-        Ok(Spooled { file, path, synced: Instant::now(), place })
+        let empty = Arc::clone(&self.empty);
+        Ok(Spooled { file, path, synced: Instant::now(), place, is_read_back: false, empty })
     }
 
-    /// Files that a process before this one left, oldest first.
+    fn make(&self, number: u64) -> io::Result<(File, PathBuf)> {
+        let path = self.folder.join(format!("{number}.{OPEN}"));
+        let mut options = OpenOptions::new();
+        options.create_new(true).append(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        Ok((options.open(&path)?, path))
+    }
+
+    /// Files that a process before this one left, those of the oldest answers first.
     pub(super) fn left(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = files(&self.folder, &[OPEN])?;
-        paths.sort_by_key(|path| number(path));
+        paths.sort_by_cached_key(|path| labelled(path).or_else(|| number(path)));
         Ok(paths)
     }
+}
+
+/// The number in a file's label.
+fn labelled(path: &Path) -> Option<u64> {
+    let mut line = Vec::new();
+    BufReader::new(File::open(path).ok()?.take(LABEL_MAX)).read_until(b'\n', &mut line).ok()?;
+    serde_json::from_slice::<Label>(&line).ok()?.number
 }
 
 /// A file that was left: whose answer, and its bytes; `None` if it is none of ours.
@@ -138,6 +211,9 @@ pub(super) struct Spooled {
     synced: Instant,
     /// Of the newest chunk.
     place: Place,
+    /// Somebody reads it, for longer than it takes to store it.
+    is_read_back: bool,
+    empty: Arc<Empty>,
 }
 
 impl Spooled {
@@ -154,7 +230,8 @@ impl Spooled {
     }
 
     /// Opens the file for reading.
-    pub(super) fn back(&self) -> io::Result<File> {
+    pub(super) fn back(&mut self) -> io::Result<File> {
+        self.is_read_back = true;
         File::open(&self.path)
     }
 
@@ -176,8 +253,12 @@ impl Spooled {
     ///
     /// * `is_read` - whether all that came of it could be read; else its bytes stay.
     pub(super) fn done(self, is_read: bool) {
+        let done = match (is_read, self.is_read_back) {
+            (false, _) => keep(&self.path),
+            (true, true) => fs::remove_file(&self.path),
+            (true, false) => self.file.set_len(0).and_then(|()| self.empty.put(self.file, self.path)),
+        };
         // What stays is stored once more after a restart, and recognised.
-        let done = if is_read { fs::remove_file(&self.path) } else { keep(&self.path) };
         done.ok();
         figures::spooled(-1.0);
     }
@@ -189,10 +270,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_was_written_is_left_in_order() {
-        let folder = tempfile::tempdir().unwrap();
-        let label = |lane: &str| Label {
+    fn label(lane: &str) -> Label {
+        Label {
             tenant: "t".into(),
             lane: lane.into(),
             form: "anthropic".into(),
@@ -200,10 +279,60 @@ mod tests {
             is_streamed: true,
             encoding: None,
             line: None,
-        };
+            number: None,
+        }
+    }
+
+    /// What is left in the folder: lanes and bytes, the oldest answer first.
+    fn left(spool: &Spool) -> Vec<(String, Vec<u8>)> {
+        let left = spool.left().unwrap().into_iter().filter_map(|path| read(&path).unwrap());
+        left.map(|(label, bytes)| (label.lane, bytes)).collect()
+    }
+
+    #[test]
+    fn a_file_is_used_again_and_holds_one_answer() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = || fs::read_dir(folder.path()).unwrap().count();
+        let spool = Spool::open(folder.path().to_owned()).unwrap();
+        let mut first = spool.begin(label("a")).unwrap();
+        first.push(b"a long answer").unwrap();
+        let mut second = spool.begin(label("b")).unwrap();
+        second.push(b"b").unwrap();
+        first.done(true);
+        let mut third = spool.begin(label("c")).unwrap();
+        third.push(b"c").unwrap();
+        assert_eq!(files(), 2);
+        let want = [("b".to_owned(), b"b".to_vec()), ("c".to_owned(), b"c".to_vec())];
+        assert_eq!(left(&spool), want, "by the age of the answer, not of the file");
+        // Who reads it back has it for as long as that takes.
+        let mut back = third.back().unwrap();
+        third.done(true);
+        spool.begin(label("d")).unwrap().push(b"another answer").unwrap();
+        let mut bytes = Vec::new();
+        back.read_to_end(&mut bytes).unwrap();
+        assert!(bytes.ends_with(b"c"));
+        // What was removed by somebody is not written to.
+        second.done(true);
+        fs::read_dir(folder.path()).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+        spool.begin(label("e")).unwrap().push(b"e").unwrap();
+        assert_eq!(left(&spool), [("e".to_owned(), b"e".to_vec())]);
+        let all: Vec<_> = (0..EMPTY + 9).map(|_| spool.begin(label("f")).unwrap()).collect();
+        all.into_iter().for_each(|one| one.done(true));
+        assert_eq!(files(), EMPTY + 1);
+        drop(spool);
+        assert_eq!(files(), 1, "empty ones go with who made them");
+        fs::write(folder.path().join("77.answer"), "").unwrap();
+        let spool = Spool::open(folder.path().to_owned()).unwrap();
+        assert_eq!(files(), 1, "or with the next, if that was killed");
+        assert!(spool.begin(label("g")).unwrap().path.ends_with("78.answer"));
+    }
+
+    #[test]
+    fn what_was_written_is_left_in_order() {
+        let folder = tempfile::tempdir().unwrap();
         let spool = Spool::open(folder.path().join("spool")).unwrap();
         for lane in ["a", "b", "c"] {
-            let mut one = spool.begin(&label(lane)).unwrap();
+            let mut one = spool.begin(label(lane)).unwrap();
             one.push(b"data: 1\n").unwrap();
             one.push(lane.as_bytes()).unwrap();
             if lane == "b" {
@@ -217,12 +346,12 @@ mod tests {
             left.iter().flatten().map(|(label, bytes)| (label.lane.as_str(), bytes.as_slice())).collect();
         assert_eq!(lanes, [("a", b"data: 1\na".as_slice()), ("c", b"data: 1\nc".as_slice())]);
         assert_eq!(left.iter().filter(|one| one.is_none()).count(), 1);
-        let unread = spool.begin(&label("d")).unwrap();
+        let unread = spool.begin(label("d")).unwrap();
         assert!(unread.path.ends_with("8.answer"), "no number twice");
         unread.done(false);
         let spool = Spool::open(folder.path().join("spool")).unwrap();
         assert_eq!(spool.left().unwrap().len(), 3, "what cannot be read is not tried again");
-        assert!(spool.begin(&label("e")).unwrap().path.ends_with("9.answer"), "and not overwritten");
+        assert!(spool.begin(label("e")).unwrap().path.ends_with("9.answer"), "and not overwritten");
         assert!(folder.path().join("spool/8.unread").exists());
     }
 }

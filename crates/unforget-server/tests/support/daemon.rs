@@ -104,6 +104,13 @@ pub fn spool(db: &Path) -> PathBuf {
     db.with_extension("spool")
 }
 
+/// Answers that are in the spool.
+#[allow(dead_code, reason = "not every test asks")]
+pub fn spooled(db: &Path) -> usize {
+    let files = std::fs::read_dir(spool(db)).unwrap();
+    files.filter(|file| file.as_ref().unwrap().metadata().unwrap().len() > 0).count()
+}
+
 /// The form of a dialect's messages in a lane.
 #[allow(dead_code, reason = "not every test asks")]
 pub fn form(dialect: unforget_wire::Dialect) -> unforget_wire::Format {

@@ -24,7 +24,7 @@ use super::sync;
 use crate::error::{BoxError, StoreError};
 
 /// Pages in the log at which they are moved: 24 MB.
-const PAGES: u32 = 3_000;
+const PAGES: u32 = 6_000;
 
 /// Pages more at which it is tried again, where somebody who reads kept the log from beginning anew.
 const AGAIN: u32 = PAGES / 10;

@@ -21,8 +21,8 @@ use crate::port::{Durability, Result};
 /// The first version without the bug that loses committed writes (WAL reset).
 const SAFE_SQLITE: i32 = 3_051_003;
 
-/// Bytes per page. Chunks fill whole pages but for their tails, which share.
-const PAGE_BYTES: u32 = 8192;
+/// Bytes per page of a new database. A turn changes a dozen pages a little, and all of each goes into the log.
+const PAGE_BYTES: u32 = 4096;
 
 /// Makes the filter of a chunk's or blob's uncompressed bytes.
 pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;

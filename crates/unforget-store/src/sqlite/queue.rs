@@ -1,7 +1,8 @@
 //! Writes that wait, and who carries them out.
 //!
-//! One of those who wait leads: it carries out all that is queued by then and tells the others what came of theirs; the next who
-//! is in haste leads after it. Nobody is woken but by what concerns it, and who is done does not wait behind others.
+//! One of those who wait leads: it carries out what is queued by then and tells the others what came of theirs; the next who
+//! is in haste leads after it. Nobody is woken but by what concerns it, and who is done does not wait behind others. Who is in
+//! haste leads those who are too: it does not do the work of others. Who waited takes all.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ use rusqlite::Connection;
 use super::fault::Outcome;
 use crate::port::{Haste, Result};
 
-/// How long a write that nobody waits for is left to be taken along by another, and then by another's sync.
+/// How long a write that nobody waits for lets others go first; and then how long it waits for another's sync.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2);
 
 /// What a write does in the transaction.
@@ -36,7 +37,7 @@ pub(super) struct Waiting {
 pub(super) enum Told {
     /// What came of it: the number of its transaction.
     Done(Result<u64>),
-    /// To carry out all.
+    /// To carry out its own and others.
     Lead,
 }
 
@@ -64,7 +65,7 @@ struct State {
 pub(super) enum Turn<'a> {
     /// It is done, in the transaction with this number.
     Done(Result<u64>),
-    /// All that is queued is to be carried out.
+    /// It is to be carried out, with others.
     Lead(Lead<'a>),
     /// Who led panicked.
     Lost,
@@ -98,7 +99,7 @@ impl Queue {
         };
         match told {
             Some(Told::Done(done)) => Turn::Done(done),
-            Some(Told::Lead) => Turn::Lead(Lead(self)),
+            Some(Told::Lead) => Turn::Lead(Lead { queue: self, haste: ticket.haste }),
             None => Turn::Lost,
         }
     }
@@ -128,18 +129,26 @@ impl State {
 }
 
 /// The lead of a queue, which goes to the next when it is dropped.
-pub(super) struct Lead<'a>(&'a Queue);
+pub(super) struct Lead<'a> {
+    queue: &'a Queue,
+    /// Of who leads.
+    haste: Haste,
+}
 
 impl Lead<'_> {
-    /// All that is queued, in order.
-    pub(super) fn all(&self) -> Vec<Waiting> {
-        std::mem::take(&mut self.0.state().waiting)
+    /// What is to be carried out now, in order.
+    pub(super) fn taken(&self) -> Vec<Waiting> {
+        let waiting = &mut self.queue.state().waiting;
+        match self.haste {
+            Haste::Now => waiting.extract_if(.., |one| one.haste == Haste::Now).collect(),
+            Haste::Soon => std::mem::take(waiting),
+        }
     }
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        self.0.state().appoint();
+        self.queue.state().appoint();
     }
 }
 
@@ -169,7 +178,7 @@ mod tests {
 
     /// Carries out all; gives what that was.
     fn carry_out(lead: &Lead<'_>) -> Vec<&'static str> {
-        let all = lead.all().into_iter().map(|one| {
+        let all = lead.taken().into_iter().map(|one| {
             let (write, told) = one.begin();
             told.send(Told::Done(Ok(1))).unwrap();
             write.operation
@@ -183,19 +192,24 @@ mod tests {
         let soon = queue.enter(write("soon"), Haste::Soon);
         let [first, second] = ["first", "second"].map(|name| queue.enter(write(name), Haste::Now));
         let leading = lead(&queue, &first);
-        assert_eq!(carry_out(&leading), ["soon", "first", "second"], "all that is queued, in order");
+        assert_eq!(carry_out(&leading), ["first", "second"], "those in haste, in order");
         drop(leading);
-        for ticket in [&soon, &first, &second] {
+        let leading = lead(&queue, &soon);
+        let third = queue.enter(write("third"), Haste::Now);
+        assert_eq!(carry_out(&leading), ["soon", "third"], "who waited takes all");
+        drop(leading);
+        for ticket in [&soon, &first, &second, &third] {
             assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
         }
         let third = queue.enter(write("third"), Haste::Now);
         let leading = lead(&queue, &third);
-        assert_eq!(leading.all().len(), 1);
+        assert_eq!(leading.taken().len(), 1);
         let (later, fourth) =
             (queue.enter(write("later"), Haste::Soon), queue.enter(write("fourth"), Haste::Now));
         drop(leading);
         assert!(matches!(queue.turn(&third), Turn::Lost), "it did not carry out what it took");
-        assert_eq!(carry_out(&lead(&queue, &fourth)), ["later", "fourth"]);
+        assert_eq!(carry_out(&lead(&queue, &fourth)), ["fourth"]);
+        assert_eq!(carry_out(&lead(&queue, &later)), ["later"]);
         assert!(matches!(queue.turn(&later), Turn::Done(Ok(1))));
     }
 
@@ -216,7 +230,7 @@ mod tests {
         let leading = lead(&queue, &first);
         drop(queue.enter(write("gone"), Haste::Now));
         let last = queue.enter(write("last"), Haste::Now);
-        leading.all().truncate(1);
+        leading.taken().truncate(1);
         let (gone, last_but_one) =
             (queue.enter(write("gone"), Haste::Now), queue.enter(write("here"), Haste::Now));
         drop(gone);
@@ -227,6 +241,6 @@ mod tests {
 
     /// The same where some went away.
     fn carry_out_all(lead: &Lead<'_>) -> Vec<&'static str> {
-        lead.all().into_iter().map(|one| one.begin().0.operation).collect()
+        lead.taken().into_iter().map(|one| one.begin().0.operation).collect()
     }
 }

@@ -94,7 +94,7 @@ impl Writer {
                 Turn::Done(done) => break done?,
                 Turn::Lead(lead) => {
                     let mut conn = self.conn();
-                    self.write_all(&mut conn, lead.all(), path);
+                    self.write_all(&mut conn, lead.taken(), path);
                 }
                 Turn::Lost => return Err(died()),
             }

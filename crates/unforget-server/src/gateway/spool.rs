@@ -313,11 +313,15 @@ mod tests {
         assert!(bytes.ends_with(b"c"));
         // What was removed by somebody is not written to.
         second.done(true);
-        fs::read_dir(folder.path()).unwrap().for_each(|file| fs::remove_file(file.unwrap().path()).unwrap());
+        for file in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
         spool.begin(label("e")).unwrap().push(b"e").unwrap();
         assert_eq!(left(&spool), [("e".to_owned(), b"e".to_vec())]);
         let all: Vec<_> = (0..EMPTY + 9).map(|_| spool.begin(label("f")).unwrap()).collect();
-        all.into_iter().for_each(|one| one.done(true));
+        for one in all {
+            one.done(true);
+        }
         assert_eq!(files(), EMPTY + 1);
         drop(spool);
         assert_eq!(files(), 1, "empty ones go with who made them");

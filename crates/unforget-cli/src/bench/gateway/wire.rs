@@ -139,7 +139,7 @@ impl Client {
                 let rest = read.get(seen + at + 3..).unwrap_or_default();
                 let Some(end) = rest.iter().position(|byte| !byte.is_ascii_digit()) else { break };
                 let sent = String::from_utf8_lossy(rest.get(..end).unwrap_or_default());
-                took.said.push_str(&format!("at={sent} "));
+                took.said.extend(["at=", &sent, " "]);
                 let sent = sent.parse::<u64>();
                 if took.events.is_empty() {
                     took.first = came - begun;

@@ -8,12 +8,24 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use serde_json::Value;
 use support::{Place, text};
 use unforget_bench::write_workload;
 use unforget_engine::Engine;
 
-/// Messages of the generated transcript: 2.2 MB, in several commits of an import.
-const MESSAGES: usize = 1200;
+/// Messages of the generated transcript: 4.5 MB, in several commits of an import.
+const MESSAGES: usize = 2400;
+
+/// How much of the transcript a disk holds.
+#[derive(Clone, Copy)]
+enum Fits {
+    /// Not the first commit of it.
+    Nothing,
+    /// So many entries at least, and not all.
+    Some(u64),
+    /// Every entry, and not what the upkeep after an import needs.
+    Entries,
+}
 
 /// A small file system of its own, that goes away with the value.
 struct SmallDisk<'a>(&'a Path);
@@ -48,8 +60,7 @@ fn mount(arguments: &[&str], folder: &Path) -> bool {
 /// Runs a command on a disk of each size, then with room, and compares with a run that always had room.
 ///
 /// * `command` - its last argument is the transcript.
-/// * `sizes` - of the disk, and how many entries fit at least.
-fn goes_on_with_room(command: &[&str], sizes: &[(&str, u64)]) {
+fn goes_on_with_room(command: &[&str], sizes: &[(&str, Fits)]) {
     let place = Place::new();
     let mut transcript = Vec::new();
     write_workload(&mut transcript, MESSAGES, 7).unwrap();
@@ -57,28 +68,32 @@ fn goes_on_with_room(command: &[&str], sizes: &[(&str, u64)]) {
     let whole = place.path("whole.sqlite");
     place.run(&with_db(&whole, command), 0);
     let expected = Engine::open_reader(&whole).unwrap().digest().unwrap();
-    for (size, fit) in sizes {
+    for (size, fits) in sizes {
         let folder = place.path(size);
         let Some(disk) = SmallDisk::mount(&folder, size) else { return };
         let db = folder.join("store.sqlite");
         // The second run finds the disk as full as the first one left it.
         for _ in 0..2 {
-            let error = text(&place.run(&with_db(&db, command), 4).stderr);
-            assert!(
-                error.contains("no room left while writing") && error.contains("store.sqlite"),
-                "{error}"
-            );
-            assert!(error.contains("make room and run the same command again"), "{error}");
-            let error = place.json(&with_db(&db, command), 4);
-            assert_eq!(error["error"]["kind"], "full", "{error}");
+            let kept = is_full(&place, &with_db(&db, command));
+            match (fits, kept.as_slice()) {
+                (Fits::Entries, [kept]) => assert_eq!(kept["bytes"], transcript.len() as u64, "{kept}"),
+                (Fits::Nothing | Fits::Some(_), []) => (),
+                (_, more) => panic!("{size}: {more:?}"),
+            }
         }
-        if *fit > 0 {
+        if !matches!(fits, Fits::Nothing) {
             place.run(&with_db(&db, &["verify"]), 0);
-            let (entries, exported) = stored(&db);
-            assert!(entries >= *fit, "{size}: {entries} entries");
-            assert!(exported.len() < transcript.len(), "{size} hold all of it: nothing is tested");
-            assert!(transcript.starts_with(&exported), "{size}: I1");
-            assert_eq!(transcript[exported.len()], b'\n', "{size}: whole lines");
+        }
+        match fits {
+            Fits::Nothing => (),
+            Fits::Some(least) => {
+                let (entries, exported) = stored(&db);
+                assert!(entries >= *least, "{size}: {entries} entries");
+                assert!(exported.len() < transcript.len(), "{size} hold all of it: nothing is tested");
+                assert!(transcript.starts_with(&exported), "{size}: I1");
+                assert_eq!(transcript[exported.len()], b'\n', "{size}: whole lines");
+            }
+            Fits::Entries => assert!(stored(&db).1 == transcript, "{size}: I1"),
         }
         disk.grow();
         place.run(&with_db(&db, command), 0);
@@ -86,6 +101,19 @@ fn goes_on_with_room(command: &[&str], sizes: &[(&str, u64)]) {
         assert!(stored(&db).1 == transcript, "{size}: I1");
         assert_eq!(Engine::open_reader(&db).unwrap().digest().unwrap(), expected, "{size}: I3");
     }
+}
+
+/// Runs the command for a person and for a program: the disk is full, it says, and what to do.
+///
+/// Returns what the program was told before: files whose entries are kept.
+fn is_full(place: &Place, command: &[&str]) -> Vec<Value> {
+    let error = text(&place.run(command, 4).stderr);
+    assert!(error.contains("no room left while writing") && error.contains("store.sqlite"), "{error}");
+    assert!(error.contains("make room and run the same command again"), "{error}");
+    let mut lines = place.json_lines(command, 4);
+    let error = lines.pop().unwrap();
+    assert_eq!(error["error"]["kind"], "full", "{error}");
+    lines
 }
 
 fn with_db<'a>(db: &'a Path, command: &[&'a str]) -> Vec<&'a str> {
@@ -103,11 +131,17 @@ fn stored(db: &Path) -> (u64, Vec<u8>) {
 
 #[test]
 fn f088_an_import_onto_a_full_disk_goes_on_when_there_is_room() {
-    goes_on_with_room(&["import", "in.jsonl"], &[("16k", 0), ("200k", 0), ("1500k", 100)]);
+    let sizes = [
+        ("16k", Fits::Nothing),
+        ("200k", Fits::Nothing),
+        ("1800k", Fits::Some(100)),
+        ("4500k", Fits::Entries),
+    ];
+    goes_on_with_room(&["import", "in.jsonl"], &sizes);
 }
 
 #[test]
 fn f088_a_replay_onto_a_full_disk_goes_on_when_there_is_room() {
     let command = ["replay", "--window", "16k", "--no-validate", "in.jsonl"];
-    goes_on_with_room(&command, &[("16k", 0), ("1500k", 10)]);
+    goes_on_with_room(&command, &[("16k", Fits::Nothing), ("1500k", Fits::Some(10))]);
 }

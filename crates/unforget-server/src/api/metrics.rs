@@ -63,7 +63,10 @@ fn describe() {
     );
     metrics::describe_counter!("unforget_tokens_total", "Tokens as providers counted them, by kind");
     metrics::describe_gauge!("unforget_calls_running", "Calls of models that run, streams among them");
-    metrics::describe_gauge!("unforget_spool_files", "Answers that arrive and are not stored yet");
+    metrics::describe_gauge!(
+        "unforget_spool_files",
+        "Answers that are awaited or arrive, and are not stored yet"
+    );
     metrics::describe_gauge!(
         "unforget_held_bytes",
         "Bytes that are held for clients, of requests and of answers"

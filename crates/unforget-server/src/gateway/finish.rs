@@ -215,10 +215,6 @@ impl Gateway {
     }
 
     fn recover_one(&self, label: &Label, bytes: &[u8], path: &Path) -> io::Result<()> {
-        if bytes.is_empty() {
-            // Nothing of it had come.
-            return fs::remove_file(path);
-        }
         let form = Format::by_name(&label.form).filter(|known| dialect(*known).is_some());
         let Some((form, dialect)) = form.and_then(|form| Some((form, dialect(form)?))) else {
             tracing::warn!(path = %path.display(), "an answer of a form that this version does not know; it stays");

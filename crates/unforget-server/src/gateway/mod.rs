@@ -126,13 +126,14 @@ const WAITING: usize = 4_096;
 
 /// See the module.
 pub struct Gateway {
+    /// Before the host: its files are tidied while the database is still ours.
+    spool: Spool,
     host: Arc<Host>,
     settings: Settings,
     client: reqwest::Client,
     arrays: Arrays,
     lives: Lives,
     orders: Orders,
-    spool: Spool,
     /// What providers counted of the last call of a lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
     /// Lanes of conversations that providers keep, and all of which is here.

@@ -9,7 +9,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -62,39 +62,52 @@ pub(super) struct Spool {
 struct Empty(Mutex<Vec<(File, PathBuf)>>);
 
 impl Empty {
-    /// One that is there still.
+    /// One that nobody has touched.
     fn take(&self) -> Option<(File, PathBuf)> {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::iter::from_fn(|| files.pop()).find(|(file, _)| is_there(file))
+        std::iter::from_fn(|| self.files().pop()).find(|(file, path)| is_ours_alone(file, path))
     }
 
-    /// Gives one back that was emptied; it is removed if there are enough.
+    /// Empties one for an answer to come, or removes it if there are enough.
     fn put(&self, file: File, path: PathBuf) -> io::Result<()> {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if files.len() >= EMPTY {
-            return fs::remove_file(path);
+        let has_place = self.files().len() < EMPTY;
+        if has_place && file.set_len(0).is_ok() {
+            let mut files = self.files();
+            if files.len() < EMPTY {
+                files.push((file, path));
+                return Ok(());
+            }
         }
-        files.push((file, path));
-        Ok(())
+        fs::remove_file(path)
+    }
+
+    fn files(&self) -> MutexGuard<'_, Vec<(File, PathBuf)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Empty {
     fn drop(&mut self) {
-        let files = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for (_, path) in files.drain(..) {
+        for (_, path) in self.files().drain(..) {
             // Empty files that stay are removed by the next who opens the folder.
             fs::remove_file(path).ok();
         }
     }
 }
 
-/// Whether an open file still has its name: who removes it would take an answer with it.
-fn is_there(file: &File) -> bool {
+/// Whether an open file is the one that has its name, and has no other: an answer written to one that was moved or removed
+/// would not be found, and one that was linked belongs to somebody's copy.
+fn is_ours_alone(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
-    return file.metadata().is_ok_and(|file| std::os::unix::fs::MetadataExt::nlink(&file) > 0);
+    {
+        use std::os::unix::fs::MetadataExt;
+        let (Ok(open), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
+        (open.dev(), open.ino()) == (named.dev(), named.ino()) && named.nlink() == 1
+    }
     #[cfg(not(unix))]
-    return file.metadata().is_ok();
+    {
+        let _ = (file, path);
+        false
+    }
 }
 
 impl Spool {
@@ -104,11 +117,13 @@ impl Spool {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut make, 0o700);
         make.recursive(true).create(&folder)?;
-        let mut last = None;
-        for path in files(&folder, &[OPEN, UNREAD])? {
-            last = last.max(number(&path));
-            if path.metadata()?.len() == 0 {
-                fs::remove_file(path)?;
+        let mut last = files(&folder, &[UNREAD])?.iter().filter_map(|path| number(path)).max();
+        for path in files(&folder, &[OPEN])? {
+            let begun = begun(&path).unwrap_or_default();
+            last = last.max(number(&path)).max(begun.number);
+            if begun.is_awaited {
+                // One that stays says nothing, to whoever reads it.
+                fs::remove_file(path).ok();
             }
         }
         let next = AtomicU64::new(last.map_or(0, |last| last + 1));
@@ -134,17 +149,23 @@ impl Spool {
     /// Begins the file of an answer.
     pub(super) fn begin(&self, label: Label) -> io::Result<Spooled> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (mut file, path) = match self.empty.take() {
+        let mut line = serde_json::to_vec(&Label { number: Some(number), ..label })?;
+        line.push(b'\n');
+        let (file, path) = match self.empty.take() {
             Some(empty) => empty,
             None => self.make(number)?,
         };
-        let mut line = serde_json::to_vec(&Label { number: Some(number), ..label })?;
-        line.push(b'\n');
-        file.write_all(&line)?;
-        figures::spooled(1.0);
         let place = Place { from: line.len() as u64, bytes: 0 };
         let empty = Arc::clone(&self.empty);
-        Ok(Spooled { file, path, synced: Instant::now(), place, is_read_back: false, empty })
+        let mut spooled = Spooled { file, path, synced: Instant::now(), place, is_read_back: false, empty };
+        figures::spooled(1.0);
+        match spooled.file.write_all(&line) {
+            Ok(()) => Ok(spooled),
+            Err(error) => {
+                spooled.done(true);
+                Err(error)
+            }
+        }
     }
 
     fn make(&self, number: u64) -> io::Result<(File, PathBuf)> {
@@ -159,16 +180,30 @@ impl Spool {
     /// Files that a process before this one left, those of the oldest answers first.
     pub(super) fn left(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = files(&self.folder, &[OPEN])?;
-        paths.sort_by_cached_key(|path| labelled(path).or_else(|| number(path)));
+        paths.sort_by_cached_key(|path| {
+            begun(path).ok().and_then(|begun| begun.number).or_else(|| number(path))
+        });
         Ok(paths)
     }
 }
 
-/// The number in a file's label.
-fn labelled(path: &Path) -> Option<u64> {
+/// What the beginning of a file tells.
+#[derive(Default)]
+struct Begun {
+    /// The answer's place among all.
+    number: Option<u64>,
+    /// Nothing of the answer is there.
+    is_awaited: bool,
+}
+
+fn begun(path: &Path) -> io::Result<Begun> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
     let mut line = Vec::new();
-    BufReader::new(File::open(path).ok()?.take(LABEL_MAX)).read_until(b'\n', &mut line).ok()?;
-    serde_json::from_slice::<Label>(&line).ok()?.number
+    BufReader::new(file.take(LABEL_MAX)).read_until(b'\n', &mut line)?;
+    let label = serde_json::from_slice::<Label>(&line);
+    let is_awaited = line.len() as u64 == length && (line.is_empty() || label.is_ok());
+    Ok(Begun { number: label.ok().and_then(|label| label.number), is_awaited })
 }
 
 /// A file that was left: whose answer, and its bytes; `None` if it is none of ours.
@@ -256,7 +291,7 @@ impl Spooled {
         let done = match (is_read, self.is_read_back) {
             (false, _) => keep(&self.path),
             (true, true) => fs::remove_file(&self.path),
-            (true, false) => self.file.set_len(0).and_then(|()| self.empty.put(self.file, self.path)),
+            (true, false) => self.empty.put(self.file, self.path),
         };
         // What stays is stored once more after a restart, and recognised.
         done.ok();
@@ -325,10 +360,57 @@ mod tests {
         assert_eq!(files(), EMPTY + 1);
         drop(spool);
         assert_eq!(files(), 1, "empty ones go with who made them");
-        fs::write(folder.path().join("77.answer"), "").unwrap();
-        let spool = Spool::open(folder.path().to_owned()).unwrap();
-        assert_eq!(files(), 1, "or with the next, if that was killed");
-        assert!(spool.begin(label("g")).unwrap().path.ends_with("78.answer"));
+    }
+
+    #[test]
+    fn who_was_killed_leaves_answers_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || Spool::open(folder.path().to_owned()).unwrap();
+        let path = |name: &str| folder.path().join(name);
+        let killed = open();
+        for _ in 0..3 {
+            killed.begin(label("stored")).unwrap().done(true);
+        }
+        killed.begin(label("a")).unwrap().push(b"a").unwrap();
+        std::mem::forget(killed);
+        fs::write(path("1.answer"), "").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("nowhere", path("2.answer")).unwrap();
+        let next = open();
+        assert!(!path("1.answer").exists());
+        let mut b = next.begin(label("b")).unwrap();
+        b.push(b"b").unwrap();
+        assert!(b.path.ends_with("4.answer"), "behind the fourth answer, though there is one file");
+        let _awaited = next.begin(label("awaited")).unwrap();
+        b.done(true);
+        for lane in ["c", "d"] {
+            next.begin(label(lane)).unwrap().push(b"begun").unwrap();
+        }
+        #[cfg(unix)]
+        fs::remove_file(path("2.answer")).unwrap();
+        let last = open();
+        let lanes: Vec<_> = left(&last).into_iter().map(|(lane, _)| lane).collect();
+        assert_eq!(lanes, ["a", "c", "d"], "by age, across restarts");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_somebody_moved_or_linked_is_not_used_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (here, away) = (folder.path().join("here"), folder.path().join("away"));
+        let spool = Spool::open(here.clone()).unwrap();
+        spool.begin(label("a")).unwrap().done(true);
+        fs::rename(&here, &away).unwrap();
+        assert!(spool.begin(label("b")).is_err(), "its folder is gone");
+        fs::create_dir(&here).unwrap();
+        spool.begin(label("c")).unwrap().push(b"c").unwrap();
+        assert_eq!(left(&spool).len(), 1);
+        let linked = spool.begin(label("d")).unwrap();
+        let (path, copy) = (linked.path.clone(), folder.path().join("copy"));
+        linked.done(true);
+        fs::hard_link(path, &copy).unwrap();
+        spool.begin(label("e")).unwrap().push(b"e").unwrap();
+        assert!(fs::read(copy).unwrap().is_empty());
     }
 
     #[test]

@@ -194,7 +194,7 @@ pub enum Haste {
     /// Somebody waits for it.
     #[default]
     Now,
-    /// It may wait some milliseconds for another write, to share that one's transaction.
+    /// It may wait some milliseconds, while others go first.
     Soon,
 }
 

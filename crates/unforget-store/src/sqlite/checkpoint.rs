@@ -23,11 +23,9 @@ use super::identity::number;
 use super::sync;
 use crate::error::{BoxError, StoreError};
 
-/// Pages in the log at which they are moved: 24 MB.
-const PAGES: u32 = 6_000;
-
-/// Pages more at which it is tried again, where somebody who reads kept the log from beginning anew.
-const AGAIN: u32 = PAGES / 10;
+/// Bytes of pages in the log at which they are moved. A tenth more, and it is tried again, where somebody who reads kept the
+/// log from beginning anew.
+const LONG: u32 = 24 << 20;
 
 /// Pages that a commit may move itself.
 const FEW: i64 = 100;
@@ -67,6 +65,7 @@ impl Checkpoints {
         db: &Path,
         stopped: &Arc<OnceLock<StoreError>>,
     ) -> Outcome<Self> {
+        let long = LONG / writer.query_row("PRAGMA page_size", [], |row| row.get::<_, u32>(0))?;
         let signals = Arc::new(Signals::default());
         let mover =
             Mover { db: db.to_path_buf(), signals: Arc::clone(&signals), stopped: Arc::clone(stopped) };
@@ -74,17 +73,17 @@ impl Checkpoints {
             .name("unforget-checkpoint".into())
             .spawn(move || mover.run())
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
-        let (waker, told, mut due) = (thread.thread().clone(), Arc::clone(&signals), PAGES);
+        let (waker, told, mut due) = (thread.thread().clone(), Arc::clone(&signals), long);
         let (file, stopped) = (db.to_path_buf(), Arc::clone(stopped));
         let checkpoints = Self { signals, thread: Some(thread) };
         writer.wal_hook(Some(move |log: &mut Wal, pages: c_int| {
             let pages = u32::try_from(pages).unwrap_or(0);
-            due = if pages < PAGES { PAGES } else { due };
+            due = if pages < long { long } else { due };
             if told.is_moved.swap(false, Ordering::AcqRel) {
                 // The commit is done whatever comes of this; the next one is told what is wrong.
                 log.checkpoint().unwrap_or_else(|error| stop(&stopped, &error.into(), &file));
             } else if pages >= due {
-                due = pages.saturating_add(AGAIN);
+                due = pages.saturating_add(long / 10);
                 told.is_due.store(true, Ordering::Release);
                 waker.unpark();
             }

@@ -1,8 +1,8 @@
 //! Writes that wait, and who carries them out.
 //!
 //! One of those who wait leads: it carries out what is queued by then and tells the others what came of theirs; the next who
-//! is in haste leads after it. Nobody is woken but by what concerns it, and who is done does not wait behind others. Who is in
-//! haste leads those who are too: it does not do the work of others. Who waited takes all.
+//! is in haste leads after it. Nobody is woken but by what concerns it, and who is done does not wait behind others. A leader in
+//! haste takes only writes in haste; one that waited out its patience takes everything.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -221,6 +221,32 @@ mod tests {
         assert_eq!(carry_out(&lead(&queue, second)), ["a", "b"]);
         assert!(matches!(queue.turn(first), Turn::Done(Ok(1))));
         assert!(!queue.state().is_led && queue.state().waiting.is_empty());
+    }
+
+    #[test]
+    fn who_waited_long_enough_is_not_passed_over() {
+        let queue = Queue::default();
+        let [soon, other] = ["soon", "other"].map(|name| queue.enter(write(name), Haste::Soon));
+        let first = queue.enter(write("first"), Haste::Now);
+        let leading = lead(&queue, &first);
+        assert_eq!(carry_out(&leading), ["first"]);
+        queue.hurry(soon.number);
+        let later = queue.enter(write("later"), Haste::Now);
+        drop(leading);
+        assert_eq!(
+            carry_out(&lead(&queue, &soon)),
+            ["soon", "other", "later"],
+            "it leads before who came later"
+        );
+        for ticket in [&other, &later] {
+            assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
+        }
+        // Or it is taken along by who leads already and has not begun.
+        let soon = queue.enter(write("soon"), Haste::Soon);
+        let first = queue.enter(write("first"), Haste::Now);
+        let leading = lead(&queue, &first);
+        queue.hurry(soon.number);
+        assert_eq!(carry_out(&leading), ["soon", "first"]);
     }
 
     #[test]

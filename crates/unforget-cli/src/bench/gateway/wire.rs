@@ -102,7 +102,7 @@ pub(super) struct Took {
     pub(super) first: u64,
     /// Of each event, from the provider to the client.
     pub(super) events: Vec<u64>,
-    /// The answer's text.
+    /// The text of the answer's events, as chat streams it.
     pub(super) said: String,
 }
 

@@ -269,23 +269,35 @@ fn f079_many_writers_share_the_writer_fairly() {
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
+/// With the pages of new databases, and with those of databases made before.
 #[test]
 fn f080_the_log_stays_bounded_under_readers() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = open(folder.path());
-    let tape = Tape::new(&store, "t:1");
-    tape.open(None, &["first"]);
-    let wal = folder.path().join("store.sqlite-wal");
-    let mut most = 0;
-    for number in 0..600_u64 {
-        let noise: Vec<u8> = (0..2000_u64)
-            .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
-            .collect();
-        store.append(tape.plan(tape.end(0), &[noise])).unwrap();
-        store.raw(tape.id, number..number + 2).unwrap();
-        most = most.max(std::fs::metadata(&wal).unwrap().len());
+    for page_bytes in [4096, 8192] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("store.sqlite");
+        let empty = rusqlite::Connection::open(&path).unwrap();
+        empty
+            .execute_batch(&format!("PRAGMA page_size = {page_bytes}; PRAGMA auto_vacuum = 2; VACUUM"))
+            .unwrap();
+        drop(empty);
+        let store = open(folder.path());
+        let tape = Tape::new(&store, "t:1");
+        tape.open(None, &["first"]);
+        let wal = folder.path().join("store.sqlite-wal");
+        let mut most = 0;
+        for number in 0..600_u64 {
+            let noise: Vec<u8> = (0..2000_u64)
+                .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
+                .collect();
+            store.append(tape.plan(tape.end(0), &[noise])).unwrap();
+            store.raw(tape.id, number..number + 2).unwrap();
+            most = most.max(std::fs::metadata(&wal).unwrap().len());
+        }
+        assert!(most < 32 << 20, "{most} bytes of log for 38 MB written");
+        let header = std::fs::read(&wal).unwrap();
+        assert_eq!(header[8..12], u32::to_be_bytes(page_bytes), "the pages it was made with");
+        assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
     }
-    assert!(most < 32 << 20, "{most} bytes of log for 38 MB written");
 }
 
 #[test]

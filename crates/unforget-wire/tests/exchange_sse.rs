@@ -64,6 +64,12 @@ fn large_events_are_told_and_the_stream_goes_on() {
         let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
         assert_eq!(events(30, &bytes), ["!", "|a"], "{why}, byte by byte");
     }
+    // What is kept counts, three bytes for each of these, wherever a piece ends.
+    let no_utf8 = [b"data: ".as_slice(), &[0xff; 14], b"\n: cut"].concat();
+    for size in 1..=no_utf8.len() {
+        let pieces: Vec<_> = no_utf8.chunks(size).collect();
+        assert_eq!(events(30, &pieces), ["!"], "no UTF-8, in pieces of {size}");
+    }
     let comment = format!(": {long}\ndata: a\n\n");
     assert_eq!(events(30, &[comment.as_bytes()]), ["|a"], "a comment is not kept");
     assert_eq!(events(30, &[format!("data: {long}").as_bytes()]), ["!"], "at the end");
@@ -96,9 +102,11 @@ proptest! {
         sizes in proptest::collection::vec(0..7_usize, 0..60),
         max in prop_oneof![Just(1_000_usize), 0..30_usize],
         raw in proptest::collection::vec(any::<u8>(), 0..20),
+        at in any::<proptest::sample::Index>(),
     ) {
         let mut stream = parts.concat().into_bytes();
-        stream.extend(raw);
+        let at = at.index(stream.len() + 1);
+        stream.splice(at..at, raw);
         let whole = events(max, &[&stream]);
         let mut pieces = Vec::new();
         let mut rest = stream.as_slice();

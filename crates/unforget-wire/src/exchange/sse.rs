@@ -103,11 +103,15 @@ impl Splitter {
         }
     }
 
-    /// Whether so many more bytes of the line may be kept; notes it if not.
+    /// Whether more bytes of the line may be kept; notes it if not.
     fn has_room(&mut self, more: &[u8]) -> bool {
         let is_comment = self.line.first().or(more.first()) == Some(&b':');
-        let size = self.name.len() + self.data.len() + self.line.len() + more.len();
-        self.is_too_large |= size > self.max && !is_comment;
+        self.fits(if is_comment { 0 } else { self.line.len() + more.len() })
+    }
+
+    /// Whether the event may have so many bytes more; if not, nothing of it is kept.
+    fn fits(&mut self, more: usize) -> bool {
+        self.is_too_large |= self.name.len() + self.data.len() + more > self.max;
         if self.is_too_large {
             (self.data, self.name) = (String::new(), String::new());
             self.line.truncate(1);
@@ -152,6 +156,8 @@ impl Splitter {
             }
             _ => {}
         }
+        // U+FFFD is longer than what it stands for.
+        self.fits(0);
     }
 
     fn dispatch(&mut self, each: &mut dyn FnMut(Event<'_>)) {

@@ -283,6 +283,53 @@ fn blocks_of_anthropic_are_numbered_as_if_ours_were_not_there() {
     }
 }
 
+/// Deltas add to a block and never name it; a message may begin with blocks.
+#[test]
+fn a_call_is_ours_if_what_announces_it_says_so() {
+    let named = |kind: &str, text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": kind, "id": "t", "name": text}});
+    let arguments = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}});
+    let block = |name: &str| json!({"type": "tool_use", "id": "t", "name": name, "input": {}});
+    let started =
+        |name: &str| json!({"type": "content_block_start", "index": 0, "content_block": block(name)});
+    let begun = |content: Value| json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": content}});
+    let text = json!({"type": "text", "text": "So."});
+    let end = json!({"type": "message_stop"});
+    // Calls of ours, those of others, the client's blocks.
+    let table = [
+        (
+            vec![begun(json!([])), named("x_delta", OURS[0]), arguments.clone()],
+            (0, 1),
+            1,
+            "announced by nothing",
+        ),
+        (
+            vec![begun(json!([])), started("unforget_"), named("x_delta", "search")],
+            (0, 1),
+            1,
+            "named by pieces",
+        ),
+        (
+            vec![begun(json!([])), started(OURS[0]), named("x_delta", "x"), arguments.clone()],
+            (1, 0),
+            0,
+            "ours",
+        ),
+        (vec![begun(json!([block(OURS[0]), text])), arguments.clone()], (1, 0), 1, "there from the start"),
+        (vec![begun(json!([text, block("read")]))], (0, 1), 2, "none of ours"),
+    ];
+    for (events, want, blocks, why) in table {
+        let events = [events, vec![end.clone()]].concat();
+        let (rounds, _, answered) = joined(Anthropic, &[stream(&events, Anthropic)], 7);
+        assert_eq!((rounds[0].ours.len(), rounds[0].others), want, "{why}");
+        let shown: Vec<Value> =
+            answered.messages.iter().map(|one| serde_json::from_str(one).unwrap()).collect();
+        let shown = shown.iter().flat_map(|one| one["content"].as_array().unwrap());
+        let names: Vec<_> = shown.map(|block| block["name"].as_str().unwrap_or_default()).collect();
+        assert_eq!(names.len(), blocks, "{why}");
+        assert!(!names.contains(&OURS[0]), "{why}: {names:?}");
+    }
+}
+
 /// What goes back to a provider is what it takes, whatever the model wrote.
 #[test]
 fn what_follows_is_valid_whatever_the_model_wrote() {

@@ -141,7 +141,8 @@ impl Block {
                     "thinking_delta" | "signature_delta" => self.kind = "thinking",
                     _ => {}
                 }
-                let texts = delta.fields().filter(|(key, _)| key != "type");
+                // What a block is and what it is called, only what announces it says.
+                let texts = delta.fields().filter(|(key, _)| !matches!(&**key, "type" | "id" | "name"));
                 for (key, text) in texts.filter_map(|(key, value)| Some((key, value.str()?))) {
                     self.texts.add(&key, &text, room);
                 }

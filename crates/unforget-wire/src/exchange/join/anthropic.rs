@@ -22,6 +22,7 @@ impl Blocks {
         let kind = event.str("type").filter(|kind| !kind.is_empty());
         match kind.as_deref().unwrap_or(name) {
             "message_start" if step.before > 0 => {}
+            "message_start" => self.begin(name, event, data, step),
             "content_block_start" => {
                 let block = event.obj("content_block");
                 let is_own = block.is_some_and(|block| is_own(block, step.ours));
@@ -42,6 +43,23 @@ impl Blocks {
                 step.write(name, data);
             }
         }
+    }
+
+    /// A message that may have blocks already.
+    fn begin(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+        let mut edits = Vec::new();
+        if let Some(message) = event.obj("message") {
+            for (index, block) in message.items("content").enumerate() {
+                let is_own = block.obj().is_some_and(|block| is_own(block, step.ours));
+                self.has_calls |= block.obj().is_some_and(is_call) && !is_own;
+                let shown = (!is_own).then(|| self.take());
+                self.shown.insert(index as i64, shown);
+            }
+            if self.shown.values().any(Option::is_none) {
+                set(message, "content", &format!("[{}]", kept(message, step.ours).join(",")), &mut edits);
+            }
+        }
+        step.write(name, &edited(data, &edits));
     }
 
     fn take(&mut self) -> i64 {

@@ -283,6 +283,56 @@ fn blocks_of_anthropic_are_numbered_as_if_ours_were_not_there() {
     }
 }
 
+/// What of Chat's answers is looked at is what the client gets, in odd chunks too.
+#[test]
+fn odd_chunks_of_chat_table() {
+    let chunk = |choices: Value| json!({"id": "c", "choices": choices});
+    let calls = |name: &str| json!({"tool_calls": [call(Some(0), "a", name, "{}")]});
+    let end = chunk(json!([{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]));
+    let first = |delta: Value| chunk(json!([{"index": 0, "delta": delta}]));
+    // Calls of ours, those of others, names of the client's.
+    let table = [
+        (
+            vec![first(calls("unforget_")), end.clone(), first(calls("search"))],
+            (0, 1),
+            vec!["unforget_"],
+            "a name behind the end",
+        ),
+        (
+            vec![chunk(json!([{"index": 0, "message": calls(OURS[0]), "finish_reason": "tool_calls"}]))],
+            (1, 0),
+            vec![],
+            "a message in a chunk",
+        ),
+        (
+            vec![
+                chunk(
+                    json!([{"index": 0, "delta": {"content": "So."}}, {"index": 0, "delta": calls(OURS[0])}]),
+                ),
+                end.clone(),
+            ],
+            (0, 0),
+            vec![],
+            "the same choice twice",
+        ),
+        (
+            vec![first(json!({"function_call": {"name": OURS[0], "arguments": "{}"}})), end],
+            (0, 1),
+            vec![],
+            "the older form",
+        ),
+    ];
+    for (events, want, names, why) in table {
+        let (rounds, text, answered) = joined(OpenAiChat, &[stream(&events, OpenAiChat)], 9);
+        assert_eq!((rounds[0].ours.len(), rounds[0].others), want, "{why}");
+        let message: Value =
+            answered.messages.first().map_or(Value::Null, |one| serde_json::from_str(one).unwrap());
+        let shown = message["tool_calls"].as_array().into_iter().flatten();
+        let shown: Vec<_> = shown.map(|call| call["function"]["name"].as_str().unwrap()).collect();
+        assert_eq!(shown, names, "{why}: {text}");
+    }
+}
+
 /// Deltas add to a block and never name it; a message may begin with blocks.
 #[test]
 fn a_call_is_ours_if_what_announces_it_says_so() {

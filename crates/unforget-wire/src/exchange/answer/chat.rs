@@ -30,6 +30,8 @@ struct Call {
     /// The name of its inner object: `function` or `custom`.
     inner: &'static str,
     texts: Texts,
+    /// Its name is whole: the answer has said its end.
+    has_name: bool,
     /// Other fields of the call, the latest value of each.
     others: Vec<(String, String)>,
 }
@@ -37,14 +39,20 @@ struct Call {
 impl Choice {
     pub(super) fn chunk(&mut self, chunk: Object<'_>, facts: &mut Facts) {
         top(chunk, facts);
+        let mut first = None;
         for choice in chunk.items("choices").filter_map(Value::obj) {
             if first_of(choice, facts) {
-                if let Some(delta) = choice.obj("delta").or_else(|| choice.obj("message")) {
-                    self.delta(delta, &mut facts.room);
-                }
-                facts.stopped(choice.string("finish_reason"));
+                first.get_or_insert(choice);
             }
         }
+        let Some(choice) = first else { return };
+        if let Some((_, delta)) = delta(choice) {
+            self.delta(delta, &mut facts.room);
+        }
+        if ends(choice) {
+            self.calls.iter_mut().for_each(Call::seal);
+        }
+        facts.stopped(choice.string("finish_reason"));
     }
 
     pub(super) fn whole(&mut self, body: Object<'_>, facts: &mut Facts) {
@@ -98,7 +106,7 @@ impl Choice {
                     let texts = inner.fields().filter_map(|(key, value)| Some((key, value.str()?)));
                     for (key, text) in texts {
                         let known = call.texts.get("name").unwrap_or_default();
-                        let is_again = key == "name" && says_again(known, &text);
+                        let is_again = key == "name" && (call.has_name || says_again(known, &text));
                         call.texts.add(&key, if is_again { "" } else { &text }, room);
                     }
                 }
@@ -156,6 +164,11 @@ impl Choice {
 }
 
 impl Call {
+    /// What comes behind the end of an answer gives no call another name.
+    fn seal(&mut self) {
+        self.has_name |= self.texts.get("name").is_some_and(|name| !name.is_empty());
+    }
+
     fn json(self) -> String {
         let mut fields = Fields::default();
         fields.set("id", quoted(&self.id));
@@ -171,6 +184,16 @@ impl Call {
 /// Whether a piece of a call's name is none: some providers say the whole name with every piece.
 pub(in crate::exchange) fn says_again(known: &str, piece: &str) -> bool {
     known == piece
+}
+
+/// The delta of a choice of a chunk, and the field that it is in: some servers send whole messages.
+pub(in crate::exchange) fn delta(choice: Object<'_>) -> Option<(&'static str, Object<'_>)> {
+    ["delta", "message"].into_iter().find_map(|key| Some((key, choice.obj(key)?)))
+}
+
+/// Whether a chunk's choice says the end.
+pub(in crate::exchange) fn ends(choice: Object<'_>) -> bool {
+    choice.get("finish_reason").is_some_and(|reason| !reason.is_null())
 }
 
 /// What stands at the top of a chunk and of a whole answer.

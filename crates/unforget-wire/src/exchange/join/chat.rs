@@ -1,7 +1,7 @@
 //! OpenAI Chat: choice 0, and the calls in it by index.
 
 use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, quoted, set, with_object};
-use crate::exchange::answer::chat::says_again;
+use crate::exchange::answer::chat::{delta, ends, says_again};
 use crate::exchange::cut_fields;
 
 #[derive(Default)]
@@ -55,10 +55,10 @@ impl Choice {
             let data = edited(data, &edits);
             return if self.is_ending { step.hold(name, data) } else { step.write(name, &data) };
         };
-        let delta = choice.obj("delta");
+        let (key, delta) = delta(choice).unzip();
+        let key = key.unwrap_or("delta");
         let says = delta.is_some_and(|delta| self.delta(delta, step, &mut edits));
-        let ends = choice.get("finish_reason").is_some_and(|reason| !reason.is_null());
-        if !ends {
+        if !ends(choice) {
             if says {
                 step.write(name, &edited(data, &edits));
             }
@@ -76,12 +76,12 @@ impl Choice {
             let mut calls = Vec::new();
             self.name(chunk, &mut calls);
             set(choice, "finish_reason", "null", &mut calls);
-            set(choice, "delta", &format!(r#"{{"tool_calls":[{}]}}"#, left.join(",")), &mut calls);
+            set(choice, key, &format!(r#"{{"tool_calls":[{}]}}"#, left.join(",")), &mut calls);
             step.write(name, &edited(data, &calls));
         }
         let mut end = Vec::new();
         self.name(chunk, &mut end);
-        set(choice, "delta", "{}", &mut end);
+        set(choice, key, "{}", &mut end);
         step.hold(name, edited(data, &end));
     }
 
@@ -130,11 +130,13 @@ impl Choice {
         let mut kept = Vec::new();
         for entry in list.items().filter_map(Value::obj) {
             let at = self.place(entry);
-            let next = self.next;
+            let (next, is_ending) = (self.next, self.is_ending);
             let Some(call) = self.calls.get_mut(at) else { continue };
             let inner = entry.obj("function").or_else(|| entry.obj("custom"));
             let name = inner.and_then(|inner| inner.str("name")).unwrap_or_default();
-            if !says_again(&call.name, &name) {
+            // The end that was said is held back, so what comes behind it would reach the client before it.
+            let has_name = is_ending && !call.name.is_empty();
+            if !has_name && !says_again(&call.name, &name) {
                 call.name.push_str(&name);
             }
             if call.fate == Fate::Unknown {
@@ -152,7 +154,7 @@ impl Choice {
                 Fate::Ours => call.waiting.clear(),
                 Fate::Shown(index) => {
                     self.next = self.next.max(index + 1);
-                    kept.extend(call.waiting.drain(..).map(|piece| with_index(&piece, index)));
+                    kept.extend(call.waiting.drain(..).map(|piece| shown(&piece, index, has_name)));
                 }
             }
         }
@@ -165,7 +167,7 @@ impl Choice {
         let is_left = |call: &&mut Call| call.fate == Fate::Unknown && !call.name.is_empty();
         for call in self.calls.iter_mut().filter(is_left) {
             call.fate = Fate::Shown(self.next);
-            left.extend(call.waiting.drain(..).map(|piece| with_index(&piece, self.next)));
+            left.extend(call.waiting.drain(..).map(|piece| shown(&piece, self.next, false)));
             self.next += 1;
         }
         left
@@ -261,11 +263,14 @@ fn output(held: Object<'_>) -> i64 {
     held.obj("usage").and_then(|usage| usage.i64("completion_tokens")).unwrap_or_default()
 }
 
-/// A piece of a call with the client's index.
-fn with_index(piece: &str, index: usize) -> String {
+/// A piece of a call with the client's index; where the call has its name, without one.
+fn shown(piece: &str, index: usize, has_name: bool) -> String {
     let edits = with_object(piece, |entry| {
         let mut edits = Vec::new();
         set(entry, "index", &index.to_string(), &mut edits);
+        if let Some(inner) = entry.obj("function").or_else(|| entry.obj("custom")).filter(|_| has_name) {
+            set(inner, "name", r#""""#, &mut edits);
+        }
         edits
     });
     edited(piece, &edits.unwrap_or_default())

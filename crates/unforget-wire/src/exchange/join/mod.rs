@@ -273,7 +273,11 @@ fn write(out: &mut String, name: &str, data: &str) {
 fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCall>, usize) {
     let form = dialect.form().unwrap_or(Format::OpenAiChat);
     let is_own = |call: &ToolCall| {
-        let raw = call.raw.as_deref().and_then(|raw| with_object(raw, |call| is_function(dialect, call)));
+        // A call of Chat's older form has no `function`, and none of ours is offered in it.
+        let is_offered = |call: Object<'_>| {
+            is_function(dialect, call) && (form != Format::OpenAiChat || call.has("function"))
+        };
+        let raw = call.raw.as_deref().and_then(|raw| with_object(raw, is_offered));
         is_ours(ours, &call.name) && raw.unwrap_or(true)
     };
     let mut own = Vec::new();

@@ -14,6 +14,9 @@ use unforget_wire::Dialect::{self, Anthropic, OpenAiChat, OpenAiResponses};
 use unforget_wire::exchange::{Answer, Answered, Call, Ended, Join, Offer, Outcome, Round};
 use unforget_wire::{Target, validate};
 
+#[path = "exchange_join/odd.rs"]
+mod odd;
+
 const OURS: [&str; 2] = ["unforget_search", "unforget_expand"];
 
 fn stream(events: &[Value], dialect: Dialect) -> String {
@@ -280,103 +283,6 @@ fn blocks_of_anthropic_are_numbered_as_if_ours_were_not_there() {
             (1, 0, 1, 1)
         );
         assert!(!rounds[0].ours[0].complete, "its arguments were cut");
-    }
-}
-
-/// What of Chat's answers is looked at is what the client gets, in odd chunks too.
-#[test]
-fn odd_chunks_of_chat_table() {
-    let chunk = |choices: Value| json!({"id": "c", "choices": choices});
-    let calls = |name: &str| json!({"tool_calls": [call(Some(0), "a", name, "{}")]});
-    let end = chunk(json!([{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]));
-    let first = |delta: Value| chunk(json!([{"index": 0, "delta": delta}]));
-    // Calls of ours, those of others, names of the client's.
-    let table = [
-        (
-            vec![first(calls("unforget_")), end.clone(), first(calls("search"))],
-            (0, 1),
-            vec!["unforget_"],
-            "a name behind the end",
-        ),
-        (
-            vec![chunk(json!([{"index": 0, "message": calls(OURS[0]), "finish_reason": "tool_calls"}]))],
-            (1, 0),
-            vec![],
-            "a message in a chunk",
-        ),
-        (
-            vec![
-                chunk(
-                    json!([{"index": 0, "delta": {"content": "So."}}, {"index": 0, "delta": calls(OURS[0])}]),
-                ),
-                end.clone(),
-            ],
-            (0, 0),
-            vec![],
-            "the same choice twice",
-        ),
-        (
-            vec![first(json!({"function_call": {"name": OURS[0], "arguments": "{}"}})), end],
-            (0, 1),
-            vec![],
-            "the older form",
-        ),
-    ];
-    for (events, want, names, why) in table {
-        let (rounds, text, answered) = joined(OpenAiChat, &[stream(&events, OpenAiChat)], 9);
-        assert_eq!((rounds[0].ours.len(), rounds[0].others), want, "{why}");
-        let message: Value =
-            answered.messages.first().map_or(Value::Null, |one| serde_json::from_str(one).unwrap());
-        let shown = message["tool_calls"].as_array().into_iter().flatten();
-        let shown: Vec<_> = shown.map(|call| call["function"]["name"].as_str().unwrap()).collect();
-        assert_eq!(shown, names, "{why}: {text}");
-    }
-}
-
-/// Deltas add to a block and never name it; a message may begin with blocks.
-#[test]
-fn a_call_is_ours_if_what_announces_it_says_so() {
-    let named = |kind: &str, text: &str| json!({"type": "content_block_delta", "index": 0, "delta": {"type": kind, "id": "t", "name": text}});
-    let arguments = json!({"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "{}"}});
-    let block = |name: &str| json!({"type": "tool_use", "id": "t", "name": name, "input": {}});
-    let started =
-        |name: &str| json!({"type": "content_block_start", "index": 0, "content_block": block(name)});
-    let begun = |content: Value| json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": content}});
-    let text = json!({"type": "text", "text": "So."});
-    let end = json!({"type": "message_stop"});
-    // Calls of ours, those of others, the client's blocks.
-    let table = [
-        (
-            vec![begun(json!([])), named("x_delta", OURS[0]), arguments.clone()],
-            (0, 1),
-            1,
-            "announced by nothing",
-        ),
-        (
-            vec![begun(json!([])), started("unforget_"), named("x_delta", "search")],
-            (0, 1),
-            1,
-            "named by pieces",
-        ),
-        (
-            vec![begun(json!([])), started(OURS[0]), named("x_delta", "x"), arguments.clone()],
-            (1, 0),
-            0,
-            "ours",
-        ),
-        (vec![begun(json!([block(OURS[0]), text])), arguments.clone()], (1, 0), 1, "there from the start"),
-        (vec![begun(json!([text, block("read")]))], (0, 1), 2, "none of ours"),
-    ];
-    for (events, want, blocks, why) in table {
-        let events = [events, vec![end.clone()]].concat();
-        let (rounds, _, answered) = joined(Anthropic, &[stream(&events, Anthropic)], 7);
-        assert_eq!((rounds[0].ours.len(), rounds[0].others), want, "{why}");
-        let shown: Vec<Value> =
-            answered.messages.iter().map(|one| serde_json::from_str(one).unwrap()).collect();
-        let shown = shown.iter().flat_map(|one| one["content"].as_array().unwrap());
-        let names: Vec<_> = shown.map(|block| block["name"].as_str().unwrap_or_default()).collect();
-        assert_eq!(names.len(), blocks, "{why}");
-        assert!(!names.contains(&OURS[0]), "{why}: {names:?}");
     }
 }
 

@@ -103,6 +103,8 @@ pub struct Composed {
     pub sections: Sections,
     /// What it stands for.
     pub cover: Cover,
+    /// What it may weigh at most, in tokens: the bound of its sections, or less where the provider counted its beginning.
+    pub bound: u64,
     /// Entries of which something is not sent, with the reason.
     pub omitted: Vec<(Seq, Reason)>,
 }
@@ -155,6 +157,8 @@ pub struct Certificate {
     pub sections: Sections,
     /// Sum of the sections.
     pub total: Tokens,
+    /// What it may weigh at most, in tokens: see [`Composed::bound`]. Never above the budget.
+    pub bound: u64,
     /// The model's limit and what is kept of it for the answer.
     pub window: u64,
     /// Kept free for the answer.
@@ -226,10 +230,11 @@ pub fn admit(compose: &mut dyn Compose, policy: &Policy) -> Result<Admitted, Irr
         // A request without a rule that people pinned would be a defect of ours, and is never sent.
         let is_whole = proved.is_ok();
         pins = proved.unwrap_or_else(|missing| missing.missing);
-        if (total.upper <= policy.budget() || zoo::is(Bug::AdmitAll)) && !is_raw_too_large && is_whole {
+        if (composed.bound <= policy.budget() || zoo::is(Bug::AdmitAll)) && !is_raw_too_large && is_whole {
             let certificate = Certificate {
                 sections: composed.sections,
                 total,
+                bound: composed.bound,
                 window: policy.window,
                 reserve: policy.reserve,
                 ruler: compose.ruler(),
@@ -266,7 +271,8 @@ mod tests {
             let size = self.0 >> (rung as u32);
             let sections = Sections { tail: Tokens::exact(size), ..Sections::default() };
             let cover = Cover { verbatim: 1, ..Cover::default() };
-            Composed { request: Request::default(), sections, cover, omitted: Vec::new() }
+            let bound = sections.total().upper;
+            Composed { request: Request::default(), sections, cover, bound, omitted: Vec::new() }
         }
 
         fn proof(&self) -> Result<(), CoverError> {
@@ -307,7 +313,7 @@ mod tests {
         fn compose(&mut self, rung: Rung) -> Composed {
             let request = Request { system: vec![rung.name().to_owned()], messages: Vec::new() };
             let (sections, cover) = (Sections::default(), Cover::default());
-            Composed { request, sections, cover, omitted: Vec::new() }
+            Composed { request, sections, cover, bound: 0, omitted: Vec::new() }
         }
 
         fn proof(&self) -> Result<(), CoverError> {

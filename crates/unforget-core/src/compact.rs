@@ -51,6 +51,8 @@ pub struct Context {
     pub stub_below: Seq,
     /// Groups that start below this are sent without reasoning.
     pub settled_below: Seq,
+    /// What the roots may take together, in tokens: see [`Depth::zone`].
+    pub zone: u64,
     /// The view's content chain at the end of the roots.
     pub end: Digest,
 }
@@ -64,6 +66,7 @@ impl Default for Context {
             carried: None,
             stub_below: Seq(0),
             settled_below: Seq(0),
+            zone: 0,
             end: Digest([0; 32]),
         }
     }
@@ -103,9 +106,9 @@ pub enum Pressure {
     Hard,
 }
 
-/// How full a prompt of this size is. The bound counts as well: what cannot be admitted is `Hard`.
+/// How full a prompt is: hard by its bound, since what cannot be admitted is `Hard`, and soft by what it should weigh.
 pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
-    if total.expected >= policy.share(policy.hard_permille) || total.upper > policy.budget() {
+    if total.upper >= policy.share(policy.hard_permille) {
         Pressure::Hard
     } else if total.expected >= policy.share(policy.soft_permille) {
         Pressure::Soft
@@ -114,17 +117,49 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     }
 }
 
-/// What a break aims at that happens at this pressure, in tokens: at most six tenths of what triggered it, so that many
-/// turns pass until the next.
-pub fn target(pressure: Pressure, policy: &Policy) -> u64 {
-    let trigger = if pressure == Pressure::Hard { policy.hard_permille } else { policy.soft_permille };
-    policy.share(policy.target_permille).min(policy.share(trigger) * 6 / 10)
+/// How deep a break goes, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Depth {
+    /// What the break aims at.
+    pub target: u64,
+    /// What summaries may take of it: less in a fast history.
+    pub zone: u64,
+}
+
+/// Steps in which the depth changes, so that a small change of the growth leaves the room of every summary as it was.
+const DEPTHS: u64 = 4;
+
+impl Depth {
+    /// The depth for a history that grows as these groups did: so deep that [`Policy::calls_between`] calls pass until
+    /// the next break, between [`Policy::deep_permille`] and [`Policy::shallow_permille`].
+    ///
+    /// A break that a cold cache made possible leaves less than what triggered it by a sixth at least.
+    ///
+    /// * `pressure` - at which it happens.
+    /// * `groups` - behind the roots, oldest first.
+    ///
+    /// Source: ADR-0018.
+    pub fn of(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> Self {
+        let grown: u64 = groups.iter().map(|group| group.full.upper).sum();
+        let calls = groups.iter().filter(|group| group.human.is_none()).count().max(1) as u64;
+        let wanted = (grown / calls).saturating_mul(policy.calls_between);
+        let (deep, shallow) = (policy.share(policy.deep_permille), policy.share(policy.shallow_permille));
+        let target = policy.share(policy.hard_permille).saturating_sub(wanted).clamp(deep, shallow);
+        let step = ((shallow - deep) / DEPTHS).max(1);
+        let steps = (target - deep) / step;
+        let most =
+            if pressure == Pressure::Soft { policy.share(policy.soft_permille) * 5 / 6 } else { shallow };
+        let target = (deep + steps * step).min(most);
+        let zone = policy.zone.saturating_mul(deep + steps * step) / shallow.max(1);
+        Self { target, zone }
+    }
 }
 
 /// Whether a prompt of this size nears a break: from half way between what a break leaves and where the next one may be
 /// due on. The summaries that it will want are made from here, one before each prompt, so that it has none left to make.
 pub fn nears(total: Tokens, policy: &Policy) -> bool {
-    2 * total.expected >= target(Pressure::Soft, policy) + policy.share(policy.soft_permille)
+    let left = policy.share(policy.shallow_permille).min(policy.share(policy.soft_permille) * 5 / 6);
+    2 * total.expected >= left + policy.share(policy.soft_permille)
 }
 
 /// A summary to be made, in the order given.
@@ -181,13 +216,15 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
 /// What each summary may take in the prompt, in the order of `roots`: as much as its level may, or, if they would exceed
 /// their zone together, no more than the largest bound for all with which they do not. In quarters of a leaf, so that
 /// one more leaf seldom changes them all. What little a leaf may take is left to it as long as that is possible.
-pub fn allotments(roots: &[Root], policy: &Policy) -> Vec<u64> {
+///
+/// * `zone` - see [`Context::zone`].
+pub fn allotments(roots: &[Root], zone: u64, policy: &Policy) -> Vec<u64> {
     let sizes = || roots.iter().map(|root| policy.summary_tokens(root.level));
     let step = (policy.leaf_tokens / 4).max(1);
-    let fits = |most: &u64| sizes().map(|size| size.min(*most)).sum::<u64>() <= policy.zone;
+    let fits = |most: &u64| sizes().map(|size| size.min(*most)).sum::<u64>() <= zone;
     let bounds = (1..=policy.condensed_tokens.div_ceil(step)).rev().map(|steps| steps * step);
     // Where not even a quarter of a leaf fits there is only the zone, in equal parts.
-    let most = bounds.into_iter().find(fits).unwrap_or(policy.zone / (roots.len().max(1) as u64));
+    let most = bounds.into_iter().find(fits).unwrap_or(zone / (roots.len().max(1) as u64));
     sizes().map(|size| size.min(most)).collect()
 }
 
@@ -196,9 +233,10 @@ fn wanted(roots: &[Root], policy: &Policy) -> u64 {
     roots.iter().map(|root| policy.summary_tokens(root.level)).sum()
 }
 
-/// Plans the next break: stubs first, then leaves from the oldest group on, until the target is met.
+/// Plans the next break until the target of its [`Depth`] is met: stubs from the oldest large result on, then leaves from the
+/// oldest group on.
 ///
-/// * `pressure` - at which it happens: see [`target`].
+/// * `pressure` - at which it happens: see [`Depth`].
 /// * `fixed` - size of what no break can change.
 /// * `groups` - behind the roots, oldest first.
 ///
@@ -212,17 +250,17 @@ pub fn plan_break(
     groups: &[Sizes],
     policy: &Policy,
 ) -> Option<Break> {
-    let tail = fresh_tail(groups, policy);
+    let (tail, depth) = (fresh_tail(groups, policy), Depth::of(pressure, groups, policy));
     let mut next = context.clone();
     next.epoch += 1;
-    next.stub_below =
-        groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
+    next.zone = depth.zone;
     next.settled_below = open_loop(groups).max(context.settled_below);
+    let whole = planned(&next, fixed, groups, policy).upper;
+    next.stub_below = stubs(&next, groups.get(..tail).unwrap_or(groups), whole.saturating_sub(depth.target));
 
-    let target = target(pressure, policy);
     let mut jobs = Vec::new();
     let mut taken = 0;
-    while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).expected > target {
+    while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).upper > depth.target {
         let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) else { break };
         taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
     }
@@ -240,6 +278,7 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();
     next.epoch += 1;
+    next.zone = Depth::of(Pressure::Hard, groups, policy).zone;
     next.stub_below =
         groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
     next.settled_below = open_loop(groups).max(context.settled_below);
@@ -282,19 +321,37 @@ pub fn plan_refresh(context: &Context) -> Break {
     Break { context, jobs: Vec::new(), groups: 0 }
 }
 
+/// Up to where large results become stubs, from the oldest on: no further than it takes to gain so many tokens.
+///
+/// * `groups` - that are old enough, oldest first.
+fn stubs(context: &Context, groups: &[Sizes], mut wanted: u64) -> Seq {
+    let mut below = context.stub_below;
+    for group in groups.iter().filter(|group| group.span.0 >= context.stub_below) {
+        if wanted == 0 {
+            break;
+        }
+        wanted = wanted.saturating_sub(sent(context, group).upper.saturating_sub(group.stubbed.upper));
+        below = below.max(Seq(group.span.0.0 + 1));
+    }
+    below
+}
+
 /// Size of a planned state: summaries at their allotment, since they are not written yet.
 fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
-    let roots = allotments(&next.roots, policy).into_iter().sum();
+    let roots = allotments(&next.roots, next.zone, policy).into_iter().sum();
     total(next, fixed, Tokens::exact(roots), groups)
 }
 
-/// Index of the first group of the fresh tail: the newest groups up to the tail size, at least the last.
+/// Index of the first group of the fresh tail: the newest groups up to the tail size, of the running turn up to more,
+/// at least the last.
 fn fresh_tail(groups: &[Sizes], policy: &Policy) -> usize {
+    let running = groups.iter().rposition(|group| group.human.is_some()).unwrap_or(0);
     let mut size = 0;
     let mut start = groups.len();
     for (index, group) in groups.iter().enumerate().rev() {
-        size += group.settled.expected;
-        if size > policy.fresh_tail && start < groups.len() {
+        size += group.settled.upper;
+        let most = if index >= running { policy.running_tail } else { policy.fresh_tail };
+        if size > most && start < groups.len() {
             break;
         }
         start = index;
@@ -361,7 +418,7 @@ fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
         *from += length;
         Some((length, *from - length))
     });
-    let (_, at) = starts.filter(|(length, _)| *length >= FAN_IN).max()?;
+    let (_, at) = starts.filter(|(length, _)| *length >= FAN_IN).last()?;
     let sources: [Root; FAN_IN] = roots.get(at..at + FAN_IN)?.try_into().ok()?;
     let [first, .., last] = sources;
     let root = Root {

@@ -30,6 +30,7 @@ pub mod pin;
 pub mod policy;
 pub mod reconcile;
 pub mod recover;
+pub mod reported;
 pub mod reserve;
 pub mod tokens;
 pub mod transcript;

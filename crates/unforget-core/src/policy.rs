@@ -7,28 +7,36 @@ pub struct Policy {
     pub window: u64,
     /// Kept free for the answer.
     pub reserve: u64,
-    /// Summaries are prepared from this pressure on, in thousandths of the budget.
+    /// From this size on a prompt breaks if the provider's cache has run out, in thousandths of the budget.
     pub soft_permille: u64,
-    /// A break happens before a prompt of this pressure is sent, in thousandths of the budget.
+    /// A prompt of this size breaks before it is sent, in thousandths of the budget.
     pub hard_permille: u64,
-    /// A break aims at this, in thousandths of the budget.
-    pub target_permille: u64,
+    /// The most that a break leaves, in thousandths of the budget: a slow history breaks to here.
+    pub shallow_permille: u64,
+    /// The least that a break aims at, in thousandths of the budget: a fast history breaks to here.
+    pub deep_permille: u64,
+    /// Calls that should pass between two breaks.
+    pub calls_between: u64,
     /// The newest entries that a break leaves verbatim.
     pub fresh_tail: u64,
+    /// The newest entries of the running turn that a break leaves verbatim.
+    pub running_tail: u64,
     /// Source size of one leaf summary.
     pub grain: u64,
     /// Largest leaf summary.
     pub leaf_tokens: u64,
     /// Largest condensed summary. Each level has twice the room of the one below, up to this.
     pub condensed_tokens: u64,
-    /// What all summaries together may take.
+    /// What all summaries together may take, where a break leaves as much as it may.
     pub zone: u64,
     /// What the ledger behind the summaries may take; 0 for none.
     pub ledger: u64,
     /// Tool results above this are replaced by stubs when they are old.
     pub stub_over: u64,
-    /// Tool results above this are shortened even in the fresh tail when the prompt does not fit.
-    pub excerpt_over: u64,
+    /// Share of one tool result: a larger one is shortened to it when it is first shown, and keeps that form.
+    pub result_share: u64,
+    /// Share of all results of one answer together.
+    pub answer_share: u64,
     /// How long the provider keeps what was sent, in milliseconds since the last call.
     pub cache_ttl_ms: u64,
 }
@@ -38,6 +46,11 @@ const LEDGER_MIN: u64 = 120;
 
 /// How long a provider keeps what was sent, if nobody says otherwise: five minutes.
 pub const CACHE_TTL_MS: u64 = 300_000;
+
+/// From this share of the budget on a prompt breaks when its cache has run out, in thousandths, and from so many tokens on
+/// in any window: each token above is billed again with every call.
+const SOFT_PERMILLE: u64 = 760;
+const SOFT_TOKENS: u64 = 104_000;
 
 /// Smallest window that a policy is made for.
 pub const WINDOW_MIN: u64 = 1_024;
@@ -63,17 +76,21 @@ impl Policy {
         Self {
             window,
             reserve,
-            soft_permille: 600,
-            hard_permille: 850,
-            target_permille: 450,
-            fresh_tail: (budget / 4).min(20_000),
+            soft_permille: SOFT_PERMILLE.min(SOFT_TOKENS * 1_000 / budget),
+            hard_permille: 985,
+            shallow_permille: 650,
+            deep_permille: 300,
+            calls_between: 18,
+            fresh_tail: (budget / 8).min(20_000),
+            running_tail: (budget / 4).min(40_000),
             grain,
             leaf_tokens,
-            condensed_tokens: (leaf_tokens * 8).min(2_000),
-            zone: budget / 5,
+            condensed_tokens: (leaf_tokens * 8).min(4_000),
+            zone: budget / 20 * 7,
             ledger: Some((budget / 40).min(1_600)).filter(|tokens| *tokens >= LEDGER_MIN).unwrap_or(0),
             stub_over: 400.min(budget / 16).max(160),
-            excerpt_over: (budget / 8).min(8_000),
+            result_share: (budget / 50 * 3).clamp(64, 4_000),
+            answer_share: (budget / 20 * 3).clamp(160, 10_000),
             cache_ttl_ms: CACHE_TTL_MS,
         }
     }
@@ -87,6 +104,29 @@ impl Policy {
     /// What assembly may use: window less reserve.
     pub const fn budget(&self) -> u64 {
         self.window - self.reserve
+    }
+
+    /// The least that every one of several results may have.
+    pub const fn result_share_min(&self) -> u64 {
+        self.result_share / 4
+    }
+
+    /// What each result of one answer may have, in tokens: as much as its share, and less if there are so many that they
+    /// would pass the share of an answer together. The short ones stay whole; of many long ones each keeps a quarter of a share.
+    ///
+    /// * `sizes` - of all results of the answer, in tokens, in any order.
+    pub fn result_cap(&self, mut sizes: Vec<u64>) -> u64 {
+        sizes.sort_unstable();
+        let (mut room, mut left) = (self.answer_share, sizes.len() as u64);
+        for size in sizes {
+            // What is left, in equal parts, is enough for this one and so is shared by the longer ones.
+            if size > room / left.max(1) {
+                break;
+            }
+            (room, left) = (room - size, left - 1);
+        }
+        let fair = if left == 0 { self.result_share } else { room / left };
+        fair.clamp(self.result_share_min(), self.result_share)
     }
 
     /// `permille` thousandths of the budget.
@@ -110,6 +150,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn result_cap_table() {
+        let policy = Policy { result_share: 1_000, answer_share: 2_000, ..Policy::for_window(32_768) };
+        let table: [(&[u64], u64, &str); 7] = [
+            (&[], 1_000, "none"),
+            (&[50_000], 1_000, "one has its own share"),
+            (&[50_000, 50_000], 1_000, "two fill the answer's"),
+            (&[50_000, 50_000, 50_000, 50_000], 500, "four have half of theirs"),
+            (&[50_000, 100, 50_000, 100, 100], 850, "what short ones leave goes to the long ones"),
+            (&[400, 400, 400, 400, 400], 1_000, "all fit"),
+            (&[50_000; 100], 250, "of many each keeps a quarter"),
+        ];
+        for (sizes, want, why) in table {
+            assert_eq!(policy.result_cap(sizes.to_vec()), want, "{why}");
+        }
+    }
+
+    #[test]
     fn windows_table() {
         let table = [
             // window  budget   grain  ledger  why
@@ -125,11 +182,12 @@ mod tests {
             assert_eq!((policy.budget(), policy.grain, policy.ledger), (budget, grain, ledger), "{why}");
             assert_eq!(policy.without_ledger(), Policy { ledger: 0, ..policy });
             assert!(
-                policy.target_permille < policy.soft_permille && policy.soft_permille < policy.hard_permille
+                policy.deep_permille < policy.shallow_permille && policy.soft_permille < policy.hard_permille
             );
-            let hysteresis = policy.target_permille * 10 <= policy.hard_permille * 6;
-            assert!(hysteresis, "f012: a break aims at 0.6 of what triggers it: {why}");
-            assert!(policy.fresh_tail + policy.zone < policy.share(policy.target_permille) + 1, "{why}");
+            let hysteresis = policy.shallow_permille * 10 <= policy.hard_permille * 7;
+            assert!(hysteresis, "f012: a break leaves at most 0.7 of what triggers it: {why}");
+            assert!(policy.share(policy.soft_permille) <= SOFT_TOKENS, "{why}");
+            assert!(policy.running_tail + policy.zone <= policy.share(policy.shallow_permille), "{why}");
         }
     }
 }

@@ -138,7 +138,7 @@ fn replayed(path: &std::path::Path, window: u64, ttl: u64) -> Option<Report> {
     let mut shape = Shape::new(window, None, Dialect::Anthropic);
     shape.policy = Policy { cache_ttl_ms: ttl, ..shape.policy };
     let prices = Prices { input: 3.0, write: 1.25, read: 0.1, cache_ttl_ms: 300_000 };
-    let options = ReplayOptions { shape, model: None, prices, validate: false, facts: 0 };
+    let options = ReplayOptions { shape, model: None, prices, provider: None, validate: false, facts: 0 };
     replay(&Engine::in_memory(), path, &options, &mut |_, _, _| ()).ok()
 }
 

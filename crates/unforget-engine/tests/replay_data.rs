@@ -41,7 +41,7 @@ fn every_prompt_of_every_recorded_session_is_valid() {
         let engine = Engine::in_memory();
         let shape = Shape::new(window, None, dialect);
         let prices = Prices { input: 1.0, write: 1.0, read: 0.1, cache_ttl_ms: 300_000 };
-        let options = ReplayOptions { shape, model: None, prices, validate: true, facts: 0 };
+        let options = ReplayOptions { shape, model: None, prices, provider: None, validate: true, facts: 0 };
         // What is no transcript is not our business here.
         let Ok(report) = replay(&engine, path, &options, &mut |_, _, _| ()) else { continue };
         let place = format!("{} at {window} for {}", path.display(), dialect.name());

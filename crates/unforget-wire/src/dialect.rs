@@ -62,6 +62,18 @@ impl Dialect {
         }
     }
 
+    /// Whether signed reasoning may be bound to the prompt before it, so that it holds for no other one.
+    ///
+    /// OpenAI's encrypted reasoning and Gemini's signatures are checked by themselves. Of pi the provider is not known.
+    ///
+    /// Source: F054 (Anthropic and Bedrock since 2026-08).
+    pub const fn binds_reasoning(self) -> bool {
+        match self {
+            Self::Anthropic | Self::Pi | Self::BedrockConverse => true,
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Gemini => false,
+        }
+    }
+
     /// The dialect with this name.
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)

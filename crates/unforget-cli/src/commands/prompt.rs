@@ -108,8 +108,20 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
-    let Certificate { sections, total, window, reserve, ruler, authority, rung, cover, proof, pins, omitted } =
-        certificate;
+    let Certificate {
+        sections,
+        total,
+        bound,
+        window,
+        reserve,
+        ruler,
+        authority,
+        rung,
+        cover,
+        proof,
+        pins,
+        omitted,
+    } = certificate;
     let budget = window.saturating_sub(*reserve);
     let n = text::count;
     let said = |text: String| app.out.note(text);
@@ -120,7 +132,7 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         n(*reserve),
         n(budget)
     ));
-    let share = total.upper as f64 / budget.max(1) as f64;
+    let share = *bound as f64 / budget.max(1) as f64;
     let how = if authority.name() == "assembled" {
         "assembled".to_owned()
     } else {

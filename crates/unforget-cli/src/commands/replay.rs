@@ -8,6 +8,7 @@ use std::path::Path;
 
 use unforget_engine::Engine;
 use unforget_engine::replay::{Prices, ReplayOptions, Report, replay};
+use unforget_engine::ruler::ModelRuler;
 use unforget_wire::{Dialect, Reader};
 
 use super::prompt::shape_of;
@@ -55,6 +56,8 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
         shape,
         model,
         prices: prices_of(shape.dialect),
+        // No tokeniser of Anthropic's is public; another one stands in for every provider.
+        provider: Some(ModelRuler::O200k),
         validate: !args.no_validate,
         facts: FACTS,
     };

@@ -63,7 +63,7 @@ fn leaves_merge_when_there_is_no_room() {
         depth = depth.max(context.roots.first().map_or(0, |root| root.level));
     }
     assert!(4_u32.pow(u32::from(depth)) <= 5_000, "no entry is recompressed more than log4 n times");
-    let used: u64 = allotments(&context.roots, &policy).iter().sum();
+    let used: u64 = allotments(&context.roots, policy.zone, &policy).iter().sum();
     assert!(used * 10 > policy.zone * 7, "the zone is used: {used}");
 }
 
@@ -137,7 +137,7 @@ fn allotment_table() {
     ];
     for (levels, want, why) in table {
         let roots: Vec<Root> = levels.iter().map(|level| root(*level)).collect();
-        let found = allotments(&roots, &policy);
+        let found = allotments(&roots, policy.zone, &policy);
         assert_eq!(found, want, "{why}");
         assert!(found.iter().sum::<u64>() <= policy.zone, "{why}");
     }
@@ -147,14 +147,41 @@ fn allotment_table() {
 fn nears_table() {
     let policy = Policy::for_window(32_768);
     let table = [
-        (360, false, "what a break leaves is far from the next"),
-        (470, false, "not yet half way"),
-        (490, true, "more than half way to where a cold cache breaks"),
-        (600, true, "it may break with the next prompt"),
+        (560, false, "what a break leaves is far from the next"),
+        (690, false, "not yet half way"),
+        (700, true, "more than half way to where a cold cache breaks"),
+        (760, true, "it may break with the next prompt"),
         (900, true, "it does"),
     ];
     for (permille, want, why) in table {
         assert_eq!(nears(Tokens::exact(policy.share(permille)), &policy), want, "{why}");
+    }
+}
+
+#[test]
+fn depth_table() {
+    let policy = Policy::for_window(200_000);
+    let permille = |tokens: u64| (tokens * 1_000).div_ceil(policy.budget());
+    // A letter is a call of so many hundred tokens, `!` a person's message of ten.
+    let table = [
+        ("", 650, "nothing is known of its growth"),
+        ("!5555!5555", 650, "a slow history keeps as much as it may"),
+        ("!99999999", 650, "at 200k, 900 tokens a call are slow"),
+        ("!zzzzzzzz", 475, "a faster one makes room for eighteen calls"),
+        ("!ZZZZZZZZ", 300, "the fastest one leaves what it has to"),
+    ];
+    for (text, want, why) in table {
+        let size = |letter: char| match letter {
+            '!' => 10,
+            'z' => 5_000,
+            'Z' => 20_000,
+            digit => u64::from(digit.to_digit(10).unwrap()) * 100,
+        };
+        let groups: Vec<Sizes> =
+            (0..).zip(text.chars()).map(|(seq, letter)| sizes(seq, size(letter), letter == '!')).collect();
+        let depth = Depth::of(Pressure::Hard, &groups, &policy);
+        assert_eq!(permille(depth.target), want, "{why}");
+        assert!(depth.zone <= policy.zone && depth.zone < depth.target, "{why}");
     }
 }
 
@@ -181,7 +208,7 @@ proptest! {
         let policy = Policy::for_window(window);
         let root = |level: &u8| Root { level: *level, span: (Seq(0), Seq(0)), count: 1, end: Digest([0; 32]) };
         let roots: Vec<Root> = levels.iter().map(root).collect();
-        prop_assert!(allotments(&roots, &policy).iter().sum::<u64>() <= policy.zone);
+        prop_assert!(allotments(&roots, policy.zone, &policy).iter().sum::<u64>() <= policy.zone);
     }
 
     /// The cover is exact after every step, and the summaries for k leaves depend on k and the policy alone.
@@ -232,8 +259,8 @@ proptest! {
         prop_assert!(kept.first().is_none_or(|group| cut.is_none_or(|cut| group.span.0 > cut)));
     }
 
-    /// f012: after a break the prompt is at 0.6 of what triggered it, be it full or cold and filling up, or nothing more
-    /// is old enough. So there is room for many turns between two breaks.
+    /// f012: after a break the prompt is at the depth for its growth, or nothing more is old enough. So there is room for
+    /// many calls between two breaks.
     #[test]
     fn f012_a_break_leaves_room_or_nothing_to_take(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..160),
@@ -245,11 +272,10 @@ proptest! {
             groups.push(sizes(seq as u64, *tokens, *human));
             let now = planned(&context, Tokens::default(), &groups, &policy);
             let pressure = pressure(now, &policy);
-            let trigger = match pressure {
-                Pressure::Calm => continue,
-                Pressure::Soft => policy.soft_permille,
-                Pressure::Hard => policy.hard_permille,
-            };
+            if pressure == Pressure::Calm {
+                continue;
+            }
+            let depth = Depth::of(pressure, &groups, &policy);
             let plan = plan_break(&context, pressure, Tokens::default(), &groups, &policy);
             let Some(plan) = plan else { continue };
             groups.drain(..plan.groups);
@@ -257,8 +283,7 @@ proptest! {
             let after = planned(&context, Tokens::default(), &groups, &policy);
             let tail = fresh_tail(&groups, &policy);
             prop_assert!(
-                after.expected * 10 <= policy.share(trigger) * 6
-                    || next_leaf(&groups, 0..tail, policy.grain).is_none()
+                after.upper <= depth.target || next_leaf(&groups, 0..tail, policy.grain).is_none()
             );
         }
     }

@@ -231,7 +231,8 @@ impl Compose for History {
         let size =
             if rung == Rung::Newest { self.floor } else { (self.size >> (3 * rung as u32)).max(self.floor) };
         let sections = Sections { tail: Tokens::exact(size), ..Sections::default() };
-        Composed { request: Request::default(), sections, cover: Cover::default(), omitted: Vec::new() }
+        let (bound, cover) = (sections.total().upper, Cover::default());
+        Composed { request: Request::default(), sections, cover, bound, omitted: Vec::new() }
     }
 
     fn proof(&self) -> Result<(), CoverError> {

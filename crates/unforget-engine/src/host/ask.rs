@@ -388,8 +388,8 @@ fn shown(request: &Request) -> impl Iterator<Item = Seq> {
     request.messages.iter().flat_map(|message| message.seqs.iter().copied())
 }
 
-/// Down to the next eighth of a power of two: similar budgets share their summaries.
+/// Down to the next thirty-second of a power of two: calls of similar budgets share a prompt.
 fn rounded(budget: u64) -> u64 {
-    let step = (1_u64 << budget.max(8).ilog2()) / 8;
+    let step = (1_u64 << budget.max(32).ilog2()) / 32;
     budget / step * step
 }

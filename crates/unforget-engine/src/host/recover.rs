@@ -76,6 +76,8 @@ pub struct Counted<'a> {
     pub as_sent: Option<Tokens>,
     /// Tokens of input as the provider counted them, cached ones included.
     pub input: u64,
+    /// Bound of what was sent beside the messages, by our ruler: instructions and tools. `None` if it is not known.
+    pub beside: Option<u64>,
 }
 
 /// What to do with a refused call.
@@ -178,7 +180,14 @@ impl Lane {
             return self.counts_of(counted.model).take(estimate, counted.input);
         }
         let is_last = self.last.as_ref().is_some_and(|last| last.head == counted.head);
-        if is_last { self.answered(counted.input) } else { None }
+        if !is_last {
+            return None;
+        }
+        let cut = self.answered(counted.input);
+        if let (None, Some(beside), Some(session)) = (cut, counted.beside, self.sessions.first_mut()) {
+            session.reported(counted.input.saturating_sub(beside));
+        }
+        cut
     }
 
     /// The call was answered, and the provider counted so many tokens of input, cached ones included.

@@ -112,7 +112,7 @@ impl<'a> Composer<'a> {
     }
 
     fn short_results(&self) -> Layout {
-        let cap = Some(self.session.shape.policy.excerpt_over);
+        let cap = Some(self.session.shape.policy.result_share / 2);
         let caps = Caps { result: cap, text: None, arguments: None };
         let mut layout = self.start(self.session.summary_pieces());
         for (index, group) in self.session.view.groups.iter().enumerate() {
@@ -390,7 +390,10 @@ impl Compose for Composer<'_> {
         sections.frame += placeholders(&request);
         let unsent = layout.pieces().flat_map(|piece| piece.omitted.iter().copied());
         let omitted = self.session.system.shortened.iter().copied().chain(unsent).collect();
-        Composed { request, sections, cover: layout.cover, omitted }
+        let total = sections.total();
+        let is_assembled = rung == Rung::Assembled;
+        let bound = if is_assembled { self.session.counts.prompt(total).upper } else { total.upper };
+        Composed { request, sections, cover: layout.cover, bound, omitted }
     }
 
     fn proof(&self) -> Result<(), CoverError> {
@@ -418,6 +421,7 @@ impl Session {
         if self.media != *limit {
             self.media = limit.clone();
             self.cause = self.cause.or(Some(Cause::Ladder));
+            self.counts.broke();
         }
     }
 
@@ -427,6 +431,7 @@ impl Session {
     }
 
     fn summary_pieces(&self) -> Vec<Piece> {
-        self.roots.iter().map(|root| root.piece.clone()).collect()
+        let roots = self.roots.iter().map(|root| &root.piece);
+        self.shown_guide().into_iter().chain(roots).cloned().collect()
     }
 }

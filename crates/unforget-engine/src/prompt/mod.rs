@@ -8,6 +8,8 @@
 mod ahead;
 mod cause;
 mod compose;
+mod counts;
+mod guide;
 mod notes;
 mod open;
 mod parts;
@@ -56,7 +58,7 @@ use worked::Worked;
 pub use cause::{Broken, Cause, Region};
 pub use open::Until;
 pub use parts::{How, Part};
-pub(crate) use pieces::{IMAGE_TOKENS, pick};
+pub(crate) use pieces::{IMAGE_TOKENS, pick, without_media};
 pub(crate) use recipe::sent_digest;
 pub use recipe::{RECIPE_BYTES_MAX, Recipe};
 pub use shape::Shape;
@@ -126,6 +128,8 @@ pub struct Session {
     /// Newest entry when the context broke last: what was repeated by then stays superseded.
     as_of: Seq,
     roots: Vec<ShownRoot>,
+    /// Explains the roots to the model.
+    guide: Option<Piece>,
     /// Roots that are shown as a model wrote them. Changes at breaks only.
     rewritten: BTreeSet<SummaryKey>,
     /// Forms of the view's groups; shorter than the view while groups wait to be prepared.
@@ -145,6 +149,9 @@ pub struct Session {
     /// Parents of recent entries, to follow a transcript that is a tree.
     parents: BTreeMap<Seq, Option<Seq>>,
     counters: Counters,
+    counts: counts::Counts,
+    /// What this one call leaves for its prompt, if that is less than the budget.
+    room: u64,
     /// Summaries to be written together, while a stored history is played.
     batch: Option<Vec<SummaryRow>>,
     /// Summaries made since the last break for the next one, in the order of its jobs.
@@ -195,6 +202,7 @@ impl Session {
             context: Context::default(),
             as_of: Seq(0),
             roots: Vec::new(),
+            guide: guide::guide(&shape),
             rewritten: BTreeSet::new(),
             pieces: Vec::new(),
             sizes: Vec::new(),
@@ -208,6 +216,8 @@ impl Session {
             cause: Some(Cause::First),
             parents: BTreeMap::new(),
             counters: Counters::default(),
+            counts: counts::Counts::default(),
+            room: u64::MAX,
             batch: None,
             ahead: Vec::new(),
             asked: 0,
@@ -244,7 +254,7 @@ impl Session {
 
     /// Expected sizes of the groups behind the summaries, sent whole, oldest first.
     pub fn group_sizes(&self) -> impl Iterator<Item = u64> {
-        self.sizes.iter().map(|sizes| sizes.full.expected)
+        self.pieces.iter().map(GroupPieces::whole)
     }
 
     /// The same of the groups that were summarised since this was last called.
@@ -325,10 +335,14 @@ impl Session {
         self.sendable()
     }
 
-    /// The same where the host leaves another budget for this one call: the context keeps its thresholds.
+    /// The same where the host leaves another budget for this one call: the context keeps its thresholds, and breaks too if
+    /// it does not fit.
     pub fn prompt_within(&mut self, budget: u64) -> Result<Prompt, EngineError> {
         self.load_pins()?;
-        self.settle()?;
+        self.room = budget;
+        let settled = self.settle();
+        self.room = u64::MAX;
+        settled?;
         let policy = self.shape.policy;
         self.shape.policy.window = budget.saturating_add(policy.reserve);
         let prompt = self.sendable();
@@ -359,6 +373,8 @@ impl Session {
         });
         self.sent = pieces;
         self.cause = None;
+        let view = self.total();
+        self.counts.sent(admitted.certificate().total, view, rung);
         Ok(Prompt { admitted, reused, broken, idle_ms: self.idle_ms(), epoch: self.context.epoch })
     }
 

@@ -276,6 +276,7 @@ impl Session {
     /// The transcript continues from an earlier entry: what came after it is not part of the path any more.
     pub(super) fn go_back(&mut self, parent: Option<Seq>) -> Result<(), EngineError> {
         self.cause = Some(Cause::Rewind);
+        self.counts.broke();
         let mut at = parent;
         let boundary = self.context.roots.iter().map(|root| root.span.1).max();
         // Hidden entries are on the path too: walk to one that this lane still holds, or out of what it holds.
@@ -329,7 +330,7 @@ impl Session {
             self.shape,
             self.persist,
         );
-        fresh.counters = self.counters;
+        (fresh.counters, fresh.counts) = (self.counters, self.counts);
         fresh.sent = std::mem::take(&mut self.sent);
         (fresh.now, fresh.noted) = (self.now, self.noted);
         fresh.pinned = self.pinned.clone();

@@ -8,13 +8,14 @@ use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
 use unforget_core::media::{self, Limit, Pick};
-use unforget_core::message::Message;
+use unforget_core::message::{Block, Message};
 use unforget_core::pair::{self, Detail, Reason};
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_text::{STUB_TOKENS, StubReason, media_stub, stub};
 use unforget_wire::render_message;
 
 use super::Shape;
+use super::shorten::{Caps, shorten};
 
 /// What an image counts as: the most that a provider charges for one.
 ///
@@ -46,6 +47,10 @@ pub(super) struct Piece {
 /// not made: most groups go from full to summarised at once.
 #[derive(Clone, Debug)]
 pub(super) struct GroupPieces {
+    /// Expected tokens with nothing shortened.
+    whole: u64,
+    /// Tokens that each result may have: larger ones are shortened in every form.
+    result_cap: u64,
     /// With reasoning.
     pub(super) full: Piece,
     /// Without reasoning; `None` if that is the same, or not made.
@@ -96,7 +101,7 @@ fn message_tokens(message: &Message, text: &str, shape: &Shape) -> Tokens {
 }
 
 /// The message with a stub in place of every image and document.
-pub(super) fn without_media(message: &Message) -> Message {
+pub(crate) fn without_media(message: &Message) -> Message {
     let none = Limit { newest: 0, ..Limit::default() };
     pick(message, &mut Pick::new(&none)).unwrap_or_else(|| message.clone())
 }
@@ -127,10 +132,19 @@ pub(super) fn pick_piece(piece: &Piece, limit: &mut Pick<'_>, shape: &Shape) -> 
 }
 
 impl GroupPieces {
-    /// A group in its full form.
+    /// A group in its full form: results above their share are shortened, once and for all.
     pub(super) fn new(group: &Group, shape: &Shape) -> Self {
         let whole = pair::messages(group, Detail::Full, &|_, _, _| None);
-        Self { full: weigh(whole.messages, whole.omitted, false, shape), settled: None, stubbed: None }
+        let result_cap = result_cap(group, shape);
+        let whole = weigh(whole.messages, whole.omitted, false, shape);
+        let tokens = whole.tokens.expected;
+        let full = short_results(whole, result_cap, shape);
+        Self { whole: tokens, result_cap, full, settled: None, stubbed: None }
+    }
+
+    /// Expected tokens with nothing shortened.
+    pub(super) const fn whole(&self) -> u64 {
+        self.whole
     }
 
     /// Makes the form of a detail if it differs from what is made.
@@ -151,9 +165,45 @@ impl GroupPieces {
         {
             let line = |seq, result: &_, call: Option<&_>| line(seq, result, call, superseded);
             let paired = pair::messages(group, Detail::Settled, &line);
-            self.settled = Some(weigh(paired.messages, paired.omitted, is_worthless, shape));
+            let settled = weigh(paired.messages, paired.omitted, is_worthless, shape);
+            self.settled = Some(short_results(settled, self.result_cap, shape));
         }
     }
+}
+
+/// Tokens that each result of a group may have: see [`Policy::result_cap`].
+fn result_cap(group: &Group, shape: &Shape) -> u64 {
+    let policy = &shape.policy;
+    let results = group.items.iter().flat_map(|item| item.entry.results());
+    // What has fewer bytes than the least share has tokens needs no counting.
+    let sizes = results.map(|result| match text_bytes(&result.content) as u64 {
+        bytes if bytes <= policy.result_share_min() => bytes,
+        _ => result_tokens(result, shape),
+    });
+    policy.result_cap(sizes.collect())
+}
+
+fn result_tokens(result: &ToolResult, shape: &Shape) -> u64 {
+    let parts = result.content.iter().map(|part| match part {
+        Part::Text(text) => shape.ruler.count(text).upper,
+        Part::Opaque { raw, .. } => shape.ruler.count(raw).upper,
+        _ => 0,
+    });
+    parts.sum()
+}
+
+/// The piece with every result of at most so many tokens.
+fn short_results(piece: Piece, cap: u64, shape: &Shape) -> Piece {
+    let is_long = |block: &Block| match block {
+        Block::Result(result) => text_bytes(&result.content) as u64 > cap,
+        _ => false,
+    };
+    if !piece.messages.iter().any(|message| message.blocks.iter().any(is_long)) {
+        return piece;
+    }
+    let caps = Caps { result: Some(cap), text: None, arguments: None };
+    let messages: Vec<_> = piece.messages.iter().map(|message| shorten(message, caps, shape)).collect();
+    if messages == *piece.messages { piece } else { weigh(messages, piece.omitted, true, shape) }
 }
 
 /// The later result that makes the one of this entry and call worthless.

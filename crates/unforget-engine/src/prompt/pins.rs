@@ -47,6 +47,7 @@ impl Session {
         let pinned = Pinned::new(pins, &self.shape);
         if print(&pinned) != print(&self.pinned) {
             self.cause = self.cause.or(Some(Cause::Pins));
+            self.counts.broke();
         }
         self.pinned = pinned;
         Ok(())

@@ -11,7 +11,9 @@ impl Session {
     /// Brings the context up to date without making a prompt: what [`Session::prompt`] does first.
     pub fn settle(&mut self) -> Result<(), EngineError> {
         self.prepare();
-        if let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes) {
+        if self.shape.dialect.binds_reasoning()
+            && let Some(plan) = compact::plan_over(&self.context, self.as_of, &self.sizes)
+        {
             self.carry_out(plan)?;
         }
         let mut is_first = true;
@@ -34,16 +36,17 @@ impl Session {
     /// The next break. What lines in place of worthless results will save is a guess that is made once: where it leads
     /// to nothing, what stands there counts.
     fn plan_break(&self, is_first: bool) -> Option<Break> {
-        let fixed = self.fixed() + FRAME + Tokens::exact(self.shape.policy.ledger);
-        let (pressure, policy) = (self.pressure(), &self.shape.policy);
-        let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, pressure, fixed, sizes, policy);
+        let guide = self.guide.as_ref().map_or_else(Tokens::default, |piece| piece.tokens);
+        let fixed = self.fixed() + FRAME + guide + Tokens::exact(self.shape.policy.ledger);
+        let (pressure, policy) = (self.pressure(), self.scaled_policy());
+        let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, pressure, fixed, sizes, &policy);
         let guessed = is_first.then(|| plan(&self.planned_sizes())).flatten();
         guessed.or_else(|| plan(&self.sizes))
     }
 
     fn moment(&self) -> Result<Moment, EngineError> {
-        let (total, policy, cache) = (self.total(), &self.shape.policy, self.cache());
-        let (pressure, is_near) = (compact::pressure(total, policy), compact::nears(total, policy));
+        let (pressure, cache) = (self.pressure(), self.cache());
+        let is_near = compact::nears(self.weight(), &self.shape.policy);
         // Only a cold cache makes it worth looking.
         let is_better_prepared = cache == Cache::Cold && self.is_better_prepared()?;
         Ok(Moment { pressure, is_near, cache, is_better_prepared })
@@ -63,7 +66,8 @@ impl Session {
 
     /// How full the prompt is.
     pub fn pressure(&self) -> Pressure {
-        compact::pressure(self.total(), &self.shape.policy)
+        let weight = self.weight();
+        if weight.upper > self.room { Pressure::Hard } else { compact::pressure(weight, &self.shape.policy) }
     }
 
     /// Time from the newest answer to the newest entry: the times are the history's, so that a session that is

@@ -8,7 +8,7 @@ use unforget_core::id::Seq;
 use super::worked::Superseded;
 
 /// Format of the encoding; another number is not read and the context is rebuilt from the log.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
 struct Dto {
@@ -20,6 +20,7 @@ struct Dto {
     carried: Option<u64>,
     stub_below: u64,
     settled_below: u64,
+    zone: u64,
     as_of: u64,
     end: String,
     /// Indexes of the roots that are shown as a model wrote them.
@@ -59,6 +60,7 @@ pub(super) fn encode(kept: &Kept) -> Vec<u8> {
         carried: context.carried.map(|seq| seq.0),
         stub_below: context.stub_below.0,
         settled_below: context.settled_below.0,
+        zone: context.zone,
         as_of: as_of.0,
         end: context.end.hex(),
         rewritten: (0..)
@@ -86,6 +88,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Kept> {
         carried: dto.carried.map(Seq),
         stub_below: Seq(dto.stub_below),
         settled_below: Seq(dto.settled_below),
+        zone: dto.zone,
         end: digest(&dto.end)?,
     };
     let rewritten = dto.rewritten.iter().map(|at| context.roots.get(*at).copied()).collect::<Option<_>>()?;

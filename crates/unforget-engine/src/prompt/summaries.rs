@@ -14,7 +14,7 @@ use unforget_text::{Source, Summary, fence, render, summarise};
 
 use crate::error::EngineError;
 
-use super::pieces::weigh;
+use super::pieces::{GroupPieces, weigh};
 use super::state::{self, Kept};
 use super::worked::Superseded;
 use super::{Cause, Session, ShownRoot, Written};
@@ -81,8 +81,7 @@ impl Session {
 
     /// Size of the prompt as a break would leave it.
     fn foreseen(&self, plan: &Break, made: &[Made]) -> Result<Tokens, EngineError> {
-        let roots: Tokens =
-            self.rendered(&plan.context.roots, made)?.iter().map(|root| root.piece.tokens).sum();
+        let roots: Tokens = self.rendered(&plan.context, made)?.iter().map(|root| root.piece.tokens).sum();
         let carried = self.carried_item(plan.context.carried, plan.groups);
         let carried = carried.map(|item| self.carry(item).1.tokens).unwrap_or_default();
         let groups = self.sizes.get(plan.groups..).unwrap_or_default();
@@ -181,7 +180,7 @@ impl Session {
         self.asked = self.asked.saturating_sub(used);
         self.forget_facts();
         self.view.drop_groups(plan.groups);
-        self.passed.extend(self.sizes.iter().take(plan.groups).map(|sizes| sizes.full.expected));
+        self.passed.extend(self.pieces.iter().take(plan.groups).map(GroupPieces::whole));
         self.pieces.drain(..plan.groups.min(self.pieces.len()));
         self.sizes.drain(..plan.groups.min(self.sizes.len()));
         self.stale = self.view.groups.len();
@@ -192,6 +191,7 @@ impl Session {
         self.carried = carried.map(|item| self.carry(item));
         self.show_roots(made)?;
         self.cause = Some(Cause::Compaction);
+        self.counts.broke();
         self.refresh();
         Ok(())
     }
@@ -215,13 +215,14 @@ impl Session {
     ///
     /// * `made` - summaries at hand; others come from what is shown already or from the store.
     pub(super) fn show_roots(&mut self, made: &[Made]) -> Result<(), EngineError> {
-        self.roots = self.rendered(&self.context.roots, made)?;
+        self.roots = self.rendered(&self.context, made)?;
         Ok(())
     }
 
-    fn rendered(&self, roots: &[Root], made: &[Made]) -> Result<Vec<ShownRoot>, EngineError> {
-        let mut shown = Vec::with_capacity(roots.len());
-        for (root, room) in roots.iter().zip(allotments(roots, &self.shape.policy)) {
+    fn rendered(&self, context: &Context, made: &[Made]) -> Result<Vec<ShownRoot>, EngineError> {
+        let mut shown = Vec::with_capacity(context.roots.len());
+        let rooms = allotments(&context.roots, context.zone, &self.shape.policy);
+        for (root, room) in context.roots.iter().zip(rooms) {
             let rewritten = self.is_rewritten(root);
             let is_same = |other: &&ShownRoot| {
                 other.root == *root && other.room == room && other.rewritten == rewritten

@@ -1,6 +1,7 @@
 //! Drives a recorded session through the whole engine as a live host would, and reports.
 
 mod compare;
+mod counter;
 mod facts;
 mod policies;
 mod report;

@@ -20,6 +20,10 @@ pub struct Call {
     pub time: Option<Timestamp>,
     /// The prompt.
     pub prompt: Tokens,
+    /// What it was admitted by: see [`unforget_core::admit::Certificate::bound`].
+    pub bound: u64,
+    /// What the provider counted of it; `None` if nobody stood in for one.
+    pub counted: Option<u64>,
     /// Of it, summaries.
     pub summaries: Tokens,
     /// Expected tokens at its beginning that equal the prompt before.

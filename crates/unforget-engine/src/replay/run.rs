@@ -18,9 +18,11 @@ use crate::error::EngineError;
 use crate::import::{Live, Stored};
 use crate::prompt::{Broken, Lane as PromptLane, Prompt, Session, Shape};
 use crate::recall::SearchQuery;
+use crate::ruler::ModelRuler;
 use crate::view::Answers;
 
 use super::compare::Alternatives;
+use super::counter::Counter;
 use super::facts::{Fact, Facts};
 use super::{Breaks, Call, FactRecall, Prices, Rejected, Report, Spend, TooLarge};
 
@@ -33,6 +35,8 @@ pub struct ReplayOptions {
     pub model: Option<String>,
     /// Prices for the costs.
     pub prices: Prices,
+    /// Who stands in for the provider and counts every prompt; `None` if nobody does.
+    pub provider: Option<ModelRuler>,
     /// Whether every prompt is rendered and validated.
     pub validate: bool,
     /// How many facts to ask for at the end.
@@ -120,6 +124,7 @@ struct Lane {
     turns: u64,
     request: Option<Seq>,
     last: Option<Prompt>,
+    counter: Option<Counter>,
 }
 
 impl<'a> Run<'a> {
@@ -176,12 +181,14 @@ impl<'a> Run<'a> {
 
     fn lane(&mut self, name: Option<String>, thread: Thread) -> &mut Lane {
         let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
+        let counter = self.options.provider.map(|ruler| Counter::new(ruler, shape.target()));
         self.lanes.entry(name).or_insert_with(|| Lane {
             session: Session::new(engine, PromptLane { conversation, thread }, shape, true),
             alternatives: Alternatives::new(),
             turns: 0,
             request: None,
             last: None,
+            counter,
         })
     }
 
@@ -208,12 +215,19 @@ impl<'a> Run<'a> {
         let compared = lane.alternatives.next(&mut lane.session, cache);
         let render_us = check(&prompt, lane.request, index, options, report);
         let certificate = prompt.admitted.certificate();
+        let request = prompt.admitted.request();
+        let counted = lane.counter.as_mut().map(|counter| counter.count(request));
+        if let Some(counted) = counted {
+            lane.session.reported(counted);
+        }
         report.calls.push(Call {
             index,
             seq: next_seq,
             turn: lane.turns,
             time: record.entry.time,
             prompt: certificate.total,
+            bound: certificate.bound,
+            counted,
             summaries: certificate.sections.summaries,
             reused: prompt.reused,
             cached: cache.holds(prompt.reused),

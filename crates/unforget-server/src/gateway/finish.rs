@@ -118,6 +118,7 @@ impl Gateway {
             model: begun.model.as_deref(),
             as_sent: begun.weight.filter(|_| is_as_sent),
             input,
+            beside: Some(begun.fixed().upper),
         };
         let cut = self.host.counted(lane, form, &counted)?;
         if begun.who.caller.is_kept {

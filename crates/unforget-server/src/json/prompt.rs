@@ -87,6 +87,8 @@ pub struct CertificateJson {
     reserve: u64,
     budget: u64,
     total: TokensJson,
+    /// What it may weigh at most: less than `total.upper` where the provider counted its beginning.
+    bound: u64,
     sections: SectionsJson,
     authority: &'static str,
     rung: &'static str,
@@ -117,6 +119,7 @@ impl CertificateJson {
             reserve: certificate.reserve,
             budget: certificate.window.saturating_sub(certificate.reserve),
             total: certificate.total.into(),
+            bound: certificate.bound,
             sections: certificate.sections.into(),
             authority: certificate.authority.name(),
             rung: certificate.rung.name(),

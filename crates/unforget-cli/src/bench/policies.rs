@@ -9,6 +9,7 @@ use unforget_core::policy::Policy;
 use unforget_engine::Engine;
 use unforget_engine::prompt::{Cause, Shape};
 use unforget_engine::replay::{Prices, ReplayOptions, Report, Spend, replay};
+use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 
 use super::sessions;
@@ -70,6 +71,9 @@ struct RowJson {
     refused: u64,
     breaks: Option<u64>,
     cold_breaks: Option<u64>,
+    /// Mean share of the budget that prompts used after the first break, and the most, by what the provider would count.
+    use_mean: Option<f64>,
+    use_peak: Option<f64>,
 }
 
 /// Sums over sessions: what one way did in one window, under one life of the cache.
@@ -78,6 +82,29 @@ struct Sum {
     spend: Spend,
     calls: u64,
     breaks: Option<(u64, u64)>,
+    filled: Filled,
+}
+
+/// How full prompts were after the first break of their session.
+#[derive(Clone, Copy, Debug, Default)]
+struct Filled {
+    prompts: u64,
+    /// Sum of their shares of the budget.
+    shares: f64,
+    peak: f64,
+}
+
+impl Filled {
+    fn add(&mut self, tokens: u64, budget: u64) {
+        let share = tokens as f64 / budget.max(1) as f64;
+        self.prompts += 1;
+        self.shares += share;
+        self.peak = self.peak.max(share);
+    }
+
+    fn mean(&self) -> Option<f64> {
+        (self.prompts > 0).then(|| self.shares / self.prompts as f64)
+    }
 }
 
 const WAYS: [&str; 6] =
@@ -136,7 +163,14 @@ fn played(path: &Path, window: u64, ttl: u64) -> Outcome<Option<Report>> {
     shape.policy = Policy { cache_ttl_ms: ttl, ..shape.policy };
     // Costs follow from the tokens: every price table with this life of the cache has the same.
     let prices = Prices { input: 1.0, write: 1.0, read: 1.0, cache_ttl_ms: ttl };
-    let options = ReplayOptions { shape, model: None, prices, validate: false, facts: 0 };
+    let options = ReplayOptions {
+        shape,
+        model: None,
+        prices,
+        provider: Some(ModelRuler::O200k),
+        validate: false,
+        facts: 0,
+    };
     match replay(&Engine::in_memory(), path, &options, &mut |_, _, _| ()) {
         Ok(report) if report.calls.len() >= CALLS_MIN => Ok(Some(report)),
         Ok(_) | Err(unforget_engine::EngineError::Read { .. }) => Ok(None),
@@ -154,12 +188,17 @@ impl Sum {
 
     fn add_ours(&mut self, report: &Report, ttl: u64) {
         let (mut breaks, mut cold) = self.breaks.unwrap_or_default();
+        let mut has_broken = false;
         for call in &report.calls {
             let cache = Cache::after(call.idle_ms, ttl);
             self.spend.sent += call.prompt.expected;
             self.spend.cached += cache.holds(call.reused);
             let is_break = call.broken.is_some_and(|broken| broken.cause == Cause::Compaction);
             breaks += u64::from(is_break);
+            has_broken |= is_break;
+            if has_broken {
+                self.filled.add(call.counted.unwrap_or(call.prompt.expected), report.budget);
+            }
             cold += u64::from(is_break && cache == Cache::Cold);
         }
         self.spend.refused += report.too_large.len() as u64;
@@ -173,7 +212,7 @@ fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
     for PriceTable { name, prices } in &TABLES {
         let [five, hour] = sums;
         let sums = if prices.cache_ttl_ms == 5 * MINUTES { five } else { hour };
-        for (policy, Sum { spend, calls, breaks }) in WAYS.into_iter().zip(sums) {
+        for (policy, Sum { spend, calls, breaks, filled }) in WAYS.into_iter().zip(sums) {
             let fresh = spend.sent.saturating_sub(spend.cached) as f64;
             rows.push(RowJson {
                 window,
@@ -188,6 +227,8 @@ fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
                 refused: spend.refused,
                 breaks: breaks.map(|(breaks, _)| breaks),
                 cold_breaks: breaks.map(|(_, cold)| cold),
+                use_mean: filled.mean(),
+                use_peak: filled.mean().map(|_| filled.peak),
             });
         }
     }
@@ -208,11 +249,25 @@ fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
             row.refused.to_string(),
             row.breaks.map(|n| n.to_string()).unwrap_or_default(),
             row.cold_breaks.map(|n| n.to_string()).unwrap_or_default(),
+            row.use_mean.map(text::percent).unwrap_or_default(),
+            row.use_peak.map(text::percent).unwrap_or_default(),
         ]
     };
-    let head = ["window", "prices", "policy", "sent", "from cache", "cost", "refused", "breaks", "cold"];
+    let head = [
+        "window",
+        "prices",
+        "policy",
+        "sent",
+        "from cache",
+        "cost",
+        "refused",
+        "breaks",
+        "cold",
+        "use",
+        "peak",
+    ];
     let rows = json.rows.iter().map(row).collect();
-    write!(app.out, "{}", text::table(&head, rows, &[0, 3, 4, 5, 6, 7, 8]))?;
+    write!(app.out, "{}", text::table(&head, rows, &[0, 3, 4, 5, 6, 7, 8, 9, 10]))?;
     writeln!(
         app.out,
         "unforget-blind: the same without looking at the cache; cold: breaks when it had run out"

@@ -20,6 +20,8 @@ pub(crate) fn report(calls: u64) -> Report {
             turn: 1 + index / 8,
             time: None,
             prompt: Tokens { expected: prompt, upper: prompt * 11 / 10 },
+            bound: 0,
+            counted: None,
             summaries: Tokens::exact((index / 60 * 900).min(5_000)),
             reused: if phase == 0 { 400 } else { prompt - 300 },
             cached: if phase == 0 { 400 } else { prompt - 300 },

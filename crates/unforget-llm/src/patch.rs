@@ -103,6 +103,8 @@ struct DraftJson {
     #[serde(default)]
     goal: Vec<DraftItem>,
     #[serde(default)]
+    outcomes: Vec<DraftItem>,
+    #[serde(default)]
     constraints: Vec<DraftItem>,
     #[serde(default)]
     decisions: Vec<DraftItem>,
@@ -129,6 +131,7 @@ impl Draft {
         let json: DraftJson = read(text)?;
         let sections = [
             json.goal,
+            json.outcomes,
             json.constraints,
             json.decisions,
             json.actions,
@@ -145,7 +148,7 @@ impl Draft {
 
     /// Applies the draft to `base`, the deterministic summary of the same entries.
     ///
-    /// Goals, decisions and open asks of the draft stand in for those of the base that came from the same entries; what
+    /// Goals, outcomes, decisions and open asks of the draft stand in for those of the base that came from the same entries; what
     /// became of them stays where the base knows it (F027). What the draft has of other kinds is added, unless the
     /// base says it letter by letter: rules, actions with their exit codes, files, failures and identifiers are exact
     /// there. Everything else of the base stays, so a draft that forgets something loses nothing. What cannot be
@@ -176,7 +179,10 @@ impl Draft {
 
 /// The items of a kind, of the base and of the draft.
 fn combined(kind: SectionKind, base: &[Item], draft: Vec<Item>) -> Vec<Item> {
-    let stands_in = matches!(kind, SectionKind::Goal | SectionKind::Decisions | SectionKind::OpenAsks);
+    let stands_in = matches!(
+        kind,
+        SectionKind::Goal | SectionKind::Outcomes | SectionKind::Decisions | SectionKind::OpenAsks
+    );
     let shares = |a: &Item, b: &Item| a.seqs.iter().any(|seq| b.seqs.contains(seq));
     let is_replaced = |item: &&Item| stands_in && draft.iter().any(|new| shares(new, item));
     let mut items: Vec<Item> = base.iter().filter(|item| !is_replaced(item)).cloned().collect();
@@ -333,6 +339,7 @@ impl Application<'_> {
         if !matches!(
             kind,
             SectionKind::Goal
+                | SectionKind::Outcomes
                 | SectionKind::Decisions
                 | SectionKind::Actions
                 | SectionKind::Errors

@@ -1,186 +1,263 @@
 //! A summary as text for a model, within a number of tokens.
 
+mod line;
+
+use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
 
-use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::fence::time_text;
 use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
-use crate::sentences::is_decision;
+use line::line;
 
-/// How a section is shown.
-struct Style {
-    kind: SectionKind,
-    heading: &'static str,
-    /// One line for all items instead of a line each.
-    joined: bool,
+/// A part of the text. The order is the order in the text: where things stand first, then the story, then what
+/// can be looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Aim,
+    Now,
+    Open,
+    Rules,
+    Story,
+    Reasons,
+    Written,
+    Failures,
+    Tools,
+    Read,
+    Anchors,
 }
 
-const STYLES: [Style; 9] = [
-    Style { kind: SectionKind::Goal, heading: "Asked:", joined: false },
-    Style { kind: SectionKind::Constraints, heading: "Rules that people gave, verbatim:", joined: false },
-    Style { kind: SectionKind::Decisions, heading: "Decided or found:", joined: false },
-    Style { kind: SectionKind::Actions, heading: "Tools run:", joined: false },
-    Style { kind: SectionKind::FilesRead, heading: "Files read:", joined: true },
-    Style { kind: SectionKind::FilesWritten, heading: "Files written:", joined: true },
-    Style { kind: SectionKind::Errors, heading: "Failures:", joined: false },
-    Style {
-        kind: SectionKind::OpenAsks,
-        heading: "Without an answer at the end of these entries:",
-        joined: false,
-    },
-    Style { kind: SectionKind::Anchors, heading: "Identifiers:", joined: true },
+impl Block {
+    const ALL: [Self; 11] = [
+        Self::Aim,
+        Self::Now,
+        Self::Open,
+        Self::Rules,
+        Self::Story,
+        Self::Reasons,
+        Self::Written,
+        Self::Failures,
+        Self::Tools,
+        Self::Read,
+        Self::Anchors,
+    ];
+
+    const fn heading(self) -> &'static str {
+        match self {
+            Self::Aim => "Asked last:",
+            Self::Now => "Where things stood at the end:",
+            Self::Open => "Open at the end of these entries:",
+            Self::Rules => "Rules that people gave, verbatim:",
+            Self::Story => "Before that, what was asked and what came of it:",
+            Self::Reasons => "Decided or found, and why:",
+            Self::Written => "Files written:",
+            Self::Failures => "Failures:",
+            Self::Tools => "Tools run:",
+            Self::Read => "Files read:",
+            Self::Anchors => "Identifiers:",
+        }
+    }
+
+    /// One line for all items instead of a line each.
+    const fn is_joined(self) -> bool {
+        matches!(self, Self::Written | Self::Read | Self::Anchors)
+    }
+}
+
+/// What is placed in turn, and the share of the room, in percent, that may be used up to and with it. What is left
+/// over goes round again. Identifiers have a share of what the rest takes.
+const STEPS: [(Block, u64); 18] = [
+    (Block::Aim, 20),
+    (Block::Now, 40),
+    (Block::Open, 48),
+    (Block::Rules, 58),
+    (Block::Reasons, 68),
+    (Block::Story, 82),
+    (Block::Written, 88),
+    (Block::Failures, 91),
+    (Block::Tools, 93),
+    (Block::Anchors, 100),
+    (Block::Aim, 100),
+    (Block::Rules, 100),
+    (Block::Reasons, 100),
+    (Block::Story, 100),
+    (Block::Written, 100),
+    (Block::Failures, 100),
+    (Block::Tools, 100),
+    (Block::Read, 100),
 ];
+
+/// Share of the text, in percent, that identifiers may take.
+const ANCHORS_PERCENT: u64 = 8;
 
 /// Renders `summary` for a prompt in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// A record of the past, in the third person, never an order. What matters most is placed first into the
-/// room there is (rules, then what is open, requests, identifiers, decisions, failures, files, tools); items that do not
-/// fit are left out whole. With little room, the title and some identifiers remain; with none, nothing.
+/// A record of the past, in the third person, never an order. It begins with the state: what was asked last, where
+/// things stood, what is open, which rules hold; then comes the story, and behind it files, failures, tools and
+/// identifiers. What matters most is placed first into the room there is; items that do not
+/// fit are left out whole. With little room, the title and a few items remain; with none, nothing.
 /// Wrap the text with [`crate::fence`], whose own tokens are not counted here.
 ///
 /// Cost: linear in the summary, a few rulings per section.
 pub fn render(summary: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
-    let mut page = Page {
-        ruler,
-        max: max_tokens,
-        used: 0,
-        head: String::new(),
-        lines: std::array::from_fn(|_| Vec::new()),
-    };
-    if !page.head(summary) {
+    let span = summary.span.map(|span| format!("Entries {}-{}", span.first, span.last));
+    let times = summary.span.map(|span| match (span.from.map(time_text), span.to.map(time_text)) {
+        (Some(from), Some(to)) if from != to => format!(", {from} to {to} UTC"),
+        (Some(from), _) => format!(", {from} UTC"),
+        _ => String::new(),
+    });
+    let short = span.unwrap_or_default();
+    let full = format!("{short}{}", times.unwrap_or_default());
+    let heads = [(&full, 160), (&full, 80), (&short, 48), (&short, 24), (&short, 0)];
+    let heads = heads.map(|(prefix, chars)| headed(prefix, &clip(&summary.title, chars)));
+    fill(summary, &heads, max_tokens, ruler)
+}
+
+/// Renders what [`crate::state_of`] gives: where things stand, to be put before the summaries of the story.
+///
+/// Takes at most `max_tokens` by `ruler`'s upper bound, as [`render`] does. Cost: as there.
+pub fn render_state(state: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
+    let at = state.span.map(|span| format!("Where things stand, as of entry {}", span.last));
+    fill(state, &[at.unwrap_or_default()], max_tokens, ruler)
+}
+
+fn headed(prefix: &str, title: &str) -> String {
+    match (prefix.is_empty(), title.is_empty()) {
+        (_, true) => prefix.to_owned(),
+        (true, false) => title.to_owned(),
+        (false, false) => format!("{prefix}: {title}"),
+    }
+}
+
+/// * `heads` - first lines to choose from, the longest first.
+fn fill(summary: &Summary, heads: &[String], max: u64, ruler: &dyn Ruler) -> String {
+    let mut page = Page::new(summary, max, ruler);
+    if !page.head(heads) {
         return String::new();
     }
-    // (kind, share of the room that may be used up to and with this step, in percent)
-    let steps = [
-        (SectionKind::Constraints, 35),
-        (SectionKind::OpenAsks, 40),
-        (SectionKind::Goal, 48),
-        (SectionKind::FilesWritten, 54),
-        (SectionKind::Errors, 60),
-        (SectionKind::Decisions, 64),
-        (SectionKind::Anchors, 78),
-        (SectionKind::Actions, 96),
-        (SectionKind::FilesRead, 100),
-        (SectionKind::Constraints, 100),
-        (SectionKind::Anchors, 100),
-        (SectionKind::Goal, 100),
-        (SectionKind::Decisions, 100),
-        (SectionKind::Actions, 100),
-    ];
-    for (kind, percent) in steps {
-        page.fill(kind, summary, percent);
+    for (block, percent) in STEPS {
+        page.fill(block, percent);
     }
-    page.finish(summary)
+    page.finish()
+}
+
+/// An item by kind and index.
+type Place = (SectionKind, usize);
+
+/// What may stand in a block, most telling first, and what does.
+#[derive(Default)]
+struct Shelf {
+    offered: Vec<Place>,
+    shown: Vec<Place>,
 }
 
 struct Page<'a> {
+    summary: &'a Summary,
     ruler: &'a dyn Ruler,
     max: u64,
     used: u64,
     head: String,
-    /// Indexes of the items that are shown, per kind, in the order of being placed.
-    lines: [Vec<usize>; 9],
+    /// By [`Block::ALL`].
+    shelves: [Shelf; 11],
 }
 
-impl Page<'_> {
+impl<'a> Page<'a> {
+    fn new(summary: &'a Summary, max: u64, ruler: &'a dyn Ruler) -> Self {
+        let shelves = Block::ALL.map(|block| Shelf { offered: offered(block, summary), shown: Vec::new() });
+        Self { summary, ruler, max, used: 0, head: String::new(), shelves }
+    }
+
     fn cost(&self, text: &str) -> u64 {
         self.ruler.count(text).upper
     }
 
-    /// Makes the first line fit; false if not even a shortened one does.
-    fn head(&mut self, summary: &Summary) -> bool {
-        let span = summary.span.map(|span| {
-            let entries = format!("Entries {}-{}", span.first, span.last);
-            match (span.from.map(time_text), span.to.map(time_text)) {
-                (Some(from), Some(to)) if from != to => format!("{entries}, {from} to {to} UTC"),
-                (Some(from), _) => format!("{entries}, {from} UTC"),
-                _ => entries,
-            }
-        });
-        let short =
-            summary.span.map(|span| format!("Entries {}-{}", span.first, span.last)).unwrap_or_default();
-        let full = span.unwrap_or_default();
-        for (prefix, title) in [(&full, 160), (&full, 80), (&short, 48), (&short, 24), (&short, 0)] {
-            let title = clip(&summary.title, title);
-            let head = match (prefix.is_empty(), title.is_empty()) {
-                (_, true) => prefix.clone(),
-                (true, false) => title.into_owned(),
-                (false, false) => format!("{prefix}: {title}"),
-            };
-            let cost = self.cost(&head);
+    /// Takes the first line that fits; false if not even the shortest does.
+    fn head(&mut self, heads: &[String]) -> bool {
+        for head in heads {
+            let cost = self.cost(head);
             // A third of a small room is enough.
             if cost * 3 <= self.max.max(120) && cost <= self.max {
-                (self.head, self.used) = (head, cost);
+                (self.head, self.used) = (head.clone(), cost);
                 return true;
             }
         }
         false
     }
 
-    /// Places items of one kind, newest first, while they fit in `percent` of the room.
-    fn fill(&mut self, kind: SectionKind, summary: &Summary, percent: u64) {
-        let items = summary.items(kind);
-        let Some((at, style)) = STYLES.iter().enumerate().find(|(_, style)| style.kind == kind) else {
-            return;
-        };
-        let limit = self.max * percent / 100;
-        let Some(mut shown) = self.lines.get_mut(at).map(std::mem::take) else { return };
-        let mut heading = if shown.is_empty() { self.cost(style.heading) + 2 } else { 0 };
+    fn item(&self, (kind, index): Place) -> Option<&'a Item> {
+        self.summary.items(kind).get(index)
+    }
+
+    /// Places items of a block while they fit in `percent` of the room.
+    fn fill(&mut self, block: Block, percent: u64) {
+        let Some(mut shelf) = self.shelves.get_mut(block as usize).map(std::mem::take) else { return };
+        let mut limit = self.max * percent / 100;
+        let mut said = String::new();
+        if block == Block::Anchors {
+            limit = limit.min(self.used + self.used * ANCHORS_PERCENT / (100 - ANCHORS_PERCENT));
+            said = self.said();
+        }
+        let mut heading = if shelf.shown.is_empty() { self.cost(block.heading()) + 2 } else { 0 };
         let mut misses = 0;
-        let said = if kind == SectionKind::Anchors { self.said(summary) } else { String::new() };
-        for (index, item) in order(kind, items) {
+        let mut left = Vec::new();
+        for place in std::mem::take(&mut shelf.offered) {
+            let Some(item) = self.item(place) else { continue };
             // An identifier that another line has need not be named again.
-            if shown.contains(&index) || (!said.is_empty() && said.contains(&item.text)) {
+            if !said.is_empty() && said.contains(&item.text) {
                 continue;
             }
-            let cost = self.cost(&line(kind, item)) + u64::from(!style.joined);
+            // Later items may be shorter, but not all of them need to be tried.
+            if misses > 8 {
+                left.push(place);
+                continue;
+            }
+            let cost = self.cost(&line(block, place.0, item)) + u64::from(!block.is_joined());
             if self.used + heading + cost <= limit {
                 self.used += heading + cost;
                 heading = 0;
-                shown.push(index);
+                shelf.shown.push(place);
             } else {
-                // Later items may be shorter, but not all of them need to be tried.
                 misses += 1;
-                if misses > 8 {
-                    break;
-                }
+                left.push(place);
             }
         }
-        if let Some(lines) = self.lines.get_mut(at) {
-            *lines = shown;
+        shelf.offered = left;
+        if let Some(place) = self.shelves.get_mut(block as usize) {
+            *place = shelf;
         }
     }
 
     /// The words that are placed so far, identifiers apart.
-    fn said(&self, summary: &Summary) -> String {
+    fn said(&self) -> String {
         let mut said = self.head.clone();
-        for (style, shown) in STYLES.iter().zip(&self.lines) {
-            let items = summary.items(style.kind);
-            for item in shown.iter().filter_map(|&index| items.get(index)) {
-                if style.kind != SectionKind::Anchors {
-                    said.extend([" ", line(style.kind, item).as_str()]);
-                }
+        for (block, shelf) in
+            Block::ALL.into_iter().zip(&self.shelves).filter(|(block, _)| *block != Block::Anchors)
+        {
+            for place in &shelf.shown {
+                let Some(item) = self.item(*place) else { continue };
+                said.extend([" ", line(block, place.0, item).as_str()]);
             }
         }
         said
     }
 
     /// The text; drops what was placed last until the whole fits by the ruler.
-    fn finish(mut self, summary: &Summary) -> String {
+    fn finish(mut self) -> String {
+        use Block::{Aim, Anchors, Failures, Now, Open, Read, Reasons, Rules, Story, Tools, Written};
         loop {
-            let text = self.text(summary);
+            let text = self.text();
             let count = self.cost(&text);
             if count <= self.max {
                 return text;
             }
             let drop = (count - self.max).div_ceil(40).max(1);
             for _ in 0..drop {
-                let last = [4, 3, 2, 6, 5, 0, 7, 8, 1]
-                    .into_iter()
-                    .find(|&at| self.lines.get(at).is_some_and(|shown: &Vec<usize>| !shown.is_empty()));
-                match last.and_then(|at| self.lines.get_mut(at)) {
-                    Some(shown) => _ = shown.pop(),
+                let order = [Read, Tools, Failures, Story, Written, Reasons, Anchors, Rules, Open, Now, Aim];
+                let shown = |block: &Block| {
+                    self.shelves.get(*block as usize).is_some_and(|shelf| !shelf.shown.is_empty())
+                };
+                match order.into_iter().find(shown).and_then(|block| self.shelves.get_mut(block as usize)) {
+                    Some(shelf) => _ = shelf.shown.pop(),
                     None if self.head.is_empty() => return String::new(),
                     None => self.head = clip(&self.head, self.head.chars().count() / 2).into_owned(),
                 }
@@ -188,29 +265,28 @@ impl Page<'_> {
         }
     }
 
-    fn text(&self, summary: &Summary) -> String {
+    fn text(&self) -> String {
         let mut text = self.head.clone();
-        for (style, shown) in STYLES.iter().zip(&self.lines) {
-            let mut indexes = shown.clone();
-            if indexes.is_empty() {
+        for (block, shelf) in Block::ALL.into_iter().zip(&self.shelves) {
+            let mut shown = shelf.shown.clone();
+            if shown.is_empty() {
                 continue;
             }
-            indexes.sort_unstable();
-            let items = summary.items(style.kind);
-            let lines: Vec<String> = indexes
-                .iter()
-                .filter_map(|&index| items.get(index))
-                .map(|item| line(style.kind, item))
-                .collect();
-            text.push('\n');
-            text.push_str(style.heading);
-            if style.joined {
-                text.push(' ');
-                text.push_str(&lines.join(", "));
+            let seq = |place: &Place| self.item(*place).and_then(|item| item.seqs.first().copied());
+            match block {
+                // Weightiest first.
+                Block::Anchors => {}
+                Block::Story | Block::Now | Block::Aim => shown.sort_by_key(|place| (seq(place), *place)),
+                _ => shown.sort_unstable(),
+            }
+            let lines: Vec<String> =
+                shown.into_iter().filter_map(|place| Some(line(block, place.0, self.item(place)?))).collect();
+            text.extend(["\n", block.heading()]);
+            if block.is_joined() {
+                text.extend([" ", &lines.join(", ")]);
             } else {
                 for line in lines {
-                    text.push('\n');
-                    text.push_str(&line);
+                    text.extend(["\n", &line]);
                 }
             }
         }
@@ -218,87 +294,85 @@ impl Page<'_> {
     }
 }
 
-/// Newest first; of requests the very first comes second, for it says what it was all about.
-fn order(kind: SectionKind, items: &[Item]) -> impl Iterator<Item = (usize, &Item)> {
-    let mut order: Vec<(usize, &Item)> = items.iter().enumerate().rev().collect();
-    if kind == SectionKind::Goal
-        && order.len() > 2
-        && let Some(first) = order.pop()
-    {
-        order.insert(1, first);
-    }
-    if kind == SectionKind::Errors {
-        order.sort_by_key(|(_, item)| item.state == State::Done);
-    }
-    if kind == SectionKind::Decisions {
-        order.sort_by_cached_key(|(_, item)| !is_decision(&item.text));
-    }
-    order.into_iter()
-}
-
-/// One item as a line, with the entries that it came from.
-fn line(kind: SectionKind, item: &Item) -> String {
-    let seqs: Vec<String> = item.seqs.iter().take(Item::SEQS_MAX).map(ToString::to_string).collect();
-    let seqs = seqs.join(",");
-    let by = item.author.as_ref().map_or_else(String::new, |author| format!("{author}, "));
-    let state = match (kind, item.state) {
-        (SectionKind::Goal, State::Open) => ", no answer yet",
-        (SectionKind::Goal, State::Done) => ", answered",
-        (SectionKind::Errors, State::Done) => ", mended later",
-        (_, State::Cancelled) => ", cancelled",
-        _ => "",
+/// What may stand in a block, most telling first.
+fn offered(block: Block, summary: &Summary) -> Vec<Place> {
+    use SectionKind::{
+        Actions, Anchors, Constraints, Decisions, Errors, FilesRead, FilesWritten, Goal, OpenAsks, Outcomes,
     };
-    match kind {
-        SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
-        SectionKind::Anchors => item.text.clone(),
-        SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
-        // What they name stands whole in their entries.
-        SectionKind::FilesRead => format!("{} ({seqs})", short_paths(&item.text)),
-        SectionKind::Actions => format!("- {} ({seqs}{state})", short_action(&item.text)),
-        SectionKind::Goal | SectionKind::Constraints | SectionKind::OpenAsks => {
-            format!("- \"{}\" ({by}{seqs}{state})", item.text)
-        }
-        _ => format!("- {} ({seqs}{state})", item.text),
-    }
-}
-
-/// Characters of what a tool was run on, and of what came of it.
-const ACTION_CHARS: (usize, usize) = (64, 48);
-
-/// A tool, what it was run on and what came of it, in short: its entries have the rest.
-fn short_action(text: &str) -> String {
-    let text = short_paths(text);
-    match text.rsplit_once(": ") {
-        Some((run, came)) => format!("{}: {}", clip(run, ACTION_CHARS.0), clip(came, ACTION_CHARS.1)),
-        None => clip(&text, ACTION_CHARS.0).into_owned(),
-    }
-}
-
-/// A text whose rooted paths of four parts and more are cut to the last two, behind a mark that says so.
-fn short_paths(text: &str) -> String {
-    let short = |word: &str| {
-        let is_long = word.starts_with(['/', '~']) && word.matches('/').count() >= 4;
-        let last = word.trim_end().rmatch_indices('/').nth(1).filter(|_| is_long);
-        last.map_or_else(|| word.to_owned(), |(at, _)| format!("{CUT}{}", word.get(at..).unwrap_or_default()))
+    let newest = summary.newest_answer();
+    let aim = aim(summary);
+    let places = |kind: SectionKind| {
+        summary.items(kind).iter().enumerate().rev().map(move |(at, item)| ((kind, at), item))
     };
-    text.split_inclusive(' ').map(short).collect()
+    let is_now = |item: &Item| newest.is_some() && item.seqs.first().copied() == newest;
+    let all = |kind: SectionKind| places(kind).map(|(place, _)| place).collect::<Vec<_>>();
+    match block {
+        Block::Aim => (aim..summary.items(Goal).len()).rev().map(|at| (Goal, at)).collect(),
+        Block::Now => {
+            let told = places(Outcomes).chain(places(Decisions)).filter(|(_, item)| is_now(item));
+            let mut told: Vec<Place> = told.map(|(place, _)| place).collect();
+            // As the answer had them: its first statement is its sum.
+            told.sort_unstable();
+            told
+        }
+        Block::Open => {
+            // A request that is open stands above.
+            let asked = |item: &Item| summary.items(Goal).iter().any(|ask| ask.text == item.text);
+            places(OpenAsks).filter(|(_, item)| !asked(item)).map(|(place, _)| place).collect()
+        }
+        Block::Rules => all(Constraints),
+        Block::Story => story(summary, aim, newest),
+        Block::Reasons => {
+            places(Decisions).filter(|(_, item)| !is_now(item)).map(|(place, _)| place).collect()
+        }
+        Block::Written => all(FilesWritten),
+        Block::Failures => {
+            let mut failures: Vec<_> = places(Errors).collect();
+            failures.sort_by_key(|(_, item)| item.state == State::Done);
+            failures.into_iter().map(|(place, _)| place).collect()
+        }
+        Block::Tools => {
+            let mut tools: Vec<_> = places(Actions).filter(|(_, item)| !line::is_look(&item.text)).collect();
+            tools.sort_by_key(|(_, item)| !line::tells_an_end(&item.text));
+            tools.into_iter().map(|(place, _)| place).collect()
+        }
+        Block::Read => {
+            let written =
+                |item: &Item| summary.items(FilesWritten).iter().any(|other| other.text == item.text);
+            places(FilesRead).filter(|(_, item)| !written(item)).map(|(place, _)| place).collect()
+        }
+        Block::Anchors => all(Anchors),
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Index of the first of the newest requests that are shown at the top: back to one that says more than `yes, do it`.
+fn aim(summary: &Summary) -> usize {
+    let asks = summary.items(SectionKind::Goal);
+    let telling = asks.iter().rposition(|ask| !is_short(ask));
+    let last = asks.len().saturating_sub(1);
+    telling.filter(|at| last - at < 3).unwrap_or(last)
+}
 
-    #[test]
-    fn short_path_table() {
-        let table = [
-            ("Read /srv/app/core/src/lib.rs: ok", "Read …/src/lib.rs: ok", "the last two parts"),
-            ("cd /srv/app/core && ls", "cd /srv/app/core && ls", "three parts stay"),
-            ("see https://a.example/b/c/d/e", "see https://a.example/b/c/d/e", "no path"),
-            ("/a/b/c/d", "…/c/d", "alone"),
-            ("/a/b/c/d/", "…/d/", "a folder"),
-        ];
-        for (text, want, why) in table {
-            assert_eq!(short_paths(text), want, "{why}");
-        }
+/// Whether a request says little by itself.
+fn is_short(ask: &Item) -> bool {
+    ask.text == EARLIER || (ask.text.is_ascii() && ask.text.split_whitespace().count() < 4)
+}
+
+/// Requests and outcomes before the newest, newest first; the very first request comes second, for it says what it
+/// was all about, and requests that say little come last.
+fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
+    let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
+    let asks = asks.map(|(at, item)| (item, (SectionKind::Goal, at)));
+    let told = summary.items(SectionKind::Outcomes).iter().enumerate();
+    let told = told.filter(|(_, item)| item.seqs.first().copied() != newest);
+    let told = told.map(|(at, item)| (item, (SectionKind::Outcomes, at)));
+    let mut places: Vec<(&Item, Place)> = asks.chain(told).collect();
+    places.sort_by_key(|(item, place)| (std::cmp::Reverse(item.seqs.first().copied()), *place));
+    places.sort_by_key(|(item, (kind, _))| *kind == SectionKind::Goal && is_short(item));
+    let mut places: Vec<Place> = places.into_iter().map(|(_, place)| place).collect();
+    if let Some(at) = places.iter().position(|place| *place == (SectionKind::Goal, 0)).filter(|at| *at > 1) {
+        let first = places.remove(at);
+        places.insert(1, first);
     }
+    places
 }

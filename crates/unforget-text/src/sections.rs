@@ -1,6 +1,5 @@
-//! A summary as typed sections, its text encoding, and merging.
+//! A summary as typed sections, and its text encoding.
 
-use std::borrow::Borrow;
 use std::fmt::Write as _;
 
 use unforget_core::id::{Seq, Timestamp};
@@ -10,9 +9,11 @@ use unforget_core::id::{Seq, Timestamp};
 pub enum SectionKind {
     /// What people asked for, in order, with what became of it.
     Goal,
+    /// What the model's answers say was done, and how it came out.
+    Outcomes,
     /// Rules that people gave, verbatim.
     Constraints,
-    /// What was decided and why, verbatim.
+    /// What was decided or found, and why, verbatim.
     Decisions,
     /// Tools that were run: target and outcome.
     Actions,
@@ -30,8 +31,9 @@ pub enum SectionKind {
 
 impl SectionKind {
     /// All kinds in order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Goal,
+        Self::Outcomes,
         Self::Constraints,
         Self::Decisions,
         Self::Actions,
@@ -46,6 +48,7 @@ impl SectionKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Goal => "goal",
+            Self::Outcomes => "outcomes",
             Self::Constraints => "constraints",
             Self::Decisions => "decisions",
             Self::Actions => "actions",
@@ -58,9 +61,9 @@ impl SectionKind {
     }
 
     /// Most items of this kind that a merge keeps; the oldest go first.
-    const fn items_max(self) -> usize {
+    pub(crate) const fn items_max(self) -> usize {
         match self {
-            Self::Anchors => 240,
+            Self::Anchors => 120,
             Self::Actions => 120,
             _ => 80,
         }
@@ -182,6 +185,9 @@ impl std::error::Error for ParseError {}
 /// Stands, as the first request of a span, for the one that was open when the span began.
 pub(crate) const EARLIER: &str = "the request from before these entries";
 
+/// How a decision begins that is a person's correction of an answer. One that is open corrects what stands before its span.
+pub(crate) const CORRECTED: &str = "corrected by a person: ";
+
 /// First line of the encoding, with its version.
 const HEADER: &str = "unforget-summary 1";
 
@@ -276,106 +282,6 @@ impl Summary {
         }
         fields.next().is_none().then_some(())
     }
-
-    /// Merges summaries of neighbouring spans, oldest first, into one.
-    ///
-    /// Equal items become one, with the sources of all and the newest state; an ask that was open and is done
-    /// or cancelled later keeps the later mark and is no longer among the open asks. Each kind keeps its
-    /// newest items, up to a fixed number.
-    ///
-    /// Cost: O(n log n) in items.
-    pub fn merge<S: Borrow<Self>>(parts: &[S]) -> Self {
-        let parts: Vec<&Self> = parts.iter().map(Borrow::borrow).collect();
-        let mut merged = Self { title: title_of(&parts), span: span_of(&parts), sections: Vec::new() };
-        let (asks, open) = settle(&parts);
-        for kind in SectionKind::ALL {
-            let all = || parts.iter().flat_map(|part| part.items(kind)).cloned().collect();
-            let mut kept = newest(match kind {
-                SectionKind::Goal => asks.clone(),
-                SectionKind::OpenAsks => open.clone(),
-                _ => all(),
-            });
-            let first =
-                (kind == SectionKind::Goal && kept.len() > 1).then(|| kept.first().cloned()).flatten();
-            let excess = kept.len().saturating_sub(kind.items_max());
-            kept.drain(..excess);
-            if let Some(first) = first.filter(|_| excess > 0) {
-                kept.insert(0, first);
-            }
-            if !kept.is_empty() {
-                merged.sections.push(Section { kind, items: kept });
-            }
-        }
-        merged
-    }
-}
-
-/// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request
-/// before it; a newer request leaves an open one behind without a known end. Gives all requests, and those that are
-/// open at the end together with the open questions of the last span.
-fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
-    let mut asks: Vec<Item> = Vec::new();
-    for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
-        match asks.last_mut() {
-            Some(last) if ask.text == EARLIER => {
-                if last.state == State::Open || last.text == EARLIER {
-                    last.absorb(ask);
-                }
-            }
-            last => {
-                if let Some(last) = last.filter(|last| last.state == State::Open) {
-                    last.state = State::Fact;
-                }
-                asks.push(ask.clone());
-            }
-        }
-    }
-    let open = asks.last().filter(|ask| ask.state == State::Open && ask.text != EARLIER).cloned();
-    let said = parts.last().map(|part| part.items(SectionKind::OpenAsks)).unwrap_or_default();
-    let questions = said.iter().filter(|item| !asks.iter().any(|ask| ask.text == item.text)).cloned();
-    let open = open.into_iter().chain(questions).collect();
-    (asks, open)
-}
-
-/// Equal items as one, in order of their newest mention.
-fn newest(items: Vec<Item>) -> Vec<Item> {
-    let mut order: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
-    order.sort_by(|(at, a), (bt, b)| (&a.text, &a.author, at).cmp(&(&b.text, &b.author, bt)));
-    let mut kept: Vec<(usize, Item)> = Vec::with_capacity(order.len());
-    for (at, item) in order {
-        match kept.last_mut() {
-            Some((newest, last)) if last.text == item.text && last.author == item.author => {
-                last.absorb(&item);
-                *newest = at;
-            }
-            _ => kept.push((at, item)),
-        }
-    }
-    kept.sort_by_key(|(at, _)| *at);
-    kept.into_iter().map(|(_, item)| item).collect()
-}
-
-/// The first and the last title, where they differ.
-fn title_of(parts: &[&Summary]) -> String {
-    let mut titles = parts.iter().map(|part| part.title.as_str()).filter(|title| !title.is_empty());
-    let Some(first) = titles.next() else { return String::new() };
-    let half = |title| crate::clip::clip(title, 70).into_owned();
-    // A merged title holds two; a merge of merges keeps the outer ones.
-    let start = first.split(" … ").next().unwrap_or(first);
-    match titles.next_back().map(|last| last.rsplit(" … ").next().unwrap_or(last)) {
-        Some(last) if last != start => format!("{} … {}", half(start), half(last)),
-        _ => first.to_owned(),
-    }
-}
-
-fn span_of(parts: &[&Summary]) -> Option<Span> {
-    let spans = || parts.iter().filter_map(|part| part.span);
-    Some(Span {
-        first: spans().map(|span| span.first).min()?,
-        last: spans().map(|span| span.last).max()?,
-        from: spans().filter_map(|span| span.from).min(),
-        to: spans().filter_map(|span| span.to).max(),
-    })
 }
 
 fn escape(text: &str) -> String {

@@ -1,70 +1,70 @@
-//! Sentences of prose, and what kind of thing they say.
+//! Lines and sentences of prose.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
-
-use crate::clip::pattern;
-
-/// Words by which people give rules.
-static RULE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
-        r"(?i)\b(?:must|mustn['’]t|never|always|don['’]?t|do not|please (?:use|keep|make|do|avoid|ensure|stick|write|only|remember)|should(?:n['’]t)?",
-        r"|make sure|ensure|avoid|prefer|only use|use only|no more than|at (?:most|least)|required?|needs? to|stick (?:to|with)|under no circumstances",
-        r"|not allowed|forbidden|has to|have to|may not|can(?:no|['’])t use|no longer|from now on|remember (?:to|that)|without (?:using|changing|touching|breaking))\b",
-        r"|\b(?:muss|müssen|niemals|immer|darf nicht|bitte|toujours|jamais|il faut|siempre|nunca|debe|sempre|deve)\b",
-        r"|必须|不要|禁止|务必|不能|必ず|ないで|してください|禁止|반드시|하지 ?마",
-    ))
-});
-
-/// Words by which decisions and causes are told.
-static DECISION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
-        r"(?i)\b(?:decided?|decision|we['’]?ll (?:use|go|keep)|we will (?:use|go|keep)|i['’]?ll (?:use|go with|keep|switch)|i will (?:use|go with|keep|switch)",
-        r"|let['’]?s (?:use|go with|keep|do)|going with|go with|went with|chose|chosen|opted|switch(?:ed|ing)? to|instead of|rather than|root cause",
-        r"|the (?:real |actual )?(?:fix|cause|reason|problem|issue|solution|bug|culprit) (?:is|was)|turns out|agreed|confirmed|in conclusion|works because|fails because|trade-?off)\b",
-        r"|决定|因为|採用|決定|결정",
-    ))
-});
-
-/// Words by which somebody says that something is not so, or does not work.
-static NEGATION: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
-        r"(?i)\b(?:(?:do|does|did|is|are|was|were|has|have|had|ca|could|wo|would|should)n['’]t",
-        r"|(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would|should) not|cannot|never|no longer|not (?:yet|needed|supported|possible|found)",
-        r"|without|neither|kein|nicht|nunca|jamais)\b|不能|没有|できない|않",
-    ))
-});
-
-/// Whether a sentence says that something is not so. What a model says of itself (`I don't see …`) does not count: it is
-/// about the moment, and has the shape of a refusal.
-pub(crate) fn is_negation(sentence: &str) -> bool {
-    let is_of_itself =
-        ["I ", "I'", "I’", "Sorry", "Unfortunately"].iter().any(|start| sentence.starts_with(start));
-    !is_of_itself && NEGATION.as_ref().is_some_and(|negation| negation.is_match(sentence))
+/// What a line of prose is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    /// Marked as a heading, by `#` or by being bold as a whole.
+    Heading,
+    /// An item of a list, and how deep it stands.
+    Bullet {
+        /// Whether it belongs to an item above it.
+        inner: bool,
+    },
+    /// Anything else.
+    Prose,
 }
 
-/// Whether a person's sentence gives a rule.
-pub(crate) fn is_rule(sentence: &str) -> bool {
-    RULE.as_ref().is_some_and(|rule| rule.is_match(sentence))
+/// A line of prose without its marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Line<'a> {
+    /// What it is.
+    pub(crate) kind: LineKind,
+    /// Its words, never empty.
+    pub(crate) text: &'a str,
 }
 
-/// Whether a sentence tells a decision or a cause.
-pub(crate) fn is_decision(sentence: &str) -> bool {
-    DECISION.as_ref().is_some_and(|decision| decision.is_match(sentence))
+/// The lines of `text` that are prose: outside code fences, tables and tags, with something in them. Cost: linear.
+pub(crate) fn prose(text: &str) -> Vec<Line<'_>> {
+    let mut found = Vec::new();
+    let mut in_code = false;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        let line = line.trim();
+        if is_code_fence(line) {
+            in_code = !in_code;
+        } else if !in_code && !line.starts_with('|') && !line.starts_with('<') {
+            let text = strip_mark(line);
+            let kind = if line.starts_with('#') || is_bold(text) {
+                LineKind::Heading
+            } else if text.len() < line.len() && !line.starts_with('>') {
+                LineKind::Bullet { inner: indent > 1 }
+            } else {
+                LineKind::Prose
+            };
+            if text.chars().any(char::is_alphanumeric) {
+                found.push(Line { kind, text });
+            }
+        }
+    }
+    found
+}
+
+/// Whether a line, without blanks around it, opens or closes a block of code.
+pub(crate) fn is_code_fence(line: &str) -> bool {
+    line.starts_with("```") || line.starts_with("~~~")
+}
+
+/// Whether all of a line is bold, but for a colon behind it.
+fn is_bold(line: &str) -> bool {
+    let inside = line.trim_end_matches(':').strip_prefix("**").and_then(|rest| rest.strip_suffix("**"));
+    inside.is_some_and(|inside| !inside.contains("**"))
 }
 
 /// The sentences of `text` outside code fences, without list marks, as they stand. Cost: linear.
 pub(crate) fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
-    let mut in_code = false;
-    for line in text.lines() {
-        let line = line.trim();
-        if line.starts_with("```") || line.starts_with("~~~") {
-            in_code = !in_code;
-        } else if !in_code && !line.starts_with('|') && !line.starts_with('<') {
-            split_line(strip_mark(line), &mut found);
-        }
+    for line in prose(text) {
+        split_line(line.text, &mut found);
     }
     found
 }
@@ -82,18 +82,52 @@ fn strip_mark(line: &str) -> &str {
     }
 }
 
-fn split_line<'a>(line: &'a str, found: &mut Vec<&'a str>) {
+/// Words that a full stop follows without ending a sentence, in small letters.
+const SHORTENED: [&str; 16] = [
+    "e.g", "i.e", "eg", "ie", "vs", "cf", "approx", "resp", "dr", "mr", "mrs", "ms", "st", "z.b", "d.h",
+    "bzw",
+];
+
+/// Whether the full stop at the end of `before` belongs to a word or to a row of dots.
+///
+/// * `next` - the first letter behind the blank that follows.
+fn is_inside(before: &str, next: Option<char>) -> bool {
+    let word = before.trim_end_matches('.').rsplit(|c: char| c.is_whitespace() || c == '(').next();
+    let word = word.unwrap_or_default().to_lowercase();
+    let goes_on = next.is_some_and(char::is_lowercase);
+    SHORTENED.contains(&word.as_str())
+        || (goes_on && (before.ends_with("..") || word == "etc" || word == "no"))
+}
+
+/// Adds the sentences of one line.
+pub(crate) fn split_line<'a>(line: &'a str, found: &mut Vec<&'a str>) {
     let mut start = 0;
+    let mut code = false;
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
+        let end = at + c.len_utf8();
+        // One that is never closed is no code.
+        code ^= c == '`' && (code || line.get(end..).is_some_and(|rest| rest.contains('`')));
         let ends = match c {
-            '.' | '!' | '?' => chars.peek().is_none_or(|(_, next)| next.is_whitespace()),
+            '.' | '!' | '?' if !code => {
+                let rest = line.get(end..).unwrap_or_default();
+                // Marks that close a quotation or emphasis belong to the sentence.
+                let rest = rest.trim_start_matches(['"', '”', '’', ')', '*', '_']);
+                let gap = rest.chars().next().is_none_or(char::is_whitespace);
+                let next = rest.trim_start().chars().next();
+                gap && !(c == '.' && is_inside(line.get(start..end).unwrap_or_default(), next))
+            }
             '。' | '！' | '？' => true,
             _ => false,
         };
         if ends {
-            push(line.get(start..at + c.len_utf8()), found);
-            start = at + c.len_utf8();
+            let mut end = end;
+            while let Some((at, c)) = chars.next_if(|(_, c)| matches!(c, '"' | '”' | '’' | ')' | '*' | '_'))
+            {
+                end = at + c.len_utf8();
+            }
+            push(line.get(start..end), found);
+            start = end;
         }
     }
     push(line.get(start..), found);
@@ -112,7 +146,7 @@ mod tests {
 
     #[test]
     fn sentence_table() {
-        let table: [(&str, &[&str], &str); 6] = [
+        let table: [(&str, &[&str], &str); 14] = [
             ("One. Two! Three?", &["One.", "Two!", "Three?"], "ends"),
             ("Use v1.2.3 of a.rs now", &["Use v1.2.3 of a.rs now"], "a full stop inside a word is none"),
             (
@@ -123,6 +157,22 @@ mod tests {
             ("a\n```\nmust not count\n```\nb", &["a", "b"], "code is not prose"),
             ("必须用。不要改！", &["必须用。", "不要改！"], "CJK stops"),
             ("| must | never |\n<tag>\n---", &[], "tables, tags and rules are not prose"),
+            (
+                "Keep the tags, e.g. branch or commit, i.e. all of them. Then stop.",
+                &["Keep the tags, e.g. branch or commit, i.e. all of them.", "Then stop."],
+                "shortened words",
+            ),
+            ("Read `a. b` first. Go.", &["Read `a. b` first.", "Go."], "code within a line"),
+            ("A lone ` tick. Go.", &["A lone ` tick.", "Go."], "no code"),
+            ("Only wait ... then go on. Now.", &["Only wait ... then go on.", "Now."], "a row of dots"),
+            ("Files, tests etc. are in. Etc. Done", &["Files, tests etc. are in.", "Etc.", "Done"], "etc."),
+            ("again. reda the file", &["again.", "reda the file"], "people write small letters"),
+            (
+                "**Both fail.** It is \"old.\" (See b.) End",
+                &["**Both fail.**", "It is \"old.\"", "(See b.)", "End"],
+                "marks that close stay with their sentence",
+            ),
+            ("Use 3.11. Then 1.0.", &["Use 3.11.", "Then 1.0."], "a number may end a sentence"),
         ];
         for (text, want, why) in table {
             assert_eq!(sentences(text), want, "{why}");
@@ -130,32 +180,20 @@ mod tests {
     }
 
     #[test]
-    fn negation_table() {
+    fn line_table() {
+        use LineKind::{Bullet, Heading, Prose};
         let table = [
-            ("The reader does not keep the lock.", true),
-            ("It can't be opened twice.", true),
-            ("This works without a network.", true),
-            ("Nothing to see, a knot in a note.", false),
-            ("I don't see it yet.", false),
+            ("## Cause", Heading, "Cause", "a heading"),
+            ("**Cause:**", Heading, "**Cause:**", "bold as a whole"),
+            ("**Cause**:", Heading, "**Cause**:", "the colon outside"),
+            ("**Cause**: the lock", Prose, "**Cause**: the lock", "only its start is bold"),
+            ("- one", Bullet { inner: false }, "one", "an item"),
+            ("   - one", Bullet { inner: true }, "one", "an item of an item"),
+            ("2) two", Bullet { inner: false }, "two", "numbered"),
+            ("> said", Prose, "said", "a quotation"),
         ];
-        for (sentence, want) in table {
-            assert_eq!(is_negation(sentence), want, "{sentence}");
-        }
-    }
-
-    #[test]
-    fn kind_table() {
-        let table = [
-            ("You must never delete rows.", true, false),
-            ("Please use tabs.", true, false),
-            ("Don’t touch main.", true, false),
-            ("Let's go with SQLite instead of Postgres.", false, true),
-            ("The root cause is a stale lock.", false, true),
-            ("What time is it?", false, false),
-            ("Mustard is yellow.", false, false),
-        ];
-        for (sentence, rule, decision) in table {
-            assert_eq!((is_rule(sentence), is_decision(sentence)), (rule, decision), "{sentence}");
+        for (text, kind, words, why) in table {
+            assert_eq!(prose(text), [Line { kind, text: words }], "{why}");
         }
     }
 }

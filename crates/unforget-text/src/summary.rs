@@ -2,22 +2,25 @@
 
 mod anchor_set;
 mod target;
+mod turn;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use unforget_core::entry::{Entry, Origin, Part, Status, ToolCall, ToolResult};
 use unforget_core::id::Seq;
-use unforget_core::ledger::Deed;
+use unforget_core::ledger::{Answered, Deed, Outcome};
 
 use crate::anchors::CUT;
 use crate::clip::{clip, head, one_line, tail};
-use crate::lines::{ending_lines, error_lines};
+use crate::discourse::{Reply, reply};
+use crate::lines::ending_lines;
 use crate::secret::redact;
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
-use crate::sentences::{is_decision, is_negation, is_rule, sentences};
-use anchor_set::AnchorSet;
+use crate::spoken::spoken;
+use anchor_set::{AnchorSet, Weight};
 pub(crate) use target::{target, without_blobs, words};
+use turn::{Told, Turn};
 
 /// An entry with its place in the conversation.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +43,9 @@ const ITEMS_MAX: usize = 80;
 
 /// Summarises entries, which are in order.
 ///
-/// Takes words of people, words of the model, calls and results. Never takes reasoning, media, opaque blocks,
+/// Takes the requests of people and their rules; of the model, what the last text of each turn says was done, found,
+/// decided and left, and causes that were found on the way; calls and how they came out. What a person corrects
+/// is left out. Never takes reasoning, media, opaque blocks,
 /// blank text, or entries that the host injected, copied or wrote for itself; the host's own summaries are
 /// named as such. Credentials are redacted and encoded blobs left out before anything else is read. Nothing
 /// that looks like an identifier is put in that is not in the entries.
@@ -58,11 +63,11 @@ pub fn summarise(sources: &[Source<'_>]) -> Summary {
 #[derive(Default)]
 struct Builder {
     items: BTreeMap<SectionKind, Vec<Item>>,
-    /// Index of the newest request, and whether the model's last word came after its last call.
+    /// Index of the newest request, and where the model's last word is, if no call came after it.
     ask: Option<usize>,
     answered: Option<Seq>,
-    /// The model's last sentence, if it is a question.
-    question: Option<Item>,
+    /// What the model says.
+    turn: Turn,
     /// Calls without a result: id to index among the actions, and what they aim at.
     calls: BTreeMap<String, Pending>,
     /// Open errors by what failed.
@@ -100,7 +105,7 @@ impl Builder {
         }
         match entry.status {
             Status::Complete => {}
-            Status::Aborted => self.settle(State::Cancelled, seq),
+            Status::Aborted => self.interrupted(),
             Status::Error => {
                 _ = self.push(SectionKind::Errors, Item::new("the model's turn ended with an error", seq));
             }
@@ -121,29 +126,48 @@ impl Builder {
             if !words.is_empty() {
                 let words = format!("the host's summary of what came before: {}", clip(&words, ASK_CHARS));
                 self.push(SectionKind::Decisions, Item::new(words, seq));
-                self.anchors.read(&text, seq, 2);
+                self.anchors.read(&text, seq, Weight::Spoken);
             }
         }
     }
 
+    /// Somebody stopped the model. What was asked stays asked: often the same person goes on with it.
+    fn interrupted(&mut self) {
+        self.answered = None;
+        self.turn.went_on();
+    }
+
     fn human(&mut self, seq: Seq, entry: &Entry, text: &str) {
         let text = clean(&start_of(text));
-        let words = one_line(&text);
-        if words.starts_with("[Request interrupted") {
-            return self.settle(State::Cancelled, seq);
+        let whole = one_line(&text);
+        if whole.starts_with("[Request interrupted") {
+            return self.interrupted();
         }
-        if words.is_empty() {
+        if whole.is_empty() {
             return;
         }
+        let own = one_line(&spoken(&text).join(" "));
+        let words = if own.is_empty() { whole } else { own };
+        self.turn.ends();
+        let told = match reply(&words) {
+            Reply::Agrees => self.turn.agreed(seq),
+            Reply::Corrects => self.turn.corrected(seq, &words),
+            Reply::Drops => {
+                self.settle(State::Cancelled, seq);
+                self.turn.settled()
+            }
+            Reply::Goes => self.turn.settled(),
+        };
+        self.tell(told);
         self.close_ask();
-        self.question = None;
         let said = |text: &str| Item { author: entry.author.clone(), ..Item::new(text, seq) };
         let ask = Item { state: State::Open, ..said(&clip(&words, ASK_CHARS)) };
         self.ask = Some(self.push(SectionKind::Goal, ask));
-        for sentence in sentences(&text).into_iter().filter(|sentence| is_rule(sentence)) {
+        for (_, sentence) in crate::proposals::rules(&text) {
             self.push(SectionKind::Constraints, said(&clip(&one_line(sentence), SENTENCE_CHARS)));
         }
-        self.anchors.read(&text, seq, 4);
+        self.anchors.read(&words, seq, Weight::Asked);
+        self.anchors.read(&text, seq, Weight::Shown);
     }
 
     fn model(&mut self, seq: Seq, text: &str) {
@@ -152,15 +176,17 @@ impl Builder {
             return;
         }
         self.answered = Some(seq);
-        let found = sentences(&text);
-        for sentence in found.iter().filter(|sentence| is_decision(sentence) || is_negation(sentence)) {
-            self.push(SectionKind::Decisions, Item::new(clip(&one_line(sentence), SENTENCE_CHARS), seq));
+        self.turn.said(seq, &text);
+        self.anchors.read(&text, seq, Weight::Spoken);
+    }
+
+    /// Takes over what the model said and nobody overturned.
+    fn tell(&mut self, told: Told) {
+        for (kind, item) in told {
+            let seq = item.seqs.first().copied().unwrap_or_default();
+            self.anchors.read(&item.text, seq, Weight::Decided);
+            self.push(kind, item);
         }
-        self.question = found.last().filter(|last| last.ends_with(['?', '？'])).map(|last| {
-            let words = format!("the model asked: {}", clip(&one_line(last), SENTENCE_CHARS));
-            Item { state: State::Open, ..Item::new(words, seq) }
-        });
-        self.anchors.read(&text, seq, 2);
     }
 
     fn call(&mut self, seq: Seq, call: &ToolCall, live: bool) {
@@ -168,12 +194,9 @@ impl Builder {
         let target = clip(&one_line(&clean(&aim.text)), 120).into_owned();
         let outcome = if live { "no result" } else { "cut off, not run" };
         self.answered = None;
-        self.question = None;
+        self.turn.went_on();
         let action = self.push(SectionKind::Actions, Item::new(format!("{name} {target}: {outcome}"), seq));
-        self.anchors.read(&target, seq, 3);
-        for (_, path) in aim.files {
-            self.anchors.read(&one_line(&clean(&path)), seq, 1);
-        }
+        self.anchors.read(&target, seq, Weight::Spoken);
         if live {
             let deeds = crate::work::deeds(call);
             self.calls.insert(call.id.clone(), Pending { action, name, target, deeds });
@@ -189,7 +212,8 @@ impl Builder {
                 Deed::Ran(_) | Deed::Fetched(_) | Deed::Tasks(_) => continue,
             };
             let path = clip(&one_line(&clean(path)), 160).into_owned();
-            self.anchors.read(&path, seq, 1);
+            let weight = if kind == SectionKind::FilesWritten { Weight::Written } else { Weight::Spoken };
+            self.anchors.read(&path, seq, weight);
             self.push(kind, Item::new(path, seq));
         }
     }
@@ -197,26 +221,14 @@ impl Builder {
     fn result(&mut self, seq: Seq, result: &ToolResult) {
         let text = crate::preview::result_text(result);
         let ends = clean(&ends_of(&text));
-        let failed = result.is_error || result.exit_code.is_some_and(|code| code != 0);
-        let mut outcome = match result.exit_code {
-            Some(code) => format!("exit {code}"),
-            None if result.is_error => "error".to_owned(),
-            None => "ok".to_owned(),
-        };
-        if let Some(counts) = crate::preview::test_counts(&ends).map(crate::preview::counts_text) {
-            outcome = format!("{outcome}, {counts}");
-        } else if result.exit_code.is_none()
-            && let Some(line) = ending_lines(&ends, 1).first()
-        {
-            outcome = format!("{outcome}, {}", clip(&one_line(line), 60));
-        }
-        let told = failed.then(|| {
-            let found = error_lines(&text, 1).first().map(|line| one_line(&clean(head(line, 4096))));
-            found
-                .or_else(|| ends.lines().map(one_line).find(|line| !line.is_empty()))
-                .unwrap_or_else(|| "failed".to_owned())
-        });
         let pending = self.calls.remove(&result.call_id);
+        let answered = crate::work::answered(result);
+        let tests = pending.as_ref().is_some_and(|call| runs_tests(&call.deeds));
+        // What comes behind a pipe hides how the tests before it ended.
+        let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
+        let outcome = outcome(result, &answered, failing, &ends);
+        let failed = answered.outcome == Outcome::Failed || failing;
+        let told = failed.then(|| answered.error.clone().unwrap_or_else(|| outcome.clone()));
         let (name, target) = pending.as_ref().map_or_else(
             || (one_line(&result.name), String::new()),
             |call| (call.name.clone(), call.target.clone()),
@@ -227,12 +239,17 @@ impl Builder {
                 item.text = format!("{name} {target}: {outcome}");
                 item.absorb(&Item::new("", seq));
             }
-            if crate::work::is_done(result) {
+            if answered.outcome == Outcome::Done {
                 self.files(seq, &call.deeds);
             }
         }
-        self.anchors.read(&ends, seq, 1);
-        self.note_failure(seq, (name, target), told);
+        self.anchors.read(&ends, seq, Weight::Shown);
+        if let Some(told) = &told {
+            self.anchors.read(told, seq, Weight::Failed);
+        }
+        if answered.outcome != Outcome::NotRun {
+            self.note_failure(seq, (name, target), told);
+        }
     }
 
     /// Notes what failed, in the tool's words; `None` is a success, which mends earlier failures of the call.
@@ -259,7 +276,7 @@ impl Builder {
         } else {
             self.settle_earlier(state, seq);
         }
-        (self.answered, self.question) = (None, None);
+        self.answered = None;
     }
 
     /// Notes what became of a request that was made before the span.
@@ -293,7 +310,10 @@ impl Builder {
     }
 
     fn finish(mut self, sources: &[Source<'_>]) -> Summary {
-        let question = self.question.take();
+        self.turn.ends();
+        let left = self.turn.open();
+        let told = self.turn.settled();
+        self.tell(told);
         if self.answered.is_some() {
             self.close_ask();
         }
@@ -302,7 +322,7 @@ impl Builder {
             .get(&SectionKind::Goal)
             .map(|asks| asks.iter().filter(|ask| ask.state == State::Open).cloned().collect())
             .unwrap_or_default();
-        self.items.entry(SectionKind::OpenAsks).or_default().extend(open.into_iter().chain(question));
+        self.items.entry(SectionKind::OpenAsks).or_default().extend(open.into_iter().chain(left));
         let title = self.title();
         self.items.insert(SectionKind::Anchors, self.anchors.items());
         let sections = self.items.into_iter().filter(|(_, items)| !items.is_empty());
@@ -312,6 +332,32 @@ impl Builder {
             sections: sections.map(|(kind, items)| Section { kind, items: limited(kind, items) }).collect(),
         };
         Summary { title, ..Summary::merge(&[summary]) }
+    }
+}
+
+/// Whether a call runs tests.
+fn runs_tests(deeds: &[Deed]) -> bool {
+    deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tests))
+}
+
+/// How a call came out, in a few words.
+///
+/// * `failing` - whether it ran tests, and some of them failed.
+/// * `ends` - the start and the end of what it printed.
+fn outcome(result: &ToolResult, answered: &Answered, failing: bool, ends: &str) -> String {
+    let word = match answered.exit {
+        _ if answered.outcome == Outcome::NotRun => return "not run".to_owned(),
+        Some(0) | None if failing => "failed".to_owned(),
+        Some(code) => format!("exit {code}"),
+        None if answered.outcome == Outcome::Failed => "error".to_owned(),
+        None => "ok".to_owned(),
+    };
+    if let Some(counts) = answered.tests.map(crate::preview::counts_text) {
+        return format!("{word}, {counts}");
+    }
+    match ending_lines(ends, 1).first() {
+        Some(line) if result.exit_code.is_none() => format!("{word}, {}", clip(&one_line(line), 60)),
+        _ => word,
     }
 }
 

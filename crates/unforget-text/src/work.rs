@@ -15,6 +15,8 @@
 //! an unknown fact is left out.
 
 mod calls;
+mod code;
+mod project;
 mod render;
 mod results;
 mod shell;
@@ -23,9 +25,10 @@ mod tests;
 mod words;
 
 use unforget_core::entry::{Entry, Part, Status, ToolCall, ToolResult};
-use unforget_core::ledger::{Deed, Fact, Outcome};
+use unforget_core::ledger::{Answered, Deed, Fact};
 
 pub(crate) use calls::patch_files;
+pub(crate) use code::commands;
 pub use render::render_ledger;
 
 /// What a call does.
@@ -33,9 +36,9 @@ pub(crate) fn deeds(call: &ToolCall) -> Vec<Deed> {
     calls::read(call).deeds
 }
 
-/// Whether a result says that its call was run and did not fail.
-pub(crate) fn is_done(result: &ToolResult) -> bool {
-    results::read(result).outcome == Outcome::Done
+/// What a result tells.
+pub(crate) fn answered(result: &ToolResult) -> Answered {
+    results::read(result)
 }
 
 /// What the calls and results of an entry tell, in order.

@@ -20,7 +20,7 @@ use super::worked::Superseded;
 use super::{Cause, Session, ShownRoot, Written};
 
 /// Who wrote a deterministic summary, and in which version.
-pub(super) const WRITER: &str = "deterministic/2";
+pub(super) const WRITER: &str = "deterministic/3";
 
 /// Tokens that the fence around a summary takes at most.
 const FENCE_TOKENS: u64 = 48;

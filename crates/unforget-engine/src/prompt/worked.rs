@@ -23,8 +23,8 @@ pub(super) type Superseded = BTreeMap<(Seq, String), Seq>;
 /// Tokens that the wrapper of a ledger takes at most.
 const FENCE_TOKENS: u64 = 40;
 
-/// Times that a ledger is rendered into less room, because a dialect takes more for the same text.
-const ROUNDS: usize = 3;
+/// Smallest room that a ledger is rendered into.
+const ROOM_MIN: u64 = 24;
 
 /// What was done with tools.
 #[derive(Clone, Debug)]
@@ -217,7 +217,9 @@ impl Session {
         let (until, max) = (until?, self.shape.policy.ledger);
         let ledger = &self.worked.folded.as_ref()?.ledger;
         let mut room = max.checked_sub(FENCE_TOKENS)?;
-        for _ in 0..ROUNDS {
+        // A dialect takes more for the same text: less room, until it fits. Each round takes at least a quarter, so that
+        // they are few.
+        while room >= ROOM_MIN {
             let text = render_ledger(ledger, room, &self.shape.ruler);
             if text.is_empty() {
                 return None;
@@ -227,7 +229,7 @@ impl Session {
             if over == 0 {
                 return Some((text, Some(piece)));
             }
-            room = room.checked_sub(over + over / 4)?;
+            room = room.saturating_sub(over + over / 4).clamp(room / 2, room - room / 4);
         }
         None
     }

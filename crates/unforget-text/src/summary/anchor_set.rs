@@ -1,4 +1,4 @@
-//! The identifiers of a span, weighed.
+//! The identifiers of a span that a later reader needs.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,44 @@ use crate::anchors::{AnchorKind, anchors};
 use crate::sections::Item;
 
 /// Most identifiers that a summary keeps.
-const KEPT_MAX: usize = 120;
+const KEPT_MAX: usize = 60;
 /// Most identifiers that are weighed.
 const SEEN_MAX: usize = 4096;
+
+/// What an identifier stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Weight {
+    /// Output of a tool, or something that a person pasted.
+    Shown,
+    /// Words of the model, arguments of a call.
+    Spoken,
+    /// What failed.
+    Failed,
+    /// The name of a file that was written.
+    Written,
+    /// What was done, found or decided.
+    Decided,
+    /// A person's own words.
+    Asked,
+}
+
+impl Weight {
+    const fn value(self) -> u32 {
+        match self {
+            Self::Shown => 1,
+            Self::Spoken => 2,
+            Self::Failed => 4,
+            Self::Written => 5,
+            Self::Decided => 6,
+            Self::Asked => 8,
+        }
+    }
+
+    /// Whether an identifier counts because it stands there, once as it may.
+    const fn carries(self) -> bool {
+        !matches!(self, Self::Shown | Self::Spoken)
+    }
+}
 
 /// Identifiers with where they were seen and how much they matter.
 #[derive(Default)]
@@ -22,31 +57,43 @@ struct Seen {
     weight: u32,
     first: Seq,
     last: Seq,
+    /// It carries a request, a decision, a failure or a file that was written.
+    carries: bool,
+    /// Somebody named it: it does not only stand in output.
+    named: bool,
 }
 
 impl AnchorSet {
-    /// Notes the identifiers of `text`; `weight` says how much its speaker counts.
-    pub(super) fn read(&mut self, text: &str, seq: Seq, weight: u32) {
+    /// Notes the identifiers of `text`.
+    pub(super) fn read(&mut self, text: &str, seq: Seq, weight: Weight) {
         for anchor in anchors(text) {
             let bonus = match anchor.kind {
                 AnchorKind::Url | AnchorKind::Path | AnchorKind::Hash => 2,
                 AnchorKind::Version | AnchorKind::Id => 1,
                 AnchorKind::Quantity => 0,
             };
+            if !self.seen.contains_key(anchor.text) {
+                if self.seen.len() >= SEEN_MAX {
+                    continue;
+                }
+                let new = Seen { weight: bonus, first: seq, last: seq, carries: false, named: false };
+                self.seen.insert(anchor.text.to_owned(), new);
+            }
             if let Some(seen) = self.seen.get_mut(anchor.text) {
-                seen.weight = seen.weight.saturating_add(weight).min(1000);
-                seen.last = seq;
-            } else if self.seen.len() < SEEN_MAX {
-                self.seen
-                    .insert(anchor.text.to_owned(), Seen { weight: weight + bonus, first: seq, last: seq });
+                seen.weight = seen.weight.saturating_add(weight.value()).min(1000);
+                seen.first = seen.first.min(seq);
+                seen.last = seen.last.max(seq);
+                seen.carries |= weight.carries();
+                seen.named |= weight != Weight::Shown;
             }
         }
     }
 
-    /// The weightiest, least first, so that the newest and heaviest are the last to be dropped.
+    /// Those that were used again or carry something, the weightiest last, so that they are the last to be dropped.
     pub(super) fn items(&mut self) -> Vec<Item> {
         let mut all: Vec<(String, Seen)> = std::mem::take(&mut self.seen).into_iter().collect();
-        all.sort_by(|(a, x), (b, y)| (x.weight, x.last, b).cmp(&(y.weight, y.last, a)));
+        all.retain(|(_, seen)| seen.carries || (seen.named && seen.last != seen.first));
+        all.sort_by(|(a, x), (b, y)| (x.carries, x.weight, x.last, b).cmp(&(y.carries, y.weight, y.last, a)));
         all.drain(..all.len().saturating_sub(KEPT_MAX));
         // `a.rs` says nothing beside `src/a.rs`.
         let whole: Vec<String> = all.iter().map(|(text, _)| text.clone()).collect();

@@ -5,7 +5,7 @@ use unforget_core::entry::ToolCall;
 
 use crate::clip::head;
 use crate::sections::SectionKind;
-use crate::work::patch_files;
+use crate::work::{commands, patch_files};
 
 /// What a call aims at, and the files that it reads or writes.
 pub(crate) struct Target {
@@ -55,6 +55,21 @@ pub(crate) fn target(call: &ToolCall) -> Target {
         Some(Value::String(text)) => Some(text.as_str()),
         _ => Some(call.arguments.as_str()),
     };
+    // Code mode: what is run stands in a script.
+    let script = match &parsed {
+        Some(Value::Object(fields)) => {
+            ["source", "code", "input"].iter().find_map(|key| fields.get(*key)?.as_str())
+        }
+        _ => raw,
+    };
+    if let Some(run) = script.and_then(commands) {
+        let files = patched(&run);
+        let text = match (run.starts_with("*** Begin Patch"), files.first()) {
+            (true, Some((_, path))) => path.clone(),
+            _ => head(&run, 400).to_owned(),
+        };
+        return Target { text, files };
+    }
     if let Some(raw) = raw {
         let files = patched(raw);
         let text = files.first().map_or_else(|| head(raw, 400).to_owned(), |(_, path)| path.clone());

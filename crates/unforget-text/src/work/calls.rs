@@ -231,9 +231,26 @@ fn shell_deeds(fields: &Map<String, Value>, raw: &str) -> (Telling, Vec<Deed>) {
     let told = COMMANDS.iter().find_map(|key| fields.get(*key).and_then(words));
     // A list without keys is a command line, too.
     let told = told.or_else(|| serde_json::from_str(raw).ok().as_ref().and_then(words));
+    // Code mode: the commands stand in a script.
+    let script = ["source", "code", "input", "script"].iter().find_map(|key| fields.get(*key)?.as_str());
+    let told = super::code::commands(script.unwrap_or(raw)).or(told);
     let Some(line) = told.or_else(|| (!raw.trim_start().starts_with('{')).then(|| raw.to_owned())) else {
         return (Telling::Once, Vec::new());
     };
+    let (line, patch) = match line.find("*** Begin Patch") {
+        // Lines of a patch behind or between commands are no commands.
+        Some(at) if script.is_some() || raw.contains("tools.") => {
+            (line.get(..at).unwrap_or_default().to_owned(), patch_deeds(&line))
+        }
+        Some(_) => {
+            let patch = patch_deeds(&line);
+            (line, patch)
+        }
+        None => (line, Vec::new()),
+    };
+    if line.trim().is_empty() {
+        return (Telling::Once, patch);
+    }
     let read = shell::read(&line);
     let shown = without_blobs(&redact(&one_line(head(&line, 4_096))));
     let command = Command {
@@ -244,7 +261,6 @@ fn shell_deeds(fields: &Map<String, Value>, raw: &str) -> (Telling, Vec<Deed>) {
         commits: read.commits,
         tells: read.tells,
     };
-    let patch = if line.contains("*** Begin Patch") { patch_deeds(&line) } else { Vec::new() };
     let telling = if read.shows { Telling::Shows } else { Telling::Again };
     let deeds = std::iter::once(Deed::Ran(command)).chain(patch).chain(read.deeds);
     (telling, deeds.collect())

@@ -9,6 +9,7 @@ use unforget_core::ledger::{
 };
 use unforget_core::tokens::Ruler;
 
+use super::project::Project;
 use crate::clip::clip;
 use crate::preview::counts_text;
 use crate::secret::redact;
@@ -27,7 +28,18 @@ enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// The newer, the earlier it is placed.
+    /// The higher, the earlier it is placed: inside the project, by how often it changed, and by how new it is.
+    fn rank(&self, project: &Project) -> (bool, u32, Seq) {
+        match self {
+            Self::Changed(path, file, _) => (project.holds(path), file.writes.min(RANK_MAX), self.newest()),
+            Self::Read(path, _) => (project.holds(path), 0, self.newest()),
+            Self::Commit(commit) => (!project.is_elsewhere(commit.at), 0, self.newest()),
+            // Tests say more than other commands.
+            Self::Command(command) => (command.tests.is_some() || command.is_test, 0, self.newest()),
+            _ => (true, 0, self.newest()),
+        }
+    }
+
     fn newest(&self) -> Seq {
         match self {
             Self::Failing(failure) => failure.last.answer,
@@ -43,7 +55,7 @@ impl Row<'_> {
         }
     }
 
-    fn text(&self) -> String {
+    fn text(&self, project: &Project) -> String {
         match self {
             Self::Failing(failure) => {
                 let times =
@@ -51,8 +63,10 @@ impl Row<'_> {
                 format!("- {}: {}{times} (s:{})", failure.what, failure.told, failure.last.answer)
             }
             Self::Task(task) => task_text(task),
-            Self::Changed(path, file, put) => changed_text(path, file, *put),
-            Self::Read(path, file) => format!("- {}{} (s:{})", shown(path), looks(file), file.newest()),
+            Self::Changed(path, file, put) => changed_text(project.name(path), file, *put),
+            Self::Read(path, file) => {
+                format!("- {}{} (s:{})", shown(project.name(path)), looks(file), file.newest())
+            }
             Self::Command(command) => command_text(command),
             Self::Commit(row) => {
                 format!("- {} {} (s:{})", row.commit.hash, row.commit.subject, row.at.answer)
@@ -69,6 +83,9 @@ impl Row<'_> {
     }
 }
 
+/// Changes of a file beyond which more make no difference.
+const RANK_MAX: u32 = 1_000;
+
 /// Headings, in the order in which the text has them.
 const HEADINGS: [&str; 8] = [
     "Open failures:",
@@ -83,49 +100,62 @@ const HEADINGS: [&str; 8] = [
 
 /// Shares of the room, in percent, up to which each heading may fill it in the first round. What is left over is
 /// filled again in the same order.
-const SHARES: [u64; 8] = [50, 65, 78, 85, 92, 95, 97, 100];
+const SHARES: [u64; 8] = [25, 40, 68, 76, 86, 95, 97, 100];
 
 /// Renders a ledger in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// What is unresolved comes first, and of each kind the newest first; rows that do not fit are left out whole, and
-/// counted in the last line. Each row names the entries where it stands, as `s:12`. Empty if nothing fits or nothing
+/// What is unresolved comes first, and of each kind the newest first. Files stand by the number of changes, those of the
+/// project before others, below the folder that most changes were made in; so do commits, those of repositories elsewhere
+/// last. Rows that do not fit are left out whole, and counted in the last line. Each row names the entries where it stands, as `s:12`. Empty if nothing fits or nothing
 /// is there. A record of the past in the third person, never an order; wrap it as [`crate::fence_ledger`] does.
 ///
 /// Cost: O(rows log rows) comparisons of numbers; text is made and ruled of rows that are tried only, which stops
 /// after a few that do not fit.
 pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> String {
-    let mut kinds = rows(ledger);
-    for rows in &mut kinds {
-        // Equal numbers are rare: only then the text decides.
-        rows.sort_by(|a, b| b.newest().cmp(&a.newest()).then_with(|| a.text().cmp(&b.text())));
-    }
+    let project = Project::of(ledger);
+    let kinds = rows(ledger, &project);
     let all: usize = kinds.iter().map(Vec::len).sum();
     // Room for the last line.
     let max = max_tokens.saturating_sub(ruler.count(&left_out(all as u64 + ledger.dropped())).upper + 1);
-    let taken = take(&kinds, max, ruler);
+    let taken = take(&kinds, max, ruler, &project);
     let shown: usize = taken.iter().map(BTreeMap::len).sum();
     if shown == 0 {
         return String::new();
     }
-    let mut lines: Vec<&str> = Vec::new();
-    for (taken, heading) in taken.iter().zip(HEADINGS).filter(|(taken, _)| !taken.is_empty()) {
+    let mut lines: Vec<String> = Vec::new();
+    for (taken, heading) in taken.into_iter().zip(headings(&project)).filter(|(taken, _)| !taken.is_empty()) {
         lines.push(heading);
-        lines.extend(taken.values().map(String::as_str));
+        lines.extend(taken.into_values());
     }
     let more = (all - shown) as u64 + ledger.dropped();
-    let last = left_out(more);
     if more > 0 {
-        lines.push(&last);
+        lines.push(left_out(more));
     }
     lines.join("\n")
 }
 
+/// The headings, with the folder that the names of files are relative to.
+fn headings(project: &Project) -> [String; 8] {
+    HEADINGS.map(|heading| match (heading, project.root()) {
+        ("Files changed:" | "Files read:", Some(root)) => {
+            format!("{} (below {root}):", heading.trim_end_matches(':'))
+        }
+        _ => heading.to_owned(),
+    })
+}
+
 /// The rows of each kind that are shown, by place: in two rounds, the first within the shares.
-fn take(kinds: &[Vec<Row<'_>>; 8], max: u64, ruler: &dyn Ruler) -> [BTreeMap<usize, String>; 8] {
+fn take(
+    kinds: &[Vec<Row<'_>>; 8],
+    max: u64,
+    ruler: &dyn Ruler,
+    project: &Project,
+) -> [BTreeMap<usize, String>; 8] {
+    let headings = headings(project);
     let mut used = 0;
     let mut taken: [BTreeMap<usize, String>; 8] = Default::default();
     for round in [SHARES, [100; 8]] {
-        for (((rows, taken), heading), share) in kinds.iter().zip(&mut taken).zip(HEADINGS).zip(round) {
+        for (((rows, taken), heading), share) in kinds.iter().zip(&mut taken).zip(&headings).zip(round) {
             let limit = max * share / 100;
             let mut misses = 0;
             for (at, row) in rows.iter().enumerate() {
@@ -136,8 +166,10 @@ fn take(kinds: &[Vec<Row<'_>>; 8], max: u64, ruler: &dyn Ruler) -> [BTreeMap<usi
                     continue;
                 }
                 let heading = if taken.is_empty() { ruler.count(heading).upper + 1 } else { 0 };
-                let text = row.text();
+                let text = row.text(project);
                 let cost = ruler.count(&text).upper + 1 + heading;
+                // The first row of a kind may take half of a small room.
+                let limit = if taken.is_empty() { limit.max(max / 2) } else { limit };
                 if used + cost <= limit {
                     used += cost;
                     taken.insert(at, text);
@@ -154,8 +186,8 @@ fn left_out(rows: u64) -> String {
     format!("({rows} older rows are left out)")
 }
 
-/// Rows by heading, in the order of [`HEADINGS`].
-fn rows(ledger: &Ledger) -> [Vec<Row<'_>>; 8] {
+/// Rows by heading, in the order of [`HEADINGS`], each in the order of being placed.
+fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
     let (mut changed, mut read) = (Vec::new(), Vec::new());
     for (path, file) in ledger.files() {
         match file.put {
@@ -164,7 +196,7 @@ fn rows(ledger: &Ledger) -> [Vec<Row<'_>>; 8] {
         }
     }
     let cleared = ledger.cleared().iter().filter_map(|failure| Some(Row::Cleared(failure, failure.cleared?)));
-    [
+    let mut rows = [
         ledger.failing().map(Row::Failing).collect(),
         ledger.tasks().iter().map(Row::Task).collect(),
         changed,
@@ -173,7 +205,15 @@ fn rows(ledger: &Ledger) -> [Vec<Row<'_>>; 8] {
         ledger.commits().iter().map(Row::Commit).collect(),
         ledger.urls().map(|(url, seen)| Row::Url(url, seen)).collect(),
         cleared.collect(),
-    ]
+    ];
+    for rows in &mut rows {
+        // Equal numbers are rare: only then the text decides.
+        rows.sort_by(|a, b| {
+            let rank = |row: &Row<'_>| row.rank(project);
+            rank(b).cmp(&rank(a)).then_with(|| a.text(project).cmp(&b.text(project)))
+        });
+    }
+    rows
 }
 
 fn task_text(task: &TaskRow) -> String {
@@ -202,7 +242,10 @@ fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
 }
 
 fn command_text(command: &CommandRow) -> String {
+    // What comes behind a pipe hides how the tests before it ended.
+    let failing = command.tests.is_some_and(|tests| tests.failed > 0);
     let outcome = match (command.exit, command.outcome) {
+        (Some(0) | None, _) if failing => "failed".to_owned(),
         (Some(code), _) => format!("exit {code}"),
         (None, Outcome::Done) => "ok".to_owned(),
         (None, _) => "failed".to_owned(),

@@ -346,9 +346,9 @@ Files changed:
 Files read:
 - /src/b.rs (s:7)
 Tests and commands:
+- cargo test: exit 101, 1 passed, 2 failed (s:5)
 - git commit -am x: ok (s:11)
 - curl -H 'x-api-key: [secret: credential]' https://a.b/c: ok (s:9)
-- cargo test: exit 101, 1 passed, 2 failed (s:5)
 Commits:
 - 0a1b2c3 wrap the pool (s:11)
 Addresses fetched:

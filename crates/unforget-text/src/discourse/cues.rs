@@ -1,0 +1,238 @@
+//! Words by which a statement shows what it is.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Class;
+use crate::clip::pattern;
+
+/// A pattern that is compiled when it is needed; a wrong one matches nothing.
+pub(super) type Cue = LazyLock<Option<Regex>>;
+
+pub(super) fn is(cue: &Cue, text: &str) -> bool {
+    cue.as_ref().is_some_and(|cue| cue.is_match(text))
+}
+
+/// Words that say nothing before what is said.
+static LEAD: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)^(?:(?:ok(?:ay)?|good|great|perfect|excellent|alright|right|yes|no|now|so|first|next|then|also|and|but|wait|hmm+|ah|oh|actually|finally|lastly|meanwhile|as (?:a )?next(?: step)?|in the meantime|since [^,]{1,60}|before [^,]{1,60}|after [^,]{1,60}|to [a-z]+ [^,]{1,60})(?:[,.!:–—-]+ *| +))+",
+    )
+});
+
+/// How a model speaks of what it is about to do, or is doing.
+static NARRATION: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)^(?:let me\b|let['’]?s\b|let us\b|lemme\b|i['’]?ll\b|i will\b|i['’]?m (?:going|now|about|still|just|[a-z]+ing)\b|i am (?:going|now|about|still|[a-z]+ing)\b|i['’]?d\b|i (?:now )?(?:need|want|should|must|can|could|have to|might|would|plan|intend|wonder|think|suspect|believe|assume)\b",
+        r"|i(?:['’]ve| have)? (?:now |already )?(?:read|got|see|understand|looked|know|have (?:all|the|a|everything|enough|now))\b|i have (?:all|the|a|everything|enough|now)\b|we (?:need|should|can|could|have) (?:to )?[a-z]+",
+        r"|(?:we['’]re|i['’]m|it['’]s) (?:still )?(?:waiting|running|building|working|polling|monitoring)\b|(?:need|needs|time|going|about|ready|trying|want) to\b|now (?:that |to |for |i |we |the [a-z]+ (?:file|test|tests|part|one)$)",
+        r"|(?:check|look|runn?|read|wait|continu|start|updat|add|fix|test|build|verify|monitor|try|investigat|search|writ|creat|mov|clean|commit|push|implement|pull|fetch|examin|inspect|polling|us|do|go|proceed|apply|install|switch|rerunn|re-runn|keep|tak|mak|download|review|kick|launch|spawn|dispatch)ing\b",
+        r"|(?:add|update|fix|run|check|clean up|commit|push|read|look|see|verify|wait|continue|do|remove|replace|create|write|rerun|start|stage|build|test|implement) (?:the|it|this|that|a|an|all|any|them|these|those|now|both|again|at|for|to|in|on|my|our|and)\b",
+        r"|still (?:running|waiting|going|in progress|compiling|building)\b|(?:here|there)(?:['’]s| is| are)? (?:the|a|an|my|what|how|your)\b|this (?:will|should|might|may)\b|feel free\b|if you(?:['’]d| would)? (?:want|like|prefer|need|agree)\b|would you\b|want me to\b|shall i\b|should i\b|do you\b|which (?:one|option|of)\b|please\b|you (?:must|should|can|may|need|have to|will|are|could|might|would)\b|your (?:task|job|next)\b|continue\b|proceed\b|resume\b|to proceed\b|just (?:let|say|tell)\b|tell me\b|happy to\b|once you\b|when you(?:['’]re| are) ready\b)",
+        r"|^(?:step|phase|task|fix|part) #?\d+\b[^.]{0,60}$|\bstill running\b",
+    ))
+});
+
+/// Whole sentences that say nothing.
+pub(super) static FILLER: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)^(?:(?:good|great|fair|nice|excellent|valid|interesting) (?:question|catch|call|point|idea|news|enough|thinking|find|progress|instinct|timing|eye|work|job)\b.{0,24}|(?:perfect|great|excellent|done|understood|got it|sure|certainly|absolutely|sounds good|thanks?(?: you)?(?: .{0,30})?|sorry\b.{0,50}|my apologies\b.{0,40}|apologies\b.{0,40}|i apologi[sz]e\b.{0,60}|ok(?:ay)?|yes|no|right|exactly|agreed|confirmed|correct|indeed|of course|makes sense|noted|all set|all done|all green|found it|found the (?:issue|problem|bug)|there it is|interesting|ah,? (?:yes|i see|right)|hello\b.{0,40}|hi\b.{0,40}|welcome\b.{0,40})",
+        r"|you(?:['’]re| are) (?:absolutely |completely |totally |quite |so )?right\b.{0,40}|(?:that|this|it)(?:['’]s| is) (?:a )?(?:clean(?:er)?|great|good|fair|correct|right|better|much better|exactly|all|it|interesting|clear|helpful|expected|fine|done|very)\b.{0,40}|no response requested|(?:everything|all) (?:looks|is|works?) (?:good|fine|great|clean|correct|in order|ready)|(?:it )?looks good|(?:all )?(?:ready|set)(?: to go)?|the (?:plan|path|approach|picture|flow) is (?:now )?clear",
+        r"|.{0,40}\bon it|sounds like a plan|no problem\b.{0,30}|i hope .{0,60}|let me know .{0,80}|enjoy\b.{0,40}|key (?:points|changes|insights?))[.!…]*$",
+        r"|^(?:★ )?insight\b|^question \d|^[A-D]\. |^option \d+$",
+    ))
+});
+
+/// A short sentence that calls what stood before it the cause: `This is the actual root cause.`
+pub(super) static POINTER: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)^(?:so )?(?:this|that|here|which)(?:['’]s| is| was) (?:likely |probably |exactly |clearly )?(?:the |our |my )?(?:actual |real |true |main |underlying )*(?:root cause|issue|problem|bug|culprit|reason|cause)(?: here)?[.!]*$",
+    )
+});
+
+/// A short sentence or heading that says that there is a cause, and not which.
+pub(super) static EMPTY_CAUSE: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)^[^:]{0,70}\b(?:root cause|issue|problem|bug|culprit|what['’]?s (?:happening|going on|wrong)|what happened|what is (?:happening|wrong))(?: here| now| clearly| analysis| is clear| is now clear)*[.!]*$",
+    )
+});
+
+/// What a model only supposes.
+pub(super) static GUESS: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|likely|could be|could have|suspect|i think|seems|appears|i believe|my (?:guess|hypothesis)|hypothesis|let me|i['’]ll|i need|if )\b",
+    )
+});
+
+/// What would be done, and is not.
+pub(super) static WOULD: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:would|could|might|i['’]d|we['’]d|possible|possibly|option|alternatively|proposed?|propose|suggest(?:ion)?|recommend(?:ation|ed)?|my take|cleanest|plan)\b",
+    )
+});
+
+/// A question that needs what stood before it.
+pub(super) static POINTS_BACK: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:this|that|it|these|those|them|one|both|proceed|preference|prefer|option|go ahead|the fix|approach)\b|^(?:thoughts|ok(?:ay)?|agreed?|sound good|sounds good)\b",
+    )
+});
+
+/// Code or a number: something exact.
+pub(super) static EXACT: Cue = LazyLock::new(|| pattern(r"`|\d"));
+
+/// Causes.
+static CAUSE: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:because|root (?:cause|problem)|caused by|due to|turns? out|culprit|(?:the|its|a|one) (?:\w+ )?(?:cause|reason|problem|issue|bug|error|failure) (?:is|was|here is|with|comes|came|occurs|happens|lies|occurred)|(?:that|which)(?:['’]s| is| was) (?:exactly )?why|which (?:means|meant|caused|causes|explains)|this (?:means|meant|caused|causes|explains|happens|happened)|as a result|therefore|so (?:it|the|they|that|this|no) [a-z]+|only because|thanks to|the reason|makes sense because)\b",
+        r"|^(?:(?:the |actual |real )*(?:root cause|root problem|cause|why|problem|issue|bug|reason|what happened|what went wrong))\b[^:]{0,24}[:—–-] |因为|原因",
+    ))
+});
+
+/// Choices.
+static CHOICE: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:instead of|rather than|decided|decision|went with|go(?:ing)? with|chose|chosen|opted|agreed|in favou?r of|trade-?off|intentional(?:ly)?|by design|deliberate(?:ly)?|recommend(?:ed|ation)?|my take|preferred|keeps? the|kept|stays?|no need (?:to|for)|not needed|unnecessary|design(?:ed)? (?:choice|to)|safer|simpler|(?:the|my|one) (?:real |actual |key |main |\d )?(?:fix|solution|approach|strategy|rule) (?:is|was|now))\b",
+        r"|^(?:(?:the |my |suggested )*(?:fix|solution|decision|approach|verdict|conclusion|answer|recommendation))\b[^:]{0,24}[:—–-] |决定|採用|決定|결정",
+    ))
+});
+
+/// Deeds and how they came out.
+static DEED: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:added|adds|fixed|fixes|changed|changes|removed|removes|implemented|implements|updated|updates|renamed|pushed|committed|created|creates|moved|replaced|replaces|merged|refactored|restored|extracted|introduced|verified|confirmed|deleted|reverted|rewrote|rewritten|wrote|written|installed|configured|bumped|released|published|deployed|closed|opened|resolved|converted|simplified|cleaned|documented|migrated|enabled|disabled|exposed|split|handled|handles|supports?|returns|returned|uses|used|ran|found|passes|passed|pass|fails?|failed|failing|succeeded|works|working|green|completed?|finished|matches|match|shows|correct|exists?|now|no longer|no (?:issues?|errors?|changes?|failures?|duplication))\b",
+        r"|\b\d+(?:/\d+)? (?:tests?|passed|passing|failed|files?|commits?)\b",
+    ))
+});
+
+/// What is not so.
+static DENIAL: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:(?:do|does|did|is|are|was|were|has|have|had|ca|could|wo|would|should)n['’]t|(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would|should) not|cannot|never|no longer|not (?:yet|needed|supported|possible|found)|without|neither|limitation|only|kein|nicht|nunca|jamais)\b",
+        r"|不能|没有|できない|않",
+    ))
+});
+
+/// What is left to do.
+static NEXT: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:next steps?|remaining|remains|todo|to-do|follow-?ups?|not (?:yet|done)|still (?:needs?|open|missing|to|left|unhandled|pending)|left to do|needs? to be|pending|blocked|unfinished|haven['’]t|hasn['’]t been|is next|out of scope|deferred|later)\b",
+    )
+});
+
+/// Labels of things that were not done.
+static ASIDE: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:options?|alternatives?|possible|pros|cons|examples?|before|after|output|questions?|for instance|proposed|current (?:logic|behaviou?r|flow)|what we need|ideas?|considerations?|how to (?:test|use|run|try|verify)|to (?:test|use|run|try|verify|continue)|you can|usage|try|commands?)\b",
+    )
+});
+
+/// Labels that say nothing.
+static GENERIC: Cue = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)^(?:(?:ok(?:ay)?|good|great|perfect|done|yes|all (?:done|set|good|green))[.,!—–-]* *)*(?:here(?:['’]s| is| are)?\b.*|(?:a |the |brief |quick |final |full |key |main |overall |complete )*(?:summary|overview|details?|changes?|results?|status|notes?|highlights|recap|breakdown|report|analysis|points|findings|implementation|insight|improvements|deliverables|files|current state|behaviou?r|steps)\b.{0,40}|what (?:was|i|we|has|changed|it|this)\b.*|the following\b.*|in (?:short|summary)\b.*|this (?:means|is|includes)\b.*|(?:it|they|these|there) [a-z]+\b.{0,30}|i['’]?(?:ve| have)? (?:made|did|found|added|fixed|updated|created|completed|implemented)\b.{0,40}|(?:changes?|files?) (?:made|changed|modified|created)\b.*|(?:new|modified|added|updated|key) (?:files?|features?|tests?)|.{0,3})$",
+    ))
+});
+
+/// Labels that say what their statements are.
+static TOLD: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:cause|causes|problem|issue|bug|why|fix|fixes|solution|reason|decision|decisions|limitations?|conclusion|verdict|recommend(?:ation|ed)?|answer|next|remaining|todo|open|left|gap|gaps|risk|risks|key difference|trade-?offs?|what happened)\b",
+    )
+});
+
+/// Whether a sentence is about what the model is about to do, or one word.
+pub(super) fn is_narration(sentence: &str) -> bool {
+    is_intention(sentence) || unled(sentence).split_whitespace().count() < 2
+}
+
+/// Whether a sentence is about what the model is about to do.
+fn is_intention(sentence: &str) -> bool {
+    is(&NARRATION, sentence) || is(&NARRATION, unled(sentence))
+}
+
+/// A sentence without the words before it that say nothing.
+fn unled(sentence: &str) -> &str {
+    let start = LEAD.as_ref().and_then(|lead| lead.find(sentence)).map_or(0, |lead| lead.end());
+    sentence.get(start..).unwrap_or_default()
+}
+
+/// What a statement is.
+pub(super) fn class(sentence: &str, label: Option<&Label>) -> Class {
+    let under = |cue| label.is_some_and(|label| is(cue, &label.text));
+    if under(&NEXT) || is(&NEXT, sentence) {
+        Class::Next
+    } else if is(&CAUSE, sentence) || label.is_some_and(|label| label.is_cause) {
+        Class::Cause
+    } else if is(&CHOICE, sentence) {
+        Class::Choice
+    } else if is(&DEED, sentence) {
+        Class::Deed
+    } else if is(&DENIAL, sentence) {
+        Class::Denial
+    } else {
+        Class::Other
+    }
+}
+
+/// The one of two that weighs more.
+pub(super) fn stronger(one: Class, other: Class) -> Class {
+    let order = |class| match class {
+        Class::Next => 0,
+        Class::Cause => 1,
+        Class::Choice => 2,
+        Class::Deed => 3,
+        Class::Denial => 4,
+        Class::Other => 5,
+    };
+    if order(other) < order(one) { other } else { one }
+}
+
+/// A heading, or the sentence with a colon before a list.
+pub(super) struct Label {
+    text: String,
+    is_cause: bool,
+    is_heading: bool,
+}
+
+impl Label {
+    pub(super) fn of(text: &str) -> Self {
+        let text = text.trim_end_matches([':', '：', '.', ' ']).to_owned();
+        let is_cause = is(&EMPTY_CAUSE, &text) || is(&CAUSE, &format!("{text}: "));
+        let is_heading = text.split_whitespace().count() < 7;
+        Self { text, is_cause, is_heading }
+    }
+
+    /// Of a sentence that says no more than that a cause comes next.
+    pub(super) fn cause(_: &str) -> Self {
+        Self { text: "Root cause".to_owned(), is_cause: true, is_heading: true }
+    }
+
+    /// Whether it is a statement by itself.
+    pub(super) fn says(&self) -> bool {
+        let behind = self.text.split_once(": ").map_or("", |(_, behind)| behind);
+        behind.split_whitespace().count() > 2 && is(&CAUSE, &self.text)
+    }
+
+    /// Whether what stands under it was not done.
+    pub(super) fn is_aside(&self) -> bool {
+        is(&ASIDE, &self.text) && !self.is_cause
+    }
+
+    /// What goes before one statement under it.
+    pub(super) fn prefix(&self) -> Option<&str> {
+        (self.is_heading && is(&TOLD, &self.text) && !is(&GENERIC, &self.text)).then_some(&self.text)
+    }
+
+    /// What goes before the items of a list under it.
+    pub(super) fn prefix_of_list(&self) -> Option<String> {
+        let says = !is(&GENERIC, &self.text) && !is_intention(&self.text) && !is(&FILLER, &self.text);
+        says.then(|| crate::clip::clip(&self.text, 120).into_owned())
+    }
+
+    /// Whether it holds for more than one statement: one that only introduces a cause does not.
+    pub(super) fn lasts(&self) -> bool {
+        self.is_aside() || is(&NEXT, &self.text)
+    }
+}

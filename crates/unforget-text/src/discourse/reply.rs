@@ -1,0 +1,94 @@
+//! How a person takes what a model said.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use super::cues::{Cue, is};
+use crate::clip::pattern;
+
+/// What a person's message does to the answer before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Takes an offer.
+    Agrees,
+    /// Says that the answer, or a part of it, is wrong or not wanted.
+    Corrects,
+    /// Lets go of the request.
+    Drops,
+    /// Anything else.
+    Goes,
+}
+
+/// Words before an answer that say nothing about it.
+const LEAD: &str = r"(?i)^(?:(?:ok(?:ay)?|hm+|ah+|oh|well|dude|man|omfg|wtf|lol|sorry|yeah|mh+|but|so|and|haha|look|btw|fuck(?:ing hell)?|fucking hell)[,.!… ]+)*";
+
+static CORRECTS: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
+    pattern(&format!(
+        concat!(
+            r"{}(?:no(?:pe)?[,.! ]+[a-z#`]|nah\b|wait\b|actually\b|instead\b|wrong\b|incorrect\b|not (?:quite|what|like|that|really|the|correct|right)\b|that(?:['’]?s| is| was) (?:not|wrong|incorrect|still|the old|stupid)\b|that ?isn['’]?t\b|(?:this|it) (?:is|was) (?:wrong|not|still)\b|undo\b|revert\b|roll ?back\b|you (?:fucked|broke|missed|forgot|misunderstood|didn['’]?t|did not|should have|removed|deleted)\b|(?:it|this|that) (?:still |really )?(?:doesn['’]?t|does not|isn['’]?t|didn['’]?t|did not|still|should(?:n['’]?t| not))\b|doesn['’]?t\b|still (?:not|fail|broken|the same|doesn|getting|seeing|wrong|no)|are you (?:fucking )?(?:stupid|sure)|i (?:said|meant|did ?n['’]?t (?:say|ask|mean|want))\b|those (?:tests )?are just\b|you marked\b|what about\b.*\?\?)",
+            r"|\b(?:doesn['’]?t (?:seem to )?(?:work|look right|help|show|change)|still (?:fail(?:s|ing)?|broken|doesn['’]?t|don['’]?t|not working|the same|shows?|says?)|that['’]?s not (?:it|right|what|how|the)|not what i (?:want|meant|asked)|looks? (?:wrong|off|the same|worse)|remove (?:this|that|it) again|put (?:it|that|this) back|change it back|crash(?:es|ed) (?:again|now))\b",
+        ),
+        LEAD
+    ))
+});
+
+static AGREES: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
+    pattern(&format!(
+        r"{LEAD}(?:yes|yep|yup|sure|go ahead|go for it|do (?:it|that|this|so)|let['’]?s (?:do|go|try|implement|use)|sounds? (?:good|great)|agreed?|perfect|please do|proceed|make it so|ship it|approved?|lgtm|ja|oui|sí|好的?)\b"
+    ))
+});
+
+static DROPS: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
+    pattern(&format!(
+        r"{LEAD}(?:(?:no,? )?never ?mind\b|forget (?:it|that|this|about)\b|drop (?:it|that|this)\b|leave (?:it|that)(?:$|[.!,])|cancel (?:it|that|this|the)\b|skip (?:it|that|this)\b|stop[.!]*$|abort[.!]*$|don['’]?t bother\b|scrap (?:it|that|this)\b|let['’]?s not (?:do|bother))"
+    ))
+});
+
+static NO_CORRECTION: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)^(?:no (?:problem|worries|need|idea|rush|thanks|more questions)\b|wait (?:for|until)\b|actually,? (?:can|could|is|do|does|what|how)\b|undo (?:button|stack))",
+    )
+});
+
+/// What a message does to the answer before it.
+///
+/// * `text` - the person's own words.
+pub(crate) fn reply(text: &str) -> Reply {
+    let text = text.trim();
+    let start = crate::clip::head(text, 400);
+    let asks = start.ends_with(['?', '？']) && start.len() == text.len();
+    if is(&DROPS, start) {
+        Reply::Drops
+    } else if is(&NO_CORRECTION, start) {
+        Reply::Goes
+    } else if is(&CORRECTS, start) {
+        // `wait, do we have only one?` asks; `it still fails, why?` does not only.
+        let mild = ["wait", "actually", "hm", "what about"];
+        let small = start.to_lowercase();
+        if asks && mild.iter().any(|word| small.starts_with(word)) { Reply::Goes } else { Reply::Corrects }
+    } else if is(&AGREES, start) {
+        Reply::Agrees
+    } else {
+        Reply::Goes
+    }
+}
+
+/// Which of the statements of an answer a correction overturns: those that share words with it, else all.
+pub(crate) fn overturns(correction: &str, statements: &[&str]) -> Vec<bool> {
+    let said = telling_words(correction);
+    let shares = |text: &&str| telling_words(text).iter().any(|word| said.contains(word));
+    let shared: Vec<bool> = statements.iter().map(shares).collect();
+    if shared.contains(&true) { shared } else { vec![true; statements.len()] }
+}
+
+/// Words that many sentences have.
+const COMMON: [&str; 24] = [
+    "that", "this", "with", "from", "have", "just", "still", "again", "remove", "there", "then", "when",
+    "what", "into", "they", "them", "your", "also", "only", "like", "because", "would", "should", "doesn't",
+];
+
+fn telling_words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '\''));
+    let words = words.filter(|word| word.chars().count() > 3).map(str::to_lowercase);
+    words.filter(|word| !COMMON.contains(&word.as_str())).collect()
+}

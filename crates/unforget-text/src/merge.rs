@@ -1,0 +1,204 @@
+//! Summaries of neighbouring spans as one.
+
+use std::borrow::Borrow;
+
+use unforget_core::id::Seq;
+
+use crate::discourse::overturns;
+use crate::sections::{CORRECTED, EARLIER, Item, Section, SectionKind, Span, State, Summary};
+
+/// Newest outcomes and decisions that a merge keeps whole; of older answers only the first statement of each is kept.
+const WHOLE_MAX: usize = 40;
+
+impl Summary {
+    /// Merges summaries of neighbouring spans, oldest first, into one.
+    ///
+    /// Equal items become one, with the sources of all and the newest state; an ask that was open and is done
+    /// or cancelled later keeps the later mark and is no longer among the open asks. What the last answer of a span
+    /// says and the first message of the next corrects is left out. Of old answers only the first statement is kept. Each kind keeps
+    /// its newest items, up to a fixed number.
+    ///
+    /// Cost: O(n log n) in items.
+    pub fn merge<S: Borrow<Self>>(parts: &[S]) -> Self {
+        let parts: Vec<&Self> = parts.iter().map(Borrow::borrow).collect();
+        let mut merged = Self { title: title_of(&parts), span: span_of(&parts), sections: Vec::new() };
+        let (asks, open) = settle(&parts);
+        let told = told(&parts);
+        for kind in SectionKind::ALL {
+            let all = || parts.iter().flat_map(|part| part.items(kind)).cloned().collect();
+            let mut kept = newest(match kind {
+                SectionKind::Goal => asks.clone(),
+                SectionKind::OpenAsks => open.clone(),
+                SectionKind::Outcomes | SectionKind::Decisions => {
+                    told.iter().filter(|(of, _)| *of == kind).map(|(_, item)| item.clone()).collect()
+                }
+                _ => all(),
+            });
+            if matches!(kind, SectionKind::Outcomes | SectionKind::Decisions) {
+                thin(&mut kept);
+            }
+            let first =
+                (kind == SectionKind::Goal && kept.len() > 1).then(|| kept.first().cloned()).flatten();
+            let excess = kept.len().saturating_sub(kind.items_max());
+            kept.drain(..excess);
+            if let Some(first) = first.filter(|_| excess > 0) {
+                kept.insert(0, first);
+            }
+            if !kept.is_empty() {
+                merged.sections.push(Section { kind, items: kept });
+            }
+        }
+        merged
+    }
+
+    /// The entry of the newest answer that outcomes or decisions stand in.
+    pub(crate) fn newest_answer(&self) -> Option<Seq> {
+        let told = self.items(SectionKind::Outcomes).iter().chain(self.items(SectionKind::Decisions));
+        told.filter(|item| !item.text.starts_with(CORRECTED))
+            .filter_map(|item| item.seqs.first())
+            .max()
+            .copied()
+    }
+}
+
+/// Outcomes and decisions of neighbouring spans, without what the first message of a later span corrects.
+fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
+    let mut told: Vec<(SectionKind, Item)> = Vec::new();
+    for part in parts {
+        let open = |item: &&Item| item.state == State::Open && item.text.starts_with(CORRECTED);
+        let correction = part.items(SectionKind::Decisions).iter().find(open);
+        if let Some(correction) = correction.filter(|_| !told.is_empty()) {
+            overturn(&mut told, &correction.text);
+        }
+        // What stands before the first of the spans may still come to be merged with it.
+        let settled = !told.is_empty();
+        for kind in [SectionKind::Outcomes, SectionKind::Decisions] {
+            told.extend(part.items(kind).iter().map(|item| {
+                let mut item = item.clone();
+                if settled && item.text.starts_with(CORRECTED) {
+                    item.state = State::Fact;
+                }
+                (kind, item)
+            }));
+        }
+    }
+    told
+}
+
+/// Drops what a correction overturns of the newest answer.
+fn overturn(told: &mut Vec<(SectionKind, Item)>, correction: &str) {
+    let of = |item: &Item| item.seqs.first().copied().filter(|_| !item.text.starts_with(CORRECTED));
+    let Some(answer) = told.iter().filter_map(|(_, item)| of(item)).max() else { return };
+    let texts: Vec<&str> = told
+        .iter()
+        .filter(|(_, item)| of(item) == Some(answer))
+        .map(|(_, item)| item.text.as_str())
+        .collect();
+    let mut gone = overturns(correction.trim_start_matches(CORRECTED), &texts).into_iter();
+    told.retain(|(_, item)| of(item) != Some(answer) || !gone.next().unwrap_or_default());
+}
+
+/// Of answers that are not among the newest, keeps the first statement.
+fn thin(items: &mut Vec<Item>) {
+    let old = items.len().saturating_sub(WHOLE_MAX);
+    let mut at = 0;
+    let mut before: Option<Seq> = None;
+    items.retain(|item| {
+        let answer = item.seqs.first().copied();
+        let keep = at >= old || answer.is_none() || answer != before || item.text.starts_with(CORRECTED);
+        (at, before) = (at + 1, answer);
+        keep
+    });
+}
+
+/// Where things stand at the end of neighbouring spans, oldest first: the newest request, what the newest answer says,
+/// what is open, and all rules. Everything else is left out.
+///
+/// Render it with [`crate::render_state`]. Cost: O(n log n) in items.
+pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {
+    let mut state = Summary::merge(parts);
+    let newest = state.newest_answer();
+    for section in &mut state.sections {
+        let last = section.items.len().saturating_sub(1);
+        let mut at = 0;
+        section.items.retain(|item| {
+            at += 1;
+            match section.kind {
+                SectionKind::Goal => at > last,
+                SectionKind::Outcomes | SectionKind::Decisions => item.seqs.first().copied() == newest,
+                SectionKind::Constraints | SectionKind::OpenAsks => true,
+                _ => false,
+            }
+        });
+    }
+    state.sections.retain(|section| !section.items.is_empty());
+    state
+}
+
+/// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request
+/// before it; a newer request leaves an open one behind without a known end. Gives all requests, and those that are
+/// open at the end together with the open questions of the last span.
+fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
+    let mut asks: Vec<Item> = Vec::new();
+    for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
+        match asks.last_mut() {
+            Some(last) if ask.text == EARLIER => {
+                if last.state == State::Open || last.text == EARLIER {
+                    last.absorb(ask);
+                }
+            }
+            last => {
+                if let Some(last) = last.filter(|last| last.state == State::Open) {
+                    last.state = State::Fact;
+                }
+                asks.push(ask.clone());
+            }
+        }
+    }
+    let open = asks.last().filter(|ask| ask.state == State::Open && ask.text != EARLIER).cloned();
+    let said = parts.last().map(|part| part.items(SectionKind::OpenAsks)).unwrap_or_default();
+    let questions = said.iter().filter(|item| !asks.iter().any(|ask| ask.text == item.text)).cloned();
+    let open = open.into_iter().chain(questions).collect();
+    (asks, open)
+}
+
+/// Equal items as one, in order of their newest mention.
+fn newest(items: Vec<Item>) -> Vec<Item> {
+    let mut order: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
+    order.sort_by(|(at, a), (bt, b)| (&a.text, &a.author, at).cmp(&(&b.text, &b.author, bt)));
+    let mut kept: Vec<(usize, Item)> = Vec::with_capacity(order.len());
+    for (at, item) in order {
+        match kept.last_mut() {
+            Some((newest, last)) if last.text == item.text && last.author == item.author => {
+                last.absorb(&item);
+                *newest = at;
+            }
+            _ => kept.push((at, item)),
+        }
+    }
+    kept.sort_by_key(|(at, _)| *at);
+    kept.into_iter().map(|(_, item)| item).collect()
+}
+
+/// The first and the last title, where they differ.
+fn title_of(parts: &[&Summary]) -> String {
+    let mut titles = parts.iter().map(|part| part.title.as_str()).filter(|title| !title.is_empty());
+    let Some(first) = titles.next() else { return String::new() };
+    let half = |title| crate::clip::clip(title, 70).into_owned();
+    // A merged title holds two; a merge of merges keeps the outer ones.
+    let start = first.split(" … ").next().unwrap_or(first);
+    match titles.next_back().map(|last| last.rsplit(" … ").next().unwrap_or(last)) {
+        Some(last) if last != start => format!("{} … {}", half(start), half(last)),
+        _ => first.to_owned(),
+    }
+}
+
+fn span_of(parts: &[&Summary]) -> Option<Span> {
+    let spans = || parts.iter().filter_map(|part| part.span);
+    Some(Span {
+        first: spans().map(|span| span.first).min()?,
+        last: spans().map(|span| span.last).max()?,
+        from: spans().filter_map(|span| span.from).min(),
+        to: spans().filter_map(|span| span.to).max(),
+    })
+}

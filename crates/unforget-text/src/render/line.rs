@@ -1,0 +1,125 @@
+//! One item of a summary as a line.
+
+use super::Block;
+use crate::anchors::CUT;
+use crate::clip::clip;
+use crate::sections::{EARLIER, Item, SectionKind, State};
+
+/// One item as a line, with the entries that it came from.
+pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
+    let seqs: Vec<String> = item.seqs.iter().take(Item::SEQS_MAX).map(ToString::to_string).collect();
+    let seqs = seqs.join(",");
+    let by = item.author.as_ref().map_or_else(String::new, |author| format!("{author}, "));
+    let state = match (kind, item.state) {
+        (SectionKind::Goal, State::Open) => ", no answer yet",
+        (SectionKind::Goal, State::Done) => ", answered",
+        (SectionKind::Errors, State::Done) => ", mended later",
+        (_, State::Cancelled) => ", cancelled",
+        _ => "",
+    };
+    match kind {
+        SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
+        SectionKind::Anchors => item.text.clone(),
+        SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
+        // What they name stands whole in their entries.
+        SectionKind::FilesRead => format!("{} ({seqs})", short_paths(&item.text)),
+        SectionKind::Actions => format!("- {} ({seqs}{state})", short_action(&item.text)),
+        SectionKind::Goal if block == Block::Story => {
+            format!("- asked: \"{}\" ({by}{seqs}{state})", clip(&item.text, STORY_CHARS))
+        }
+        SectionKind::OpenAsks if OF_MODEL.iter().any(|start| item.text.starts_with(start)) => {
+            format!("- {} ({seqs})", item.text)
+        }
+        SectionKind::Goal | SectionKind::Constraints | SectionKind::OpenAsks => {
+            format!("- \"{}\" ({by}{seqs}{state})", item.text)
+        }
+        _ => format!("- {} ({seqs}{state})", item.text),
+    }
+}
+
+/// Starts of what is open by the model's words, and is no quotation.
+const OF_MODEL: [&str; 2] = ["the model asked: ", "left to do"];
+
+/// Most characters of an older request.
+const STORY_CHARS: usize = 200;
+
+/// Tools that only look at something or write a file: their files stand by themselves.
+const LOOKS: [&str; 22] = [
+    "read",
+    "view",
+    "grep",
+    "glob",
+    "ls",
+    "find",
+    "search",
+    "rg",
+    "list_dir",
+    "read_file",
+    "write",
+    "edit",
+    "multiedit",
+    "create",
+    "apply_patch",
+    "write_file",
+    "todowrite",
+    "taskcreate",
+    "taskupdate",
+    "update_plan",
+    "toolsearch",
+    "tasklist",
+];
+
+/// Whether an action only looked at something, or wrote a file, and did.
+pub(super) fn is_look(action: &str) -> bool {
+    let name = action.split(' ').next().unwrap_or_default().to_ascii_lowercase();
+    LOOKS.contains(&name.as_str()) && (action.ends_with(": ok") || action.ends_with(": no result"))
+}
+
+/// Whether an action tells a failure or the end of tests.
+pub(super) fn tells_an_end(action: &str) -> bool {
+    let came = action.rsplit_once(": ").map_or("", |(_, came)| came);
+    came.contains(" passed")
+        || came.contains(" failed")
+        || !(came.starts_with("ok") || came.starts_with("exit 0") || came.starts_with("no "))
+}
+
+/// Characters of what a tool was run on, and of what came of it.
+const ACTION_CHARS: (usize, usize) = (64, 48);
+
+/// A tool, what it was run on and what came of it, in short: its entries have the rest.
+fn short_action(text: &str) -> String {
+    let text = short_paths(text);
+    match text.rsplit_once(": ") {
+        Some((run, came)) => format!("{}: {}", clip(run, ACTION_CHARS.0), clip(came, ACTION_CHARS.1)),
+        None => clip(&text, ACTION_CHARS.0).into_owned(),
+    }
+}
+
+/// A text whose rooted paths of four parts and more are cut to the last two, behind a mark that says so.
+fn short_paths(text: &str) -> String {
+    let short = |word: &str| {
+        let is_long = word.starts_with(['/', '~']) && word.matches('/').count() >= 4;
+        let last = word.trim_end().rmatch_indices('/').nth(1).filter(|_| is_long);
+        last.map_or_else(|| word.to_owned(), |(at, _)| format!("{CUT}{}", word.get(at..).unwrap_or_default()))
+    };
+    text.split_inclusive(' ').map(short).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_path_table() {
+        let table = [
+            ("Read /srv/app/core/src/lib.rs: ok", "Read …/src/lib.rs: ok", "the last two parts"),
+            ("cd /srv/app/core && ls", "cd /srv/app/core && ls", "three parts stay"),
+            ("see https://a.example/b/c/d/e", "see https://a.example/b/c/d/e", "no path"),
+            ("/a/b/c/d", "…/c/d", "alone"),
+            ("/a/b/c/d/", "…/d/", "a folder"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(short_paths(text), want, "{why}");
+        }
+    }
+}

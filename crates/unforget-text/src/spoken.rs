@@ -1,0 +1,136 @@
+//! A person's own words in what they sent: without what they pasted, quoted or marked as code.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::clip::pattern;
+use crate::lines::error_lines;
+use crate::sentences::is_code_fence;
+
+/// Starts of lines that a screen shows and nobody types.
+const SCREEN: [char; 20] =
+    ['>', '|', '[', '{', '}', '\u{1b}', '❯', '➜', '⎿', '⏺', '●', '│', '╭', '╰', '─', '┃', '✓', '✗', '⠇', '⚠'];
+
+/// Marks of a screen within a line: what follows them was not typed either.
+const WITHIN: [char; 4] = ['❯', '⎿', '➜', '⏺'];
+
+/// Lines of programs: prompts, logs, places in files, diffs, code.
+static PASTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"^(?:\$ |% |\S+@\S+[ :].*[%$#] |\S+ \S+ % |@@ |\+\+\+ |--- |diff --git |index [0-9a-f]{7}|commit [0-9a-f]{7}|at \S+[(:]|File |\d{4}-\d\d-\d\d[T ]|\d\d:\d\d:\d\d|[+-] *\d+ |\d+[→:│|]|[\w./-]+\.\w{1,5}:\d+|\w[\w.]*(?:Error|Exception)\b|API Error|Caused by|error\b|warning:|npm |FAIL|PASS|ok  |\?\? |import |export |const |func |fn |def |class |return |let |var |\}|\))",
+        r"|[{;]$|=> |\}\)|^\w+\(.*\)$|^[A-Z_]+=|\\n|^(?:Medium|High|Low|Critical) Severity$",
+    ))
+});
+
+/// How a person introduces what somebody or something else said.
+static INTRODUCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\b(?:errors?|output|logs?|traces?|stack ?traces?|transcript|messages?|says|said|got|seeing|shows?|prints?|throw(?:s|ing)|fail(?:s|ing|ed)|feedback|comments?|reviews?|copilot|response|reply|replied|agent|wrote|reported|reports)\b[^:]{0,60}:$",
+    )
+});
+
+/// The lines that a person wrote, in order. A line that a program wrote takes the rest of its paragraph with it, and
+/// a line that introduces somebody else's words takes all that follows.
+///
+/// Cost: linear, but for at most [`TAGS_MAX`] looks for the end of a tag.
+pub(crate) fn spoken(text: &str) -> Vec<&str> {
+    let mut lines = Vec::new();
+    let (mut in_code, mut pasted) = (false, false);
+    let mut tag: Option<String> = None;
+    let mut tags = 0;
+    let mut rest = text;
+    while let Some((raw, behind)) = next_line(rest) {
+        rest = behind;
+        let line = raw.trim();
+        if let Some(name) = &tag {
+            if line.contains(name.as_str()) {
+                tag = None;
+            }
+            continue;
+        }
+        if is_code_fence(line) {
+            in_code = !in_code;
+        } else if in_code {
+        } else if line.is_empty() {
+            pasted = false;
+        } else if let Some(end) = opened(line).filter(|_| tags < TAGS_MAX) {
+            tags += 1;
+            // What stands behind a tag on its own line is read by nobody.
+            tag = Some(end.clone()).filter(|_| !line.contains(end.as_str()) && behind.contains(end.as_str()));
+        } else {
+            pasted |= is_pasted(raw);
+            if !pasted {
+                lines.push(line.split(WITHIN).next().unwrap_or_default().trim());
+                pasted = line.contains(WITHIN);
+                if line.ends_with(':') && matches(&INTRODUCED, line) {
+                    break;
+                }
+            }
+        }
+    }
+    lines.retain(|line| !line.is_empty());
+    lines
+}
+
+/// Most tags whose ends are looked for.
+const TAGS_MAX: usize = 16;
+
+fn next_line(text: &str) -> Option<(&str, &str)> {
+    (!text.is_empty()).then(|| text.split_once('\n').unwrap_or((text, "")))
+}
+
+/// The end of the tag that a line begins with.
+fn opened(line: &str) -> Option<String> {
+    let rest = line.strip_prefix('<')?;
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))?;
+    let name = rest.get(..end).filter(|name| !name.is_empty())?;
+    rest.get(end..)?.starts_with(['>', ' ']).then(|| format!("</{name}>"))
+}
+
+fn is_pasted(raw: &str) -> bool {
+    let line = raw.trim();
+    let indent = raw.len() - raw.trim_start().len();
+    let is_item = line.starts_with(['-', '*', '•']) || line.starts_with(|c: char| c.is_ascii_digit());
+    line.starts_with(SCREEN)
+        || (indent > 3 && !is_item)
+        || matches(&PASTED, line)
+        || !error_lines(line, 1).is_empty()
+}
+
+fn matches(wanted: &LazyLock<Option<Regex>>, line: &str) -> bool {
+    wanted.as_ref().is_some_and(|wanted| wanted.is_match(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spoken_table() {
+        let table: [(&str, &[&str], &str); 11] = [
+            ("fix it\nplease", &["fix it", "please"], "own words"),
+            (
+                "it fails:\nmust have a key\n\nyou must see",
+                &["it fails:"],
+                "what is introduced is somebody else's",
+            ),
+            (
+                "look\nerror: must not\nnever go\n\nalways test",
+                &["look", "always test"],
+                "a pasted paragraph",
+            ),
+            ("why? ❯ never push\n  always\n\nok", &["why?", "ok"], "the screen of a host"),
+            ("a\n```\nnever b\n```\nc", &["a", "c"], "code"),
+            ("> never\nso\n\nyes", &["yes"], "a quotation, and what goes on in its paragraph"),
+            ("<note>\nnever\n</note>\nyes", &["yes"], "a tag's inside"),
+            ("<b>never</b>\nyes", &["yes"], "a tag on one line"),
+            ("<open>\nalways test", &["always test"], "a tag that nothing closes"),
+            ("do:\n- never push\n  - always test", &["do:", "- never push", "- always test"], "a list"),
+            ("see\n      indented far", &["see"], "indented like output"),
+        ];
+        for (text, want, why) in table {
+            assert_eq!(spoken(text), want, "{why}");
+        }
+    }
+}

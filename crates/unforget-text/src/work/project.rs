@@ -1,0 +1,95 @@
+//! Which files and commits are of the project that the work is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use unforget_core::id::Seq;
+use unforget_core::ledger::{Ledger, Place};
+
+/// Folders for what is thrown away.
+const THROWAWAY: [&str; 6] =
+    ["/tmp/", "/private/tmp/", "/var/folders/", "/private/var/folders/", "/var/tmp/", "/dev/shm/"];
+
+/// Shortest part of a folder's name that is worth to be put before the files, in bytes.
+const ROOT_BYTES_MIN: usize = 8;
+
+/// The folder that most changes were made in, and what was done elsewhere.
+pub(super) struct Project {
+    /// With a slash at its end; empty if files have relative names only, or no folder holds most of them.
+    root: String,
+    /// Entries with commands that work in a folder for what is thrown away.
+    elsewhere: BTreeSet<Seq>,
+}
+
+impl Project {
+    /// Cost: O(rows × depth of their folders).
+    pub(super) fn of(ledger: &Ledger) -> Self {
+        let root = root(ledger);
+        let throwaway =
+            |text: &str| THROWAWAY.iter().any(|folder| !root.starts_with(folder) && text.contains(folder));
+        let made = |text: &str| text.contains("mktemp") || text.contains("git init");
+        let rows = ledger.commands().filter(|row| throwaway(&row.text) || made(&row.text));
+        let elsewhere = rows.map(|row| row.at.answer).collect();
+        Self { root, elsewhere }
+    }
+
+    /// The folder, without the slash at its end, if names are shown without it.
+    pub(super) fn root(&self) -> Option<&str> {
+        self.root.strip_suffix('/').filter(|root| root.len() >= ROOT_BYTES_MIN)
+    }
+
+    /// Whether a file is of the project. A relative name is taken for one.
+    pub(super) fn holds(&self, path: &str) -> bool {
+        if self.root.is_empty() {
+            !is_throwaway(path)
+        } else {
+            !is_rooted(path) || path.starts_with(&self.root)
+        }
+    }
+
+    /// A file's name below the project's folder.
+    pub(super) fn name<'a>(&self, path: &'a str) -> &'a str {
+        let below = self.root().and_then(|_| path.strip_prefix(self.root.as_str()));
+        below.filter(|name| !name.is_empty()).unwrap_or(path)
+    }
+
+    /// Whether what was done there was done in a folder for what is thrown away.
+    pub(super) fn is_elsewhere(&self, at: Place) -> bool {
+        self.elsewhere.contains(&at.answer)
+    }
+}
+
+fn is_rooted(path: &str) -> bool {
+    path.starts_with(['/', '~']) || path.get(1..3) == Some(":\\")
+}
+
+fn is_throwaway(path: &str) -> bool {
+    THROWAWAY.iter().any(|folder| path.starts_with(folder))
+}
+
+/// The deepest folder that holds nine of ten changes to files with rooted names; reading counts where nothing was changed.
+fn root(ledger: &Ledger) -> String {
+    let weighed = |changes: bool| -> Vec<(&str, u64)> {
+        let rows = ledger.files().filter(|(path, _)| path.starts_with('/'));
+        rows.map(|(path, row)| (path, u64::from(if changes { row.writes } else { row.reads })))
+            .filter(|(_, weight)| *weight > 0)
+            .collect()
+    };
+    let kept = |files: Vec<(&'_ str, u64)>| -> Vec<(String, u64)> {
+        let real: Vec<_> = files.iter().filter(|(path, _)| !is_throwaway(path)).collect();
+        let files: Vec<_> = if real.is_empty() { files.iter().collect() } else { real };
+        files.into_iter().map(|(path, weight)| ((*path).to_owned(), *weight)).collect()
+    };
+    let mut files = kept(weighed(true));
+    if files.is_empty() {
+        files = kept(weighed(false));
+    }
+    let all: u64 = files.iter().map(|(_, weight)| weight).sum();
+    let mut folders: BTreeMap<&str, u64> = BTreeMap::new();
+    for (path, weight) in &files {
+        for (at, _) in path.match_indices('/') {
+            *folders.entry(path.get(..=at).unwrap_or_default()).or_default() += weight;
+        }
+    }
+    let most = folders.iter().filter(|(folder, weight)| folder.len() > 1 && **weight * 10 >= all * 9);
+    most.max_by_key(|(folder, _)| folder.len()).map(|(folder, _)| (*folder).to_owned()).unwrap_or_default()
+}

@@ -51,8 +51,9 @@ pub(crate) struct Answer {
 
 /// Most characters of a statement.
 pub(crate) const POINT_CHARS: usize = 280;
-/// Most statements of one answer, of its next steps, and of one text before it.
+/// Most statements of one answer, of one that ends in a question, of its next steps, and of one text before it.
 const POINTS_MAX: usize = 6;
+const OFFER_POINTS_MAX: usize = 3;
 const NEXT_MAX: usize = 3;
 const FINDINGS_MAX: usize = 2;
 /// Weight from which a statement is taken whatever else there is.
@@ -74,7 +75,8 @@ pub(crate) fn answer(text: &str) -> Answer {
     let mut next = 0;
     for (weight, at) in weighed {
         let is_next = statements.found.get(at).is_some_and(|found| found.class == Class::Next);
-        let fits = if is_next { next < NEXT_MAX } else { kept.len() - next < POINTS_MAX };
+        let max = if question.is_some() { OFFER_POINTS_MAX } else { POINTS_MAX };
+        let fits = if is_next { next < NEXT_MAX } else { kept.len() - next < max };
         if fits && (weight >= WEIGHT_MIN || kept.len() < 2) {
             next += usize::from(is_next);
             kept.push(at);
@@ -92,6 +94,12 @@ pub(crate) fn findings(text: &str) -> Vec<Point> {
     let mut points: Vec<Point> = causes.map(Statement::point).collect();
     points.drain(..points.len().saturating_sub(FINDINGS_MAX));
     points
+}
+
+/// Whether a question says what a person agrees to with `yes`.
+pub(crate) fn is_offer(question: &str) -> bool {
+    let words = question.split_whitespace().count();
+    words > 5 && (words > 14 || is(&cues::EXACT, question) || !is(&cues::ASSURES, question))
 }
 
 /// Whether a text is the last of a turn.
@@ -218,7 +226,7 @@ impl Statements {
             self.label = Some(Label::cause(sentence));
             return;
         }
-        if is(&cues::FILLER, sentence) || cues::is_narration(sentence) {
+        if is(&cues::FILLER, sentence) || cues::is_narration(sentence) || cues::is_vague(sentence) {
             return;
         }
         let label = self.label.take();
@@ -255,7 +263,7 @@ impl Statements {
         }
         let label = self.label.take();
         let is_aside = label.as_ref().is_some_and(Label::is_aside);
-        let prefix = label.as_ref().and_then(Label::prefix_of_list);
+        let mut prefix = label.as_ref().and_then(Label::prefix_of_list);
         let mut text = String::new();
         let mut class = Class::Other;
         let mut close = |text: &mut String, class: &mut Class| {
@@ -273,7 +281,7 @@ impl Statements {
             if !text.is_empty() && length > POINT_CHARS {
                 close(&mut text, &mut class);
             }
-            match (&prefix, text.is_empty()) {
+            match (prefix.take(), text.is_empty()) {
                 (Some(prefix), true) => text = format!("{prefix}: {item}"),
                 (None, true) => text.clone_from(&item),
                 _ => text.extend(["; ", &item]),

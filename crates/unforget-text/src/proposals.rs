@@ -19,7 +19,9 @@ use crate::draft::unquoted;
 use crate::lines::error_lines;
 use crate::sentences::{is_code_fence, sentences};
 use crate::spoken::spoken;
-use cues::{APPROVAL, ASKED, DEMAND, NO_WISH, OTHER, PROHIBITION, UNWANTED, WANTED};
+use cues::{
+    APPROVAL, ASKED, DEMAND, NO_WISH, OTHER, PREFERRED, PROHIBITION, SPOKEN_TO, TOLD, UNWANTED, WANTED,
+};
 
 /// Why a sentence is proposed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -57,6 +59,8 @@ pub struct Proposal<'a> {
 
 /// Bytes of a text that are read.
 const READ_BYTES: usize = 64 << 10;
+/// Longest text that somebody types, in bytes.
+const LONG_BYTES: usize = 2_400;
 /// Shortest and longest sentence that is proposed.
 const CHARS_MIN: usize = 8;
 const CHARS_MAX: usize = 300;
@@ -98,8 +102,15 @@ pub fn proposals(entry: &Entry) -> Vec<Proposal<'_>> {
 
 /// The rules in what a person sent, in order. Cost: linear.
 pub(crate) fn rules(text: &str) -> Vec<(ProposalKind, &str)> {
-    let own = spoken(text).into_iter();
-    own.flat_map(sentences).filter_map(|sentence| Some((kind(sentence)?, sentence))).collect()
+    let own = spoken(text);
+    // A long text is an article or a plan: what it says is its own, unless somebody is spoken to.
+    let is_long = own.iter().map(|line| line.len()).sum::<usize>() > LONG_BYTES;
+    let speaks = |sentence: &&str| {
+        !is_long
+            || sentence.ends_with(['.', '!']) && SPOKEN_TO.as_ref().is_some_and(|cue| cue.is_match(sentence))
+    };
+    let told = own.into_iter().flat_map(sentences).filter(speaks);
+    told.filter_map(|sentence| Some((kind(sentence)?, sentence))).collect()
 }
 
 /// Rules in a file of rules, outside code and quoted lines.
@@ -137,10 +148,11 @@ fn kind(sentence: &str) -> Option<ProposalKind> {
     if plain.trim_end_matches(['"', ')', ' ', '…']).ends_with(['?', '？']) {
         return (is(&ASKED) && !is(&NO_WISH)).then_some(ProposalKind::Demand);
     }
-    let (wishes, orders) = (!is(&NO_WISH), !is(&OTHER));
+    let (speaks, orders) = (!is(&NO_WISH), !is(&OTHER));
+    let wishes = speaks && !is(&TOLD);
     if wishes && is(&UNWANTED) || orders && is(&PROHIBITION) {
         Some(ProposalKind::Prohibition)
-    } else if wishes && is(&WANTED) || orders && is(&DEMAND) {
+    } else if speaks && is(&PREFERRED) || wishes && is(&WANTED) || orders && is(&DEMAND) {
         Some(ProposalKind::Demand)
     } else {
         (orders && is(&APPROVAL)).then_some(ProposalKind::Approval)

@@ -66,19 +66,20 @@ impl Block {
 
 /// What is placed in turn, and the share of the room, in percent, that may be used up to and with it. What is left
 /// over goes round again. Identifiers have a share of what the rest takes.
-const STEPS: [(Block, u64); 18] = [
+const STEPS: [(Block, u64); 19] = [
     (Block::Aim, 20),
     (Block::Now, 40),
     (Block::Open, 48),
     (Block::Rules, 58),
-    (Block::Reasons, 68),
-    (Block::Story, 82),
+    (Block::Story, 72),
+    (Block::Reasons, 84),
     (Block::Written, 88),
     (Block::Failures, 91),
     (Block::Tools, 93),
     (Block::Anchors, 100),
     (Block::Aim, 100),
     (Block::Rules, 100),
+    (Block::Story, 92),
     (Block::Reasons, 100),
     (Block::Story, 100),
     (Block::Written, 100),

@@ -143,13 +143,16 @@ impl Builder {
         if whole.starts_with("[Request interrupted") {
             return self.interrupted();
         }
-        if whole.is_empty() {
+        let own = one_line(&spoken(&text).join(" "));
+        // Nothing but tags is no request.
+        if whole.is_empty() || (own.is_empty() && whole.starts_with('<') && whole.ends_with('>')) {
             return;
         }
-        let own = one_line(&spoken(&text).join(" "));
-        let words = if own.is_empty() { whole } else { own };
+        // What follows a colon belongs to the request.
+        let words = if own.is_empty() || own.ends_with(':') { whole } else { own };
         self.turn.ends();
-        let told = match reply(&words) {
+        let reply = reply(&words);
+        let told = match reply {
             Reply::Agrees => self.turn.agreed(seq),
             Reply::Corrects => self.turn.corrected(seq, &words),
             Reply::Drops => {
@@ -159,6 +162,9 @@ impl Builder {
             Reply::Goes => self.turn.settled(),
         };
         self.tell(told);
+        if reply == Reply::Drops && words.split_whitespace().count() < 5 {
+            return;
+        }
         self.close_ask();
         let said = |text: &str| Item { author: entry.author.clone(), ..Item::new(text, seq) };
         let ask = Item { state: State::Open, ..said(&clip(&words, ASK_CHARS)) };

@@ -58,14 +58,54 @@ fn entries(path: &Path) -> Option<Vec<(Seq, Entry)>> {
     Some(entries)
 }
 
-#[test]
-fn summaries_of_recorded_sessions() {
+fn folder() -> Option<PathBuf> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let folder = std::env::var("UNFORGET_DATA").map_or_else(|_| PathBuf::from(beside), PathBuf::from);
-    if !folder.is_dir() {
+    folder.is_dir().then_some(folder)
+}
+
+/// Rules in what people write in conversations that are not about code.
+#[test]
+fn rules_of_recorded_conversations() {
+    let Some(folder) = folder() else {
+        eprintln!("skipped: no recorded conversations");
+        return;
+    };
+    let is_shown = std::env::var_os("UNFORGET_READING").is_some();
+    let (mut turns, mut found) = (0, 0);
+    for entry in std::fs::read_dir(folder.join("longmemeval")).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        let Ok(value) = serde_json::from_slice::<serde_json::Value>(&std::fs::read(&path).unwrap()) else {
+            continue;
+        };
+        let mut list = vec![&value];
+        while let Some(value) = list.pop() {
+            if let (Some("user"), Some(text)) = (value["role"].as_str(), value["content"].as_str()) {
+                let part = unforget_core::entry::Part::Text(text.to_owned());
+                let entry = Entry { parts: vec![part], ..Entry::bare(Origin::Human) };
+                turns += 1;
+                found += proposals(&entry).len();
+                for proposal in proposals(&entry).iter().filter(|_| is_shown) {
+                    println!("chat\t{}", proposal.text);
+                }
+            }
+            match value {
+                serde_json::Value::Array(items) => list.extend(items),
+                serde_json::Value::Object(fields) => list.extend(fields.values()),
+                _ => {}
+            }
+        }
+    }
+    eprintln!("{found} rules in {turns} turns of people");
+    assert!(found * 10 <= turns, "a rule in every tenth turn is too many: {found} of {turns}");
+}
+
+#[test]
+fn summaries_of_recorded_sessions() {
+    let Some(folder) = folder() else {
         eprintln!("skipped: no recorded sessions");
         return;
-    }
+    };
     let half = std::env::var("UNFORGET_READING").ok();
     let mut found = Vec::new();
     transcripts(&folder, &mut found);

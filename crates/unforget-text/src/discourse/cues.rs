@@ -24,13 +24,13 @@ static LEAD: Cue = LazyLock::new(|| {
 /// How a model speaks of what it is about to do, or is doing.
 static NARRATION: Cue = LazyLock::new(|| {
     pattern(concat!(
-        r"(?i)^(?:let me\b|let['’]?s\b|let us\b|lemme\b|i['’]?ll\b|i will\b|i['’]?m (?:going|now|about|still|just|[a-z]+ing)\b|i am (?:going|now|about|still|[a-z]+ing)\b|i['’]?d\b|i (?:now )?(?:need|want|should|must|can|could|have to|might|would|plan|intend|wonder|think|suspect|believe|assume)\b",
+        r"(?i)^(?:let me\b|let['’]?s\b|let us\b|lemme\b|i['’]?ll\b|i will\b|i['’]?m (?:going|now|about|still|just|also|[a-z]+ing)\b|i am (?:going|now|about|still|[a-z]+ing)\b|i['’]?d\b|i (?:now )?(?:need|want|should|must|can|could|have to|might|would|plan|intend|wonder|think|suspect|believe|assume)\b",
         r"|i(?:['’]ve| have)? (?:now |already )?(?:read|got|see|understand|looked|know|have (?:all|the|a|everything|enough|now))\b|i have (?:all|the|a|everything|enough|now)\b|we (?:need|should|can|could|have) (?:to )?[a-z]+",
         r"|(?:we['’]re|i['’]m|it['’]s) (?:still )?(?:waiting|running|building|working|polling|monitoring)\b|(?:need|needs|time|going|about|ready|trying|want) to\b|now (?:that |to |for |i |we |the [a-z]+ (?:file|test|tests|part|one)$)",
         r"|(?:check|look|runn?|read|wait|continu|start|updat|add|fix|test|build|verify|monitor|try|investigat|search|writ|creat|mov|clean|commit|push|implement|pull|fetch|examin|inspect|polling|us|do|go|proceed|apply|install|switch|rerunn|re-runn|keep|tak|mak|download|review|kick|launch|spawn|dispatch)ing\b",
         r"|(?:add|update|fix|run|check|clean up|commit|push|read|look|see|verify|wait|continue|do|remove|replace|create|write|rerun|start|stage|build|test|implement) (?:the|it|this|that|a|an|all|any|them|these|those|now|both|again|at|for|to|in|on|my|our|and)\b",
         r"|still (?:running|waiting|going|in progress|compiling|building)\b|(?:here|there)(?:['’]s| is| are)? (?:the|a|an|my|what|how|your)\b|this (?:will|should|might|may)\b|feel free\b|if you(?:['’]d| would)? (?:want|like|prefer|need|agree)\b|would you\b|want me to\b|shall i\b|should i\b|do you\b|which (?:one|option|of)\b|please\b|you (?:must|should|can|may|need|have to|will|are|could|might|would)\b|your (?:task|job|next)\b|continue\b|proceed\b|resume\b|to proceed\b|just (?:let|say|tell)\b|tell me\b|happy to\b|once you\b|when you(?:['’]re| are) ready\b)",
-        r"|^(?:step|phase|task|fix|part) #?\d+\b[^.]{0,60}$|\bstill running\b",
+        r"|^(?:step|phase|task|fix|part) #?\d+\b[^.]{0,60}$|\bstill running\b|[;,—–-] ?(?:and |so )?(?:now |next )?i['’](?:m|ll)\b|\b(?:now|next) i['’]?(?:m|ll)\b|^i['’]?m\b[^.]{0,40}ing\b",
     ))
 });
 
@@ -58,10 +58,25 @@ pub(super) static EMPTY_CAUSE: Cue = LazyLock::new(|| {
     )
 });
 
+/// A sentence about something that stands before it.
+static ANAPHOR: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)^(?:(?:but|and|so|now|also|yes|no|ok(?:ay)?|then),? )*(?:this|that|it|these|those|they|everything|all of (?:this|that|it)|the (?:implementation|work|change|code|math|logic|plan)|implementation|you(?:['’]re| are)) (?:is|was|are|were|will|would|should|could|makes?|adds?|gives?|looks?|works?|keeps?|means?|checks?|ensures?|provides?|complete|completed?|done|all)\b",
+    )
+});
+
+/// Whether a sentence says nothing without the one before it, and nothing exact.
+pub(super) fn is_vague(sentence: &str) -> bool {
+    let few = sentence.is_ascii() && sentence.split_whitespace().count() < 13;
+    few && !is(&EXACT, sentence)
+        && (is(&ANAPHOR, sentence) || sentence.split_whitespace().count() < 6 && is(&CAUSE, sentence))
+        && !sentence.contains("because")
+}
+
 /// What a model only supposes.
 pub(super) static GUESS: Cue = LazyLock::new(|| {
     pattern(
-        r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|likely|could be|could have|suspect|i think|seems|appears|i believe|my (?:guess|hypothesis)|hypothesis|let me|i['’]ll|i need|if )\b",
+        r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|likely|could be|could have|suspect|i think|seems|appears|i believe|my (?:guess|hypothesis)|hypothesis|let me|i['’]ll|i need|must be|should|if )\b",
     )
 });
 
@@ -76,6 +91,13 @@ pub(super) static WOULD: Cue = LazyLock::new(|| {
 pub(super) static POINTS_BACK: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:this|that|it|these|those|them|one|both|proceed|preference|prefer|option|go ahead|the fix|approach)\b|^(?:thoughts|ok(?:ay)?|agreed?|sound good|sounds good)\b",
+    )
+});
+
+/// Questions that only want to hear that all is well.
+pub(super) static ASSURES: Cue = LazyLock::new(|| {
+    pattern(
+        r"(?i)^(?:(?:does|do) (?:this|that|it|these)\b|(?:is|are) (?:this|that|it|these|you)\b|looks?\b|ready\b|sounds?\b|(?:should i|shall i|want me to|would you like me to) (?:go ahead|proceed|continue)\b)",
     )
 });
 
@@ -117,7 +139,7 @@ static DENIAL: Cue = LazyLock::new(|| {
 /// What is left to do.
 static NEXT: Cue = LazyLock::new(|| {
     pattern(
-        r"(?i)\b(?:next steps?|remaining|remains|todo|to-do|follow-?ups?|not (?:yet|done)|still (?:needs?|open|missing|to|left|unhandled|pending)|left to do|needs? to be|pending|blocked|unfinished|haven['’]t|hasn['’]t been|is next|out of scope|deferred|later)\b",
+        r"(?i)\b(?:next steps?|remaining|remains|todo|to-do|follow-?ups?|not (?:yet|done)|still (?:needs?|open|missing|to|left|unhandled|pending)|left to do|(?:still|will|would) needs? to be|(?:is|are|still) (?:pending|blocked)|unfinished|is next|out of scope|deferred)\b",
     )
 });
 

@@ -56,7 +56,11 @@ static NO_CORRECTION: Cue = LazyLock::new(|| {
 pub(crate) fn reply(text: &str) -> Reply {
     let text = text.trim();
     let start = crate::clip::head(text, 400);
-    let asks = start.ends_with(['?', '？']) && start.len() == text.len();
+    // Its first sentence asks.
+    let asks = start
+        .find(['.', '!', '?', '？'])
+        .and_then(|at| start.get(at..))
+        .is_some_and(|rest| rest.starts_with(['?', '？']));
     if is(&DROPS, start) {
         Reply::Drops
     } else if is(&NO_CORRECTION, start) {

@@ -65,18 +65,25 @@ pub(super) static UNWANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"|\b(?:i['’]d|i would|we['’]d|we would) (?:really |much )?(?:rather|prefer) (?:not|you not|we not|no|that you don)\b",
         r"|\b(?:there(?:['’]s| is) )?no need (?:to|for)\b|(?:^|[,.;:–-] ?)(?:and |but )?no (?:more )?[a-z-]+(?: [a-z-]+){0,3}!+$",
         r"|^(?:(?:ok(?:ay)?|no|so|and|but|yes|then),? )*let['’]?s (?:not|never|avoid) [a-z]",
-        r"|(?:^|[,;:–-] |\b(?:and|but) )(?:please,? )?(?:avoid|refrain from|stay away from|steer clear of|stop) (?:using |adding |[a-z`]+)",
+        r"|(?:^|[,;:–-] |\b(?:and|but) )(?:please,? )?(?:avoid|refrain from|stay away from|steer clear of) (?:using |adding |[a-z`]+)|^(?:please,? |and |also,? )*stop [a-z]+ing\b",
+    ))
+});
+
+/// What people say they prefer.
+pub(super) static PREFERRED: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)\b(?:i|we)(?:['’]?d| would| do| strongly| really| much| generally| usually| typically| always| still| also| personally|,)* prefere?\b|\b(?:my|our) preference (?:is|would be)\b|\b(?:i|we)(?:['’]?d| would) (?:much |far )?rather (?:have|use|keep|see|do|we|you|it|stick|avoid|go|be|get)\b",
     ))
 });
 
 /// What people say they want to be so.
 pub(super) static WANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
-        r"(?i)\b(?:i|we)(?:['’]?d| would| do| strongly| really| much| generally| usually| typically| always| still| also| personally|,)* prefer\b|\b(?:my|our) preference (?:is|would be)\b|\b(?:i|we)(?:['’]?d| would) (?:much |far )?rather (?:have|use|keep|see|do|we|you|it|stick|avoid|go|be|get)\b",
-        r"|\b(?:i|we)(?:['’]?d| would)? (?:really |also |still )?(?:only|always|never) (?:want|need|use|accept|write|commit|push|squash|rebase|deploy|like)\b|\b(?:i|we) (?:want|need|expect) (?:you |it |them |this |that |everything |all |every |each )(?:[a-z']+ ){0,4}?(?:to )?(?:always|never|only)\b",
+        r"(?i)\b(?:i|we)(?:['’]?d| would)? (?:really |also |still )?(?:only|always|never) (?:want|need|use|accept|write|commit|push|squash|rebase|deploy|like)\b|\b(?:i|we) (?:want|need|expect) (?:you |it |them |this |that |everything |all |every |each )(?:[a-z']+ ){0,4}?(?:to )?(?:always|never|only)\b",
         r"|^(?:(?:ok(?:ay)?|no|so|and|but|yes|then),? )*let['’]?s (?:always|only|keep|stick|stay) [a-z`]",
-        r"|(?:^|[,;:–-] |\b(?:and|but|then|so) )(?:please,? |also,? |just,? )*(?:keep|leave) (?:the|all|our|my|existing|old|both|everything|things|them|code|comments|functions|changes|commits|answers|responses|tests|files|it (?:simple|short|small|as|minimal|brief|clean|consistent|in))\b",
+        r"|(?:^|[,;:–-] |\b(?:and|but|then|so) )(?:please,? |also,? |just,? )*(?:keep|leave) (?:the|all|our|my|existing|old|both|everything|things|them|backwards?|compatibility|support|code|comments|functions|changes|commits|answers|responses|tests|files|it (?:simple|short|small|as|minimal|brief|clean|consistent|in))\b",
         r"|(?:^|[,;:–-] |\b(?:and|but|then|so) )(?:please,? |also,? |just,? )*(?:stick (?:to|with)|make sure|be sure to|ensure|prefer) [a-z`]|^(?:please,? |also,? )*use [^,.]{1,60}(?:,? (?:not|never|no) [a-z`]| instead of | rather than )",
+        r"|\bmake sure (?:you|to|that|we|there|all|every|no|nothing)\b|\b(?:and|but|then|so|please|we|you) (?:always|never) [a-z]|\b(?:we|you) should (?:only|not|keep)\b",
         r"|\bshould (?:only|always|stay|remain|be the only)\b|\b(?:from now on|from here on|going forward)\b|\bmust (?:never|always|only)\b",
         r"|^(?:the |all |every |any |each |no |an? )?[a-z`'/-]+(?: [a-z`'/-]+){0,5} must (?:not |never |always |only )?[a-z]+",
         r"|^(?:no,? |yes,? |ok,? )*(?:only|just) [^?]{3,80}\b(?:not|no|never|nothing else)\b|\bnothing else\b",
@@ -93,9 +100,22 @@ pub(super) static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// What speaks of wishes and lays down nothing: for once, told of others, or about knowing.
 pub(super) static NO_WISH: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
-        r"(?i)\b(?:for now|right now|this time|today|tonight|at the moment|just (?:this )?once|for the moment|not yet|anymore right)\b|\b(?:says?|said|told|tells|claims?|wrote|asked|according to|complains?|suggests?|it seems|looks like)\b",
+        r"(?i)\b(?:for now|right now|this time|today|tonight|at the moment|just (?:this )?once|for the moment|not yet|anymore right)\b|\b(?:says?|said|tells|told (?:me|us|you|them|him|her)|claims?|wrote|asked|according to|complains?|suggests?|it seems|looks like)\b",
         r"|\b(?:do not|don['’]?t|only|no) (?:need|want|need to|want to|care)? ?(?:to )?(?:know|understand|remember|see|check|ask|tell|say|bother|worry|think|be (?:rude|mean|that guy))\b|\bno need to (?:apologi|worry|thank|be sorry)|\bkeep (?:going|it up|working|trying|me)\b",
-        r"|\b(?:it|there|that|this|he|she|they|i|we) must\b|\bmust (?:have|be (?:a|an|the|some|because|due|something|wrong|missing|here|there|related|in|on|why|your))\b|\bif (?:i|we|you) (?:don['’]?t|do not|only|prefer)\b|\b(?:that|this|it|which) should (?:never|always)\b",
+        r"|\b(?:it|there|that|this|he|she|they|i|we) must\b|\bmust (?:have|be (?:a|an|the|some|because|due|something|wrong|missing|here|there|related|in|on|why|your))\b|\bif (?:i|we|you) (?:don['’]?t|do not|only|prefer)\b|\b(?:that|this|it|which) should (?:never|always)\b|\b(?:i|we|they|you|it) (?:never|always) (?:said|say|saw|see|know|knew|had|have|get|got|think|thought|wanted|find|found|was|were|did|do|does|had|seem|end|forget)\b",
         r"|^(?:what|why|how|is|are|does|did|do|who|when|where|which|if) |\b(?:do you|would you|you) prefer\b|\bcan (?:we|you) only\b.*\bor\b|\bmake sure (?:it|this|that|everything|they|all|the [a-z ]{1,30}) (?:still )?(?:works?|is correct|are correct|passes|pass|builds?|compiles?)\b|[{}]|=>|;$|::",
     ))
+});
+
+/// What people plan for themselves, or tell of others.
+pub(super) static TOLD: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(concat!(
+        r"(?i)^(?:(?:and|but|so|also|well|yes|no|then|by the way|since),? )*(?:i(?:['’]?ll| will|['’]?m| am|['’]?ve| have| was| had| already| recently| can| always)|it|they|he|she|there|because|this|that)(?:['’]s|['’]re)?\b|\b(?:i['’]?ll|i will|we['’]?ll|want|wanted|need|needed|like|going|trying|just|have|had) to (?:also )?make sure\b|\bi(?:['’]ll| will) (?:also )?make sure\b|\bto make sure\b",
+        r"|\b(?:don['’]?t|do not) want (?:my|him|her|them|people|anyone|to (?:be|miss|lose|forget|hurt|sound|seem|feel|end up))\b|\b(?:and|or) always (?:a|an|the)\b",
+    ))
+});
+
+/// What a person says to somebody: words that an article does not have.
+pub(super) static SPOKEN_TO: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    pattern(r"(?i)\b(?:i|you|your|we|our|my|please)\b|^(?:never|always|don['’]?t|make sure|keep|use|only)\b")
 });

@@ -41,7 +41,7 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
 const OF_MODEL: [&str; 2] = ["the model asked: ", "left to do"];
 
 /// Most characters of an older request.
-const STORY_CHARS: usize = 200;
+const STORY_CHARS: usize = 160;
 
 /// Tools that only look at something or write a file: their files stand by themselves.
 const LOOKS: [&str; 22] = [

@@ -7,8 +7,8 @@ use crate::discourse::{Class, Point, answer, findings, overturns};
 use crate::sections::{CORRECTED, Item, SectionKind, State};
 
 /// Most causes that are kept of a turn whose end tells none, and of a span that ends before its turn does.
-const FOUND_MAX: usize = 2;
-const FOUND_OPEN_MAX: usize = 4;
+const FOUND_MAX: usize = 1;
+const FOUND_OPEN_MAX: usize = 3;
 /// Most bytes of the texts that make up an answer.
 const ANSWER_BYTES: usize = 256 << 10;
 /// Most characters of a correction.
@@ -30,6 +30,9 @@ pub(super) struct Turn {
     /// Whether the span has an answer or causes before the newest message.
     spoke: bool,
 }
+
+/// How a question of the model begins in a summary.
+const ASKED: &str = "the model asked: ";
 
 /// Items with the sections that they go to.
 pub(super) type Told = Vec<(SectionKind, Item)>;
@@ -61,10 +64,9 @@ impl Turn {
             let explains = read.points.iter().any(|point| point.class == Class::Cause);
             // The last word on it is the answer's.
             found.drain(..if explains { found.len() } else { found.len().saturating_sub(FOUND_MAX) });
-            self.question = read.question.map(|question| Item {
-                state: State::Open,
-                ..Item::new(format!("the model asked: {question}"), seq)
-            });
+            self.question = read
+                .question
+                .map(|question| Item { state: State::Open, ..Item::new(format!("{ASKED}{question}"), seq) });
             for point in read.points {
                 match point.class {
                     Class::Next => {
@@ -96,8 +98,9 @@ impl Turn {
     pub(super) fn agreed(&mut self, seq: Seq) -> Told {
         let question = self.question.take();
         let mut told = self.settled();
-        if let Some(question) = question {
-            let offer = question.text.trim_start_matches("the model asked: ");
+        let telling = |question: &Item| crate::discourse::is_offer(question.text.trim_start_matches(ASKED));
+        if let Some(question) = question.filter(telling) {
+            let offer = question.text.trim_start_matches(ASKED);
             let mut item = Item::new(format!("agreed to by a person: {}", clip(offer, 240)), seq);
             item.seqs.splice(0..0, question.seqs);
             told.push((SectionKind::Decisions, item));

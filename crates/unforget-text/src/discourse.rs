@@ -223,7 +223,7 @@ impl Statements {
         }
         if is(&cues::EMPTY_CAUSE, sentence) {
             // `Now I see the problem.`: what it is comes next.
-            self.label = Some(Label::cause(sentence));
+            self.label = Some(Label::cause());
             return;
         }
         if is(&cues::FILLER, sentence) || cues::is_narration(sentence) || cues::is_vague(sentence) {

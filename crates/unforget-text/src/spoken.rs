@@ -23,6 +23,10 @@ static PASTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
+/// How a person introduces what somebody wrote: it may be long.
+static REVIEWED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| pattern(r"(?i)\b(?:feedback|comments?|reviews?|copilot|transcript)\b[^:]{0,60}:$"));
+
 /// How a person introduces what somebody or something else said.
 static INTRODUCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
@@ -30,13 +34,13 @@ static INTRODUCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 
-/// The lines that a person wrote, in order. A line that a program wrote takes the rest of its paragraph with it, and
-/// a line that introduces somebody else's words takes all that follows.
+/// The lines that a person wrote, in order. A line that a program wrote takes the rest of its paragraph with it; a
+/// line that introduces what something else said takes the next paragraph, one that introduces a review all that follows.
 ///
 /// Cost: linear, but for at most [`TAGS_MAX`] looks for the end of a tag.
 pub(crate) fn spoken(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
-    let (mut in_code, mut pasted) = (false, false);
+    let (mut in_code, mut pasted, mut awaits) = (false, false, false);
     let mut tag: Option<String> = None;
     let mut tags = 0;
     let mut rest = text;
@@ -51,21 +55,23 @@ pub(crate) fn spoken(text: &str) -> Vec<&str> {
         }
         if is_code_fence(line) {
             in_code = !in_code;
-        } else if in_code {
-        } else if line.is_empty() {
-            pasted = false;
+        } else if in_code || line.is_empty() {
+            pasted &= in_code || awaits;
         } else if let Some(end) = opened(line).filter(|_| tags < TAGS_MAX) {
             tags += 1;
             // What stands behind a tag on its own line is read by nobody.
             tag = Some(end.clone()).filter(|_| !line.contains(end.as_str()) && behind.contains(end.as_str()));
         } else {
             pasted |= is_pasted(raw);
+            awaits = false;
             if !pasted {
                 lines.push(line.split(WITHIN).next().unwrap_or_default().trim());
                 pasted = line.contains(WITHIN);
-                if line.ends_with(':') && matches(&INTRODUCED, line) {
+                if matches(&REVIEWED, line) {
                     break;
                 }
+                awaits = matches(&INTRODUCED, line);
+                pasted |= awaits;
             }
         }
     }
@@ -108,13 +114,14 @@ mod tests {
 
     #[test]
     fn spoken_table() {
-        let table: [(&str, &[&str], &str); 11] = [
+        let table: [(&str, &[&str], &str); 12] = [
             ("fix it\nplease", &["fix it", "please"], "own words"),
             (
-                "it fails:\nmust have a key\n\nyou must see",
-                &["it fails:"],
+                "it fails:\n\nmust have a key\n\nalways see",
+                &["it fails:", "always see"],
                 "what is introduced is somebody else's",
             ),
+            ("got this feedback:\nmust\n\nalways", &["got this feedback:"], "a review may be long"),
             (
                 "look\nerror: must not\nnever go\n\nalways test",
                 &["look", "always test"],

@@ -43,12 +43,6 @@ fn summary(entries: &[Entry]) -> Summary {
     summarise(&sources)
 }
 
-fn summary_from(first: u64, entries: &[Entry]) -> Summary {
-    let sources: Vec<Source<'_>> =
-        entries.iter().zip(first..).map(|(entry, seq)| Source { seq: Seq(seq), entry }).collect();
-    summarise(&sources)
-}
-
 /// A small session: a rule, a failing test, a fix, an answer.
 fn session() -> Vec<Entry> {
     vec![
@@ -431,85 +425,6 @@ proptest! {
     fn parse_is_total(text in "unforget-summary 1\n(title|span|-|goal|\t|\n|\\\\|[0-9,]|=|open){0,30}") {
         drop(Summary::parse(&text));
     }
-}
-
-/// What a person overturns is not told as decided; the last word wins.
-#[test]
-fn a_correction_overturns_the_answer_before_it() {
-    let answer = "Done. Added the commit sha to the metadata because a link helps.";
-    let entries = [
-        says(Origin::Human, "store the attribution in the metadata"),
-        says(Origin::Model, answer),
-        says(Origin::Human, "no, remove the sha again, somebody will take it for a stable link"),
-        says(Origin::Model, "Removed the sha from `metadata.json`."),
-    ];
-    let parts = [summary(&entries[..2]), summary_from(2, &entries[2..])];
-    assert!(parts[0].to_text().contains("Added the commit sha"), "nobody has overturned it yet");
-    for told in [summary(&entries), Summary::merge(&parts)] {
-        let text = render(&told, 400, &ClassEstimate);
-        assert!(!text.contains("Added the commit sha"), "{text}");
-        assert!(text.contains("corrected by a person: \"no, remove the sha again"), "{text}");
-        assert!(text.contains("Removed the sha from `metadata.json`."), "{text}");
-    }
-}
-
-/// A summary begins with the state, and the state of several is that of the newest.
-#[test]
-fn the_state_stands_first() {
-    let first = [
-        says(Origin::Human, "Please write the parser. Never touch the lexer."),
-        says(Origin::Model, "Added `parse()` to src/parse.rs."),
-    ];
-    let second = [
-        says(Origin::Human, "now write the printer for it"),
-        says(Origin::Model, "Added `print()` to src/print.rs. Which width should it use?"),
-    ];
-    let parts = [summary(&first), summary_from(2, &second)];
-    let merged = render(&Summary::merge(&parts), 600, &ClassEstimate);
-    let (_, body) = merged.split_once('\n').unwrap();
-    let at = |text: &str| body.find(text).unwrap_or_else(|| panic!("{text}: {merged}"));
-    let order = [
-        "Asked last:",
-        "now write the printer",
-        "Where things stood",
-        "src/print.rs",
-        "Open at the end",
-        "Which width",
-        "Never touch the lexer.",
-        "Before that",
-        "Please write the parser",
-        "src/parse.rs",
-    ];
-    assert!(order.windows(2).all(|two| at(two[0]) < at(two[1])), "{merged}");
-    let state = render_state(&state_of(&parts), 300, &ClassEstimate);
-    assert!(state.starts_with("Where things stand, as of entry 3\n"), "{state}");
-    for (text, is_in) in [
-        ("src/print.rs", true),
-        ("Which width", true),
-        ("Never touch the lexer.", true),
-        ("src/parse.rs", false),
-    ] {
-        assert_eq!(state.contains(text), is_in, "{text}: {state}");
-    }
-    assert_eq!(state_of::<Summary>(&[]), Summary::default(), "nothing has no state");
-}
-
-/// Tests that fail are no success, whatever the pipeline behind them says.
-#[test]
-fn a_pipeline_with_failing_tests_failed() {
-    let run = |command: &str, output: &str| {
-        let arguments = format!("{{\"command\":\"{command}\"}}");
-        summary(&[
-            entry(Origin::Model, vec![Part::ToolCall(call("c", "Bash", &arguments))]),
-            entry(Origin::Tool, vec![Part::ToolResult(result("c", output, None))]),
-        ])
-    };
-    let failed = "--- FAIL: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL";
-    let told = run("go test ./... 2>&1 | grep -E 'PASS|FAIL'", failed);
-    assert!(told.items(SectionKind::Actions)[0].text.ends_with("failed, 0 passed, 2 failed"), "{told:?}");
-    assert_eq!(told.items(SectionKind::Errors)[0].state, State::Open);
-    let told = run("cat old.log", failed);
-    assert!(told.items(SectionKind::Actions)[0].text.contains(": ok"), "no test ran: {told:?}");
 }
 
 /// Of a long output only the ends are read. What is cut there is no identifier: nobody spoke of `ata.json`.

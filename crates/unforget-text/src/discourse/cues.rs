@@ -227,7 +227,7 @@ impl Label {
     }
 
     /// Of a sentence that says no more than that a cause comes next.
-    pub(super) fn cause(_: &str) -> Self {
+    pub(super) fn cause() -> Self {
         Self { text: "Root cause".to_owned(), is_cause: true, is_heading: true }
     }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
+mod project;
+
 use proptest::prelude::*;
 use serde_json::json;
 use unforget_core::entry::{Entry, Origin, Part, Role, Status, ToolCall, ToolResult};

@@ -1,0 +1,88 @@
+//! Which rows of a ledger stand first, and what code mode hides.
+
+use super::*;
+
+/// A ledger of calls with their results, one after another.
+fn ledger(steps: &[(&str, serde_json::Value, &str)]) -> Ledger {
+    let mut ledger = Ledger::default();
+    for (at, (name, arguments, text)) in steps.iter().enumerate() {
+        let at = at as u64 * 2;
+        let asked = entry(Role::Assistant, vec![Part::ToolCall(call(name, &arguments.to_string()))]);
+        let answered = entry(Role::Tool, vec![Part::ToolResult(result(text, false, None))]);
+        ledger.take(Seq(at), &facts(&asked));
+        ledger.take(Seq(at + 1), &facts(&answered));
+    }
+    ledger
+}
+
+fn edit(path: &str) -> (&'static str, serde_json::Value, &'static str) {
+    ("Edit", json!({"file_path": path}), "ok")
+}
+
+#[test]
+fn files_of_the_project_stand_by_the_number_of_their_changes() {
+    let steps = [
+        edit("/home/ann/shop/src/pool.rs"),
+        edit("/home/ann/shop/src/pool.rs"),
+        edit("/home/ann/shop/src/pool.rs"),
+        edit("/home/ann/shop/README.md"),
+        edit("/home/ann/shop/src/lib.rs"),
+        edit("/home/ann/shop/src/lib.rs"),
+        edit("/tmp/try/a.rs"),
+        edit("/tmp/try/a.rs"),
+        edit("/tmp/try/a.rs"),
+        edit("/tmp/try/a.rs"),
+    ];
+    let text = render_ledger(&ledger(&steps), 2_000, &ClassEstimate);
+    let want = "\
+Files changed (below /home/ann/shop):
+- src/pool.rs edited, 3 changes (s:5)
+- src/lib.rs edited, 2 changes (s:11)
+- README.md edited (s:7)
+- /tmp/try/a.rs edited, 4 changes (s:19)";
+    assert_eq!(text, want);
+}
+
+#[test]
+fn commits_of_throwaway_repositories_stand_last() {
+    let steps = [
+        edit("/home/ann/shop/src/pool.rs"),
+        ("Bash", json!({"command": "git commit -m 'mend the pool'"}), "[main 0a1b2c3] mend the pool"),
+        (
+            "Bash",
+            json!({"command": "cd /tmp/try && git init -q && git commit -m initial"}),
+            "[main (root-commit) 5dffb3a] initial",
+        ),
+    ];
+    let text = render_ledger(&ledger(&steps), 2_000, &ClassEstimate);
+    let (real, other) = (text.find("- 0a1b2c3"), text.find("- 5dffb3a"));
+    assert!(real.is_some() && real < other, "{text}");
+    let only = render_ledger(&ledger(&steps[2..]), 2_000, &ClassEstimate);
+    assert!(only.contains("- 5dffb3a initial"), "nothing else is there: {only}");
+}
+
+#[test]
+fn failing_tests_behind_a_pipe_are_a_failure() {
+    let command = json!({"command": "mise run test:integration 2>&1 | grep -E 'PASS|FAIL'"});
+    let steps = [("Bash", command, "--- FAIL: TestA (0.0s)\n--- FAIL: TestB (0.0s)\nFAIL")];
+    let text = render_ledger(&ledger(&steps), 2_000, &ClassEstimate);
+    assert!(text.starts_with("Open failures:\n- Bash mise run test:integration"), "{text}");
+    assert!(text.contains(": failed, 0 passed, 2 failed (s:1)"), "{text}");
+}
+
+#[test]
+fn code_mode_is_read_as_the_commands_in_it() {
+    let script = "// @exec: {\"yield_time_ms\": 1000}\nconst r = await tools.exec_command({cmd: \"cargo test -p pool\"});\ntext(r.output ?? r);";
+    let patch = "const p = \"*** Begin Patch\\n*** Update File: src/pool.rs\\n@@\\n-a\\n+b\\n*** End Patch\";\nawait tools.apply_patch(p);";
+    for arguments in [script.to_owned(), json!({"source": script}).to_string()] {
+        let read = calls::read(&call("exec", &arguments));
+        assert_eq!(
+            (read.what.as_str(), show(&read)),
+            ("exec cargo test -p pool", "xt again".into()),
+            "{arguments}"
+        );
+    }
+    let read = calls::read(&call("functions.exec", patch));
+    assert_eq!(show(&read), "e src/pool.rs");
+    assert_eq!(read.what, "functions.exec src/pool.rs");
+}

@@ -63,8 +63,7 @@ impl SectionKind {
     /// Most items of this kind that a merge keeps; the oldest go first.
     pub(crate) const fn items_max(self) -> usize {
         match self {
-            Self::Anchors => 120,
-            Self::Actions => 120,
+            Self::Anchors | Self::Actions => 120,
             _ => 80,
         }
     }

@@ -152,9 +152,9 @@ static ASIDE: Cue = LazyLock::new(|| {
 
 /// Labels that say nothing.
 static GENERIC: Cue = LazyLock::new(|| {
-    pattern(concat!(
+    pattern(
         r"(?i)^(?:(?:ok(?:ay)?|good|great|perfect|done|yes|all (?:done|set|good|green))[.,!—–-]* *)*(?:here(?:['’]s| is| are)?\b.*|(?:a |the |brief |quick |final |full |key |main |overall |complete )*(?:summary|overview|details?|changes?|results?|status|notes?|highlights|recap|breakdown|report|analysis|points|findings|implementation|insight|improvements|deliverables|files|current state|behaviou?r|steps)\b.{0,40}|what (?:was|i|we|has|changed|it|this)\b.*|the following\b.*|in (?:short|summary)\b.*|this (?:means|is|includes)\b.*|(?:it|they|these|there) [a-z]+\b.{0,30}|i['’]?(?:ve| have)? (?:made|did|found|added|fixed|updated|created|completed|implemented)\b.{0,40}|(?:changes?|files?) (?:made|changed|modified|created)\b.*|(?:new|modified|added|updated|key) (?:files?|features?|tests?)|.{0,3})$",
-    ))
+    )
 });
 
 /// Labels that say what their statements are.

@@ -8,10 +8,13 @@ fn texts(answer: &Answer) -> Vec<(Class, &str)> {
     answer.points.iter().map(|point| (point.class, point.text.as_str())).collect()
 }
 
+/// A text, its statements, and why.
+type Row<'a> = (&'a str, &'a [(Class, &'a str)], &'a str);
+
 #[test]
 fn answer_table() {
     use Class::{Cause, Choice, Deed, Next};
-    let table: [(&str, &[(Class, &str)], &str); 10] = [
+    let table: [Row<'_>; 10] = [
         (
             "Perfect!\n\n## Root Cause\n\nThe lock file of a crashed run was never removed.",
             &[(Cause, "Root Cause: The lock file of a crashed run was never removed.")],

@@ -71,9 +71,9 @@ pub(super) static UNWANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// What people say they prefer.
 pub(super) static PREFERRED: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    pattern(concat!(
+    pattern(
         r"(?i)\b(?:i|we)(?:['’]?d| would| do| strongly| really| much| generally| usually| typically| always| still| also| personally|,)* prefere?\b|\b(?:my|our) preference (?:is|would be)\b|\b(?:i|we)(?:['’]?d| would) (?:much |far )?rather (?:have|use|keep|see|do|we|you|it|stick|avoid|go|be|get)\b",
-    ))
+    )
 });
 
 /// What people say they want to be so.

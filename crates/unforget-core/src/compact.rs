@@ -106,11 +106,11 @@ pub enum Pressure {
     Hard,
 }
 
-/// How full a prompt is: hard by its bound, since what cannot be admitted is `Hard`, and soft by what it should weigh.
+/// How full a prompt is, by its bound: what cannot be admitted is `Hard`.
 pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     if total.upper >= policy.share(policy.hard_permille) {
         Pressure::Hard
-    } else if total.expected >= policy.share(policy.soft_permille) {
+    } else if total.upper >= policy.share(policy.soft_permille) {
         Pressure::Soft
     } else {
         Pressure::Calm
@@ -159,7 +159,7 @@ impl Depth {
 /// due on. The summaries that it will want are made from here, one before each prompt, so that it has none left to make.
 pub fn nears(total: Tokens, policy: &Policy) -> bool {
     let left = policy.share(policy.shallow_permille).min(policy.share(policy.soft_permille) * 5 / 6);
-    2 * total.expected >= left + policy.share(policy.soft_permille)
+    2 * total.upper >= left + policy.share(policy.soft_permille)
 }
 
 /// A summary to be made, in the order given.

@@ -25,8 +25,8 @@ pub(crate) use prompt::{CompactArgs, DecisionsArgs, JobsArgs, PromptArgs, Replay
 pub(crate) use recall::{AnswerArgs, DescribeArgs, ExpandArgs, GrepArgs, Role, SearchArgs};
 pub(crate) use serve::{ConfigArgs, ConfigCommand, RunArgs, ServeArgs};
 pub(crate) use tools::{
-    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, ImportBenchArgs,
-    McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs,
+    BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
+    ImportBenchArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
 };
 pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
 pub(crate) use value::{Dialect, EntryRange, tokens};

@@ -11,6 +11,7 @@ mod raw;
 mod recall;
 mod rpc;
 mod sessions;
+mod summaries;
 mod turns;
 mod workload;
 
@@ -34,6 +35,7 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
         BenchCommand::Recall(args) => recall::run(app, args),
         BenchCommand::Policies(args) => policies::run(app, args),
         BenchCommand::Needles(args) => needles::run(app, args),
+        BenchCommand::Summaries(args) => summaries::run(app, args),
     }
 }
 

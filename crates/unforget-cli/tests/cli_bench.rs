@@ -97,3 +97,90 @@ fn pins_are_always_there_and_no_writer_invents_an_identifier() {
         );
     }
 }
+
+#[test]
+fn summaries_of_hosts_answer_and_those_of_others_do_not() {
+    let place = Place::new();
+    let (path, other) = (place.path("compacted.jsonl"), place.path("other.jsonl"));
+    for (path, part) in [(&path, "lexer"), (&other, "zoo")] {
+        compacted(path, part);
+    }
+    let json = ran(&place, "summaries", "8k", &[path, other]);
+    assert_eq!((json["sessions"].as_u64(), json["points"].as_u64()), (Some(2), Some(2)), "{json}");
+    let arm =
+        |name: &str| json["arms"].as_array().unwrap().iter().find(|arm| arm["arm"] == name).unwrap().clone();
+    let kinds: Vec<_> =
+        arm("host")["kinds"].as_array().unwrap().iter().map(|kind| kind["questions"].clone()).collect();
+    assert_eq!(kinds, [8, 2, 2, 2, 2, 2], "every kind is asked");
+    let answered = |name: &str| arm(name)["answered"].as_u64().unwrap();
+    assert!(answered("host") >= 12, "{json}");
+    assert!(answered("ours+host") >= answered("host"), "{json}");
+    assert_eq!(answered("other host"), 0, "{json}");
+    let again = ran(&place, "summaries", "8k", &[place.path("compacted.jsonl"), place.path("other.jsonl")]);
+    assert_eq!(json, again, "seeded");
+}
+
+/// A session of Claude Code about one part, which its host compacts.
+fn compacted(path: &Path, part: &str) {
+    let mut lines = Vec::new();
+    let mut line = |kind: &str, fields: Value| {
+        let mut line = serde_json::json!({ "type": kind, "uuid": format!("u{}", lines.len()), "sessionId": part,
+            "timestamp": "2026-01-01T00:00:01.000Z" });
+        line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        lines.push(line);
+    };
+    let mut said = |kind: &str, content: Value| {
+        line(
+            kind,
+            serde_json::json!({ "message": { "id": uuid(&content), "role": kind, "model": "m", "content": content } }),
+        );
+    };
+    let text = |words: String| serde_json::json!([{ "type": "text", "text": words }]);
+    let rule = format!("You must never rename the {part} tokens of published grammars.");
+    let reason = format!("The {part} failed because nested {part} brackets were counted twice in comments.");
+    let next = format!("Document {part} escapes in manual chapter seven");
+    said("user", text(format!("Please mend the {part}. {rule}")));
+    let mut calls = 0;
+    let mut run = |name: &str, input: Value, output: &str| {
+        calls += 1;
+        let id = format!("{part}{calls}");
+        said(
+            "assistant",
+            serde_json::json!([{ "type": "tool_use", "id": id, "name": name, "input": input }]),
+        );
+        said("user", serde_json::json!([{ "type": "tool_result", "tool_use_id": id, "content": output }]));
+    };
+    for n in 0..12 {
+        run("Bash", serde_json::json!({ "command": format!("{part}-check --strict all") }), "running");
+        if n == 2 {
+            run(
+                "Bash",
+                serde_json::json!({ "command": "x" }),
+                &format!("--- FAIL: Test{part}Brackets (0.0s)"),
+            );
+        }
+        run("Edit", serde_json::json!({ "file_path": format!("/w/src/{part}_rules_{}.go", n % 4) }), "done");
+    }
+    run("Bash", serde_json::json!({ "command": "x" }), &format!("--- PASS: Test{part}Brackets (0.0s)"));
+    let todos = serde_json::json!([{ "content": next, "status": "pending" }]);
+    run("TodoWrite", serde_json::json!({ "todos": todos }), "ok");
+    said("assistant", text(reason.clone()));
+    let files = (0..4).map(|n| format!("{part}_rules_{n}.go")).collect::<Vec<_>>().join(", ");
+    let summary = format!(
+        "1. Intent:\n   {rule}\n2. Files:\n   {files}; Test{part}Brackets was mended in {part}_rules_3.go\n3. Why:\n   {reason}\n\
+         4. Run:\n   {part}-check --strict all\n5. Next:\n   {next}\n"
+    );
+    line(
+        "user",
+        serde_json::json!({ "isCompactSummary": true, "message": { "role": "user", "content": summary } }),
+    );
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(path, lines).unwrap();
+}
+
+fn uuid(content: &Value) -> String {
+    format!(
+        "m{:x}",
+        content.to_string().bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte))
+    )
+}

@@ -9,6 +9,7 @@
 //!
 //! What the prompt shows changes only at a **break**. Between breaks it grows at its end.
 
+mod host;
 mod moment;
 
 use std::ops::Range;
@@ -18,6 +19,7 @@ use crate::id::Seq;
 use crate::policy::Policy;
 use crate::tokens::Tokens;
 
+pub use host::{beside_host, host_tokens_max};
 pub use moment::{Cache, Moment, Step};
 
 /// Fan-in of a merge.

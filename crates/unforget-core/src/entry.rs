@@ -44,7 +44,8 @@ pub enum Origin {
     /// Input that the host does not keep: an announcement of another session, an event, a retry. Model-visible, not
     /// a person's words.
     Volatile,
-    /// The host's own summary of earlier entries. Shown only where those entries are not ours.
+    /// The host's own summary of earlier entries. Shown as the host's words, marked as such; one with an author is
+    /// about a branch that was left.
     HostSummary,
     /// A second copy of something that another entry says. Stored, never shown or indexed.
     Copy,
@@ -55,7 +56,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// Whether a model may see entries of this origin. `HostSummary` is decided by the path.
+    /// Whether a model sees entries of this origin as they are. `HostSummary` it sees in a wrapper.
     pub const fn is_visible(self) -> bool {
         matches!(self, Self::Human | Self::Model | Self::Tool | Self::Injected | Self::Volatile)
     }

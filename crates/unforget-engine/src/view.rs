@@ -12,7 +12,7 @@ use unforget_core::id::Seq;
 /// What the view did with an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Not for a model: bookkeeping, copies, the host's summaries of what we have.
+    /// Not for a model: bookkeeping, copies.
     Hidden,
     /// System instructions at the start.
     System,
@@ -67,7 +67,7 @@ impl View {
     /// Adds the next entry of the active path.
     pub fn push(&mut self, seq: Seq, entry: &Arc<Entry>) -> Shown {
         self.head = Some(seq);
-        if !self.shows(entry) {
+        if !Self::shows(entry) {
             return Shown::Hidden;
         }
         self.shown = Some(seq);
@@ -93,11 +93,9 @@ impl View {
         Shown::Group(placed)
     }
 
-    /// Whether a model sees this entry. The host's own summary counts only where the file starts with it:
-    /// otherwise the entries that it stands for are here.
-    fn shows(&self, entry: &Entry) -> bool {
-        let has_words = !entry.parts.is_empty();
-        has_words && (entry.origin.is_visible() || (entry.origin == Origin::HostSummary && self.visible == 0))
+    /// Whether a model sees this entry.
+    fn shows(entry: &Entry) -> bool {
+        !entry.parts.is_empty() && (entry.origin.is_visible() || entry.origin == Origin::HostSummary)
     }
 
     /// Takes the first groups out, after summaries took their place.

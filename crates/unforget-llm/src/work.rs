@@ -333,7 +333,13 @@ impl<'a> Work<'a> {
 
 /// Whether a patch can change items of this kind: others need not be shown.
 const fn is_patchable(kind: SectionKind) -> bool {
-    !matches!(kind, SectionKind::Constraints | SectionKind::FilesWritten | SectionKind::Anchors)
+    !matches!(
+        kind,
+        SectionKind::Constraints
+            | SectionKind::FilesWritten
+            | SectionKind::Anchors
+            | SectionKind::HostSummary
+    )
 }
 
 fn prompt_of(level: u32) -> &'static str {

@@ -24,6 +24,17 @@ pub fn fence_ledger(until: Seq, body: &str) -> String {
     wrap("history-ledger", &format!(" until=\"s:{until}\""), body)
 }
 
+/// Wraps the host's own words about what came before an entry, in the same way.
+///
+/// * `at` - the entry that holds them.
+/// * `is_branch` - whether they are about a branch that the conversation came back from.
+pub fn fence_host(at: Seq, is_branch: bool, body: &str) -> String {
+    let of = if is_branch { "a branch that was left before" } else { "what came before" };
+    let facts = format!(" at=\"s:{at}\"");
+    let body = format!("The host's own summary of {of} entry {at}, in its words:\n{body}");
+    wrap("history-host-summary", &facts, &body)
+}
+
 /// Wraps what was recalled for one call, in the same way.
 pub fn fence_recalled(body: &str) -> String {
     wrap("history-recall", "", body)

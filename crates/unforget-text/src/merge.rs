@@ -29,6 +29,7 @@ impl Summary {
             let mut kept = newest(match kind {
                 SectionKind::Goal => asks.clone(),
                 SectionKind::OpenAsks => open.clone(),
+                SectionKind::HostSummary => crate::host::newest(all()),
                 SectionKind::Outcomes | SectionKind::Decisions => {
                     told.iter().filter(|(of, _)| *of == kind).map(|(_, item)| item.clone()).collect()
                 }

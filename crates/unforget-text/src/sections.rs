@@ -27,11 +27,14 @@ pub enum SectionKind {
     OpenAsks,
     /// Identifiers: paths, hashes, URLs, versions, quantities.
     Anchors,
+    /// The host's own summary of what came before one of the entries, in its words. Shown beside the summaries, once:
+    /// the newest. An item with an author is about a branch that was left.
+    HostSummary,
 }
 
 impl SectionKind {
     /// All kinds in order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Goal,
         Self::Outcomes,
         Self::Constraints,
@@ -42,6 +45,7 @@ impl SectionKind {
         Self::Errors,
         Self::OpenAsks,
         Self::Anchors,
+        Self::HostSummary,
     ];
 
     /// The kind's name in the text encoding.
@@ -57,6 +61,7 @@ impl SectionKind {
             Self::Errors => "errors",
             Self::OpenAsks => "open-asks",
             Self::Anchors => "anchors",
+            Self::HostSummary => "host-summary",
         }
     }
 

@@ -14,6 +14,7 @@ use unforget_core::ledger::{Answered, Deed, Outcome};
 use crate::anchors::CUT;
 use crate::clip::{clip, head, one_line, tail};
 use crate::discourse::{Reply, reply};
+use crate::host::host_text;
 use crate::lines::ending_lines;
 use crate::secret::redact;
 use crate::sections::{EARLIER, Item, Section, SectionKind, Span, State, Summary};
@@ -47,7 +48,7 @@ const ITEMS_MAX: usize = 80;
 /// decided and left, and causes that were found on the way; calls and how they came out. What a person corrects
 /// is left out. Never takes reasoning, media, opaque blocks,
 /// blank text, or entries that the host injected, copied or wrote for itself; the host's own summaries are
-/// named as such. Credentials are redacted and encoded blobs left out before anything else is read. Nothing
+/// kept in a section of their own. Credentials are redacted and encoded blobs left out before anything else is read. Nothing
 /// that looks like an identifier is put in that is not in the entries.
 ///
 /// Cost: linear in the text that is read; of one tool result at most the first and last eight kilobytes,
@@ -119,15 +120,10 @@ impl Builder {
     }
 
     fn host_summary(&mut self, seq: Seq, entry: &Entry) {
-        for part in &entry.parts {
-            let Part::Text(text) = part else { continue };
-            let text = clean(&start_of(text));
-            let words = one_line(&text);
-            if !words.is_empty() {
-                let words = format!("the host's summary of what came before: {}", clip(&words, ASK_CHARS));
-                self.push(SectionKind::Decisions, Item::new(words, seq));
-                self.anchors.read(&text, seq, Weight::Spoken);
-            }
+        let words = crate::host::kept(&host_text(entry));
+        if !words.is_empty() {
+            let item = Item { author: entry.author.clone(), ..Item::new(words, seq) };
+            self.push(SectionKind::HostSummary, item);
         }
     }
 

@@ -123,6 +123,38 @@ fn summary_has_typed_sections_with_their_sources() {
 }
 
 #[test]
+fn the_newest_summary_of_the_host_is_kept_in_its_words() {
+    let words = |n: u32| format!("## Goal\nShip part {n}.\n\n## Next\nRun `cargo test -p part{n}`.");
+    let spoken = |n: u32| summary(&[says(Origin::Human, "go on"), says(Origin::HostSummary, &words(n))]);
+    let one = spoken(1);
+    let kept = |summary: &Summary| -> Vec<String> {
+        summary.items(SectionKind::HostSummary).iter().map(|item| item.text.clone()).collect()
+    };
+    assert_eq!(kept(&one), [words(1)], "letter by letter");
+    assert!(one.items(SectionKind::Decisions).is_empty(), "it decides nothing");
+    assert_eq!(Summary::parse(&one.to_text()).unwrap(), one, "the stored form has its lines");
+    assert_eq!(
+        one.to_text(),
+        "unforget-summary 1\ntitle\tgo on\nspan\t0\t1\t1700000000000\t1700000000000\ngoal\n-\t0\topen\t-\tgo on\nopen-asks\n\
+         -\t0\topen\t-\tgo on\nhost-summary\n-\t1\tfact\t-\t## Goal\\nShip part 1.\\n\\n## Next\\nRun `cargo \
+         test -p part1`.\n"
+    );
+    let mut two = spoken(2);
+    for section in &mut two.sections {
+        section.items.iter_mut().for_each(|item| item.seqs = vec![Seq(9)]);
+    }
+    assert_eq!(
+        kept(&Summary::merge(&[one.clone(), two])),
+        [words(2)],
+        "the newer one tells what the older one told"
+    );
+    let plain = summary(&[says(Origin::Human, "and more")]);
+    assert_eq!(kept(&Summary::merge(&[one.clone(), plain])), [words(1)], "a span without one keeps it");
+    let text = render(&one, 1_000, &ClassEstimate);
+    assert!(!text.contains("Ship part 1."), "it stands beside the summaries, once: {text}");
+}
+
+#[test]
 fn f024_f030_reasoning_injected_text_and_media_stay_out() {
     let mut entries = session();
     let blob = "iVBORw0KGgo".repeat(40);

@@ -163,6 +163,24 @@ fn codex() {
         ),
         ("compacted", r#"{"message":"so far"}"#, "User/HostSummary: so far", "the host's own summary"),
         (
+            "compacted",
+            r#"{"message":"so far","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]}]}"#,
+            "User/HostSummary: so far",
+            "what the summary replaces is no second history",
+        ),
+        (
+            "compacted",
+            r#"{"message":"","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},{"type":"message","role":"user","content":[{"type":"input_text","text":"Another language model started to solve this problem and left: tests are red"}]}]}"#,
+            "User/HostSummary: Another language model started to solve this problem and left: tests are red",
+            "the summary stands only among the items that replace the history",
+        ),
+        (
+            "compacted",
+            r#"{"message":"","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"go"}]},{"type":"compaction","encrypted_content":"x"}]}"#,
+            "None/Bookkeeping:",
+            "a summary that only the provider can read has no words",
+        ),
+        (
             "response_item",
             r#"{"type":"message","role":"developer","content":[{"type":"input_text","text":"s"}]}"#,
             "System/Injected: s",

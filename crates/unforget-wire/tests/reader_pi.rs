@@ -54,9 +54,9 @@ fn records_table() {
         (
             r#"{"type":"branch_summary","fromId":"x","summary":"left"}"#,
             U,
-            I,
+            S,
             "left",
-            "of an abandoned branch",
+            "the host's summary of an abandoned branch",
         ),
         (
             r#"{"type":"custom_message","customType":"c","content":"hi","display":true}"#,

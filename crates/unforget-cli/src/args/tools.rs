@@ -32,6 +32,34 @@ pub(crate) enum BenchCommand {
     Policies(PoliciesArgs),
     /// What of recorded sessions is still at hand after some breaks: in the prompt, by expand, by search
     Needles(NeedlesArgs),
+    /// What is still told of recorded sessions where their hosts compacted them: by the host's summary, by ours
+    Summaries(SummariesArgs),
+}
+
+/// Sessions to ask about, and what for.
+#[derive(Debug, Args)]
+pub(crate) struct SummariesArgs {
+    /// Transcripts, or folders of them
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Window of the prompts
+    #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "32k")]
+    pub(crate) window: u64,
+    /// Seed of what is asked
+    #[arg(long, default_value_t = 20_250_615)]
+    pub(crate) seed: u64,
+    /// Only this half of the files, by their names: one to develop against, the other to report
+    #[arg(long, value_enum)]
+    pub(crate) half: Option<Half>,
+}
+
+/// A half of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Half {
+    /// To develop against
+    Dev,
+    /// To report
+    Report,
 }
 
 /// Sessions to play, and what for.

@@ -15,8 +15,11 @@ use crate::args::NeedlesArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::text;
 use look::{Found, Tally};
-use model::Writer;
 use play::{CHECKPOINTS, play};
+
+pub(super) use look::says;
+pub(super) use model::Writer;
+pub(super) use play::models;
 
 #[derive(Debug, Serialize)]
 struct NeedlesJson {

@@ -432,6 +432,6 @@ impl Session {
 
     fn summary_pieces(&self) -> Vec<Piece> {
         let roots = self.roots.iter().map(|root| &root.piece);
-        self.shown_guide().into_iter().chain(roots).cloned().collect()
+        self.shown_guide().into_iter().chain(roots).chain(&self.hosted).cloned().collect()
     }
 }

@@ -10,6 +10,7 @@ mod cause;
 mod compose;
 mod counts;
 mod guide;
+mod hosted;
 mod notes;
 mod open;
 mod parts;
@@ -130,6 +131,8 @@ pub struct Session {
     roots: Vec<ShownRoot>,
     /// Explains the roots to the model.
     guide: Option<Piece>,
+    /// The host's words behind the summaries. Changes at breaks only.
+    hosted: Option<Piece>,
     /// Roots that are shown as a model wrote them. Changes at breaks only.
     rewritten: BTreeSet<SummaryKey>,
     /// Forms of the view's groups; shorter than the view while groups wait to be prepared.
@@ -203,6 +206,7 @@ impl Session {
             as_of: Seq(0),
             roots: Vec::new(),
             guide: guide::guide(&shape),
+            hosted: None,
             rewritten: BTreeSet::new(),
             pieces: Vec::new(),
             sizes: Vec::new(),
@@ -387,8 +391,9 @@ impl Session {
     /// Size of the prompt as the context wants it, when it was prepared last.
     pub fn total(&self) -> Tokens {
         let roots: Tokens = self.roots.iter().map(|root| root.piece.tokens).sum();
-        let carried = self.carried.as_ref().map(|(_, piece)| piece.tokens).unwrap_or_default();
-        compact::total(&self.context, self.standing(&self.context), roots + carried, &self.sizes)
+        let beside = self.carried.iter().map(|(_, piece)| piece).chain(&self.hosted);
+        let beside: Tokens = beside.map(|piece| piece.tokens).sum();
+        compact::total(&self.context, self.standing(&self.context), roots + beside, &self.sizes)
     }
 
     /// What stands before the summaries.

@@ -286,7 +286,8 @@ impl Session {
             }
             if self.on_path(seq) {
                 self.cut_after(seq);
-                return Ok(());
+                // A summary of the host that came since the break may be gone, and the one before it counts again.
+                return self.show_roots(&[]);
             }
             at = self.parents.get(&seq).copied().flatten();
         }

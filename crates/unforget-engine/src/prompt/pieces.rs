@@ -14,8 +14,8 @@ use unforget_core::tokens::{Ruler, Tokens};
 use unforget_text::{STUB_TOKENS, StubReason, media_stub, stub};
 use unforget_wire::render_message;
 
-use super::Shape;
 use super::shorten::{Caps, shorten};
+use super::{Shape, hosted};
 
 /// What an image counts as: the most that a provider charges for one.
 ///
@@ -134,6 +134,11 @@ pub(super) fn pick_piece(piece: &Piece, limit: &mut Pick<'_>, shape: &Shape) -> 
 impl GroupPieces {
     /// A group in its full form: results above their share are shortened, once and for all.
     pub(super) fn new(group: &Group, shape: &Shape) -> Self {
+        if let Some(messages) = hosted::messages(group, shape) {
+            let full = weigh(messages, Vec::new(), false, shape);
+            let (whole, result_cap) = (full.tokens.expected, result_cap(group, shape));
+            return Self { whole, result_cap, full, settled: None, stubbed: None };
+        }
         let whole = pair::messages(group, Detail::Full, &|_, _, _| None);
         let result_cap = result_cap(group, shape);
         let whole = weigh(whole.messages, whole.omitted, false, shape);

@@ -37,8 +37,9 @@ impl Session {
     /// to nothing, what stands there counts.
     fn plan_break(&self, is_first: bool) -> Option<Break> {
         let guide = self.guide.as_ref().map_or_else(Tokens::default, |piece| piece.tokens);
-        let fixed = self.fixed() + FRAME + guide + Tokens::exact(self.shape.policy.ledger);
-        let (pressure, policy) = (self.pressure(), self.scaled_policy());
+        let beside = Tokens::exact(self.shape.policy.ledger + self.host_tokens());
+        let fixed = self.fixed() + FRAME + guide + beside;
+        let (pressure, policy) = (self.pressure(), self.beside_host(&self.scaled_policy()));
         let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, pressure, fixed, sizes, &policy);
         let guessed = is_first.then(|| plan(&self.planned_sizes())).flatten();
         guessed.or_else(|| plan(&self.sizes))
@@ -58,7 +59,7 @@ impl Session {
     /// Returns whether anything changed.
     pub fn compact(&mut self) -> Result<bool, EngineError> {
         self.prepare();
-        match compact::plan_all(&self.context, &self.sizes, &self.shape.policy) {
+        match compact::plan_all(&self.context, &self.sizes, &self.beside_host(&self.shape.policy)) {
             Some(plan) => self.carry_out_if_smaller(plan),
             None => Ok(false),
         }

@@ -14,7 +14,7 @@ use unforget_text::{Source, Summary, fence, render, summarise};
 
 use crate::error::EngineError;
 
-use super::pieces::{GroupPieces, weigh};
+use super::pieces::{GroupPieces, Piece, weigh};
 use super::state::{self, Kept};
 use super::worked::Superseded;
 use super::{Cause, Session, ShownRoot, Written};
@@ -81,7 +81,10 @@ impl Session {
 
     /// Size of the prompt as a break would leave it.
     fn foreseen(&self, plan: &Break, made: &[Made]) -> Result<Tokens, EngineError> {
-        let roots: Tokens = self.rendered(&plan.context, made)?.iter().map(|root| root.piece.tokens).sum();
+        let as_of = self.view.head.unwrap_or_default();
+        let (shown, hosted) = self.rendered(&plan.context, made, plan.groups, as_of)?;
+        let roots: Tokens =
+            shown.iter().map(|root| &root.piece).chain(&hosted).map(|piece| piece.tokens).sum();
         let carried = self.carried_item(plan.context.carried, plan.groups);
         let carried = carried.map(|item| self.carry(item).1.tokens).unwrap_or_default();
         let groups = self.sizes.get(plan.groups..).unwrap_or_default();
@@ -139,7 +142,7 @@ impl Session {
         if !self.persist {
             return Ok(());
         }
-        let plan = compact::plan_all(&self.context, &self.sizes, &self.shape.policy);
+        let plan = compact::plan_all(&self.context, &self.sizes, &self.beside_host(&self.shape.policy));
         let Some(plan) = plan else { return Ok(()) };
         self.check_ahead(&plan.jobs);
         let Some(job) = plan.jobs.get(self.ahead.len()).copied() else { return self.ask_ahead() };
@@ -204,38 +207,57 @@ impl Session {
         covered.chain(kept).find(|item| item.seq == seq).cloned()
     }
 
-    pub(super) fn carry(&self, item: Item) -> (Item, super::Piece) {
+    pub(super) fn carry(&self, item: Item) -> (Item, Piece) {
         let group =
             Group { kind: unforget_core::group::Kind::Input, items: vec![item.clone()], unanswered: 0 };
         let paired = pair::messages(&group, Detail::Full, &|_, _, _| None);
         (item, weigh(paired.messages, paired.omitted, false, &self.shape))
     }
 
-    /// Renders every root at its allotment.
+    /// Renders every root at its allotment, and the host's words behind them.
     ///
     /// * `made` - summaries at hand; others come from what is shown already or from the store.
     pub(super) fn show_roots(&mut self, made: &[Made]) -> Result<(), EngineError> {
-        self.roots = self.rendered(&self.context, made)?;
+        (self.roots, self.hosted) = self.rendered(&self.context, made, 0, self.as_of)?;
         Ok(())
     }
 
-    fn rendered(&self, context: &Context, made: &[Made]) -> Result<Vec<ShownRoot>, EngineError> {
-        let mut shown = Vec::with_capacity(context.roots.len());
-        let rooms = allotments(&context.roots, context.zone, &self.shape.policy);
-        for (root, room) in context.roots.iter().zip(rooms) {
+    /// * `from` - first group that is behind the roots.
+    /// * `as_of` - the newest entry at the break.
+    fn rendered(
+        &self,
+        context: &Context,
+        made: &[Made],
+        from: usize,
+        as_of: Seq,
+    ) -> Result<(Vec<ShownRoot>, Option<Piece>), EngineError> {
+        let roots = &context.roots;
+        let written: Vec<Written> =
+            roots.iter().map(|root| self.written(root, made)).collect::<Result<_, _>>()?;
+        let hosted = self.host_piece(&written, from, as_of);
+        let mut shown = Vec::with_capacity(roots.len());
+        let rooms = allotments(roots, context.zone, &self.shape.policy);
+        for ((root, room), written) in roots.iter().zip(rooms).zip(written) {
             let rewritten = self.is_rewritten(root);
             let is_same = |other: &&ShownRoot| {
                 other.root == *root && other.room == room && other.rewritten == rewritten
             };
             let ahead = made.iter().filter_map(|made| made.shown.as_ref());
-            if let Some(same) = self.roots.iter().chain(ahead).find(is_same) {
-                shown.push(same.clone());
-                continue;
+            match self.roots.iter().chain(ahead).find(is_same) {
+                Some(same) => shown.push(same.clone()),
+                None => shown.push(self.render_root(*root, room, rewritten, written)),
             }
-            let written = if rewritten { self.rewrite(root)? } else { self.find(root, made)? };
-            shown.push(self.render_root(*root, room, rewritten, written));
         }
-        Ok(shown)
+        Ok((shown, hosted))
+    }
+
+    /// What is written of a root, by a model where it is shown so.
+    fn written(&self, root: &Root, made: &[Made]) -> Result<Written, EngineError> {
+        if !self.is_rewritten(root) {
+            return self.find(root, made);
+        }
+        let known = self.roots.iter().find(|other| other.root == *root && other.rewritten);
+        known.map_or_else(|| self.rewrite(root), |known| Ok(known.written.clone()))
     }
 
     fn render_root(&self, root: Root, room: u64, rewritten: bool, written: Written) -> ShownRoot {

@@ -326,17 +326,16 @@ impl Engine {
         let rows = on_path(rows);
         let mut shown = Vec::with_capacity(rows.len());
         for one in rows {
-            if self.is_shown(id, &one, shown.is_empty())? {
+            if self.is_shown(id, &one)? {
                 shown.push(one);
             }
         }
         Ok(latest_faces(shown))
     }
 
-    /// Whether the view has this entry. The host's own summary counts only where it begins the view, and an
-    /// entry without any block nowhere.
-    fn is_shown(&self, id: ConversationId, row: &EntryRow, is_first: bool) -> Result<bool, EngineError> {
-        if !(row.origin.is_visible() || (row.origin == Origin::HostSummary && is_first)) {
+    /// Whether the view has this entry. An entry without any block it has not.
+    fn is_shown(&self, id: ConversationId, row: &EntryRow) -> Result<bool, EngineError> {
+        if !(row.origin.is_visible() || row.origin == Origin::HostSummary) {
             return Ok(false);
         }
         if row.tokens.expected > 0 || row.purged {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `response_item` (or a bare item) | the canonical history, see below |
 //! | `event_msg` | copy: the same for the screen |
-//! | `compacted` | the host's own summary if it has words, else bookkeeping; `replacement_history` repeats earlier items |
+//! | `compacted` | the host's own summary if it has words, else bookkeeping; `replacement_history` repeats earlier items, but for the summary itself where `message` is empty |
 //! | `session_meta`, `turn_context`, `record_type: state`, anything else | bookkeeping |
 //!
 //! Items are those of OpenAI Responses: see `openai_responses`. A `message` of `user` is injected if Codex wrote it (see
@@ -13,7 +13,7 @@
 use unforget_core::entry::{Entry, Origin, Part, Role};
 
 use crate::format::{Head, Identity, openai_chat, openai_responses};
-use crate::json::Object;
+use crate::json::{Object, Value};
 
 /// Starts and ends of the texts that Codex itself writes as user items. It recognises its own texts by
 /// these (`contextual_user_message.rs`); the record has no other mark.
@@ -82,11 +82,24 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
 fn compacted(payload: Object<'_>) -> Entry {
     let mut entry = Entry::bare(Origin::Bookkeeping);
     openai_chat::content(payload.get("message"), &mut entry.parts);
+    entry.parts.retain(|part| !matches!(part, Part::Text(text) if text.trim().is_empty()));
+    if entry.parts.is_empty() {
+        let items = payload.items("replacement_history").filter_map(Value::obj);
+        let summaries = items.filter(|item| item.is("role", "user"));
+        let summaries = summaries.map(|item| openai_responses::item(item).parts);
+        entry.parts = summaries.filter(|parts| parts.iter().any(is_summary)).last().unwrap_or_default();
+    }
     if !entry.parts.is_empty() {
         entry.role = Role::User;
         entry.origin = Origin::HostSummary;
     }
     entry
+}
+
+/// Whether Codex wrote this text in front of its summary, in a user's name: it recognises it by the same words
+/// (`templates/compact/summary_prefix.md`).
+fn is_summary(part: &Part) -> bool {
+    matches!(part, Part::Text(text) if text.starts_with("Another language model started to solve this problem"))
 }
 
 /// What Codex alone puts into items, in rollouts and in requests: its own texts in a user's name, and the header of the

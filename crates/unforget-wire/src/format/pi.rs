@@ -1,9 +1,10 @@
 //! pi and OpenClaw session JSONL, versions 1 to 3.
 //!
-//! **Model-visible:** `message` entries of all roles, `custom_message`, `branch_summary`; a `bashExecution`
+//! **Model-visible:** `message` entries of all roles, `custom_message`; a `bashExecution`
 //! as the command and its output; neither this nor a `custom` message with `excludeFromContext`.
 //!
-//! **The host's summaries:** `compaction` and messages of role `compactionSummary`.
+//! **The host's summaries:** `compaction` and messages of role `compactionSummary`; `branch_summary`, by author `branch`:
+//! it stands for entries of a branch that was left.
 //!
 //! **Noise:** the header, `custom`, `label`, `session_info`, `model_change`, `thinking_level_change`, `leaf`,
 //! `reset`. There are no second copies. Types that we do not know are opaque.
@@ -58,7 +59,9 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
     let mut entry = match kind.as_deref() {
         Some("message") => record.obj("message").map_or_else(|| Entry::bare(Origin::Opaque), message),
         Some("compaction") => summary(record, Origin::HostSummary),
-        Some("branch_summary") => summary(record, Origin::Injected),
+        Some("branch_summary") => {
+            Entry { author: Some("branch".to_owned()), ..summary(record, Origin::HostSummary) }
+        }
         Some("custom_message") => injected(record),
         Some(
             "session"

@@ -222,7 +222,7 @@ fn blanks(text: &str) -> String {
 }
 
 /// Whether a text with single blanks has some words, and not as a part of a longer identifier.
-pub(super) fn says(text: &str, words: &str) -> bool {
+pub(in crate::bench) fn says(text: &str, words: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     let words = blanks(words);
     text.match_indices(&words).any(|(at, _)| {

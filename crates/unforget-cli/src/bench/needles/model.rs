@@ -7,7 +7,7 @@ use unforget_llm::{Answer, Callback, Cause, Model, Request, Stop, Usage};
 
 /// Who writes summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(in crate::bench) enum Writer {
     /// Nobody but the engine itself.
     Deterministic,
     /// A model that takes the first and the last sentence of what was said.
@@ -17,9 +17,9 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub(super) const ALL: [Self; 3] = [Self::Deterministic, Self::Extracting, Self::Inventing];
+    pub(in crate::bench) const ALL: [Self; 3] = [Self::Deterministic, Self::Extracting, Self::Inventing];
 
-    pub(super) const fn name(self) -> &'static str {
+    pub(in crate::bench) const fn name(self) -> &'static str {
         match self {
             Self::Deterministic => "deterministic",
             Self::Extracting => "extracting-model",
@@ -28,7 +28,7 @@ impl Writer {
     }
 
     /// The model; `None` if none is asked.
-    pub(super) fn model(self) -> Option<Arc<dyn Model>> {
+    pub(in crate::bench) fn model(self) -> Option<Arc<dyn Model>> {
         let invents = match self {
             Self::Deterministic => return None,
             Self::Extracting => false,

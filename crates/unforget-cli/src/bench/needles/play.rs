@@ -84,7 +84,8 @@ pub(super) fn play(path: &Path, options: (u64, u64), writer: Writer, tally: &mut
     Ok(looked > 0)
 }
 
-fn models(engine: &Engine, writer: Writer) -> Outcome<Option<Summarisers>> {
+/// The scripted model as one that writes summaries; `None` for the writer without one.
+pub(in crate::bench) fn models(engine: &Engine, writer: Writer) -> Outcome<Option<Summarisers>> {
     let Some(model) = writer.model() else { return Ok(None) };
     let most = u64::MAX;
     let caps = Spend { calls: most, input: most, output: most, micros: most };

@@ -1,0 +1,179 @@
+//! A recorded session up to each place where its host compacted it, and what stands there for what came before.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::sync::Arc;
+
+use unforget_bench::Random;
+use unforget_core::entry::{Entry, Origin};
+use unforget_core::id::{Seq, Thread};
+use unforget_engine::import::{Live, Stored};
+use unforget_engine::prompt::{Lane, Session, Shape, Until};
+use unforget_engine::summarise::{Shift, Urgency};
+use unforget_engine::view::Answers;
+use unforget_engine::{Engine, EngineError};
+use unforget_text::host_text;
+use unforget_wire::{Dialect, Reader, Record};
+
+use super::ask::{Question, questions};
+use crate::bench::needles::{Writer, models};
+use crate::commands::engine::now;
+use crate::failure::{Failure, Outcome};
+
+/// Visible entries that a stretch needs to be asked about.
+const ENTRIES_MIN: usize = 20;
+
+/// A place where the host compacted, and what stands there.
+pub(super) struct Point {
+    /// What the host wrote.
+    pub(super) host: String,
+    /// Our summaries and ledger before the host's words came, everything summarised that may be.
+    pub(super) ours: String,
+    /// The same with the host's words.
+    pub(super) ours_host: String,
+    /// The prompt before the host's words came.
+    pub(super) prompt: String,
+    /// The prompt with them.
+    pub(super) prompt_host: String,
+    /// As `ours_host`, the summaries written by a scripted model.
+    pub(super) model_host: String,
+    pub(super) questions: Vec<Question>,
+}
+
+/// The places of a file; none if its host never compacted.
+pub(super) fn points(path: &Path, window: u64, seed: u64) -> Outcome<Vec<Point>> {
+    let Some(records) = records(path)? else { return Ok(Vec::new()) };
+    let shape = Shape::new(window, None, Dialect::Anthropic);
+    let plain = Stage::new(path, shape, Writer::Deterministic)?;
+    let model = Stage::new(path, shape, Writer::Extracting)?;
+    let (Some(mut plain), Some(mut model)) = (plain, model) else { return Ok(Vec::new()) };
+    let (mut stretch, mut points): (Vec<Arc<Entry>>, Vec<Point>) = (Vec::new(), Vec::new());
+    for record in records {
+        let is_main = record.entry.thread.is_none();
+        if is_main && is_summary(&record.entry) && stretch.len() >= ENTRIES_MIN {
+            let entries: Vec<&Entry> = stretch.iter().map(AsRef::as_ref).collect();
+            let questions = questions(&entries, &mut Random::new(seed ^ points.len() as u64));
+            let host = host_text(&record.entry);
+            let (before, after) = (plain.last, plain.take(record.clone())?);
+            model.take(record)?;
+            let (prompt, ours) = plain.texts(before)?;
+            let (prompt_host, ours_host) = plain.texts(after)?;
+            model.write()?;
+            let (_, model_host) = model.texts(after)?;
+            points.push(Point { host, ours, ours_host, prompt, prompt_host, model_host, questions });
+            stretch.clear();
+            continue;
+        }
+        if is_main && record.entry.origin.is_visible() {
+            stretch.push(Arc::new(record.entry.clone()));
+        }
+        plain.take(record.clone())?;
+        model.take(record)?;
+    }
+    Ok(points)
+}
+
+fn is_summary(entry: &Entry) -> bool {
+    entry.origin == Origin::HostSummary && !host_text(entry).trim().is_empty()
+}
+
+/// What a file says; `None` if it is no transcript, or holds no summary of the host.
+fn records(path: &Path) -> Outcome<Option<Vec<Record>>> {
+    let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+    let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
+    let failed = |source| EngineError::Read { path: path.into(), source };
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record().map_err(failed)? {
+        records.push(record);
+    }
+    let has_summary = records.iter().any(|record| record.entry.thread.is_none() && is_summary(&record.entry));
+    Ok(has_summary.then_some(records))
+}
+
+/// A conversation that is stored record by record.
+struct Stage {
+    engine: Engine,
+    live: Live,
+    lane: Lane,
+    shape: Shape,
+    /// Follows the conversation and leaves jobs for the model, if there is one.
+    session: Option<Session>,
+    answers: Answers,
+    last: Seq,
+}
+
+impl Stage {
+    fn new(path: &Path, shape: Shape, writer: Writer) -> Outcome<Option<Self>> {
+        let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+        let Ok(reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
+        let (engine, has_model) = (Engine::in_memory(), writer != Writer::Deterministic);
+        let engine = if has_model { engine.with_models() } else { engine };
+        let live = Live::begin(&engine, reader.source())?;
+        let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
+        let session = has_model.then(|| Session::new(&engine, lane, shape, true));
+        Ok(Some(Self { engine, live, lane, shape, session, answers: Answers::default(), last: Seq(0) }))
+    }
+
+    /// Stores a record; returns the newest entry of the main lane.
+    fn take(&mut self, record: Record) -> Outcome<Seq> {
+        let is_main = record.entry.thread.is_none();
+        if let Some(session) =
+            self.session.as_mut().filter(|_| is_main && self.answers.is_call(&record.entry))
+        {
+            session.settle()?;
+        }
+        for Stored { seq, parent, entry, tokens, .. } in self.live.append(vec![record], None)? {
+            if is_main {
+                self.last = seq;
+                if let Some(session) = &mut self.session {
+                    session.push(seq, parent, &entry, tokens)?;
+                }
+            }
+        }
+        Ok(self.last)
+    }
+
+    /// Has the model write everything that may be summarised.
+    fn write(&mut self) -> Outcome<()> {
+        if let Some(session) = &mut self.session {
+            session.compact()?;
+        }
+        if let Some(models) = models(&self.engine, Writer::Extracting)? {
+            let shift = Shift { limit: usize::MAX, urgency: Urgency::Normal };
+            self.engine.work(self.lane.conversation, &models, now(), shift)?;
+        }
+        Ok(())
+    }
+
+    /// The prompt as of an entry, and what stands for entries in it after everything is summarised that may be.
+    fn texts(&self, until: Seq) -> Outcome<(String, String)> {
+        let mut session =
+            Session::open(&self.engine, self.lane, self.shape, Until::Seq(until), &mut |_, _| ())?;
+        let prompt = session.prompt()?.admitted.request().words();
+        session.compact()?;
+        Ok((prompt, blocks(&session.prompt()?.admitted.request().words())))
+    }
+}
+
+/// Our own blocks of a prompt: summaries, ledger, the host's words.
+fn blocks(prompt: &str) -> String {
+    let mut found = String::new();
+    for piece in prompt.split("<history-").skip(1) {
+        let block = piece.split_once("</history-").map_or(piece, |(block, _)| block);
+        found.push_str(block.split_once('\n').map_or("", |(_, body)| body));
+        found.push('\n');
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_taken_without_their_wrappers() {
+        let prompt = "hi\n<history-summary id=\"x\">\na\n</history-summary>\nb\n<history-ledger>\nc\n</history-ledger>";
+        assert_eq!(blocks(prompt), "a\n\nc\n\n");
+    }
+}

@@ -1,0 +1,298 @@
+//! The host's own summary of earlier entries: its words, kept and shortened by its own structure.
+
+use unforget_core::entry::{Entry, Part};
+use unforget_core::tokens::Ruler;
+
+use crate::clip::head;
+use crate::sections::Item;
+use crate::summary::clean;
+
+/// Most bytes of a host's summary that are stored in a summary of ours, and most that are read of one.
+const KEPT_BYTES: usize = 32 << 10;
+const READ_BYTES: usize = 1 << 20;
+
+/// Most sections that are told apart; what comes behind them belongs to the last.
+const SECTIONS_MAX: usize = 64;
+
+/// Stands where lines of a section are left out.
+const CUT: &str = "[…]";
+
+/// Most summaries of branches that stand beside the newest summary of the host.
+const BRANCHES_MAX: usize = 2;
+
+/// Times that a text is shortened again because the whole weighs more than its lines.
+const ROUNDS: usize = 4;
+
+/// The words of an entry that holds a summary of the host.
+pub fn host_text(entry: &Entry) -> String {
+    let texts = entry.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// The words of a host's summary as they are stored: credentials redacted, of a very long one the start of each
+/// section. Cost: linear in the first megabyte.
+pub(crate) fn kept(text: &str) -> String {
+    shortened(clean(head(text, READ_BYTES)).trim(), KEPT_BYTES as u64, &|text| text.len() as u64)
+}
+
+/// The words of a host's summary, in at most `max_tokens` by `ruler`'s upper bound.
+///
+/// Credentials are redacted. What is too long is shortened by its own structure: each section (from one heading to the
+/// next) keeps its beginning, the longest lose most, code in them goes first. Empty where nothing fits.
+///
+/// Cost: linear in the first megabyte, a ruling per line of what is kept.
+pub fn host_words(text: &str, max_tokens: u64, ruler: &dyn Ruler) -> String {
+    shortened(&kept(text), max_tokens, &|text| ruler.count(text).upper)
+}
+
+/// Of the summaries that a host made of a history, oldest first, those that still count: the newest, which tells what
+/// the ones before it told, and those of branches that came after it.
+///
+/// A summary with an author is of a branch that was left: it stands for no other.
+pub(crate) fn newest(mut items: Vec<Item>) -> Vec<Item> {
+    items.sort_by_key(|item| item.seqs.last().copied());
+    let main = items.iter().rposition(|item| item.author.is_none());
+    let mut kept = items.split_off(main.unwrap_or(0));
+    let branches = kept.iter().filter(|item| item.author.is_some()).count();
+    let mut excess = branches.saturating_sub(BRANCHES_MAX);
+    kept.retain(|item| {
+        let goes = item.author.is_some() && excess > 0;
+        excess -= usize::from(goes);
+        !goes
+    });
+    kept
+}
+
+/// Shortens a text to `max` by a measure.
+fn shortened(text: &str, max: u64, cost: &dyn Fn(&str) -> u64) -> String {
+    if cost(text) <= max {
+        return text.to_owned();
+    }
+    let sections = sections(text, cost);
+    let mut room = max;
+    for _ in 0..ROUNDS {
+        let short = joined(&sections, room, cost);
+        let over = cost(&short).saturating_sub(max);
+        if over == 0 {
+            return short;
+        }
+        room = room.saturating_sub(over + over / 4 + 1);
+    }
+    String::new()
+}
+
+/// A part of a text under one heading.
+struct Section<'a> {
+    lines: Vec<Line<'a>>,
+    cost: u64,
+}
+
+struct Line<'a> {
+    text: &'a str,
+    cost: u64,
+    /// Whether it stands in a block of code, its marks included.
+    is_code: bool,
+}
+
+fn sections<'a>(text: &'a str, cost: &dyn Fn(&str) -> u64) -> Vec<Section<'a>> {
+    let mut sections: Vec<Section<'a>> = Vec::new();
+    let mut in_code = false;
+    for text in text.lines() {
+        let is_mark = text.trim_start().starts_with("```");
+        let is_new = !in_code && is_heading(text) && sections.len() < SECTIONS_MAX;
+        let line = Line { text, cost: cost(text) + 1, is_code: in_code || is_mark };
+        in_code ^= is_mark;
+        match sections.last_mut().filter(|_| !is_new) {
+            Some(section) => {
+                section.cost += line.cost;
+                section.lines.push(line);
+            }
+            None => sections.push(Section { cost: line.cost, lines: vec![line] }),
+        }
+    }
+    sections
+}
+
+/// Whether a line opens a section: a heading of Markdown, or a short numbered line at the margin that ends in a colon.
+fn is_heading(line: &str) -> bool {
+    let short = line.len() <= 120;
+    let title = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered =
+        title.len() < line.len() && title.starts_with(['.', ')']) && line.trim_end().ends_with(':');
+    let hashes = line.len() - line.trim_start_matches('#').len();
+    short
+        && ((1..=4).contains(&hashes) && line.get(hashes..).is_some_and(|rest| rest.starts_with(' '))
+            || is_numbered)
+}
+
+/// The sections in `room`: as much of each as the largest equal share allows.
+fn joined(sections: &[Section<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> String {
+    let share = share(sections.iter().map(|section| section.cost).collect(), room);
+    let mut text = String::new();
+    for section in sections {
+        start_of(section, share, cost, &mut text);
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+/// The largest share for each with which all of them fit together.
+fn share(mut costs: Vec<u64>, room: u64) -> u64 {
+    costs.sort_unstable();
+    let (mut left, mut count) = (room, costs.len() as u64);
+    for cost in costs {
+        let each = left / count.max(1);
+        if cost > each {
+            return each;
+        }
+        left -= cost;
+        count -= 1;
+    }
+    room
+}
+
+/// Writes the start of a section, without its code if that is too much; a mark says what is left out.
+fn start_of(section: &Section<'_>, share: u64, cost: &dyn Fn(&str) -> u64, text: &mut String) {
+    let is_whole = section.cost <= share;
+    let mut left = if is_whole { share } else { share.saturating_sub(cost(CUT) + 1) };
+    let mut is_cut = false;
+    for line in &section.lines {
+        let is_dropped = !is_whole && line.is_code;
+        if is_dropped || line.cost > left {
+            if !is_cut && !is_dropped {
+                // A long line is better than none.
+                let bytes = (line.text.len() as u64 * left / line.cost.max(1)) as usize;
+                let start = head(line.text, bytes);
+                if start.chars().count() > 40 {
+                    text.push_str(start);
+                    text.push('\n');
+                }
+            }
+            is_cut = true;
+            if is_dropped {
+                continue;
+            }
+            break;
+        }
+        left -= line.cost;
+        text.push_str(line.text);
+        text.push('\n');
+    }
+    if is_cut && left > 0 && share > cost(CUT) {
+        text.push_str(CUT);
+        text.push('\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unforget_core::id::Seq;
+
+    use super::*;
+
+    /// Counts bytes.
+    struct Bytes;
+
+    impl Ruler for Bytes {
+        fn count(&self, text: &str) -> unforget_core::tokens::Tokens {
+            unforget_core::tokens::Tokens::exact(text.len() as u64)
+        }
+
+        fn name(&self) -> &'static str {
+            "bytes"
+        }
+    }
+
+    const TEXT: &str = "Intro line.\n\n1. Intent:\n   Build the thing.\n   And ship it.\n\n2. Files:\n   - src/a.rs\n```rust\n\
+        fn long() { let a = 1; let b = 2; let c = 3; }\n```\n   - src/b.rs\n\n3. Next:\n   Run the tests.\n";
+
+    #[test]
+    fn shortening_table() {
+        let table: &[(u64, &[&str], &[&str], &str)] = &[
+            (
+                10_000,
+                &["Intro", "fn long()", "src/b.rs", "Run the tests."],
+                &["[…]"],
+                "what fits stays as it is",
+            ),
+            (
+                150,
+                &["Build the thing.", "src/a.rs", "src/b.rs", "Run the tests.", "[…]"],
+                &["fn long()"],
+                "code goes first",
+            ),
+            (
+                90,
+                &["1. Intent:", "2. Files:", "3. Next:"],
+                &["fn long()"],
+                "every section keeps its beginning",
+            ),
+            (0, &[], &["Intro"], "no room, no words"),
+        ];
+        for (max, has, lacks, why) in table {
+            let short = host_words(TEXT, *max, &Bytes);
+            assert!(short.len() as u64 <= *max, "{why}: {short}");
+            for word in *has {
+                assert!(short.contains(word), "{why}: {word} is missing in {short}");
+            }
+            for word in *lacks {
+                assert!(!short.contains(word), "{why}: {word} is in {short}");
+            }
+        }
+    }
+
+    #[test]
+    fn heading_table() {
+        let table = [
+            ("## Goal", true, "Markdown"),
+            ("#[derive(Debug)]", false, "an attribute"),
+            ("1. Primary Request and Intent:", true, "Claude Code"),
+            ("1. Run the tests", false, "an item of a list"),
+            ("   2. Indented:", false, "inside a section"),
+            ("", false, "nothing"),
+        ];
+        for (line, want, why) in table {
+            assert_eq!(is_heading(line), want, "{why}: {line}");
+        }
+    }
+
+    #[test]
+    fn a_credential_is_redacted() {
+        let key = format!("sk-ant-api03-{}", "a1B2".repeat(20));
+        let words = host_words(&format!("The key is {key}."), 10_000, &Bytes);
+        assert!(!words.contains(&key), "{words}");
+    }
+
+    #[test]
+    fn the_newest_stands_for_those_before_it() {
+        let main = |seq| Item::new("main", Seq(seq));
+        let branch = |seq| Item { author: Some("branch".to_owned()), ..Item::new("branch", Seq(seq)) };
+        let seqs = |items: Vec<Item>| newest(items).iter().map(|item| item.seqs[0].0).collect::<Vec<_>>();
+        let table: Vec<(Vec<Item>, Vec<u64>, &str)> = vec![
+            (vec![main(1), main(5)], vec![5], "the newest"),
+            (vec![main(5), main(1)], vec![5], "whatever their order"),
+            (vec![branch(1), main(5)], vec![5], "a branch before it is in it"),
+            (vec![main(1), branch(5)], vec![1, 5], "a branch stands beside it"),
+            (vec![main(1), branch(2), branch(3), branch(4)], vec![1, 3, 4], "few branches"),
+            (vec![branch(2)], vec![2], "a branch alone"),
+            (vec![], vec![], "nothing"),
+        ];
+        for (items, want, why) in table {
+            assert_eq!(seqs(items), want, "{why}");
+        }
+    }
+
+    proptest! {
+        /// Whatever the text, the room holds, and shortening again changes nothing that fits.
+        #[test]
+        fn the_room_holds(text in "([#0-9.: a-z`\n]{0,40}\n){0,20}", max in 0_u64..400) {
+            let short = host_words(&text, max, &Bytes);
+            prop_assert!(short.len() as u64 <= max);
+            prop_assert_eq!(host_words(&short, max, &Bytes), short.trim());
+        }
+    }
+}

@@ -136,9 +136,18 @@ fn compacted(path: &Path, part: &str) {
         );
     };
     let text = |words: String| serde_json::json!([{ "type": "text", "text": words }]);
-    let rule = format!("You must never rename the {part} tokens of published grammars.");
-    let reason = format!("The {part} failed because nested {part} brackets were counted twice in comments.");
-    let next = format!("Document {part} escapes in manual chapter seven");
+    let [rule, reason, next] = match part {
+        "lexer" => [
+            "You must never rename the tokens of published grammars.",
+            "It failed because nested brackets were counted twice inside comments.",
+            "Document escape sequences in manual chapter seven",
+        ],
+        _ => [
+            "Always feed giraffes before visitors reach their enclosure.",
+            "Penguins vanished because somebody left the northern fence unlocked.",
+            "Order winter blankets for elderly tortoises",
+        ],
+    };
     said("user", text(format!("Please mend the {part}. {rule}")));
     let mut calls = 0;
     let mut run = |name: &str, input: Value, output: &str| {
@@ -164,7 +173,7 @@ fn compacted(path: &Path, part: &str) {
     run("Bash", serde_json::json!({ "command": "x" }), &format!("--- PASS: Test{part}Brackets (0.0s)"));
     let todos = serde_json::json!([{ "content": next, "status": "pending" }]);
     run("TodoWrite", serde_json::json!({ "todos": todos }), "ok");
-    said("assistant", text(reason.clone()));
+    said("assistant", text(reason.to_owned()));
     let files = (0..4).map(|n| format!("{part}_rules_{n}.go")).collect::<Vec<_>>().join(", ");
     let summary = format!(
         "1. Intent:\n   {rule}\n2. Files:\n   {files}; Test{part}Brackets was mended in {part}_rules_3.go\n3. Why:\n   {reason}\n\

@@ -32,6 +32,9 @@ struct SummariesJson {
     skipped: u64,
     /// Places where hosts compacted.
     points: u64,
+    /// Summaries that the scripted model was asked for, and those of them that it wrote.
+    asked: u64,
+    written: u64,
     arms: Vec<ArmJson>,
 }
 
@@ -99,7 +102,10 @@ pub(crate) fn run(app: &mut App, args: &SummariesArgs) -> Outcome {
     }
     let points = placed.len() as u64;
     let arms = ARMS.iter().map(|arm| ask_arm(*arm, &placed, args.window)).collect();
-    let json = SummariesJson { window: args.window, seed: args.seed, sessions, skipped, points, arms };
+    let asked = placed.iter().map(|placed| placed.point.asked).sum();
+    let written = placed.iter().map(|placed| placed.point.written).sum();
+    let (window, seed) = (args.window, args.seed);
+    let json = SummariesJson { window, seed, sessions, skipped, points, asked, written, arms };
     if app.out.json {
         app.out.json(&json)?;
     } else {
@@ -160,6 +166,7 @@ fn say(app: &mut App, json: &SummariesJson) -> Outcome<()> {
     };
     let rows = json.arms.iter().map(row).collect();
     write!(app.out, "{}", text::table(&head, rows, &[1, 2, 3, 4, 5, 6, 7, 8]))?;
+    writeln!(app.out, "summaries by the model: {} of {} written", json.written, json.asked)?;
     writeln!(
         app.out,
         "host: its own summary; ours: summaries and ledger without it; prompt: at {}; model: a scripted one, extracting; \

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use unforget_core::digest::Digest;
-use unforget_core::entry::{Entry, HostParent};
+use unforget_core::entry::{Entry, HostParent, Origin};
 use unforget_core::id::{Seq, Thread};
 
 /// Turns the host's names into ours, in transcript order. Records that are stored already pass through it
@@ -49,7 +49,8 @@ impl Lineage {
         if let Some(id) = &entry.host_id {
             self.by_host_id.insert(short(id), seq);
         }
-        if entry.origin.is_visible()
+        // A summary of the host stands on the path too, where it came in.
+        if (entry.origin.is_visible() || entry.origin == Origin::HostSummary)
             && let Some(newest) = self.newest.get_mut(lane)
         {
             *newest = Some(seq);

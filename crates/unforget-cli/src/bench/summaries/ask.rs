@@ -6,7 +6,7 @@
 //! | `test` | a test that failed, and the file that was changed last before it passed |
 //! | `decision` | a sentence of a turn's last answer that gives a cause or a choice |
 //! | `rule` | a sentence by which a person says how things are to be done |
-//! | `open` | an item of the newest list of tasks that is not done, else a next step of the last answer |
+//! | `open` | a task of the newest list that is not done, else a next step of the newest longer answer |
 //! | `command` | a command that was run twice or more |
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,6 +57,9 @@ const DRAWN: usize = 4;
 /// Longest text of a person that is read for rules, in bytes: longer ones are pasted.
 const SAID_BYTES: usize = 4_000;
 
+/// Shortest text of a model that is read for next steps, in bytes: shorter ones go with a call.
+const ANSWER_BYTES: usize = 200;
+
 /// Fewest content words that tell one sentence from others.
 const WORDS_MIN: usize = 5;
 
@@ -79,13 +82,16 @@ struct Stretch {
     rules: Vec<String>,
     decisions: Vec<String>,
     commands: BTreeMap<String, u64>,
-    /// Newest list of tasks: what is not done.
+    /// Newest list of tasks: what is not done. Tasks that are made one by one, by number from 1, empty when done.
     tasks: Option<Vec<String>>,
+    made: Vec<String>,
     /// Tests that fail, and the file that was changed last since.
     failing: BTreeMap<String, Option<String>>,
     mended: BTreeMap<String, String>,
     /// The newest text of the model since a person spoke.
     last_answer: String,
+    /// The newest longer text of the model.
+    newest: String,
 }
 
 impl Stretch {
@@ -95,7 +101,7 @@ impl Stretch {
             for part in &entry.parts {
                 match part {
                     Part::Text(text) if entry.origin == Origin::Human => stretch.said(text),
-                    Part::Text(text) if entry.origin == Origin::Model => stretch.last_answer.clone_from(text),
+                    Part::Text(text) if entry.origin == Origin::Model => stretch.answered(text),
                     Part::ToolCall(call) => stretch.called(call),
                     Part::ToolResult(result) => {
                         let texts = result.content.iter().filter_map(|part| match part {
@@ -119,6 +125,13 @@ impl Stretch {
         let marks =
             ["must ", "never ", "always ", "don't ", "do not ", "prefer ", "make sure", "should ", "only "];
         self.rules.extend(sentences(text).filter(|sentence| has_any(sentence, &marks)).map(str::to_owned));
+    }
+
+    fn answered(&mut self, text: &str) {
+        text.clone_into(&mut self.last_answer);
+        if text.len() > ANSWER_BYTES {
+            text.clone_into(&mut self.newest);
+        }
     }
 
     /// The last answer of a turn is the one that says what was found.
@@ -158,6 +171,13 @@ impl Stretch {
                 let words = open.filter_map(|item| item["content"].as_str().or(item["step"].as_str()));
                 self.tasks = Some(words.map(str::to_owned).collect());
             }
+            "taskcreate" => self.made.extend(text(&["subject"])),
+            "taskupdate" if matches!(given["status"].as_str(), Some("completed" | "deleted")) => {
+                let number = given["taskId"].as_str().and_then(|id| id.parse::<usize>().ok());
+                if let Some(task) = number.and_then(|number| self.made.get_mut(number.checked_sub(1)?)) {
+                    task.clear();
+                }
+            }
             _ => {}
         }
     }
@@ -185,9 +205,13 @@ impl Stretch {
     fn finish(mut self) -> Vec<(Kind, Vec<Answer>)> {
         let next = ["next step", "next, ", "remaining", "still need", "todo", "to do:"];
         let steps: Vec<String> =
-            sentences(&self.last_answer).filter(|line| has_any(line, &next)).map(str::to_owned).collect();
+            sentences(&self.newest).filter(|line| has_any(line, &next)).map(str::to_owned).collect();
         self.turn_ends();
-        let open = self.tasks.filter(|tasks| !tasks.is_empty()).unwrap_or(steps);
+        let mut open = self.tasks.unwrap_or_default();
+        open.append(&mut self.made);
+        if open.iter().all(String::is_empty) {
+            open = steps;
+        }
         let near = |texts: Vec<String>, least: usize| -> Vec<Answer> {
             let words: BTreeSet<Vec<String>> = texts.iter().map(|text| content_words(text)).collect();
             words.into_iter().filter(|words| (least..=24).contains(&words.len())).map(Answer::Near).collect()

@@ -38,6 +38,9 @@ pub(super) struct Point {
     pub(super) prompt_host: String,
     /// As `ours_host`, the summaries written by a scripted model.
     pub(super) model_host: String,
+    /// Summaries that the model was asked for here, and those of them that it wrote.
+    pub(super) asked: u64,
+    pub(super) written: u64,
     pub(super) questions: Vec<Question>,
 }
 
@@ -59,9 +62,11 @@ pub(super) fn points(path: &Path, window: u64, seed: u64) -> Outcome<Vec<Point>>
             model.take(record)?;
             let (prompt, ours) = plain.texts(before)?;
             let (prompt_host, ours_host) = plain.texts(after)?;
-            model.write()?;
+            let (asked, written) = model.write()?;
             let (_, model_host) = model.texts(after)?;
-            points.push(Point { host, ours, ours_host, prompt, prompt_host, model_host, questions });
+            let point =
+                Point { host, ours, ours_host, prompt, prompt_host, model_host, asked, written, questions };
+            points.push(point);
             stretch.clear();
             continue;
         }
@@ -134,16 +139,16 @@ impl Stage {
         Ok(self.last)
     }
 
-    /// Has the model write everything that may be summarised.
-    fn write(&mut self) -> Outcome<()> {
+    /// Has the model write everything that may be summarised: how much was asked for, and how much written.
+    fn write(&mut self) -> Outcome<(u64, u64)> {
         if let Some(session) = &mut self.session {
             session.compact()?;
         }
-        if let Some(models) = models(&self.engine, Writer::Extracting)? {
-            let shift = Shift { limit: usize::MAX, urgency: Urgency::Normal };
-            self.engine.work(self.lane.conversation, &models, now(), shift)?;
-        }
-        Ok(())
+        let Some(models) = models(&self.engine, Writer::Extracting)? else { return Ok((0, 0)) };
+        let shift = Shift { limit: usize::MAX, urgency: Urgency::Normal };
+        let reports = self.engine.work(self.lane.conversation, &models, now(), shift)?;
+        let written = reports.iter().filter(|report| report.ended.name() == "written").count();
+        Ok((reports.len() as u64, written as u64))
     }
 
     /// The prompt as of an entry, and what stands for entries in it after everything is summarised that may be.

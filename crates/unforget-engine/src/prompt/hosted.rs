@@ -72,9 +72,9 @@ impl Session {
     /// * `from` - first group that is behind the summaries.
     /// * `as_of` - the newest entry at the break.
     pub(super) fn host_piece(&self, written: &[Written], from: usize, as_of: Seq) -> Option<Piece> {
-        let behind = self.view.groups.iter().skip(from).flat_map(|group| &group.items);
+        let mut behind = self.view.groups.iter().skip(from).flat_map(|group| &group.items);
         let is_newer = |entry: &Entry| entry.origin == Origin::HostSummary && !is_branch(entry);
-        if behind.into_iter().any(|item| item.seq <= as_of && is_newer(&item.entry)) {
+        if behind.any(|item| item.seq <= as_of && is_newer(&item.entry)) {
             return None;
         }
         let items = written.iter().flat_map(|written| written.summary.items(SectionKind::HostSummary));

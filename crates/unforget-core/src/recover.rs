@@ -6,7 +6,7 @@
 
 mod told;
 
-pub use told::{BELIEVED, Told};
+pub use told::{Asked, BELIEVED, Told};
 
 use crate::digest::Digest;
 use crate::policy::{Policy, WINDOW_MIN};

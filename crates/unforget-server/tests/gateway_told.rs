@@ -247,3 +247,25 @@ async fn a_refusal_behind_another_call_is_answered_with_less() {
     let first = first.await.unwrap();
     assert_eq!((first.status, second.status), (200, 200), "{}", String::from_utf8_lossy(&first.bytes));
 }
+
+/// OpenAI tells no limit. What it refused once is not sent so large again.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_without_a_figure_is_learned_at_once() {
+    fn refuses(call: &Value, _: &HeaderMap) -> Option<String> {
+        (call.to_string().len() > 80_000).then(|| {
+            "Your input exceeds the context window of this model. Please adjust your input and try again."
+                .to_owned()
+        })
+    }
+    let place = place(refuses).await;
+    let refused = || place.provider.keys.lock().unwrap().iter().filter(|(_, is_taken)| !is_taken).count();
+    for thousands in 10..50 {
+        let messages = long(thousands);
+        let asked = place.ask("grows", (Dialect::OpenAiChat, &messages), 500).await;
+        assert_eq!(asked.status, 200, "the client sees none of it");
+    }
+    assert!((1..=4).contains(&refused()), "{} of 40 calls were sent twice", refused());
+    let before = refused();
+    let asked = place.ask("other", (Dialect::OpenAiChat, &long(40)), 500).await;
+    assert_eq!((asked.status, refused()), (200, before), "another conversation of the same caller knows it");
+}

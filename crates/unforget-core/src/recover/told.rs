@@ -2,11 +2,44 @@
 
 use std::time::Duration;
 
-use super::{Refused, Unit};
+use super::{Refused, SHRINK_PERMILLE, Unit, share};
 use crate::policy::WINDOW_MIN;
+use crate::tokens::Tokens;
 
 /// How long a figure is believed. Servers are started again with other windows, and some tell what is not so.
 pub const BELIEVED: Duration = Duration::from_hours(1);
+
+/// A limit that was guessed grows while calls fill so much of it, in thousandths, and are answered.
+const FULL_PERMILLE: u64 = 900;
+
+/// It grows no more when what was refused is so little above it, in thousandths of that.
+const NEAR_PERMILLE: u64 = 50;
+
+/// Each time it grows by one part in so many of the way to what was refused.
+const STEP: u64 = 4;
+
+/// A call that was refused: what it weighed by our ruler, and what it asked for as an answer, 0 if it did not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Its input, expected tokens.
+    pub input: u64,
+    /// Its answer.
+    pub output: u64,
+}
+
+/// A limit of the input that nobody told, in tokens of our ruler: somewhere between what was taken and what was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Guess {
+    /// What the input may have now.
+    tokens: u64,
+    /// The least that was refused.
+    refused: u64,
+    /// The most that was taken since.
+    taken: u64,
+    /// What was asked for as an answer.
+    output: u64,
+    at: Duration,
+}
 
 /// A figure in tokens, and when it came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,17 +61,23 @@ pub struct Told {
     taken: Option<Figure>,
     /// The most input with its answer that was taken.
     taken_in_all: Option<Figure>,
+    /// What is made of refusals without a figure.
+    guess: Option<Guess>,
 }
 
 impl Told {
     /// Takes a refusal. Limits that no model has, that do not explain the refusal, or that a call was above which the model
-    /// took, are not believed.
+    /// took, are not believed. A refusal without a figure is a limit too: a share of what was refused, that grows back step
+    /// by step while calls that fill it are answered.
     ///
-    /// * `output` - what the call asked for as an answer; 0 if it did not say.
-    ///
-    /// Source: vLLM, whose limits have the answer subtracted; F003.
-    pub fn refused(&mut self, refused: Refused, output: u64, now: Duration) {
-        let Refused::Overflow { unit, limit: Some(limit), sent, .. } = refused else { return };
+    /// Source: vLLM, whose limits have the answer subtracted; OpenAI, which tells no limit; F003.
+    pub fn refused(&mut self, refused: Refused, asked: Asked, now: Duration) {
+        let (unit, limit, sent) = match refused {
+            Refused::Overflow { unit: Unit::Input | Unit::InputAndOutput, limit: None, .. }
+            | Refused::Suspected => return self.guess(asked, now),
+            Refused::Overflow { unit, limit: Some(limit), sent, .. } => (unit, limit, sent),
+            _ => return,
+        };
         if limit < WINDOW_MIN || sent.is_some_and(|sent| sent <= limit) {
             return;
         }
@@ -46,8 +85,34 @@ impl Told {
         let is_possible = |taken: Option<Figure>| fresh(taken, now).is_none_or(|taken| taken <= limit);
         match unit {
             Unit::InputAndOutput if is_possible(self.taken_in_all) => self.window = Some(told),
-            Unit::Input if is_possible(self.taken) => self.input = Some((told, output)),
-            _ => {}
+            Unit::Input if is_possible(self.taken) => self.input = Some((told, asked.output)),
+            _ => return,
+        }
+        self.guess = None;
+    }
+
+    /// Takes a refusal without a figure. What was taken before under the same guess still may be sent.
+    fn guess(&mut self, asked: Asked, now: Duration) {
+        let known = self.guess.filter(|guess| is_fresh(guess.at, now));
+        let refused = known.map_or(asked.input, |guess| guess.refused.min(asked.input));
+        let taken = known.map(|guess| guess.taken).filter(|taken| *taken < refused).unwrap_or_default();
+        let tokens = share(refused, SHRINK_PERMILLE).max(taken);
+        self.guess = Some(Guess { tokens, refused, taken, output: asked.output, at: now });
+    }
+
+    /// Takes what a call weighed that the model answered, by our ruler. A guessed limit that it filled grows; one that refused
+    /// less than it is none.
+    pub fn fitted(&mut self, ours: Tokens, now: Duration) {
+        let Some(guess) = &mut self.guess else { return };
+        if !is_fresh(guess.at, now) || ours.expected >= guess.refused {
+            self.guess = None;
+            return;
+        }
+        guess.taken = guess.taken.max(ours.expected);
+        let left = guess.refused.saturating_sub(guess.tokens);
+        let is_full = ours.upper >= share(guess.tokens, FULL_PERMILLE);
+        if is_full && left > share(guess.refused, NEAR_PERMILLE) {
+            guess.tokens += left / STEP;
         }
     }
 
@@ -67,19 +132,25 @@ impl Told {
         fresh(self.window, now)
     }
 
-    /// The limit of the input alone, if one was told. A call that asks for a shorter answer may have as much more: the limit
-    /// may have had the answer subtracted. If it had not, the next refusal says so, of that call.
+    /// The limit of the input alone, if one was told or guessed. A call that asks for a shorter answer may have as much more:
+    /// the limit may have had the answer subtracted. If it had not, the next refusal says so, of that call.
     ///
     /// * `output` - what the call asks for as an answer; 0 if it does not say.
     pub fn input(&self, output: u64, now: Duration) -> Option<u64> {
-        let (told, of) = self.input?;
-        let limit = fresh(Some(told), now)?;
-        Some(limit.saturating_add(of.saturating_sub(output)))
+        let told = self.input.and_then(|(told, of)| Some((fresh(Some(told), now)?, of)));
+        let guess = self.guess.filter(|guess| is_fresh(guess.at, now));
+        let guess = guess.map(|guess| (guess.tokens, guess.output));
+        let limits = told.into_iter().chain(guess);
+        limits.map(|(limit, of)| limit.saturating_add(of.saturating_sub(output))).min()
     }
 }
 
+fn is_fresh(at: Duration, now: Duration) -> bool {
+    now.saturating_sub(at) < BELIEVED
+}
+
 fn fresh(figure: Option<Figure>, now: Duration) -> Option<u64> {
-    figure.filter(|figure| now.saturating_sub(figure.at) < BELIEVED).map(|figure| figure.tokens)
+    figure.filter(|figure| is_fresh(figure.at, now)).map(|figure| figure.tokens)
 }
 
 fn most(before: Option<Figure>, tokens: u64, now: Duration) -> Option<Figure> {
@@ -203,7 +274,7 @@ mod tests {
                 match *event {
                     No(unit, limit, sent, output) => {
                         let refused = Refused::Overflow { unit, limit: Some(limit), sent, output: None };
-                        told.refused(refused, output, minute(*at));
+                        told.refused(refused, Asked { input: 50_000, output }, minute(*at));
                     }
                     Yes(input, output) => told.took(input, output, minute(*at)),
                 }
@@ -212,9 +283,100 @@ mod tests {
             assert_eq!((told.window(now), told.input(8_000, now)), (*window, *input), "{why}: {events:?}");
         }
         let mut told = Told::default();
-        for refused in [Refused::Suspected, Refused::Output { limit: Some(8_000) }, Refused::Other] {
-            told.refused(refused, 8_000, Duration::ZERO);
+        let others = [Unit::Bytes, Unit::Media, Unit::Other].map(|unit| silent(unit));
+        let others = others.into_iter().chain([
+            Refused::Output { limit: Some(8_000) },
+            Refused::Unrecognised,
+            Refused::Other,
+        ]);
+        for refused in others {
+            told.refused(refused, Asked { input: 50_000, output: 8_000 }, Duration::ZERO);
         }
         assert_eq!(told, Told::default(), "what tells no limit of a prompt");
+    }
+
+    const fn silent(unit: Unit) -> Refused {
+        Refused::Overflow { unit, limit: None, sent: None, output: None }
+    }
+
+    /// A call by our ruler, at a minute: whether it was refused without a figure, or answered.
+    #[derive(Clone, Copy, Debug)]
+    enum Ours {
+        Refused(u64),
+        Taken(u64, u64),
+    }
+    use Ours::{Refused as Out, Taken as In};
+
+    #[test]
+    fn guesses_table() {
+        let table: &[(&[(u64, Ours)], Option<u64>, &str)] = &[
+            (&[(60, Out(100_000))], Some(75_000), "a share of what was refused, at once"),
+            (&[(10, Out(100_000))], None, "an hour ago"),
+            (&[(60, Out(100_000)), (61, Out(75_000))], Some(56_250), "refused again: less"),
+            (&[(60, Out(75_000)), (61, Out(100_000))], Some(56_250), "another one that was larger"),
+            (&[(60, Out(100_000)), (61, In(40_000, 45_000))], Some(75_000), "a small one proves nothing"),
+            (
+                &[(60, Out(100_000)), (61, In(62_000, 68_000))],
+                Some(81_250),
+                "one that fills it: a step back up",
+            ),
+            (
+                &[(60, Out(100_000)), (61, In(62_000, 68_000)), (62, In(70_000, 80_000))],
+                Some(85_937),
+                "and another",
+            ),
+            (
+                &[(60, Out(100_000)), (61, In(70_000, 74_000)), (62, Out(78_000))],
+                Some(70_000),
+                "a step too far: back to what was taken",
+            ),
+            (
+                &[(60, Out(100_000)), (61, In(70_000, 74_000)), (62, Out(73_000)), (63, In(70_000, 70_000))],
+                Some(70_000),
+                "near what was refused it grows no more",
+            ),
+            (&[(60, Out(100_000)), (61, In(100_000, 110_000))], None, "what was refused is taken now"),
+        ];
+        let minute = Duration::from_mins;
+        for (events, want, why) in table {
+            for refused in [silent(INPUT), silent(BOTH), Refused::Suspected] {
+                let mut told = Told::default();
+                for (at, event) in *events {
+                    match *event {
+                        Out(input) => told.refused(refused, Asked { input, output: 8_000 }, minute(*at)),
+                        In(expected, upper) => told.fitted(Tokens { expected, upper }, minute(*at)),
+                    }
+                }
+                assert_eq!(told.input(8_000, minute(70)), *want, "{why}: {events:?}");
+                let shorter = want.map(|want| want + 3_000);
+                assert_eq!(told.input(5_000, minute(70)), shorter, "{why}: with a shorter answer");
+            }
+        }
+        let mut told = Told::default();
+        told.refused(silent(INPUT), Asked { input: 100_000, output: 0 }, minute(1));
+        let figure = Refused::Overflow { unit: INPUT, limit: Some(90_000), sent: None, output: None };
+        told.refused(figure, Asked { input: 100_000, output: 0 }, minute(2));
+        assert_eq!(told.input(0, minute(3)), Some(90_000), "a figure is worth more than a guess");
+    }
+
+    /// Whatever the limit is, few calls are refused until it is known well enough.
+    #[test]
+    fn a_silent_limit_costs_few_refusals() {
+        for limit in (10_000..200_000).step_by(1_237) {
+            let (mut told, mut refusals) = (Told::default(), 0);
+            for call in 0..500 {
+                let now = Duration::from_secs(call);
+                let input = told.input(0, now).unwrap_or(200_000);
+                if input > limit {
+                    refusals += 1;
+                    told.refused(silent(INPUT), Asked { input, output: 0 }, now);
+                } else {
+                    told.fitted(Tokens::exact(input), now);
+                }
+            }
+            let kept = told.input(0, Duration::from_secs(500)).unwrap_or(200_000);
+            assert!(kept <= limit && kept >= limit / 100 * 90, "{kept} of {limit}");
+            assert!(refusals <= 15, "{refusals} for {limit}");
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use unforget_core::digest::Digest;
-use unforget_core::recover::{Refused, Told};
+use unforget_core::recover::{Asked, Refused, Told};
+use unforget_core::tokens::Tokens;
 use unforget_wire::exchange::Call;
 
 use super::Gateway;
@@ -29,10 +30,13 @@ impl Default for Limits {
 
 impl Limits {
     /// Takes what a provider refused.
-    ///
-    /// * `output` - what the call asked for as an answer; 0 if it did not say.
-    pub(super) fn refused(&self, name: &Digest, refused: Refused, output: u64) {
-        self.change(name, |told| told.refused(refused, output, self.begun.elapsed()));
+    pub(super) fn refused(&self, name: &Digest, refused: Refused, asked: Asked) {
+        self.change(name, |told| told.refused(refused, asked, self.begun.elapsed()));
+    }
+
+    /// Takes what a call weighed that a provider answered, by our ruler.
+    pub(super) fn fitted(&self, name: &Digest, ours: Tokens) {
+        self.change(name, |told| told.fitted(ours, self.begun.elapsed()));
     }
 
     /// Takes what a provider took, as it was counted.
@@ -68,10 +72,11 @@ impl Gateway {
         Some(Digest::of(format!("{upstream}\n{caller}\n{betas}\n{model}").as_bytes()))
     }
 
-    /// Takes a limit that a provider told.
+    /// Takes a limit that a provider told, or that its refusal alone tells.
     pub(super) fn learn(&self, begun: &Begun, refused: Refused) {
         if let Some(name) = &begun.limits {
-            self.limits.refused(name, refused, begun.said());
+            let asked = Asked { input: begun.tokens.expected, output: begun.said() };
+            self.limits.refused(name, refused, asked);
         }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
-use unforget_wire::exchange::annotations::{MARKS_MAX, Mark, marks, place, with, without};
+use unforget_wire::exchange::annotations::{MARKS_MAX, Mark, marks, place, place_behind, with, without};
 
 const MARK: &str = r#""cache_control":{"type":"ephemeral"}"#;
 
@@ -127,6 +127,36 @@ fn marks_of_whole_messages_stay_and_the_newest_win() {
     assert_eq!(placed, [answer], "OpenAI takes none in what the model wrote");
 }
 
+#[test]
+fn one_more_mark_goes_behind_what_is_stable() {
+    let summaries = || user(&[&text("pins", false), &text("s", false), &text("t", false)]);
+    let end = || user(&[&text("new", true)]);
+    let one = || vec![user(&[&text("s", false), &text("new", true)])];
+    let table = [
+        (vec![summaries(), end()], 2, 0, "0/1 1/0", "behind the second block"),
+        (vec![summaries(), end()], 2, 2, "0/1 1/0", "the client has two: the fourth is free"),
+        (vec![summaries(), end()], 2, 3, "1/0", "there is no room for a fifth"),
+        (vec![summaries(), end()], 2, 9, "1/0", "nor for a tenth"),
+        (vec![summaries(), end()], 0, 0, "1/0", "nothing is stable"),
+        (vec![summaries(), end()], 4, 0, "1/0", "there is no such block"),
+        (vec![user(&[&text("", false)]), end()], 1, 0, "1/0", "an empty text takes none"),
+        (one(), 1, 0, "0/0 0/1", "in one message"),
+        (one(), 2, 0, "0/1", "it has one there"),
+        (vec![summaries(), user(&[&text("new", false)])], 2, 0, "", "a client without marks gets none"),
+        (vec![], 2, 0, "", "no message"),
+    ];
+    for (sent, blocks, taken, want, why) in table {
+        let mut placed = sent.clone();
+        place_behind(&mut placed, blocks, taken);
+        let found = placed.iter().enumerate().flat_map(|(at, message)| {
+            marks(message).into_iter().map(move |mark| format!("{at}/{}", mark.path[0]))
+        });
+        assert_eq!(found.collect::<Vec<_>>().join(" "), want, "{why}");
+        let bare = |messages: &[String]| messages.iter().map(|m| without(m).into_owned()).collect::<Vec<_>>();
+        assert_eq!(bare(&placed), bare(&sent), "{why}: the rest is the same");
+    }
+}
+
 fn block() -> impl Strategy<Value = String> {
     let kinds = prop_oneof!["text|thinking|tool_use|document|input_text", Just("tool_result".to_owned())];
     let fields = proptest::collection::vec((0..6_u8, " ?"), 0..4);
@@ -161,6 +191,7 @@ proptest! {
         other in block(),
         paths in proptest::collection::vec(proptest::collection::vec(0..3_usize, 0..4), 0..5),
         taken in 0..6_usize,
+        blocks in 0..4_usize,
     ) {
         let bare = without(&message).into_owned();
         prop_assert_eq!(without(&bare), bare.as_str());
@@ -177,6 +208,8 @@ proptest! {
 
         let sent = vec![other.clone(), message.clone()];
         let placed = place(&[&message, &other], &sent, &|at| Some(1 - at), taken);
+        let mut placed = placed;
+        place_behind(&mut placed, blocks, taken);
         let total: usize = placed.iter().map(|message| marks(message).len()).sum();
         prop_assert!(total <= MARKS_MAX.saturating_sub(taken));
         for (placed, sent) in placed.iter().zip(&sent) {

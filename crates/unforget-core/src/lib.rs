@@ -11,6 +11,7 @@
 
 pub mod admit;
 pub mod assemble;
+pub mod cache;
 pub mod caller;
 pub mod compact;
 pub mod counts;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use unforget_core::cache::Ratios;
 use unforget_core::digest::Digest;
 
 use crate::Format;
@@ -71,6 +72,20 @@ impl Dialect {
         match self {
             Self::Anthropic | Self::Pi | Self::BedrockConverse => true,
             Self::OpenAiChat | Self::OpenAiResponses | Self::Gemini => false,
+        }
+    }
+
+    /// What input costs that the provider keeps, and what it costs from its cache.
+    ///
+    /// Source: the providers' list prices, 2026-11: Anthropic 1.25 and 0.1, OpenAI and Gemini 1 and 0.1.
+    pub const fn cache_ratios(self) -> Ratios {
+        match self {
+            Self::Anthropic | Self::Pi | Self::BedrockConverse => {
+                Ratios { write_permille: 1_250, read_permille: 100 }
+            }
+            Self::OpenAiChat | Self::OpenAiResponses | Self::Gemini => {
+                Ratios { write_permille: 1_000, read_permille: 100 }
+            }
         }
     }
 

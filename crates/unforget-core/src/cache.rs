@@ -1,0 +1,269 @@
+//! The ledger of a provider's cache: what became of it in each call, and what that cost.
+//!
+//! A provider bills the beginning of a prompt at a fraction where it has read it before. What it did not serve of the prompt
+//! before is a miss, and a miss has a cause: nobody asked for too long, the client sent another beginning, we did, or nobody
+//! knows. What is shown is the provider's own count, never ours.
+
+use std::collections::BTreeMap;
+
+use crate::recover::share;
+
+/// A prompt is served if so much of the one before comes from the cache, in thousandths. Providers keep whole blocks of some
+/// hundred tokens, and nothing of the last piece.
+pub const HIT_PERMILLE: u64 = 800;
+
+/// What became of the prompt before in this one. `C` names our causes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<C> {
+    /// No prompt before it is known.
+    First,
+    /// It is the beginning of this one.
+    Grew,
+    /// The client sent another beginning, other instructions or tools, or asked another model.
+    ByClient,
+    /// We made another beginning.
+    ByUs(C),
+}
+
+/// What is known of a call beside what its provider counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known<C> {
+    /// What became of the prompt before.
+    pub change: Change<C>,
+    /// Tokens of the prompt before, as the provider counted them; 0 if there is none.
+    pub before: u64,
+    /// Milliseconds since the call before, if that is known.
+    pub idle_ms: Option<u64>,
+    /// How long the provider keeps what it read.
+    pub ttl_ms: u64,
+}
+
+/// What a provider counted of a call's input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Tokens of all of it.
+    pub input: u64,
+    /// Of these, from the cache.
+    pub cached: u64,
+}
+
+/// What became of the cache in a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fate<C> {
+    /// It served the prompt before.
+    Hit,
+    /// There was nothing to serve.
+    First,
+    /// It had run out: the call before was too long ago.
+    Cold,
+    /// The client changed the beginning.
+    Client,
+    /// We changed it, for this cause.
+    Ours(C),
+    /// The beginning is the same and recent, and was not served; or the provider did not count.
+    Unknown,
+}
+
+impl<C> Fate<C> {
+    /// Name for reports, in kebab-case, without the cause.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::First => "first",
+            Self::Cold => "cold",
+            Self::Client => "client",
+            Self::Ours(_) => "ours",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What input costs, in thousandths of fresh input that is not kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ratios {
+    /// Fresh input that the provider keeps.
+    pub write_permille: u64,
+    /// Input from the cache.
+    pub read_permille: u64,
+}
+
+/// Says what became of the cache in a call, and how many tokens were billed anew that stood in the prompt before.
+///
+/// A cold cache is the cause whoever changed the beginning: the change cost nothing.
+///
+/// * `served` - `None` if the provider did not count.
+pub fn fate<C: Copy>(known: &Known<C>, served: Option<Served>) -> (Fate<C>, u64) {
+    let Some(Served { input, cached }) = served else { return (Fate::Unknown, 0) };
+    if matches!(known.change, Change::First) || known.before == 0 {
+        return (Fate::First, 0);
+    }
+    let wanted = known.before.min(input);
+    let missed = wanted.saturating_sub(cached);
+    if cached >= share(wanted, HIT_PERMILLE) {
+        return (Fate::Hit, missed);
+    }
+    let is_cold = known.idle_ms.is_some_and(|idle| idle > known.ttl_ms);
+    let fate = match known.change {
+        _ if is_cold => Fate::Cold,
+        Change::ByUs(cause) => Fate::Ours(cause),
+        Change::ByClient => Fate::Client,
+        Change::Grew | Change::First => Fate::Unknown,
+    };
+    (fate, missed)
+}
+
+/// Calls with the same fate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub calls: u64,
+    /// Tokens that were billed anew though they stood in the prompt before.
+    pub missed: u64,
+    /// What that cost more than the cache would have, in tokens of fresh input.
+    pub lost: u64,
+}
+
+/// Sums over calls, in tokens as the provider counted them. Memory: one row per fate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ledger<C> {
+    /// All input.
+    pub input: u64,
+    /// Of it, from the cache.
+    pub cached: u64,
+    /// What it cost, in tokens of fresh input.
+    pub cost: u64,
+    rows: BTreeMap<Fate<C>, Sum>,
+}
+
+impl<C: Ord> Default for Ledger<C> {
+    fn default() -> Self {
+        Self { input: 0, cached: 0, cost: 0, rows: BTreeMap::new() }
+    }
+}
+
+impl<C: Copy + Ord> Ledger<C> {
+    /// Adds a call, and gives what became of the cache in it.
+    pub fn add(&mut self, known: &Known<C>, served: Option<Served>, ratios: Ratios) -> Fate<C> {
+        let (fate, missed) = fate(known, served);
+        let Served { input, cached } = served.unwrap_or(Served { input: 0, cached: 0 });
+        let fresh = input.saturating_sub(cached);
+        self.input = self.input.saturating_add(input);
+        self.cached = self.cached.saturating_add(cached);
+        let cost = share(fresh, ratios.write_permille).saturating_add(share(cached, ratios.read_permille));
+        self.cost = self.cost.saturating_add(cost);
+        let row = self.rows.entry(fate).or_default();
+        row.calls += 1;
+        row.missed = row.missed.saturating_add(missed);
+        let more = ratios.write_permille.saturating_sub(ratios.read_permille);
+        row.lost = row.lost.saturating_add(share(missed, more));
+        fate
+    }
+
+    /// Adds the sums of another ledger.
+    pub fn join(&mut self, other: &Self) {
+        self.input = self.input.saturating_add(other.input);
+        self.cached = self.cached.saturating_add(other.cached);
+        self.cost = self.cost.saturating_add(other.cost);
+        for (fate, sum) in &other.rows {
+            let row = self.rows.entry(*fate).or_default();
+            row.calls += sum.calls;
+            row.missed = row.missed.saturating_add(sum.missed);
+            row.lost = row.lost.saturating_add(sum.lost);
+        }
+    }
+
+    /// The rows, in the order of the fates.
+    pub fn rows(&self) -> impl Iterator<Item = (&Fate<C>, &Sum)> {
+        self.rows.iter()
+    }
+
+    /// How many calls were added.
+    pub fn calls(&self) -> u64 {
+        self.rows.values().map(|sum| sum.calls).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TTL: u64 = 300_000;
+    const RATIOS: Ratios = Ratios { write_permille: 1_250, read_permille: 100 };
+
+    #[test]
+    fn fates_table() {
+        use Change::{ByClient, ByUs, First, Grew};
+        let minute = Some(60_000);
+        let hour = Some(3_600_000);
+        let table = [
+            // change, before, idle, input and cached, fate, missed, why
+            (First, 0, None, Some((10_000, 0)), Fate::First, 0, "nothing was there"),
+            (First, 0, None, Some((10_000, 9_000)), Fate::First, 0, "instructions that other lanes have too"),
+            (Grew, 10_000, minute, Some((11_000, 10_000)), Fate::Hit, 0, "as it should be"),
+            (Grew, 10_000, minute, Some((11_000, 9_728)), Fate::Hit, 272, "blocks of 128 tokens"),
+            (Grew, 10_000, minute, Some((11_000, 7_999)), Fate::Unknown, 2_001, "less, and nobody knows why"),
+            (Grew, 10_000, minute, Some((11_000, 0)), Fate::Unknown, 10_000, "a provider without a cache"),
+            (Grew, 10_000, hour, Some((11_000, 0)), Fate::Cold, 10_000, "a person was away"),
+            (Grew, 10_000, hour, Some((11_000, 10_000)), Fate::Hit, 0, "kept longer than promised"),
+            (Grew, 10_000, Some(TTL), Some((11_000, 0)), Fate::Unknown, 10_000, "at its last moment"),
+            (Grew, 10_000, None, Some((11_000, 0)), Fate::Unknown, 10_000, "no time is known"),
+            (ByUs(7), 50_000, minute, Some((20_000, 5_000)), Fate::Ours(7), 15_000, "a break"),
+            (ByUs(7), 50_000, minute, Some((50_500, 48_000)), Fate::Hit, 2_000, "a break near the end"),
+            (ByUs(7), 50_000, hour, Some((20_000, 0)), Fate::Cold, 20_000, "a break that cost nothing"),
+            (ByClient, 50_000, minute, Some((20_000, 5_000)), Fate::Client, 15_000, "its own compaction"),
+            (ByClient, 50_000, hour, Some((20_000, 0)), Fate::Cold, 20_000, "and cold"),
+            (Grew, 10_000, minute, None, Fate::Unknown, 0, "the provider did not count"),
+            (Grew, 0, minute, Some((11_000, 0)), Fate::First, 0, "the one before was not counted"),
+            (Grew, 10_000, minute, Some((0, 0)), Fate::Hit, 0, "an odd count: nothing was missed"),
+        ];
+        for (change, before, idle_ms, served, want, missed, why) in table {
+            let known = Known { change, before, idle_ms, ttl_ms: TTL };
+            let served = served.map(|(input, cached)| Served { input, cached });
+            assert_eq!(fate(&known, served), (want, missed), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_ledger_sums_by_cause() {
+        let mut ledger = Ledger::default();
+        let known = |change| Known { change, before: 10_000, idle_ms: Some(1), ttl_ms: TTL };
+        let served = |input, cached| Some(Served { input, cached });
+        ledger.add(&known(Change::Grew), served(11_000, 10_000), RATIOS);
+        ledger.add(&known(Change::ByUs("compaction")), served(4_000, 0), RATIOS);
+        ledger.add(&known(Change::ByUs("compaction")), served(4_000, 0), RATIOS);
+        ledger.add(&known(Change::ByUs("pins")), served(20_000, 2_000), RATIOS);
+        let rows: Vec<_> =
+            ledger.rows().map(|(fate, sum)| (*fate, sum.calls, sum.missed, sum.lost)).collect();
+        let want = [
+            (Fate::Hit, 1, 0, 0),
+            (Fate::Ours("compaction"), 2, 8_000, 9_200),
+            (Fate::Ours("pins"), 1, 8_000, 9_200),
+        ];
+        assert_eq!(rows, want);
+        assert_eq!((ledger.input, ledger.cached), (39_000, 12_000));
+        assert_eq!(ledger.cost, 27_000 * 1_250 / 1_000 + 12_000 / 10);
+        let mut twice = ledger.clone();
+        twice.join(&ledger);
+        assert_eq!((twice.calls(), twice.cost), (8, 2 * ledger.cost));
+    }
+
+    proptest! {
+        /// Whatever a provider counts: no more is missed than stood there before, and every call is in one row.
+        #[test]
+        fn what_is_missed_was_there(
+            before in any::<u64>(), idle in any::<Option<u64>>(), input in any::<u64>(), cached in any::<u64>(),
+            change in prop_oneof![Just(Change::First), Just(Change::Grew), Just(Change::ByClient), Just(Change::ByUs(1))],
+        ) {
+            let known = Known { change, before, idle_ms: idle, ttl_ms: TTL };
+            let (_, missed) = fate(&known, Some(Served { input, cached }));
+            prop_assert!(missed <= before.min(input));
+            let mut ledger = Ledger::default();
+            for _ in 0..3 {
+                ledger.add(&known, Some(Served { input, cached }), RATIOS);
+            }
+            prop_assert_eq!(ledger.calls(), 3);
+        }
+    }
+}

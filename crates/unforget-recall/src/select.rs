@@ -5,6 +5,38 @@ use std::collections::HashSet;
 use crate::rank::Hit;
 use crate::terms::{Analyser, Shape, Sink, Term};
 
+/// A hit that nobody asked for has to have so much of the best score.
+const FLOOR: f32 = 0.25;
+
+/// And so much of the best score of what its reader has before it already: a worse one adds little.
+const BESIDE: f32 = 0.8;
+
+/// Which hits are worth showing unasked: BM25 gives every text a score that has one word of a question.
+///
+/// The question itself is one of the hits where it is stored, and the measure for the others.
+#[derive(Clone, Copy, Debug)]
+pub struct Floor {
+    best: f32,
+    known: f32,
+}
+
+impl Floor {
+    /// * `best` - the score of the best hit.
+    pub const fn new(best: f32) -> Self {
+        Self { best, known: 0.0 }
+    }
+
+    /// The reader has this hit before it.
+    pub fn has(&mut self, score: f32) {
+        self.known = self.known.max(score);
+    }
+
+    /// Whether a hit is worth it.
+    pub fn takes(&self, score: f32) -> bool {
+        score >= self.best * FLOOR && score >= self.known * BESIDE
+    }
+}
+
 /// Hits that fit a budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
@@ -98,5 +130,28 @@ impl Sketch {
         }
         let shared = self.terms.iter().filter(|term| other.terms.binary_search(term).is_ok()).count();
         shared * 20 >= (self.terms.len() + other.terms.len()) * 9
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floors_table() {
+        let table = [
+            (10.0, None, 9.0, true, "as good as the question itself"),
+            (10.0, None, 2.5, true, "a long text with the words of the question"),
+            (10.0, None, 1.0, false, "one word of it"),
+            (10.0, Some(6.0), 5.0, true, "beside what is shown, as good"),
+            (10.0, Some(6.0), 4.0, false, "the answer is shown already"),
+            (10.0, Some(1.0), 2.0, false, "what is shown is no answer, and neither is this"),
+            (0.0, None, 0.0, true, "no scores"),
+        ];
+        for (best, known, score, want, why) in table {
+            let mut floor = Floor::new(best);
+            known.into_iter().for_each(|known| floor.has(known));
+            assert_eq!(floor.takes(score), want, "{why}");
+        }
     }
 }

@@ -22,6 +22,7 @@ mod sentences;
 mod spoken;
 mod stub;
 mod summary;
+mod title;
 mod work;
 
 pub use anchors::{Anchor, AnchorKind, anchors};
@@ -37,4 +38,5 @@ pub use secret::redact;
 pub use sections::{Item, ParseError, Section, SectionKind, Span, State, Summary};
 pub use stub::{STUB_CHARS, STUB_TOKENS, StubReason, media_stub, stub};
 pub use summary::{Source, clean, summarise, without_reasoning};
+pub use title::{TITLE_CHARS, short_name, title};
 pub use work::{facts, render_ledger};

@@ -379,6 +379,28 @@ fn offers_table() {
             }
         }
     }
+    // Codex's newer models have their tools in an item before the messages.
+    let item = json!({"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "exec"}]});
+    let user = json!({"role": "user", "content": "Go"});
+    for (input, want, why) in [
+        (json!([item, user]), true, "before the messages"),
+        (json!([{"role": "developer", "content": "Rules"}, item, user]), true, "behind instructions"),
+        (json!([user, item]), false, "among the messages: those are put in anew"),
+        (json!([{"type": "additional_tools", "tools": []}, user]), false, "an item without tools"),
+    ] {
+        let text = json!({"model": "m", "store": false, "input": input}).to_string();
+        let call = Call::read(OpenAiResponses, text.as_bytes()).unwrap();
+        assert_eq!(call.takes_offers("unforget_").is_ok(), want, "{why}");
+        let edits = call.offer_edits(std::slice::from_ref(&offer));
+        let with: Value = serde_json::from_slice(&call.with_edits(&edits)).unwrap();
+        assert_eq!(with.to_string().contains("Finds"), want, "{why}: {with}");
+        let items = with["input"].as_array().unwrap().iter().filter_map(|item| item["tools"].as_array());
+        assert_eq!(
+            items.map(Vec::len).sum::<usize>(),
+            usize::from(want) + usize::from(why != "an item without tools"),
+            "{why}"
+        );
+    }
     let kept = body(json!({"store": true, "input": []})).to_string();
     assert!(Call::read(OpenAiResponses, kept.as_bytes()).unwrap().takes_offers("u").is_err());
     let many = body(json!({"n": 2, "messages": []})).to_string();

@@ -1,6 +1,6 @@
 //! Tools of the gateway's own in a client's call.
 
-use super::call::Call;
+use super::call::{Call, TOOLS_ITEM};
 use super::edit::Edit;
 use super::quoted;
 use crate::Dialect;
@@ -45,7 +45,7 @@ impl Call<'_> {
         let mut tape = Tape::default();
         tape.read(self.text().as_bytes()).ok();
         let body = tape.value(self.text()).and_then(Value::obj).ok_or("the body is no object")?;
-        if body.items("tools").next().is_none() {
+        if self.tools_in(body).is_none() {
             return Err("the client has no tools of its own");
         }
         // While a name comes in pieces, it is not known whose it is as long as it may still be one of ours.
@@ -77,12 +77,24 @@ impl Call<'_> {
     pub fn offer_edits(&self, offers: &[Offer]) -> Vec<Edit> {
         let mut tape = Tape::default();
         tape.read(self.text().as_bytes()).ok();
-        let tools = tape.value(self.text()).and_then(Value::obj).and_then(|body| body.get("tools"));
-        let Some(tools) = tools.filter(|tools| tools.is_array()) else { return Vec::new() };
+        let body = tape.value(self.text()).and_then(Value::obj);
+        let empty = || body?.get("tools").filter(|tools| tools.is_array());
+        let Some(tools) = body.and_then(|body| self.tools_in(body)).or_else(empty) else { return Vec::new() };
         let all: Vec<String> = offers.iter().map(|offer| offer.json(self.dialect)).collect();
         let comma = if tools.items().next().is_some() { "," } else { "" };
         let end = tools.range().end.saturating_sub(1);
         vec![Edit { range: end..end, text: format!("{comma}{}", all.join(",")) }]
+    }
+
+    /// The list that has the client's tools: that of the body, else that of an item before its messages, in which Codex sends
+    /// those of its newer models.
+    fn tools_in<'t>(&self, body: Object<'t>) -> Option<Value<'t>> {
+        let is_some = |tools: &Value<'t>| tools.is_array() && tools.items().next().is_some();
+        let in_head = |item: &Value<'t>| self.head.contains(&item.range());
+        let items = body.items("input").filter(in_head).filter_map(Value::obj);
+        let mut of_items =
+            items.filter(|item| item.is("type", TOOLS_ITEM)).filter_map(|item| item.get("tools"));
+        body.get("tools").filter(is_some).or_else(|| of_items.find(is_some))
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Call<'a> {
     pub hints: Hints,
     /// Digest of the names of the tools, sorted; `None` if there are none.
     pub tools: Option<Digest>,
+    /// Whether there are tools, in their own field or as an item of the list.
+    pub has_tools: bool,
     /// Digests of the texts of the instructions, in order: `system` or `instructions`, then the head.
     pub system: Vec<Digest>,
     /// Cache marks outside the history. They count against [`annotations::MARKS_MAX`].
@@ -153,6 +155,7 @@ impl<'a> Call<'a> {
             shape,
             hints: Hints::of(dialect, object),
             tools: head::tools(object),
+            has_tools: false,
             system: Vec::new(),
             marks: 0,
             fixed: Vec::new(),
@@ -168,6 +171,8 @@ impl<'a> Call<'a> {
         let mut fixed = head::Head::of(object, leading);
         fixed.stand(&standing);
         (call.fixed, call.system) = (fixed.fixed, fixed.system);
+        let in_list = leading.iter().chain(&standing).filter_map(|message| message.obj());
+        call.has_tools = call.tools.is_some() || in_list.into_iter().any(|item| item.is("type", TOOLS_ITEM));
         call.marks = annotations::count_outside(object, leading.iter().chain(&standing));
         Ok(call)
     }
@@ -348,10 +353,13 @@ fn count(object: Object<'_>, key: &str) -> Option<u64> {
     object.i64(key).and_then(|tokens| u64::try_from(tokens).ok())
 }
 
+/// The item in which Codex 0.169.0 sends its tools.
+pub(super) const TOOLS_ITEM: &str = "additional_tools";
+
 /// Whether a message of the list is instructions of the client's, or tools: Codex 0.169.0 sends those as an item.
 fn is_instruction(message: Value<'_>) -> bool {
     let Some(message) = message.obj() else { return false };
-    if message.is("type", "additional_tools") {
+    if message.is("type", TOOLS_ITEM) {
         return true;
     }
     let is_message = message.get("type").is_none() || message.is("type", "message");

@@ -1,0 +1,76 @@
+//! What a conversation is called: its first words.
+
+use crate::clip::{clip, head, one_line};
+use crate::redact;
+
+/// Characters of a title.
+pub const TITLE_CHARS: usize = 80;
+
+/// Bytes that are looked at: more never becomes a title.
+const LOOKED_AT: usize = 4_096;
+
+/// Words of a short name, and their characters.
+const WORDS: usize = 6;
+const NAME_CHARS: usize = 40;
+
+/// The first words as a title: one line, without credentials; `None` if there are none.
+///
+/// Cost: O(bytes that are looked at).
+pub fn title(words: &str) -> Option<String> {
+    let line = one_line(&redact(head(words.trim_start(), LOOKED_AT)));
+    let title = clip(line.trim(), TITLE_CHARS).into_owned();
+    (!title.is_empty()).then_some(title)
+}
+
+/// A title as a short name that can stand in a header, an address and a command: ASCII letters and digits with hyphens between
+/// them. `None` if nothing of it can.
+pub fn short_name(title: &str) -> Option<String> {
+    let words = title.split(|one: char| !one.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut name = String::new();
+    for word in words.take(WORDS) {
+        let hyphen = usize::from(!name.is_empty());
+        if name.len() + hyphen + word.len() > NAME_CHARS {
+            break;
+        }
+        if hyphen > 0 {
+            name.push('-');
+        }
+        name.push_str(&word.to_ascii_lowercase());
+    }
+    (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_table() {
+        let long = "word ".repeat(2_000);
+        let table = [
+            ("Fix the login test", Some("Fix the login test"), Some("fix-the-login-test"), "words"),
+            ("\n\n  Fix\nit,  please\t", Some("Fix it, please"), Some("fix-it-please"), "one line"),
+            ("", None, None, "nothing"),
+            (" \n ", None, None, "nothing that is seen"),
+            ("…", Some("…"), None, "no letter"),
+            ("Löse das Rätsel", Some("Löse das Rätsel"), Some("l-se-das-r-tsel"), "beyond ASCII"),
+            ("修复测试", Some("修复测试"), None, "nothing of it can stand in a header"),
+            ("a/b ../c", Some("a/b ../c"), Some("a-b-c"), "no steps"),
+            (
+                "one two three four five six seven",
+                Some("one two three four five six seven"),
+                Some("one-two-three-four-five-six"),
+                "six words",
+            ),
+        ];
+        for (words, want, name, why) in table {
+            let made = title(words);
+            assert_eq!(made.as_deref(), want, "{why}");
+            assert_eq!(made.as_deref().and_then(short_name).as_deref(), name, "{why}");
+        }
+        assert!(title(&long).is_some_and(|title| title.chars().count() <= TITLE_CHARS));
+        let secret = title("Use sk-ant-REDACTED0123456789 for it").unwrap_or_default();
+        assert!(!secret.contains("REDACTED0123"), "{secret}");
+        assert_eq!(short_name(&"a".repeat(NAME_CHARS + 1)), None, "one word without end");
+    }
+}

@@ -28,7 +28,7 @@ pub(crate) use tools::{
     BenchArgs, BenchCommand, CompletionsArgs, EngineArgs, GatewayBenchArgs, GrowthArgs, Half,
     ImportBenchArgs, McpArgs, NeedlesArgs, PoliciesArgs, RecallArgs, RpcArgs, SummariesArgs,
 };
-pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, WhyArgs};
+pub(crate) use travel::{At, DiffArgs, PromptNumber, PromptsArgs, StatusArgs, WhyArgs};
 pub(crate) use value::{Dialect, EntryRange, tokens};
 
 /// Shown under `--help` and in the man page.
@@ -132,6 +132,8 @@ pub(crate) enum Command {
     Ledger(LedgerArgs),
     /// List the prompts that a live host was given
     Prompts(PromptsArgs),
+    /// Say what left the prompt, why, how to get it back, and what the provider's cache did
+    Status(StatusArgs),
     /// Say what changed between two prompts, and why
     Diff(DiffArgs),
     /// Say how an entry is represented in the newest prompt, and since when

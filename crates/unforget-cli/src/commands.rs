@@ -31,6 +31,7 @@ pub(crate) mod search;
 pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod stats;
+pub(crate) mod status;
 pub(crate) mod travel;
 pub(crate) mod verify;
 pub(crate) mod watch;

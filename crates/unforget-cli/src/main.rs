@@ -88,6 +88,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
         Command::Pins(args) => commands::pins::list(app, &args),
         Command::Ledger(args) => commands::ledger::run(app, &args),
         Command::Prompts(args) => commands::travel::prompts(app, &args),
+        Command::Status(args) => commands::status::run(app, &args),
         Command::Diff(args) => commands::travel::diff(app, &args),
         Command::Why(args) => commands::travel::why(app, &args),
         Command::Answer(args) => commands::answer::run(app, &args),

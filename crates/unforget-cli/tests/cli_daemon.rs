@@ -34,9 +34,11 @@ fn the_command_line_goes_through_the_daemon() {
         &["expand", "s:2", "--conversation", "pi"],
         &["stats"],
         &["pins", "pi"],
+        &["status", "pi"],
     ] {
         place.json(arguments, 0);
     }
+    assert_eq!(place.json(&["status"], 0)["live"]["cache"]["calls"], 0, "only the daemon knows");
     // What is written.
     let pinned = place.json(&["pin", "pi", "Never touch the boathouse."], 0);
     assert_eq!((pinned["pin"].as_u64(), pinned["conversation"].as_str()), (Some(1), Some(PI_KEY)));

@@ -98,6 +98,33 @@ fn what_was_sent_is_composed_again_compared_and_explained() {
 }
 
 #[test]
+fn status_says_what_left_why_and_how_to_get_it_back() {
+    let place = Place::new();
+    drive(&place, 14);
+    let status = place.json(&["status", LANE], 0);
+    let newest = &status["prompt"];
+    assert_eq!((&newest["prompt"], &newest["rung"]), (&json!(14), &json!("assembled")), "{status}");
+    let used = newest["tokens_upper"].as_f64().unwrap() / newest["budget"].as_f64().unwrap();
+    assert!((newest["used"].as_f64().unwrap() - used).abs() < 1e-9 && used <= 1.0, "{status}");
+    let left = status["left"].as_array().unwrap();
+    assert!(left.iter().any(|one| one["how"] == "summary"), "{status}");
+    for one in left {
+        let all = place.json(&["expand", one["expand"].as_str().unwrap(), "--conversation", LANE], 0);
+        assert!(all.to_string().contains("harbour"), "{one} gives it back");
+    }
+    let breaks = status["breaks"].as_array().unwrap();
+    let causes: Vec<_> = breaks.iter().map(|one| one["cause"].as_str().unwrap()).collect();
+    assert!(causes.contains(&"compaction") && causes.contains(&"pins"), "{status}");
+    assert_eq!((&status["kept"], &status["live"]), (&json!(14), &Value::Null), "nobody else was asked");
+    let said = text(&place.run(&["status", LANE], 0).stdout);
+    assert!(said.contains("unforget expand sum:") && said.contains("older entries are summarised"), "{said}");
+    let all = place.json(&["status"], 0);
+    assert_eq!(all["conversations"][0]["conversation"], LANE, "{all}");
+    assert!(text(&place.run(&["status"], 0).stdout).contains(LANE));
+    place.run(&["status", "nobody"], 2);
+}
+
+#[test]
 fn a_conversation_without_kept_prompts_is_looked_at_as_it_would_be_sent() {
     let place = Place::imported();
     assert_eq!(place.json(&["prompts", "pi:"], 0)["prompts"].as_array().unwrap().len(), 0);
@@ -105,4 +132,7 @@ fn a_conversation_without_kept_prompts_is_looked_at_as_it_would_be_sent() {
     assert_eq!((&why["prompt"], &why["since"]), (&Value::Null, &Value::Null), "{why}");
     assert!(why["part"]["how"].is_string(), "{why}");
     assert!(text(&place.run(&["why", "e:pi::1"], 0).stdout).contains("made now"));
+    let status = place.json(&["status", "pi:"], 0);
+    assert_eq!((&status["prompt"], &status["left"]), (&Value::Null, &json!([])), "{status}");
+    assert!(text(&place.run(&["status", "pi:"], 0).stdout).contains("none was made"));
 }

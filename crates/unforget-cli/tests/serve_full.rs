@@ -129,7 +129,7 @@ async fn f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let (again, _) = daemon(&db, &upstream.url());
     drop(again);
     let host = Host::new(Engine::open(&db).unwrap(), || Timestamp(0));
-    let path = host.path(&LaneKey("gateway/default/s".into()), Format::OpenAiChat).unwrap();
+    let path = host.path(&LaneKey("gateway/default/s/side".into()), Format::OpenAiChat).unwrap();
     let said = |message: &Value| message["content"].clone();
     let path: Vec<Value> = path.iter().map(|text| said(&serde_json::from_str(text).unwrap())).collect();
     let sent: Vec<Value> = messages.iter().map(said).collect();

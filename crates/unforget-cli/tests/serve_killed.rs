@@ -156,7 +156,7 @@ async fn f044_a_killed_daemon_loses_no_turn() {
         .collect();
     let (mut turns, mut retries) = (0, 0);
     for had in &had {
-        let lane = LaneKey(format!("gateway/default/{}", had.name));
+        let lane = LaneKey(format!("gateway/default/{}/side", had.name));
         let path = host.path(&lane, Format::OpenAiChat).unwrap();
         let path: Vec<Value> = path.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
         let said = |message: &Value| (message["role"].clone(), message["content"].clone());

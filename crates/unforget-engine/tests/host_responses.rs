@@ -65,7 +65,7 @@ impl World {
             ..Ask::new(self.budget, Dialect::OpenAiResponses)
         };
         let assembled = self.host.assemble(&self.lane, FORM, &ask).unwrap();
-        self.breaks += u64::from(assembled.broken.is_some_and(|cause| cause == "compaction"));
+        self.breaks += u64::from(assembled.broken.is_some_and(|broken| broken.cause.name() == "compaction"));
         assert!(assembled.tokens.upper <= self.budget, "call {}", self.calls);
         let body = format!(r#"{{"input":[{}]}}"#, assembled.messages.join(","));
         let target = Target::of(Dialect::OpenAiResponses, Some(MODEL));
@@ -192,7 +192,7 @@ fn what_is_not_known_comes_back_as_it_was_sent() {
             let ask = Ask::new(4_000, Dialect::OpenAiResponses);
             let (assembled, _) = host.assemble_at(&key, FORM, (Brings::All, &taken, head), &ask).unwrap();
             assert!(assembled.tokens.upper <= 4_000, "{n}");
-            broken += u64::from(assembled.broken.is_some_and(|cause| cause == "compaction"));
+            broken += u64::from(assembled.broken.is_some_and(|broken| broken.cause.name() == "compaction"));
             fewer += u64::from(assembled.wordless < taken.wordless());
             let newest = &array[before..end];
             assert!(

@@ -80,7 +80,7 @@ impl World {
         let model = Some(self.model.0.to_owned());
         let ask = Ask { live: Some(live), model, is_first, ..Ask::new(budget(self.form), self.dialect) };
         let assembled = self.host.assemble(&self.lane, self.form, &ask).unwrap();
-        self.breaks += u64::from(assembled.broken.is_some_and(|cause| cause == "compaction"));
+        self.breaks += u64::from(assembled.broken.is_some_and(|broken| broken.cause.name() == "compaction"));
         let mut messages: Vec<Value> =
             assembled.messages.iter().map(|message| serde_json::from_str(message).unwrap()).collect();
         for message in &mut messages {

@@ -81,6 +81,7 @@ impl Talk {
             is_named: self.is_named,
             user: Some(if self.session.is_some() { "" } else { "key" }),
             kind: &self.kind,
+            is_bare: false,
             form: self.form,
         }
     }

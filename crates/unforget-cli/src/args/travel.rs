@@ -46,6 +46,17 @@ pub(crate) struct PromptsArgs {
     pub(crate) conversation: String,
 }
 
+/// Says what left the newest prompt of a conversation, why, how to get it back, and what the provider's cache did.
+///
+/// Without a name it lists the conversations that spoke last. What is stored is read beside a daemon that owns the database;
+/// what providers counted and what their caches did since it began, it is asked for.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The conversation's key, or enough of it
+    #[arg(value_name = "SESSION")]
+    pub(crate) conversation: Option<String>,
+}
+
 /// Says what changed between two prompts, and why.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {

@@ -109,8 +109,15 @@ pub(super) fn run(app: &mut App, args: &GatewayBenchArgs) -> Outcome {
 fn lay_down(db: &Path, tokens: u64) -> Outcome<()> {
     let host = Host::new(Engine::open(db)?, now);
     let form = Format::OpenAiResponses;
-    let asking =
-        Asking { tenant: "default", session: Some("long"), is_named: true, user: None, kind: "", form };
+    let asking = Asking {
+        tenant: "default",
+        session: Some("long"),
+        is_named: true,
+        user: None,
+        kind: "",
+        is_bare: false,
+        form,
+    };
     let message = |n: u64| {
         let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
         let words =

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
+use unforget_core::cache::{Change, Known, Ledger, Ratios, Served};
 use unforget_core::compact::Cache;
 use unforget_core::policy::Policy;
 use unforget_engine::Engine;
@@ -16,6 +17,7 @@ use super::sessions;
 use crate::app::App;
 use crate::args::PoliciesArgs;
 use crate::failure::{Exit, Failure, Outcome};
+use crate::json::CacheJson;
 use crate::text;
 
 /// What a provider asks for input: list prices in US dollars per million tokens, and how long it keeps it.
@@ -74,15 +76,19 @@ struct RowJson {
     /// Mean share of the budget that prompts used after the first break, and the most, by what the provider would count.
     use_mean: Option<f64>,
     use_peak: Option<f64>,
+    /// What became of the cache, of our prompts only.
+    fates: Option<CacheJson>,
 }
 
 /// Sums over sessions: what one way did in one window, under one life of the cache.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sum {
     spend: Spend,
     calls: u64,
     breaks: Option<(u64, u64)>,
     filled: Filled,
+    /// What became of the cache in each call, and what its prompt before weighed. Costs follow from a table's prices.
+    seen: Vec<(Known<&'static str>, Served)>,
 }
 
 /// How full prompts were after the first break of their session.
@@ -114,7 +120,8 @@ const WAYS: [&str; 6] =
 pub(crate) fn run(app: &mut App, args: &PoliciesArgs) -> Outcome {
     let files = sessions::files(&args.files)?;
     let (mut played, mut skipped) = (0, 0);
-    let mut sums = vec![[[Sum::default(); WAYS.len()]; 2]; args.window.len()];
+    let none = || std::array::from_fn(|_| std::array::from_fn(|_| Sum::default()));
+    let mut sums: Vec<[[Sum; WAYS.len()]; 2]> = args.window.iter().map(|_| none()).collect();
     let bar = app.progress(files.len() as u64, "{msg} {bar:24.cyan} {pos} of {len}  {eta} left");
     for path in &files {
         bar.inc(1);
@@ -189,8 +196,13 @@ impl Sum {
     fn add_ours(&mut self, report: &Report, ttl: u64) {
         let (mut breaks, mut cold) = self.breaks.unwrap_or_default();
         let mut has_broken = false;
+        let mut before = 0;
         for call in &report.calls {
             let cache = Cache::after(call.idle_ms, ttl);
+            let served = Served { input: call.prompt.expected, cached: cache.holds(call.reused) };
+            let change = change(before, call.broken.map(|broken| broken.cause));
+            self.seen.push((Known { change, before, idle_ms: call.idle_ms, ttl_ms: ttl }, served));
+            before = call.prompt.expected;
             self.spend.sent += call.prompt.expected;
             self.spend.cached += cache.holds(call.reused);
             let is_break = call.broken.is_some_and(|broken| broken.cause == Cause::Compaction);
@@ -207,12 +219,33 @@ impl Sum {
     }
 }
 
+/// What became of the prompt before, by why a break happened.
+const fn change(before: u64, cause: Option<Cause>) -> Change<&'static str> {
+    match cause {
+        _ if before == 0 => Change::First,
+        None => Change::Grew,
+        Some(Cause::Rewind | Cause::LateEntry) => Change::ByClient,
+        Some(cause) => Change::ByUs(cause.name()),
+    }
+}
+
+/// What became of the cache, at the prices of a table.
+fn fates(seen: &[(Known<&'static str>, Served)], prices: &Prices) -> Option<CacheJson> {
+    let permille = |factor: f64| (factor * 1e3).round() as u64;
+    let ratios = Ratios { write_permille: permille(prices.write), read_permille: permille(prices.read) };
+    let mut ledger = Ledger::default();
+    for (known, served) in seen {
+        ledger.add(known, Some(*served), ratios);
+    }
+    (!seen.is_empty()).then(|| (&ledger).into())
+}
+
 fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
     let mut rows = Vec::new();
     for PriceTable { name, prices } in &TABLES {
         let [five, hour] = sums;
         let sums = if prices.cache_ttl_ms == 5 * MINUTES { five } else { hour };
-        for (policy, Sum { spend, calls, breaks, filled }) in WAYS.into_iter().zip(sums) {
+        for (policy, Sum { spend, calls, breaks, filled, seen }) in WAYS.into_iter().zip(sums) {
             let fresh = spend.sent.saturating_sub(spend.cached) as f64;
             rows.push(RowJson {
                 window,
@@ -229,6 +262,7 @@ fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
                 cold_breaks: breaks.map(|(_, cold)| cold),
                 use_mean: filled.mean(),
                 use_peak: filled.mean().map(|_| filled.peak),
+                fates: fates(seen, prices),
             });
         }
     }
@@ -272,5 +306,28 @@ fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
         app.out,
         "unforget-blind: the same without looking at the cache; cold: breaks when it had run out"
     )?;
+    say_fates(app, json)
+}
+
+/// Where the money of our own prompts went that the cache did not save.
+fn say_fates(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
+    let ours = json.rows.iter().filter(|row| row.policy == "unforget");
+    let fates = ours.flat_map(|row| row.fates.iter().map(move |cache| (row, cache)));
+    let rows = fates.flat_map(|(row, cache)| {
+        cache.fates.iter().map(move |one| {
+            let cause = one.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+            vec![
+                text::short(row.window),
+                row.prices.to_owned(),
+                format!("{}{cause}", one.fate),
+                one.calls.to_string(),
+                text::short(one.missed),
+                text::percent(one.lost as f64 / cache.cost.max(1) as f64),
+            ]
+        })
+    });
+    let head = ["window", "prices", "fate", "calls", "billed anew", "of the cost"];
+    writeln!(app.out)?;
+    write!(app.out, "{}", text::table(&head, rows.collect(), &[0, 3, 4, 5]))?;
     Ok(())
 }

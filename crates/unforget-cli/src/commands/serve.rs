@@ -114,6 +114,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
         let _inside = runtime.enter();
         Gateway::open(host, serving.gateway, spool)?
     };
+    api.show_caches(gateway.caches());
     let listener = runtime.block_on(TcpListener::bind(serving.listen)).map_err(|error| {
         let hint = "is another daemon running there? name another address with --listen";
         Failure::input("listen", format!("cannot listen on {}: {error}", serving.listen), hint)

@@ -131,6 +131,19 @@ impl Engine {
         self.represented_by(conversation, seq, &parts, None)
     }
 
+    /// The newest prompt that a live host was given, with what stands in it for which entries: its number, how it was composed,
+    /// and its parts, oldest first. `None` if no prompt of the conversation is kept.
+    ///
+    /// Cost: O(what it shows).
+    pub fn newest_prompt(
+        &self,
+        conversation: ConversationId,
+    ) -> Result<Option<(u64, Recipe, Vec<Part>)>, EngineError> {
+        let Some((number, _)) = self.recipes(conversation)?.pop() else { return Ok(None) };
+        let (recipe, parts) = self.parts_of(conversation, number)?;
+        Ok(Some((number, recipe, parts)))
+    }
+
     fn represented_by(
         &self,
         conversation: ConversationId,

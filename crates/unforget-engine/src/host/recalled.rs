@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use unforget_core::entry::{Part, Role};
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::tokens::Ruler;
+use unforget_recall::select::Floor;
 use unforget_text::{fence_recalled, time_text};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
@@ -20,6 +21,10 @@ use crate::{Engine, EngineError};
 /// Words of a question that are looked for, in bytes.
 const QUESTION: usize = 2_000;
 
+/// Bytes that a piece of an excerpt needs to be looked for, and pieces that are.
+const PIECE: usize = 24;
+const PIECES: usize = 8;
+
 /// A block of recalled text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recalled {
@@ -30,6 +35,18 @@ pub struct Recalled {
 }
 
 impl Array {
+    /// What a person said first: the last text before the first answer. What clients put before it, they put before it.
+    pub fn opening(&self) -> Option<&str> {
+        let said = self.messages.iter().filter_map(|incoming| incoming.message.as_ref());
+        let opening = said.take_while(|message| message.entry.role != Role::Assistant);
+        let of_user = opening.filter(|message| message.entry.role == Role::User);
+        let texts = of_user.flat_map(|message| &message.entry.parts).filter_map(|part| match part {
+            Part::Text(text) if !text.trim().is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+        texts.last()
+    }
+
     /// What a person said last.
     pub fn question(&self) -> Option<String> {
         let said = self.messages.iter().rev().find_map(|incoming| {
@@ -44,6 +61,17 @@ impl Array {
         let cut = said.char_indices().map(|(at, _)| at).find(|at| *at >= QUESTION).unwrap_or(said.len());
         said.get(..cut).map(str::to_owned)
     }
+}
+
+/// Whether a prompt shows a text, or all pieces of an excerpt.
+fn is_shown(text: &str, shown: &[String]) -> bool {
+    let has = |piece: &str| {
+        let quoted = serde_json::Value::from(piece).to_string();
+        shown.iter().any(|message| message.contains(quoted.trim_matches('"')))
+    };
+    let pieces = text.split(['…', '\n']).map(str::trim).filter(|piece| piece.len() >= PIECE);
+    let pieces: Vec<&str> = pieces.take(PIECES).collect();
+    has(text) || (!pieces.is_empty() && pieces.into_iter().all(has))
 }
 
 impl Host {
@@ -75,16 +103,25 @@ impl Host {
             Err(error) => return Err(error.into()),
         };
         let (mut body, mut entries) = (String::new(), Vec::new());
+        let mut floor = Floor::new(found.results.first().map_or(0.0, |hit| hit.score));
+        let mut told: BTreeSet<String> = BTreeSet::new();
         for hit in found.results {
-            let quoted = serde_json::Value::from(hit.text.as_str()).to_string();
-            let is_shown = shown.iter().any(|message| message.contains(quoted.trim_matches('"')));
+            if hit.text == question {
+                continue;
+            }
+            if is_shown(&hit.text, shown) {
+                floor.has(hit.score);
+                continue;
+            }
             let time = hit.time.map(|time| format!(" {}", time_text(time))).unwrap_or_default();
             let line = format!("[s:{}{time} {}] {}\n", hit.seq, hit.role.name(), hit.text);
-            if is_shown || hit.text == question || ruler.count(&format!("{body}{line}")).upper > budget {
+            let is_worth_it = floor.takes(hit.score) && !told.contains(&hit.text);
+            if !is_worth_it || ruler.count(&format!("{body}{line}")).upper > budget {
                 continue;
             }
             body.push_str(&line);
             entries.push(hit.seq);
+            told.insert(hit.text);
         }
         let text = fence_recalled(&body);
         Ok((!entries.is_empty()).then_some(Recalled { text, entries }))

@@ -3,10 +3,12 @@
 //! The register is a journal of its own beside the lanes: a line for each of them, and under it the names of the arrays that
 //! its calls began with. It grows by one name per call and can be dropped: then a call is known by its session only.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use unforget_core::caller::{self, Candidate, Choice, Hint};
 use unforget_core::id::{ConversationKey, Seq};
-use unforget_store::{Haste, Name};
+use unforget_store::{Haste, Name, NewConversation};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
@@ -38,6 +40,8 @@ pub struct Asking<'a> {
     pub user: Option<&'a str>,
     /// Digest of the instructions and tools of the call, in hex.
     pub kind: &'a str,
+    /// Whether the call brings no tools: in a session, agents ask for titles like that.
+    pub is_bare: bool,
     /// Form of the messages.
     pub form: Format,
 }
@@ -49,6 +53,8 @@ pub struct Recognised {
     pub lane: LaneKey,
     /// Its line in the register.
     line: Seq,
+    /// Its name is made of words of the conversation.
+    is_worded: bool,
 }
 
 impl Recognised {
@@ -61,6 +67,11 @@ impl Recognised {
     pub fn name(&self) -> &str {
         self.lane.0.splitn(3, '/').nth(2).unwrap_or(&self.lane.0)
     }
+
+    /// A name without words of the conversation: the same, or the number of its line.
+    pub fn wordless_name(&self) -> Cow<'_, str> {
+        if self.is_worded { Cow::Owned(format!("call-{}", self.line.0)) } else { Cow::Borrowed(self.name()) }
+    }
 }
 
 /// A line of the register.
@@ -72,6 +83,9 @@ struct Registered {
     /// The lane that it began like.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     like: Option<String>,
+    /// Its name is made of words of the conversation.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    worded: bool,
 }
 
 /// A lane that a call may be of.
@@ -206,7 +220,7 @@ fn lane_name(name: &str) -> Name {
 }
 
 fn recognised(line: Seq, found: &Registered) -> Recognised {
-    Recognised { lane: LaneKey(found.lane.clone()), line }
+    Recognised { lane: LaneKey(found.lane.clone()), line, is_worded: found.worded }
 }
 
 /// Where names of beginnings start from: those of one session say nothing about another.
@@ -268,15 +282,18 @@ fn read(register: &Lane, line: Seq) -> Result<Option<Registered>, HostError> {
 /// * `others` - lanes of its session: side requests, sub-agents. In weeks, or where clients share a name, very many.
 /// * `line` - of the register; there are no more lanes than lines.
 ///
-/// Cost: asks once or twice, unless clients gave such names to lanes themselves.
+/// Cost: asks once to three times, unless clients gave such names to lanes themselves.
 fn free_name<E>(
     name: &str,
     others: usize,
     line: Seq,
     is_taken: impl Fn(&str) -> Result<bool, E>,
 ) -> Result<String, E> {
-    let mut free = if others == 0 { name.to_owned() } else { format!("{name}/{}", others + 1) };
+    if !is_taken(name)? {
+        return Ok(name.to_owned());
+    }
     let mut number = line.0.max(1);
+    let mut free = if others == 0 { format!("{name}/{number}") } else { format!("{name}/{}", others + 1) };
     while is_taken(&free)? {
         number += 1;
         free = format!("{name}/{number}");
@@ -293,7 +310,16 @@ fn begin(
     at: i64,
 ) -> Result<Recognised, HostError> {
     let line = register.next();
-    let name = asking.session.map_or_else(|| format!("call-{}", line.0), str::to_owned);
+    let title = array.opening().and_then(unforget_text::title);
+    // With the number of the line: no client gives such a name to another conversation by chance.
+    let words = title.as_deref().and_then(unforget_text::short_name);
+    let own = || format!("{}-{}", words.as_deref().unwrap_or("call"), line.0);
+    let name = match asking.session {
+        // The session's name is for the talk, whatever is asked beside it first.
+        Some(session) if asking.is_bare && !asking.is_named => format!("{session}/side"),
+        Some(session) => session.to_owned(),
+        None => own(),
+    };
     let others = session(asking).map(|name| Ok::<_, HostError>(register.known([name])?.of(&name).len()));
     let is_taken = |name: &str| Ok::<_, HostError>(!register.under(&[lane_name(name)])?.is_empty());
     let name = free_name(&name, others.transpose()?.unwrap_or_default(), line, is_taken)?;
@@ -302,6 +328,7 @@ fn begin(
         form: asking.form.name().to_owned(),
         kind: asking.kind.to_owned(),
         like,
+        worded: asking.session.is_none() && words.is_some(),
     };
     // Strings always serialise.
     let detail = serde_json::to_string(&registered).unwrap_or_default();
@@ -309,6 +336,12 @@ fn begin(
     let names = session(asking).into_iter().chain(array.said().beginnings(seed(asking)).pop());
     let names = names.chain([lane_name(&name)]).collect();
     register.write_ahead(Line { text, parent: None, names, is_open: false })?;
+    register.engine.store().ensure(&NewConversation {
+        key: conversation_key(&LaneKey(registered.lane.clone())),
+        format: Format::Journal.name().to_owned(),
+        title,
+        parent: None,
+    })?;
     Ok(recognised(line, &registered))
 }
 

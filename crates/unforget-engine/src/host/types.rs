@@ -10,6 +10,7 @@ use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
 
 use crate::EngineError;
+use crate::prompt::Broken;
 
 /// A lane: one history of a host, under the name that it keeps across restarts and resets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -221,12 +222,14 @@ pub struct Assembled {
     pub media: Vec<media::Place>,
     /// How many parts of the messages no words stand for: see [`Request::wordless`](unforget_core::message::Request::wordless).
     pub wordless: u64,
+    /// Blocks at the beginning of the first message that change at breaks only: pins and summaries.
+    pub leading: usize,
     /// What admission guarantees.
     pub certificate: Certificate,
     /// Why the prompt of the call before was not given again; `None` if it was.
     pub remade: Option<Stale>,
-    /// Why the beginning is not that of the prompt before; see [`crate::prompt::Cause`].
-    pub broken: Option<&'static str>,
+    /// How the beginning is not that of the prompt before.
+    pub broken: Option<Broken>,
     /// What delivering the live array did.
     pub receipt: Option<Receipt>,
     /// Number of its recipe: how it was composed is kept. `None` if it was given before, or the store could not keep it.

@@ -45,6 +45,21 @@ impl Cause {
     }
 }
 
+impl Cause {
+    /// What happened, for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::First => "this is the first prompt that was made for it",
+            Self::Compaction => "older entries are summarised now",
+            Self::Ladder => "it had to be shortened to fit, or fits again",
+            Self::LateEntry => "something came late into an earlier place",
+            Self::Rewind => "the client went back and on differently",
+            Self::Pins => "pins changed",
+            Self::LiveInput => "live input moved behind what came since",
+        }
+    }
+}
+
 /// A place in a prompt, most stable first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {

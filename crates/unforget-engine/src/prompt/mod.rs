@@ -109,6 +109,8 @@ pub struct Prompt {
     pub idle_ms: Option<u64>,
     /// Breaks of the context since it was opened.
     pub epoch: u32,
+    /// Blocks at the beginning of the first message that change at breaks only: pins and summaries.
+    pub leading: usize,
 }
 
 impl Prompt {
@@ -379,7 +381,9 @@ impl Session {
         self.cause = None;
         let view = self.total();
         self.counts.sent(admitted.certificate().total, view, rung);
-        Ok(Prompt { admitted, reused, broken, idle_ms: self.idle_ms(), epoch: self.context.epoch })
+        let summaries = self.sent.iter().filter(|sent| sent.region == Region::Summaries).count();
+        let leading = self.pinned.blocks() + summaries;
+        Ok(Prompt { admitted, reused, broken, idle_ms: self.idle_ms(), epoch: self.context.epoch, leading })
     }
 
     /// Size of the prompt as the context wants it, with what was pushed since.

@@ -62,6 +62,19 @@ fn describe() {
         "What we add to a call before it goes to the provider"
     );
     metrics::describe_counter!("unforget_tokens_total", "Tokens as providers counted them, by kind");
+    metrics::describe_counter!(
+        "unforget_cache_calls_total",
+        "Calls by what became of the provider's cache: hit, first, cold, client, ours (with the cause), unknown"
+    );
+    metrics::describe_counter!(
+        "unforget_cache_missed_tokens_total",
+        "Tokens that stood in the prompt before and were billed anew, by the same"
+    );
+    metrics::describe_counter!(
+        "unforget_refused_total",
+        "Calls that providers refused as too large, by whether they were sent again or the client was told"
+    );
+    metrics::describe_counter!("unforget_passed_total", "Requests that went on as they came, by kind");
     metrics::describe_gauge!("unforget_calls_running", "Calls of models that run, streams among them");
     metrics::describe_gauge!(
         "unforget_spool_files",

@@ -3,7 +3,7 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversations`, `prompts`, `pins`, `recall`, `whole`, `purge` | routes, by what they are about |
+//! | `conversations`, `prompts`, `status`, `pins`, `recall`, `whole`, `purge` | routes, by what they are about |
 //! | `imports`, `tasks` | uploads, and work that outlives its request |
 //! | `events` | what changes, as it changes |
 //! | `scope` | whose request it is, and the engine as they may see it |
@@ -23,12 +23,13 @@ mod prompts;
 mod purge;
 mod recall;
 mod scope;
+mod status;
 mod tag;
 mod tasks;
 mod whole;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::Router;
 use axum::http::Uri;
@@ -44,6 +45,7 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::gateway::Caches;
 use crate::json::ConfigJson;
 use crate::trace;
 
@@ -93,6 +95,8 @@ pub struct Api {
     at_work: Arc<Semaphore>,
     asking: Arc<Semaphore>,
     exports: Arc<Semaphore>,
+    /// What became of providers' caches, where a gateway says so.
+    caches: Mutex<Option<Arc<Caches>>>,
     /// Takes back the work of models, for threads that wait for it.
     cancel: Cancel,
     /// The same for those that do not.
@@ -115,6 +119,7 @@ impl Api {
             at_work: Arc::new(Semaphore::new(AT_WORK)),
             asking: Arc::new(Semaphore::new(ASKING)),
             exports: Arc::new(Semaphore::new(EXPORTS)),
+            caches: Mutex::default(),
             cancel: Cancel::default(),
             ending: CancellationToken::new(),
         })
@@ -173,6 +178,8 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(prompts::diff))
         .routes(routes!(prompts::why))
         .routes(routes!(prompts::decisions))
+        .routes(routes!(status::status))
+        .routes(routes!(status::statuses))
         .routes(routes!(prompts::jobs, prompts::drop_jobs))
         .routes(routes!(prompts::run_jobs))
         .routes(routes!(pins::list, pins::pin))

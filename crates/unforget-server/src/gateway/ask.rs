@@ -5,18 +5,22 @@
 use std::borrow::Cow;
 
 use axum::body::Bytes;
+use unforget_core::admit::Cover;
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::host::{Array, Ask, Assembled, Brings, HostError, Recalled, Recovered, Said};
+use unforget_engine::prompt::Broken;
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Edit, annotations};
 use unforget_wire::{Dialect, Format};
 
+use super::cache::{Before, Was};
 use super::caller::{Caller, Who, order};
 use super::fault::Problem;
+use super::notices;
 use super::offer::{Offered, has_left_something};
 use super::slot::{SLOT, recall};
 use super::{Gateway, Recall};
@@ -93,6 +97,16 @@ pub(super) struct Begun {
     budget: Budget,
     /// What limits of its model hold for.
     pub(super) limits: Option<Digest>,
+    /// The call before in its lane.
+    pub(super) was: Option<Was>,
+    /// What stands before its messages.
+    pub(super) before: Before,
+    /// How its prompt is not the one before with more behind it.
+    pub(super) broken: Option<Broken>,
+    /// Name of the rung of admission; nothing if it is sent as it came.
+    pub(super) rung: &'static str,
+    /// What its prompt shows how; `None` if it is sent as it came.
+    pub(super) cover: Option<Cover>,
 }
 
 /// What messages say; how many they are, and the digest of their bytes.
@@ -167,6 +181,11 @@ impl Gateway {
             lowered: None,
             budget,
             limits,
+            was: self.caches.was(&who.lane.lane, &array),
+            before: Before::of(&call),
+            broken: None,
+            rung: "",
+            cover: None,
             who,
             array,
         };
@@ -177,8 +196,7 @@ impl Gateway {
         if let Some(brings) = self.can_make(&begun.who, &call)?.filter(|_| is_too_large) {
             let at = (brings, &begun.array, begun.asked_at);
             let recall = self.settings.recall;
-            let offered =
-                (recall == Recall::Tools).then(|| Offered::of(&call, begun.budget.messages())).flatten();
+            let offered = self.offered(&begun, &call, begun.budget.messages());
             let slot = if recall == Recall::Slot { SLOT } else { offered.as_ref().map_or(0, Offered::room) };
             let ask = begun.ask(received.dialect);
             let ask = Ask { budget: ask.budget.saturating_sub(slot), ..ask };
@@ -189,6 +207,7 @@ impl Gateway {
             }
             begun.offered = offered.filter(|_| has_left_something(&assembled));
             begun.take(&assembled, &call, &bodies);
+            notices::prompt(&begun, &assembled);
         }
         for left in self.arrays.keep(&begun.who.lane.lane, &begun.array) {
             self.host.close(&left);
@@ -341,6 +360,11 @@ impl Begun {
         self.budget.fixed
     }
 
+    /// What the input has room for.
+    pub(super) const fn room(&self) -> u64 {
+        self.budget.messages().saturating_add(self.budget.fixed.upper)
+    }
+
     /// What the client allows the answer; 0 if it does not say.
     pub(super) const fn said(&self) -> u64 {
         self.budget.said
@@ -379,7 +403,7 @@ impl Begun {
     pub(super) fn note(&self) {
         let prompt = trace::Prompt {
             model: self.model.as_deref(),
-            conversation: self.who.lane.name(),
+            conversation: &self.who.lane.wordless_name(),
             authority: self.authority,
             tokens: self.tokens.expected,
             left_out: self.left_out,
@@ -406,6 +430,7 @@ impl Begun {
         self.tokens = assembled.tokens + self.budget.fixed;
         if call.dialect == Dialect::Anthropic {
             messages = annotations::place(&client, &messages, &|_| None, call.marks);
+            annotations::place_behind(&mut messages, assembled.leading, call.marks);
         }
         let system = assembled.system.iter().map(|text| {
             let text = serde_json::Value::from(text.as_str());
@@ -423,6 +448,8 @@ impl Begun {
         self.left_out = self.array.wordless().saturating_sub(assembled.wordless);
         self.sending = Sending::Made(self.body(call, self.offered.as_ref()).into());
         self.authority = assembled.certificate.authority.name();
+        (self.broken, self.rung) = (assembled.broken, assembled.certificate.rung.name());
+        self.cover = Some(assembled.certificate.cover);
     }
 
     /// The body with the prompt in it.

@@ -25,6 +25,7 @@ pub(super) struct Caller {
     pub(super) is_kept: bool,
     user: String,
     kind: String,
+    is_bare: bool,
 }
 
 impl Caller {
@@ -43,6 +44,7 @@ impl Caller {
             user: if session.is_some() { String::new() } else { format!("{}\n{loose}", received.caller) },
             session,
             kind: kind(call),
+            is_bare: !call.has_tools,
         }
     }
 
@@ -61,6 +63,7 @@ impl Caller {
             is_named: self.is_named,
             user: Some(&self.user),
             kind: &self.kind,
+            is_bare: self.is_bare,
             form: self.form,
         }
     }

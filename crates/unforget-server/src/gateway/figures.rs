@@ -28,6 +28,29 @@ pub(super) fn tokens(kind: &'static str, count: u64) {
     metrics::counter!("unforget_tokens_total", "kind" => kind).increment(count);
 }
 
+/// What became of the provider's cache in a call.
+///
+/// * `cause` - of a change of ours, else nothing.
+/// * `missed` - tokens that were billed anew though they stood in the prompt before.
+pub(super) fn cache(fate: &'static str, cause: &'static str, missed: u64) {
+    metrics::counter!("unforget_cache_calls_total", "fate" => fate, "cause" => cause).increment(1);
+    metrics::counter!("unforget_cache_missed_tokens_total", "fate" => fate, "cause" => cause)
+        .increment(missed);
+}
+
+/// A call that a provider refused as too large.
+///
+/// * `outcome` - `again` or `told`: the client was.
+pub(super) fn refused(dialect: Dialect, outcome: &'static str) {
+    metrics::counter!("unforget_refused_total", "dialect" => dialect.name(), "outcome" => outcome)
+        .increment(1);
+}
+
+/// A request that went on as it came.
+pub(super) fn passed(kind: &'static str) {
+    metrics::counter!("unforget_passed_total", "kind" => kind).increment(1);
+}
+
 /// Answers in the spool: so many more, or fewer.
 pub(super) fn spooled(more: f64) {
     metrics::gauge!("unforget_spool_files").increment(more);

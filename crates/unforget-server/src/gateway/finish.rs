@@ -12,11 +12,12 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Answered, Array, Counted, Haste, LaneKey};
-use unforget_wire::exchange;
+use unforget_wire::exchange::{self, Ended};
 use unforget_wire::{Dialect, Format};
 
 use super::Gateway;
 use super::ask::{Begun, Sending};
+use super::cache::Done;
 use super::fault::Problem;
 use super::figures;
 use super::pump::is_referred_to;
@@ -91,14 +92,34 @@ impl Gateway {
         }
         let (said, digest) = begun.seen();
         self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), haste))?;
+        // Of several rounds it is counted together what was read apart.
+        if rounds.is_none() {
+            self.caches.take(
+                &who.lane.lane,
+                &Done {
+                    dialect: begun.dialect,
+                    was: begun.was.as_ref(),
+                    before: &begun.before,
+                    of: digest.filter(|_| begun.rung.is_empty()),
+                    broken: begun.broken,
+                    rung: begun.rung,
+                    ours: begun.tokens,
+                    budget: begun.room(),
+                    usage: told.usage,
+                },
+            );
+        }
         if let Some(usage) = told.usage {
             for (kind, count) in [("input", usage.input), ("cached", usage.cached), ("output", usage.output)]
             {
                 figures::tokens(kind, count);
             }
         }
+        // An error within the answer may be of a prompt that was too large.
+        if let Some(name) = begun.limits.as_ref().filter(|_| told.ended == Ended::Complete) {
+            self.limits.fitted(name, begun.tokens);
+        }
         if let Some(usage) = told.usage.filter(|usage| usage.input > 0) {
-            // Of several rounds it is counted together what was read apart.
             if let Some(name) = begun.limits.as_ref().filter(|_| rounds.is_none()) {
                 self.limits.took(name, usage.input, usage.output);
             }

@@ -10,6 +10,7 @@
 mod arrays;
 mod ask;
 mod body;
+mod cache;
 mod caller;
 mod fault;
 mod figures;
@@ -17,8 +18,10 @@ mod finish;
 mod limits;
 mod live;
 mod lives;
+mod notices;
 mod offer;
 mod orders;
+mod passed;
 mod pump;
 mod reading;
 mod room;
@@ -46,11 +49,13 @@ use arrays::Arrays;
 use finish::{Measured, Unstored};
 use limits::Limits;
 use lives::Lives;
+use notices::Once;
 use orders::Orders;
 use room::Room;
 use spool::Spool;
 use turns::Turns;
 
+pub use cache::{Caches, Count, Kept};
 pub use route::{Tenant, routes};
 pub use upstream::{Api, Key, Upstream, install_crypto};
 pub use windows::Windows;
@@ -140,6 +145,10 @@ pub struct Gateway {
     whole: Mutex<HashSet<LaneKey>>,
     /// Limits that providers told.
     limits: Limits,
+    /// What became of providers' caches.
+    caches: Arc<Caches>,
+    /// What is said once.
+    once: Once,
     turns: Arc<Turns>,
     /// For requests.
     bodies: Room,
@@ -176,6 +185,8 @@ impl Gateway {
             measured: Mutex::default(),
             whole: Mutex::default(),
             limits: Limits::default(),
+            caches: Arc::default(),
+            once: Once::default(),
             tasks: TaskTracker::new(),
             closing: CancellationToken::new(),
         });
@@ -207,6 +218,11 @@ impl Gateway {
     pub fn probe(&self) -> io::Result<()> {
         self.spool.has_room()?;
         self.host.probe().map_err(io::Error::other)
+    }
+
+    /// What became of providers' caches since it was opened.
+    pub const fn caches(&self) -> &Arc<Caches> {
+        &self.caches
     }
 
     /// Calls that run.

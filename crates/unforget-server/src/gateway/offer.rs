@@ -11,9 +11,9 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Target;
 use unforget_wire::exchange::{Call, Edit, Ended, Offer, Outcome, Round};
 
-use super::Gateway;
 use super::ask::{Begun, Received};
 use super::fault::Problem;
+use super::{Gateway, Recall};
 use crate::mcp::own;
 use crate::trace;
 
@@ -67,14 +67,14 @@ pub(super) const fn has_left_something(assembled: &Assembled) -> bool {
 }
 
 impl Offered {
-    /// What may be offered in a call; `None` if nothing may.
+    /// What may be offered in a call.
     ///
     /// * `budget` - tokens of the call's messages.
-    pub(super) fn of(call: &Call<'_>, budget: u64) -> Option<Self> {
-        if let Err(why) = call.takes_offers(own::PREFIX) {
-            tracing::debug!(why, "no tools are offered");
-            return None;
-        }
+    ///
+    /// # Errors
+    /// Why nothing may.
+    pub(super) fn of(call: &Call<'_>, budget: u64) -> Result<Self, &'static str> {
+        call.takes_offers(own::PREFIX)?;
         let offers = own::offered().map(|(name, about, schema)| Offer { name, about, schema });
         let offers: Vec<Offer> = offers.collect();
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
@@ -82,7 +82,7 @@ impl Offered {
         let left = (budget / SHARE).min(MOST);
         let offered =
             Self { offers, weight, left, rounds: 0, behind: Vec::new(), done: Vec::new(), is_closed: false };
-        (left >= LEAST).then_some(offered)
+        if left >= LEAST { Ok(offered) } else { Err("the window is too small for it") }
     }
 
     /// Tokens that a prompt has to leave for them.
@@ -138,6 +138,21 @@ impl Offered {
 }
 
 impl Gateway {
+    /// What is offered with a call, if that is wanted. Says once per lane and reason why nothing is.
+    pub(super) fn offered(&self, begun: &Begun, call: &Call<'_>, budget: u64) -> Option<Offered> {
+        if self.settings.recall != Recall::Tools {
+            return None;
+        }
+        let offered = Offered::of(call, budget);
+        let lane = begun.who.lane.name();
+        if let Err(why) = offered
+            && self.once.is_first(&format!("offer {lane} {why}"))
+        {
+            tracing::info!(lane, why, "the model cannot be offered recall tools in these calls");
+        }
+        offered.ok()
+    }
+
     /// What is asked next: the answer with our calls in it and their results, if they are run. `None` if the answer is the
     /// last.
     ///

@@ -12,6 +12,7 @@ use axum::http::header::CONTENT_ENCODING;
 use futures_util::FutureExt;
 use tokio::task::spawn_blocking;
 use tracing::{Instrument, Span};
+use unforget_core::admit::Cover;
 use unforget_core::digest::Digest;
 use unforget_core::recover::Refused;
 use unforget_wire::Dialect;
@@ -21,6 +22,7 @@ use unforget_wire::refusal;
 use super::ask::{Begun, Received, Sending};
 use super::fault::{self, Problem};
 use super::figures;
+use super::notices;
 use super::reading::{self, Reading};
 use super::{Gateway, turns};
 
@@ -154,6 +156,8 @@ impl Gateway {
             }
             let (head, body) = self.refusal(answer, &upstream.name).await?;
             let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
+            let sent = begun.tokens.expected;
+            let is_size = known.as_ref().is_some_and(|known| known.refused() != Refused::Other);
             let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
                 Some(known) => {
                     self.learn(&begun, known.refused());
@@ -168,6 +172,11 @@ impl Gateway {
                 }
                 None => false,
             };
+            if is_size {
+                let again = is_smaller.then_some(begun.tokens.expected);
+                notices::refused(&begun, head.status, (sent, again));
+                figures::refused(begun.dialect, if is_smaller { "again" } else { "told" });
+            }
             if !is_smaller {
                 let mut headers = returned(&head.headers);
                 ours(&mut headers, &told(&begun, overhead.as_secs_f64()));
@@ -409,6 +418,14 @@ pub(super) fn told(begun: &Begun, overhead: f64) -> Vec<(&'static str, String)> 
     ];
     if let Some(output) = begun.output() {
         told.push(("x-unforget-output-tokens", output.to_string()));
+    }
+    if let Some(Cover { verbatim, stubbed, summarised, elided }) = begun.cover {
+        let shown =
+            format!("{verbatim} verbatim, {stubbed} stubbed, {summarised} summarised, {elided} elided");
+        told.push(("x-unforget-entries", shown));
+    }
+    if let Some(broken) = begun.broken {
+        told.push(("x-unforget-break", format!("{} at {}", broken.cause.name(), broken.region.name())));
     }
     if begun.left_out > 0 {
         told.push(("x-unforget-left-out", begun.left_out.to_string()));

@@ -7,11 +7,12 @@ use axum::Router;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue,
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    UPGRADE,
 };
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::TryStreamExt;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
@@ -22,8 +23,10 @@ use unforget_wire::exchange::{self, Fault};
 use super::ask::Received;
 use super::body::{self, bad};
 use super::fault;
+use super::figures;
 use super::live::Reader;
 use super::lives::Before;
+use super::passed;
 use super::pump::Call;
 use super::room::Held;
 use super::shared::may_pass;
@@ -92,12 +95,30 @@ async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response
         Api::Anthropic => Dialect::Anthropic,
         _ => Dialect::OpenAiChat,
     };
+    if is_socket(request.headers()) {
+        return no_socket();
+    }
     let taken = match dialect {
         _ if has_steps(request.uri().path()) => Err(bad("a path has no . and .. in it".to_owned())),
         Some(dialect) => gateway.call(dialect, request).await,
         None => gateway.pass(request).await,
     };
     taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(of_others), ""))
+}
+
+/// Whether a request wants to become a websocket.
+fn is_socket(headers: &HeaderMap) -> bool {
+    let is_it = |part: &str| part.trim().eq_ignore_ascii_case("websocket");
+    text(headers, &UPGRADE).is_some_and(|wanted| wanted.split(',').any(is_it))
+}
+
+/// There are none here. Sent on as what it is without the upgrade, it would get an answer that its client does not understand:
+/// Codex asks seven times and waits in between before it goes on with plain requests.
+fn no_socket() -> Response {
+    let what = "websockets are not served: send the request over HTTP";
+    let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": what}}).to_string();
+    let head = [(CONTENT_TYPE, "application/json"), (UPGRADE, "HTTP/1.1")];
+    (StatusCode::UPGRADE_REQUIRED, head, body).into_response()
 }
 
 impl Gateway {
@@ -193,6 +214,11 @@ impl Gateway {
         let (model, body, _held) = self.named_in(&parts, body).await?;
         let upstream = self.upstream(api, model.as_deref())?;
         may_pass(upstream, tenant(&parts), (&parts.method, parts.uri.path()))?;
+        let kind = passed::Kind::of(&parts.method, parts.uri.path());
+        figures::passed(kind.name());
+        if self.once.is_first(&format!("{kind:?} {}", upstream.name)) {
+            kind.say(&upstream.name);
+        }
         let mut headers = upstream.headers(&parts.headers, api);
         // It goes on as it is, so its length does too.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
@@ -205,6 +231,7 @@ impl Gateway {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = answer.status();
         *response.headers_mut() = returned(answer.headers());
+        ours(response.headers_mut(), &[("x-unforget-authority", "passed-through".to_owned())]);
         let length = answer.headers().get(CONTENT_LENGTH).cloned();
         response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
         *response.body_mut() = Body::from_stream(answer.bytes_stream().map_err(reqwest::Error::without_url));

@@ -346,7 +346,7 @@ fn assembled(made: host::Assembled, array: Option<Base>, given: Option<Given>) -
         certificate: (&made.certificate).into(),
         report: Report {
             remade: made.remade.map(unforget_core::loop_view::Stale::name),
-            broken: made.broken,
+            broken: made.broken.map(|broken| broken.cause.name()),
             delivery: made.receipt.map(Into::into),
         },
         debt: made.debt.into(),

@@ -1,0 +1,215 @@
+//! `unforget status`: what left the prompt, why, and how to get it back.
+
+use std::cmp::Reverse;
+use std::io::Write;
+
+use serde_json::Value;
+use unforget_engine::host::is_internal;
+
+use crate::app::App;
+use crate::args::StatusArgs;
+use crate::failure::{Exit, Outcome};
+use crate::json::{
+    BriefJson, BrokenJson, CacheJson, FateJson, LeftJson, LiveJson, NewestJson, StatusJson, StatusesJson,
+};
+use crate::output::paint;
+use crate::remote::{Remote, encoded, field, shaped};
+use crate::text;
+
+/// Conversations that are listed.
+const LISTED: usize = 20;
+
+/// Rows of what left that a terminal shows.
+const ROWS: usize = 12;
+
+/// Says how prompts stand.
+pub(crate) fn run(app: &mut App, args: &StatusArgs) -> Outcome {
+    match &args.conversation {
+        Some(name) => one(app, name),
+        None => all(app),
+    }
+}
+
+/// What a daemon knows that owns the database: nobody else does.
+fn live(app: &App, path: &str) -> Option<LiveJson> {
+    let answer = Remote::of(&app.settings.db.value)?.call("GET", path, None).ok()?;
+    let live = Some(field(&answer, "live")).filter(|live| *live != Value::Null)?;
+    shaped(live).ok()
+}
+
+fn one(app: &mut App, name: &str) -> Outcome {
+    let engine = app.read()?;
+    let stored = super::resolve(&engine, name)?.conversation;
+    let recipes = engine.recipes(stored.id)?;
+    let parts = engine.newest_prompt(stored.id)?.map(|(.., parts)| parts).unwrap_or_default();
+    let live = live(app, &format!("conversations/{}/status", encoded(&stored.key.0)));
+    let status = StatusJson::new(&stored, &recipes, &parts, live);
+    if app.out.json {
+        app.out.json(&status)?;
+        return Ok(Exit::Done);
+    }
+    let strong = app.out.palette.strong;
+    let title = status.title.as_deref().map(text::harmless).unwrap_or_default();
+    writeln!(app.out, "{}  {}", paint(strong, &status.conversation), text::one_line(&title, 80))?;
+    match &status.prompt {
+        Some(newest) => writeln!(app.out, "  prompt   {}", prompt(newest))?,
+        None => writeln!(app.out, "  prompt   none was made: all that was said so far went as it came")?,
+    }
+    say_left(app, &status)?;
+    say_breaks(app, &status)?;
+    say_live(app, status.live.as_ref())?;
+    Ok(Exit::Done)
+}
+
+/// A prompt in one line.
+fn prompt(newest: &NewestJson) -> String {
+    let how =
+        if newest.rung == "assembled" { String::new() } else { format!("; shortened: {}", newest.rung) };
+    format!(
+        "r{}, {}: {} tokens expected, {} at most, of {} ({}){how}",
+        newest.prompt,
+        newest.time.as_deref().unwrap_or("no time"),
+        text::count(newest.tokens),
+        text::count(newest.tokens_upper),
+        text::count(newest.budget),
+        text::percent(newest.used),
+    )
+}
+
+fn say_left(app: &mut App, status: &StatusJson) -> Outcome<()> {
+    if status.left.is_empty() {
+        if status.prompt.is_some() {
+            writeln!(app.out, "  left     nothing: every entry is there as it is")?;
+        }
+        return Ok(());
+    }
+    writeln!(app.out, "  left     {}", text::plural(status.left.len() as u64, "part"))?;
+    let key = &status.conversation;
+    let row = |left: &LeftJson| {
+        let by = if left.by_model == Some(true) { ", by a model" } else { "" };
+        vec![
+            "  ".to_owned(),
+            if left.first == left.last {
+                format!("s:{}", left.first)
+            } else {
+                format!("s:{}-{}", left.first, left.last)
+            },
+            format!("{}{by}", left.how),
+            text::count(left.tokens),
+            format!("unforget expand {} --conversation {key}", left.expand),
+        ]
+    };
+    let more = status.left.len().saturating_sub(ROWS);
+    let rows = status.left.iter().skip(more).map(row).collect();
+    let head = ["", "entries", "shown as", "tokens", "how to get it back"];
+    write!(app.out, "{}", text::table(&head, rows, &[3]))?;
+    if more > 0 {
+        app.out.note(format!("{} before these: --json lists all", text::plural(more as u64, "part")));
+    }
+    Ok(())
+}
+
+fn say_breaks(app: &mut App, status: &StatusJson) -> Outcome<()> {
+    if status.kept == 0 {
+        return Ok(());
+    }
+    writeln!(app.out, "  breaks   {} of {}", status.broke, text::plural(status.kept, "kept prompt"))?;
+    let row = |broken: &BrokenJson| {
+        vec![
+            "  ".to_owned(),
+            format!("r{}", broken.prompt),
+            broken.time.clone().unwrap_or_default(),
+            broken.cause.to_owned(),
+            broken.at.to_owned(),
+            text::count(broken.rebilled),
+            broken.words.to_owned(),
+        ]
+    };
+    let rows: Vec<_> = status.breaks.iter().map(row).collect();
+    if !rows.is_empty() {
+        let head = ["", "prompt", "time", "cause", "at", "billed again", "why"];
+        write!(app.out, "{}", text::table(&head, rows, &[5]))?;
+    }
+    Ok(())
+}
+
+fn say_live(app: &mut App, live: Option<&LiveJson>) -> Outcome<()> {
+    let Some(live) = live else {
+        app.out.note(
+            "no daemon was asked: what providers counted and what their caches did is known to it alone",
+        );
+        return Ok(());
+    };
+    if let Some(newest) = live.counts.last() {
+        writeln!(
+            app.out,
+            "  counted  {} by the provider; ours {} expected, {} at most, of {}",
+            text::count(newest.counted),
+            text::count(newest.expected),
+            text::count(newest.upper),
+            text::count(newest.budget),
+        )?;
+    }
+    say_cache(app, &live.cache)
+}
+
+fn say_cache(app: &mut App, cache: &CacheJson) -> Outcome<()> {
+    let share = cache.cached as f64 / cache.input.max(1) as f64;
+    writeln!(
+        app.out,
+        "  cache    {}, {} tokens of input, {} of them from the cache; cost as {} fresh ones",
+        text::plural(cache.calls, "call"),
+        text::count(cache.input),
+        text::percent(share),
+        text::count(cache.cost),
+    )?;
+    let row = |one: &FateJson| {
+        let cause = one.cause.as_ref().map(|cause| format!(": {cause}")).unwrap_or_default();
+        vec![
+            "  ".to_owned(),
+            format!("{}{cause}", one.fate),
+            one.calls.to_string(),
+            text::count(one.missed),
+            text::count(one.lost),
+        ]
+    };
+    let rows: Vec<_> = cache.fates.iter().map(row).collect();
+    if !rows.is_empty() {
+        let head = ["", "fate", "calls", "billed anew", "cost more"];
+        write!(app.out, "{}", text::table(&head, rows, &[2, 3, 4]))?;
+    }
+    Ok(())
+}
+
+/// The conversations that spoke last.
+fn all(app: &mut App) -> Outcome {
+    let engine = app.read()?;
+    let mut all = engine.store().conversations()?;
+    all.retain(|one| !is_internal(&one.key));
+    all.sort_by_key(|one| Reverse(one.time.map(|(_, last)| last)));
+    let brief = |one| Ok(BriefJson::new(one, &engine.recipes(one.id)?));
+    let conversations = all.iter().take(LISTED).map(brief).collect::<Outcome<Vec<_>>>()?;
+    let status = StatusesJson { conversations, live: live(app, "status") };
+    if app.out.json {
+        app.out.json(&status)?;
+        return Ok(Exit::Done);
+    }
+    let row = |one: &BriefJson| {
+        let newest = one.prompt.as_ref();
+        vec![
+            one.conversation.clone(),
+            one.last.clone().unwrap_or_default(),
+            newest.map(|newest| text::count(newest.tokens)).unwrap_or_default(),
+            newest.map(|newest| text::percent(newest.used)).unwrap_or_default(),
+            if newest.is_some() { format!("{} of {}", one.broke, one.kept) } else { String::new() },
+            text::one_line(&text::harmless(one.title.as_deref().unwrap_or_default()), 40),
+        ]
+    };
+    let rows = status.conversations.iter().map(row).collect();
+    let head = ["conversation", "last", "prompt", "of budget", "breaks", "title"];
+    write!(app.out, "{}", text::table(&head, rows, &[2, 3, 4]))?;
+    if let Some(live) = &status.live {
+        say_cache(app, &live.cache)?;
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,64 @@
+//! How prompts stand: what left them, why, and what providers' caches did.
+
+use std::cmp::Reverse;
+use std::sync::{Arc, PoisonError};
+
+use axum::http::header::HeaderMap;
+use axum::response::Response;
+use unforget_engine::host::is_internal;
+
+use super::Api;
+use super::asked::{At, Named};
+use super::problem::{Done, Problems};
+use super::scope::{Seen, lane};
+use super::tag::Shown;
+use crate::gateway::Caches;
+use crate::json::{BriefJson, LiveJson, StatusJson, StatusesJson};
+
+/// Conversations that are listed.
+const LISTED: usize = 20;
+
+impl Api {
+    /// Tells it where the gateway keeps what became of providers' caches.
+    pub fn show_caches(&self, caches: &Arc<Caches>) {
+        *self.caches.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(caches));
+    }
+
+    fn caches(&self) -> Option<Arc<Caches>> {
+        self.caches.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Says what left the newest prompt of a conversation, why, how to get it back, and what the provider's cache did since the
+/// daemon began.
+#[utoipa::path(get, path = "/conversations/{name}/status", tag = "prompts", params(Named),
+    responses((status = 200, description = "Done", body = StatusJson), Problems))]
+pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
+    seen.of(named.name, move |engine, found, api| {
+        let stored = found.conversation;
+        let kept = lane(&stored.key).and_then(|lane| api.caches()?.of(&lane));
+        let live = kept.as_ref().map(LiveJson::from);
+        let recipes = engine.recipes(stored.id)?;
+        let parts = engine.newest_prompt(stored.id)?.map(|(.., parts)| parts).unwrap_or_default();
+        Ok(Shown::new(&StatusJson::new(&stored, &recipes, &parts, live))?.answer(&headers))
+    })
+    .await
+}
+
+/// Lists the conversations that spoke last with how their prompts stand. The owner is told what providers' caches did for all.
+#[utoipa::path(get, path = "/status", tag = "prompts",
+    responses((status = 200, description = "Done", body = StatusesJson), Problems))]
+pub(super) async fn statuses(seen: Seen, headers: HeaderMap) -> Done<Response> {
+    let is_owner = seen.is_owner();
+    seen.with(move |engine, api| {
+        let mut all = engine.store().conversations()?;
+        all.retain(|one| !is_internal(&one.key));
+        all.sort_by_key(|one| Reverse(one.time.map(|(_, last)| last)));
+        let brief = |one| Ok::<_, super::Problem>(BriefJson::new(one, &engine.recipes(one.id)?));
+        let conversations = all.iter().take(LISTED).map(brief).collect::<Done<_>>()?;
+        let all = api.caches().filter(|_| is_owner).map(|caches| caches.all());
+        let live = all.map(|all| LiveJson { cache: (&all).into(), counts: Vec::new() });
+        Ok(Shown::new(&StatusesJson { conversations, live })?.answer(&headers))
+    })
+    .await
+}

@@ -1,0 +1,290 @@
+//! What became of providers' caches, by cause: of each lane, and of all.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use unforget_core::cache::{Change, Fate, Known, Ledger, Served};
+use unforget_core::digest::Digest;
+use unforget_core::tokens::Tokens;
+use unforget_engine::host::{Array, LaneKey};
+use unforget_engine::prompt::{Broken, Cause};
+use unforget_wire::Dialect;
+use unforget_wire::exchange::{Call, Usage};
+
+use super::figures;
+
+/// Lanes that are remembered.
+const LANES: usize = 1_024;
+
+/// Counts that are remembered of a lane.
+const COUNTS: usize = 16;
+
+/// The cause that a call of which a prompt was made for the first time has: the one before went as it came.
+const FITTED: &str = "fitted";
+
+/// See the module. In memory only.
+#[derive(Default)]
+pub struct Caches {
+    lanes: Mutex<HashMap<LaneKey, Lane>>,
+    all: Mutex<Ledger<&'static str>>,
+}
+
+#[derive(Default)]
+struct Lane {
+    last: Option<Last>,
+    kept: Kept,
+    used: Option<Instant>,
+}
+
+/// What is remembered of a lane.
+#[derive(Clone, Debug, Default)]
+pub struct Kept {
+    /// What became of the cache in its calls.
+    pub ledger: Ledger<&'static str>,
+    /// Our figures and the provider's of its newest calls, oldest first.
+    pub counts: VecDeque<Count>,
+}
+
+/// A call as we weighed it and as the provider counted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Count {
+    /// Ours.
+    pub ours: Tokens,
+    /// The provider's.
+    pub input: u64,
+    /// Of it, from the cache.
+    pub cached: u64,
+    /// What the input had room for.
+    pub budget: u64,
+}
+
+/// What stands before the messages, and who reads it: with another one, no cache has anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Before {
+    fixed: Digest,
+    model: Option<String>,
+}
+
+impl Before {
+    pub(super) fn of(call: &Call<'_>) -> Self {
+        let mut digests = Vec::new();
+        call.fixed_text(&mut |text| digests.extend(Digest::of(text.as_bytes()).0));
+        Self { fixed: Digest::of(&digests), model: call.model.clone() }
+    }
+}
+
+/// A call that was answered, as far as the next one is compared with it.
+#[derive(Clone, Debug)]
+pub(super) struct Last {
+    before: Before,
+    /// The messages that were sent as they came: how many, and the digest of their bytes; `None` of a prompt of ours.
+    of: Option<(usize, Digest)>,
+    /// As the provider counted it.
+    input: u64,
+    at: Instant,
+    /// As we weighed it.
+    pub(super) tokens: Tokens,
+    /// Name of its rung of admission; nothing for a call that went as it came.
+    pub(super) rung: &'static str,
+}
+
+/// The call before, and what its lane knows of it now that the next one is here.
+#[derive(Clone, Debug)]
+pub(super) struct Was {
+    pub(super) last: Last,
+    idle_ms: u64,
+    /// The new array begins with its messages, which were sent as they came.
+    grew: bool,
+}
+
+/// A call that was answered.
+pub(super) struct Done<'a> {
+    pub(super) dialect: Dialect,
+    pub(super) was: Option<&'a Was>,
+    pub(super) before: &'a Before,
+    /// As in [`Last`].
+    pub(super) of: Option<(usize, Digest)>,
+    pub(super) broken: Option<Broken>,
+    pub(super) rung: &'static str,
+    pub(super) ours: Tokens,
+    pub(super) budget: u64,
+    pub(super) usage: Option<Usage>,
+}
+
+impl Done<'_> {
+    /// What became of the prompt before.
+    fn change(&self) -> Change<&'static str> {
+        let Some(Was { last, grew, .. }) = self.was else { return Change::First };
+        if last.before != *self.before {
+            return Change::ByClient;
+        }
+        match (last.of, self.of, self.broken) {
+            (Some(_), Some(_), _) if *grew => Change::Grew,
+            // Where a prompt of ours was before, the client sends less than it did.
+            (_, Some(_), _) => Change::ByClient,
+            (Some(_), None, _) => Change::ByUs(FITTED),
+            (None, None, None) => Change::Grew,
+            (None, None, Some(broken)) => match broken.cause {
+                Cause::Rewind | Cause::LateEntry => Change::ByClient,
+                cause => Change::ByUs(cause.name()),
+            },
+        }
+    }
+}
+
+impl Caches {
+    /// The call before in a lane.
+    pub(super) fn was(&self, lane: &LaneKey, array: &Array) -> Option<Was> {
+        let last = self.lanes().get(lane)?.last.clone()?;
+        let idle_ms = u64::try_from(last.at.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let grew = last.of.is_some_and(|(count, digest)| array.beginning(count) == Some(digest));
+        Some(Was { last, idle_ms, grew })
+    }
+
+    /// Takes a call that was answered.
+    pub(super) fn take(&self, lane: &LaneKey, done: &Done<'_>) {
+        let known = Known {
+            change: done.change(),
+            before: done.was.map_or(0, |was| was.last.input),
+            idle_ms: done.was.map(|was| was.idle_ms),
+            ttl_ms: done.dialect.cache_ttl_ms(),
+        };
+        let counted = done.usage.filter(|usage| usage.input > 0);
+        let served = counted.map(|usage| Served { input: usage.input, cached: usage.cached });
+        let ratios = done.dialect.cache_ratios();
+        let mut one = Ledger::default();
+        let fate = one.add(&known, served, ratios);
+        let missed = one.rows().map(|(_, sum)| sum.missed).sum();
+        figures::cache(fate.name(), if let Fate::Ours(cause) = fate { cause } else { "" }, missed);
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).join(&one);
+        let mut lanes = self.lanes();
+        if lanes.len() >= LANES && !lanes.contains_key(lane) {
+            let oldest = lanes.iter().min_by_key(|(_, lane)| lane.used).map(|(key, _)| key.clone());
+            oldest.map(|oldest| lanes.remove(&oldest));
+        }
+        let known = lanes.entry(lane.clone()).or_default();
+        let now = Instant::now();
+        known.used = Some(now);
+        known.kept.ledger.join(&one);
+        known.last = Some(Last {
+            before: done.before.clone(),
+            of: done.of,
+            input: counted.map_or(0, |usage| usage.input),
+            at: now,
+            tokens: done.ours,
+            rung: done.rung,
+        });
+        if let Some(usage) = counted {
+            let Usage { input, cached, .. } = usage;
+            known.kept.counts.push_back(Count { ours: done.ours, input, cached, budget: done.budget });
+            let more = known.kept.counts.len().saturating_sub(COUNTS);
+            known.kept.counts.drain(..more);
+        }
+    }
+
+    /// What is remembered of a lane since the process began.
+    pub fn of(&self, lane: &LaneKey) -> Option<Kept> {
+        self.lanes().get(lane).map(|lane| lane.kept.clone())
+    }
+
+    /// The sums over all lanes since the process began.
+    pub fn all(&self) -> Ledger<&'static str> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashMap<LaneKey, Lane>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use unforget_engine::prompt::Region;
+
+    use super::*;
+
+    #[test]
+    fn changes_table() {
+        let before = |model: &str| Before { fixed: Digest::of(b"tools"), model: Some(model.to_owned()) };
+        let broken = |cause| Some(Broken { cause, region: Region::Summaries, rebilled: 0, hit: 0 });
+        let as_sent = Some((1, Digest::of(b"1")));
+        let table = [
+            // the call before: as it came, and whether this one begins with it; this one: as it came, its break
+            (None, as_sent, None, Change::First, "nothing is known"),
+            (Some((as_sent, true)), as_sent, None, Change::Grew, "one more turn"),
+            (Some((as_sent, false)), as_sent, None, Change::ByClient, "its own compaction"),
+            (
+                Some((as_sent, true)),
+                None,
+                broken(Cause::First),
+                Change::ByUs("fitted"),
+                "it does not fit any more",
+            ),
+            (Some((None, false)), None, None, Change::Grew, "the prompt grew"),
+            (Some((None, false)), None, broken(Cause::Compaction), Change::ByUs("compaction"), "a break"),
+            (Some((None, false)), None, broken(Cause::Pins), Change::ByUs("pins"), "another pin"),
+            (Some((None, false)), None, broken(Cause::Rewind), Change::ByClient, "it went back"),
+            (Some((None, false)), as_sent, None, Change::ByClient, "it sends less than before"),
+        ];
+        for (was, of, broken, want, why) in table {
+            for (model, want) in [("a", want), ("b", if was.is_some() { Change::ByClient } else { want })] {
+                let was = was.map(|(of, grew)| Was {
+                    last: Last {
+                        before: before("a"),
+                        of,
+                        input: 1,
+                        at: Instant::now(),
+                        tokens: Tokens::default(),
+                        rung: "",
+                    },
+                    idle_ms: 0,
+                    grew,
+                });
+                let before = before(model);
+                let done = Done {
+                    dialect: Dialect::Anthropic,
+                    was: was.as_ref(),
+                    before: &before,
+                    of,
+                    broken,
+                    rung: "",
+                    ours: Tokens::default(),
+                    budget: 0,
+                    usage: None,
+                };
+                assert_eq!(done.change(), want, "{why}, by model {model}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let caches = Caches::default();
+        let before = Before { fixed: Digest::of(b""), model: None };
+        let usage = Usage { input: 10, cached: 5, cache_written: 0, output: 1 };
+        let done = Done {
+            dialect: Dialect::Anthropic,
+            was: None,
+            before: &before,
+            of: None,
+            broken: None,
+            rung: "assembled",
+            ours: Tokens::exact(9),
+            budget: 100,
+            usage: Some(usage),
+        };
+        for number in 0..LANES + 10 {
+            caches.take(&LaneKey(number.to_string()), &done);
+        }
+        assert_eq!(caches.lanes().len(), LANES);
+        assert!(caches.of(&LaneKey("0".into())).is_none(), "the one that was used least lately goes");
+        let newest = LaneKey((LANES + 9).to_string());
+        for _ in 0..COUNTS + 5 {
+            caches.take(&newest, &done);
+        }
+        let kept = caches.of(&newest).map(|kept| (kept.counts.len(), kept.ledger.calls()));
+        assert_eq!(kept, Some((COUNTS, COUNTS as u64 + 6)));
+        assert_eq!(caches.all().calls(), (LANES + 10 + COUNTS + 5) as u64, "the sums forget nothing");
+    }
+}

@@ -1,0 +1,140 @@
+//! Requests that go on as they came: of what kind they are, so that nobody takes them for stored ones.
+
+use axum::http::Method;
+
+use super::route::of_api;
+
+/// What a request that is not one of our calls asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Kind {
+    /// A call of a model in an API that is not served here, or under a path that is not known: it is not stored, and nothing
+    /// makes it fit.
+    Model(&'static str),
+    /// What the clients of our dialects ask for beside calls: models, counts of tokens, files, what is kept.
+    Beside,
+    /// Vectors of texts: nothing of a conversation.
+    Embeddings,
+    /// Nobody knows.
+    Other,
+}
+
+/// Ends of paths that are calls of a model, and whose they are.
+const CALLS: [(&str, &str); 13] = [
+    (":generateContent", "Gemini"),
+    (":streamGenerateContent", "Gemini"),
+    ("/invoke", "Bedrock"),
+    ("/invoke-with-response-stream", "Bedrock"),
+    ("/converse", "Bedrock"),
+    ("/converse-stream", "Bedrock"),
+    ("/api/chat", "Ollama"),
+    ("/api/generate", "Ollama"),
+    ("/messages", "Anthropic, under another path"),
+    ("/chat/completions", "OpenAI, under another path"),
+    ("/responses", "OpenAI, under another path"),
+    ("/completions", "OpenAI, without messages"),
+    ("/complete", "Anthropic, without messages"),
+];
+
+/// First parts of paths that clients ask for beside calls.
+const BESIDE: [&str; 12] = [
+    "assistants",
+    "batches",
+    "chat",
+    "containers",
+    "conversations",
+    "files",
+    "messages",
+    "models",
+    "responses",
+    "threads",
+    "uploads",
+    "vector_stores",
+];
+
+impl Kind {
+    /// * `path` - without a query.
+    pub(super) fn of(method: &Method, path: &str) -> Self {
+        let path = of_api(path);
+        let call = CALLS.iter().find(|(end, _)| path.ends_with(end));
+        if let Some((_, whose)) = call.filter(|_| *method == Method::POST) {
+            return Self::Model(whose);
+        }
+        if path.ends_with("/embeddings") || path.ends_with(":embedContent") || path.ends_with("/api/embed") {
+            return Self::Embeddings;
+        }
+        let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+        if BESIDE.contains(&first) { Self::Beside } else { Self::Other }
+    }
+
+    /// Name in figures.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Model(_) => "model",
+            Self::Beside => "beside",
+            Self::Embeddings => "embeddings",
+            Self::Other => "other",
+        }
+    }
+
+    /// Says what goes on, once per kind and upstream: the caller asks only the first time.
+    pub(super) fn say(self, upstream: &str) {
+        match self {
+            Self::Model(whose) => tracing::warn!(
+                upstream,
+                api = whose,
+                "calls of a model go on as they come: this path is none that is served, so they are not stored and \
+                 nothing makes them fit; docs/serve.md says which base URLs are"
+            ),
+            Self::Embeddings => tracing::info!(upstream, "embeddings go on as they come, and are not stored"),
+            Self::Other => tracing::info!(
+                upstream,
+                "requests of paths that are not known go on as they come, and are not stored"
+            ),
+            Self::Beside => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_table() {
+        use Kind::{Beside, Embeddings, Model, Other};
+        let table = [
+            ("POST", "/v1beta/models/gemini-3-pro:generateContent", Model("Gemini"), "Gemini CLI"),
+            ("POST", "/v1beta/models/gemini-3-pro:streamGenerateContent", Model("Gemini"), "streamed"),
+            ("POST", "/model/us.anthropic.claude/invoke", Model("Bedrock"), "Bedrock"),
+            ("POST", "/model/us.anthropic.claude/converse-stream", Model("Bedrock"), "its own form"),
+            ("POST", "/api/chat", Model("Ollama"), "Ollama"),
+            (
+                "POST",
+                "/openai/deployments/gpt/chat/completions",
+                Model("OpenAI, under another path"),
+                "Azure",
+            ),
+            (
+                "POST",
+                "/anthropic/v1/messages",
+                Model("Anthropic, under another path"),
+                "a base URL of a router",
+            ),
+            ("POST", "/v1/v1/messages", Model("Anthropic, under another path"), "twice"),
+            ("POST", "/v1/completions", Model("OpenAI, without messages"), "the API before"),
+            ("GET", "/v1/chat/completions", Beside, "a list of kept ones"),
+            ("POST", "/v1/messages/count_tokens", Beside, "a count"),
+            ("POST", "/v1/messages/batches", Beside, "a batch"),
+            ("GET", "/v1/models", Beside, "models"),
+            ("POST", "/v1/responses/compact", Beside, "of responses"),
+            ("POST", "/v1/embeddings", Embeddings, "vectors"),
+            ("POST", "/v1beta/models/e:embedContent", Embeddings, "Gemini's"),
+            ("GET", "/", Other, "nothing"),
+            ("POST", "/v1/telemetry", Other, "nobody knows"),
+        ];
+        for (method, path, want, why) in table {
+            let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
+            assert_eq!(Kind::of(&method, path), want, "{why}: {path}");
+        }
+    }
+}

@@ -37,7 +37,7 @@ fn drive(place: &Place, turns: i64) -> Vec<Value> {
         call(
             n * 10 + 12,
             "assemble",
-            json!({ "lane": "agent:past", "budget": 6_000, "dialect": "openai-chat" }),
+            json!({ "lane": "agent:past", "budget": 4_500, "dialect": "openai-chat" }),
         );
         call(
             n * 10 + 13,

@@ -57,10 +57,8 @@ fn the_session_s_name_is_for_the_talk() {
 fn lanes_without_a_name_are_called_by_their_first_words() {
     let host = host();
     let reminder = r#"{"type":"text","text":"<system-reminder>rules</system-reminder>"}"#;
-    let blocks = format!(
-        r#"{{"role":"user","content":[{reminder},{{"type":"text","text":"Fix the
-login test"}}]}}"#
-    );
+    let blocks =
+        format!(r#"{{"role":"user","content":[{reminder},{{"type":"text","text":"Fix the\nlogin test"}}]}}"#);
     let table = [
         (r#"{"role":"user","content":"Hello there"}"#, "hello-there-1", Some("Hello there"), "words"),
         (blocks.as_str(), "fix-the-login-test-2", Some("Fix the login test"), "behind what a client puts in"),

@@ -48,7 +48,8 @@ impl Agent {
         self.push(Role::Assistant, Origin::Model, Part::ToolCall(call));
         let line = |line| format!("{line}: the lighthouse of entry {} keeps its lamp burning\n", self.seq);
         let content = vec![Part::Text((0..lines).map(line).collect())];
-        let result = ToolResult { call_id: id, name: "bash".to_owned(), content, is_error: false, exit_code: Some(0) };
+        let result =
+            ToolResult { call_id: id, name: "bash".to_owned(), content, is_error: false, exit_code: Some(0) };
         self.push(Role::User, Origin::Tool, Part::ToolResult(result));
     }
 
@@ -171,7 +172,9 @@ fn a_sentence_explains_the_summaries_once() {
     let mut agent = Agent::new(32_768);
     agent.asks("Read all of it.");
     let mut prompt = agent.prompt(0);
-    let count = |prompt: &Prompt| prompt.render(Dialect::Anthropic).matches("is the record of this conversation").count();
+    let count = |prompt: &Prompt| {
+        prompt.render(Dialect::Anthropic).matches("is the record of this conversation").count()
+    };
     assert_eq!(count(&prompt), 0, "nothing is summarised yet");
     while prompt.epoch == 0 {
         agent.reads(100);

@@ -61,7 +61,11 @@ fn f014_compaction_runs_whatever_a_host_leaves_out() {
             let made = host.assemble(&lane, PI, &ask).unwrap();
             prompts += 1;
             assert!(made.tokens.upper <= ask.budget, "{name}: I10");
-            kept.push((made.recipe.unwrap(), made.certificate.total, made.broken));
+            kept.push((
+                made.recipe.unwrap(),
+                made.certificate.total,
+                made.broken.map(|broken| broken.cause.name()),
+            ));
             host.commit_turn(&lane, PI, turn_of(&[answer("done", n * 9 + 3)])).unwrap();
         }
         let status = host.status(&lane, PI).unwrap();

@@ -14,7 +14,6 @@ pub mod scripts;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
@@ -268,14 +267,21 @@ fn tokens(request: &Value) -> u64 {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64
 }
 
-/// A stream of pieces, each after a pause.
-fn slowly(pieces: Vec<String>, pause: Duration) -> Body {
-    let pieces = pieces.into_iter();
-    Body::from_stream(futures_util::stream::unfold(pieces, move |mut pieces| async move {
-        let piece = pieces.next()?;
-        if !pause.is_zero() {
-            tokio::time::sleep(pause).await;
-        }
-        Some((Ok::<_, std::convert::Infallible>(Bytes::from(piece)), pieces))
-    }))
+/// A stream of pieces, each after a pause; those behind the first when they are let go.
+fn slowly(pieces: Vec<String>, say: &Say) -> Body {
+    let (pieces, pause, gate) = (pieces.into_iter().enumerate(), say.pause, say.gate.clone());
+    Body::from_stream(futures_util::stream::unfold(
+        (pieces, gate),
+        move |(mut pieces, mut gate)| async move {
+            let (number, piece) = pieces.next()?;
+            if let Some(gate) = gate.as_mut().filter(|_| number == 1) {
+                // It is let go by its sender's end, too.
+                gate.wait_for(|is_open| *is_open).await.ok();
+            }
+            if !pause.is_zero() {
+                tokio::time::sleep(pause).await;
+            }
+            Some((Ok::<_, std::convert::Infallible>(Bytes::from(piece)), (pieces, gate)))
+        },
+    ))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use unforget_wire::Dialect;
 
 use super::slowly;
@@ -18,6 +19,8 @@ pub struct Say {
     pub deeds: Vec<Deed>,
     /// Between the events of a stream.
     pub pause: Duration,
+    /// The first event of a stream is sent, and no other before this is true or its sender gone.
+    pub gate: Option<watch::Receiver<bool>>,
     /// Break the connection after so many events.
     pub cut_after: Option<usize>,
     /// Refuse with this status instead.
@@ -75,7 +78,7 @@ pub(super) fn response(
     if let Some(cut) = say.cut_after {
         events.truncate(cut);
     }
-    ([(CONTENT_TYPE, "text/event-stream; charset=utf-8")], slowly(events, say.pause)).into_response()
+    ([(CONTENT_TYPE, "text/event-stream; charset=utf-8")], slowly(events, say)).into_response()
 }
 
 fn model(request: &Value) -> &str {

@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use axum::body::Bytes;
@@ -74,11 +75,15 @@ struct State {
 pub(super) struct Live {
     state: Mutex<State>,
     changed: watch::Sender<()>,
+    /// Clients of all answers.
+    readers: Arc<AtomicUsize>,
 }
 
 impl Live {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { state: Mutex::default(), changed: watch::Sender::new(()) })
+    /// * `readers` - counts the clients of all answers.
+    pub(super) fn new(readers: &Arc<AtomicUsize>) -> Arc<Self> {
+        let (state, changed) = (Mutex::default(), watch::Sender::new(()));
+        Arc::new(Self { state, changed, readers: Arc::clone(readers) })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -168,6 +173,7 @@ impl Live {
     /// Begins to read, or to wait.
     pub(super) fn reader(self: &Arc<Self>) -> Reader {
         self.state().readers += 1;
+        self.readers.fetch_add(1, Ordering::SeqCst);
         Reader { live: Arc::clone(self), changed: self.changed.subscribe(), at: 0 }
     }
 
@@ -206,6 +212,7 @@ pub(super) struct Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         self.live.state().readers -= 1;
+        self.live.readers.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

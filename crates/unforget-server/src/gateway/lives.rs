@@ -1,6 +1,7 @@
 //! Answers that a client may ask for again.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -55,12 +56,18 @@ pub(super) struct Lives {
     /// Bytes that are kept at most.
     most: usize,
     state: Mutex<State>,
+    readers: Arc<AtomicUsize>,
 }
 
 impl Lives {
     /// * `room` - bytes of all answers in memory: a small part of it is for those that are whole.
     pub(super) fn new(window: Duration, room: usize) -> Self {
-        Self { window, most: BYTES.min(room / 8), state: Mutex::default() }
+        Self { window, most: BYTES.min(room / 8), state: Mutex::default(), readers: Arc::default() }
+    }
+
+    /// Clients that read an answer, or wait for one.
+    pub(super) fn readers(&self) -> usize {
+        self.readers.load(Ordering::SeqCst)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -89,7 +96,7 @@ impl Lives {
             }
             _ => {}
         }
-        let live = Live::new();
+        let live = Live::new(&self.readers);
         state.by_name.insert(name, Known { request, live: Arc::clone(&live), ended: None });
         Before::New(live, name)
     }

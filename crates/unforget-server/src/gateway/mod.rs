@@ -230,6 +230,11 @@ impl Gateway {
         self.tasks.len()
     }
 
+    /// Clients that read an answer, or wait for one. One that went away is counted until its connection has ended here.
+    pub fn readers(&self) -> usize {
+        self.lives.readers()
+    }
+
     /// Bytes of requests and of answers that are in memory, as far as they are counted.
     pub fn held(&self) -> (usize, usize) {
         (self.bodies.held(), self.answers.held())

@@ -18,7 +18,6 @@ mod daemon;
 mod talk;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use daemon::Running;
 use serde_json::{Value, json};
@@ -82,13 +81,6 @@ fn sound(host: &Host) {
     assert!(verified.problems.is_empty(), "{:?}", verified.problems);
 }
 
-/// Waits until all that is under way is stored.
-async fn quiet(running: &Running) {
-    while running.gateway.running() > 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
-}
-
 /// The client goes away after `events` events. Then it asks again as it is, and goes on.
 async fn client_goes_away(
     running: &Running,
@@ -102,14 +94,14 @@ async fn client_goes_away(
     let asked = body(dialect, std::slice::from_ref(&first), true);
     let got = client.cut(api, &asked, events).await.unwrap();
     assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&got.bytes));
-    quiet(running).await;
+    running.quiet().await;
     let why = format!("{name}: {}", String::from_utf8_lossy(&got.bytes));
     let stored = path(&running.host, dialect, &name);
     assert_eq!(stored.first(), Some(&first), "{why}");
     assert_eq!(said(&stored[1..]), expected(&say(seed)), "the answer is finished: {why}");
     let again = client.ask(api, &asked).await.unwrap();
     assert!(again.is_whole, "{why}");
-    quiet(running).await;
+    running.quiet().await;
     let stored = path(&running.host, dialect, &name);
     assert_eq!(users(&stored).len(), 1, "f042: {why}");
     let answer = values(&read(dialect, &again.bytes, true));
@@ -145,7 +137,7 @@ async fn client_goes_away(
     }
     let more = client.ask(api, &body(dialect, &messages, true)).await.unwrap();
     assert_eq!(more.status, 200, "{why}: {}", String::from_utf8_lossy(&more.bytes));
-    quiet(running).await;
+    running.quiet().await;
     let stored = path(&running.host, dialect, &name);
     let (stored, sent) = (&stored[..messages.len()], &messages[..]);
     assert_eq!((said(stored), users(stored)), (said(sent), users(sent)), "{why}");
@@ -194,7 +186,7 @@ async fn f043_the_provider_goes_away_at_every_event() {
             let first = user(&format!("Question {seed} cut {events}"));
             let asked = body(dialect, std::slice::from_ref(&first), true);
             let got = client.ask(api, &asked).await.unwrap();
-            quiet(&running).await;
+            running.quiet().await;
             let told = read(dialect, &got.bytes, true);
             let stored = path(&running.host, dialect, &name);
             assert_eq!(stored.first(), Some(&first), "{name}");

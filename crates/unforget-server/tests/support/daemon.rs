@@ -88,6 +88,14 @@ impl Running {
         format!("http://{}", self.address)
     }
 
+    /// Waits until nothing runs: every answer is stored, and what was counted of it is known. A client has its answer a moment
+    /// earlier.
+    pub async fn quiet(&self) {
+        while self.gateway.running() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
     /// Ends it in good order.
     pub async fn end(self) {
         self.ending.cancel();

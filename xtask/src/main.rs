@@ -1,6 +1,7 @@
 //! Automation of this repository: `cargo xtask <task>`.
 //!
 //! * `ci` - everything that must pass: format, tidy, clippy, tests, docs, licences.
+//! * `ci --flaky N` - runs the tests of changed crates N times each, half of them beside busy cores, to find those that fail at times.
 //! * `tidy` - the rules of this repository that no other tool checks.
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
 //! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: clients of others, from their registries.
@@ -10,6 +11,7 @@ mod ci;
 mod e2e;
 mod example;
 mod failures;
+mod flaky;
 mod tidy;
 mod workspace;
 
@@ -20,12 +22,15 @@ fn main() -> anyhow::Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["ci"] => ci::run(),
+        ["ci", "--flaky", runs] => flaky::run(runs),
         ["tidy"] => tidy::run(),
         ["failures"] => failures::write(),
         ["failures", "--check"] => failures::check(),
         ["e2e", name] => e2e::run(name, &[]),
         ["e2e", name, "long"] => e2e::run(name, &["long"]),
         ["example"] => example::write(),
-        _ => bail!("usage: cargo xtask ci | tidy | failures [--check] | e2e NAME [long] | example"),
+        _ => {
+            bail!("usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] | example")
+        }
     }
 }

@@ -192,7 +192,7 @@ async fn who_waits_for_a_model_keeps_nobody_else_waiting() {
     assert!(shown["summaries"].as_u64() > Some(3), "{shown}");
     let questions: Vec<_> = (0..12)
         .map(|n| {
-            let body = json!({"question": format!("what was wrong with part_{n}"), "within": 5});
+            let body = json!({"question": format!("what was wrong with part_{n}"), "within": 60});
             tokio::spawn(served.ask(Method::POST, "answer").json(&body).send())
         })
         .collect();

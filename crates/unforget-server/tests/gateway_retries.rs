@@ -34,10 +34,15 @@ struct Place {
 }
 
 async fn place(pause: Duration) -> Place {
+    place_with(Say { pause, ..Say::default() }).await
+}
+
+/// One whose provider says a number in this manner.
+async fn place_with(manner: Say) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let script: Script = Arc::new(move |_, number| Say {
-        pause,
-        ..Say::text(format!("Answer {number}, in some words more."))
+        text: format!("Answer {number}, in some words more."),
+        ..manner.clone()
     });
     let upstream = Upstream::start(1_000_000, script).await;
     let running = Running::start(&folder.path().join("a.db"), &upstream.url(), 1_000_000).await;
@@ -46,7 +51,11 @@ async fn place(pause: Duration) -> Place {
 
 impl Place {
     async fn quiet(&self) {
-        while self.running.gateway.running() > 0 {
+        self.running.quiet().await;
+    }
+
+    async fn nobody_reads(&self) {
+        while self.running.gateway.readers() > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
@@ -147,14 +156,18 @@ async fn f042_two_clients_at_once_are_both_served() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f042_a_client_that_went_away_gets_the_same_answer() {
-    let place = place(Duration::from_millis(3)).await;
+    let (open, gate) = tokio::sync::watch::channel(false);
+    let place = place_with(Say { gate: Some(gate), ..Say::default() }).await;
     for (is_told, is_again) in [(false, false), (true, true)] {
+        open.send_replace(false);
         let mut client = Client::new(&place.running.url(), None);
         let question = asked(&format!("Hello {is_told}"));
         let before = place.calls();
         client.cut(CHAT, &question, 1).await.unwrap();
+        // Without its word it has to be gone for the daemon too, before it could have the rest.
+        place.nobody_reads().await;
+        open.send_replace(true);
         if !is_told {
-            // Without its word it has to be gone for the daemon too.
             place.quiet().await;
         }
         client.headers.push(("x-stainless-retry-count", if is_told { "1" } else { "0" }.into()));

@@ -130,9 +130,17 @@ fn what_a_host_says_wrong_is_told_and_the_passages_are_left() {
         assert!(given["result"]["why"].as_str().unwrap_or_default().contains(why), "{given}");
         assert_eq!(given["result"]["passages"][0]["text"], "the boat is in the shed", "{given}");
     }
-    let silent = ask(&mut client, 30, &json!({ "deadlineMs": 200 }));
+    // On a busy machine the time may be over before the model is asked: then there is more of it.
+    let asked = [(30, 200), (31, 2_000), (32, 20_000)].into_iter().find_map(|(id, within)| {
+        let params =
+            json!({ "lane": "a", "question": "where is the boat", "depth": 0, "deadlineMs": within });
+        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "answer", "params": params }).to_string());
+        let told = client.answer();
+        (told["method"] == "complete").then_some((id, told))
+    });
+    let (id, silent) = asked.unwrap();
     let given = client.answer();
-    assert_eq!((&given["id"], &given["result"]["ended"]), (&json!(30), &json!("partial")), "{given}");
+    assert_eq!((&given["id"], &given["result"]["ended"]), (&json!(id), &json!("partial")), "{given}");
     says(&mut client, &silent["id"], "too late");
     assert_eq!(client.answer()["error"]["data"]["kind"], "invalid", "nobody waits for it any more");
 }

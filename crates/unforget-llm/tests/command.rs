@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use unforget_llm::{Answer, Cause, Command, Fault, Model, Request, Stop, Usage};
 
-const LONG: u64 = 20_000;
+const LONG: u64 = 60_000;
 
 fn shell(script: &str) -> Command {
     let arguments = ["-c", script].map(OsString::from).to_vec();
@@ -102,7 +102,7 @@ fn is_gone(pid: &Path) -> bool {
     };
     let start = Instant::now();
     while alive() {
-        if start.elapsed() > Duration::from_secs(10) {
+        if start.elapsed() > Duration::from_mins(1) {
             return false;
         }
         std::thread::yield_now();
@@ -117,13 +117,20 @@ fn f017_a_command_that_hangs_dies_with_all_it_started() {
     let hang = format!(r#"sleep 600 & echo $! > "{}"; wait"#, pid.display());
     let drip = "while true; do printf x; sleep 0.01; done".to_owned();
     let deaf = "exec 1>&- 2>&-; sleep 600".to_owned();
-    for (script, why) in [(hang, "hangs"), (drip, "drips"), (deaf, "closes its output and goes on")] {
+    let ends = |script: &str, within_ms, why| {
         let start = Instant::now();
-        let cause = call(&script, 150).unwrap_err().cause;
+        let cause = call(script, within_ms).unwrap_err().cause;
         assert!(matches!(cause, Cause::Timeout), "{why}: {cause:?}");
-        assert!(start.elapsed() < Duration::from_secs(10), "{why}");
-    }
-    assert!(is_gone(&pid), "the grandchild is killed with the group");
+        assert!(start.elapsed() < Duration::from_mins(1), "{why}");
+    };
+    // On a busy machine its time may be over before it has started anything: then it gets more.
+    let started = [150, 1_500, 15_000].into_iter().any(|within_ms| {
+        ends(&hang, within_ms, "hangs");
+        std::fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n'))
+    });
+    assert!(started && is_gone(&pid), "the grandchild is killed with the group");
+    ends(&drip, 150, "drips");
+    ends(&deaf, 150, "closes its output and goes on");
 }
 
 #[test]

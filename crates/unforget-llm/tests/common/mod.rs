@@ -46,7 +46,11 @@ pub(crate) fn classify() -> Classify {
 }
 
 pub(crate) fn endpoint(provider: &Provider) -> Endpoint {
-    Endpoint::new(format!("{}/v1", provider.address()), "test-model", key(), classify())
+    endpoint_at(&provider.address())
+}
+
+pub(crate) fn endpoint_at(address: &str) -> Endpoint {
+    Endpoint::new(format!("{address}/v1"), "test-model", key(), classify())
 }
 
 pub(crate) fn request(within_ms: u64) -> Request<'static> {

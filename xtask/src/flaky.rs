@@ -122,7 +122,7 @@ pub(crate) fn run(runs: &str) -> anyhow::Result<()> {
     }
     println!("\n{}", table(&found, runs));
     println!("What failed runs printed is in target/flaky.");
-    bail!("{} tests do not pass every time", found.len());
+    bail!("tests that do not pass every time: {}", found.len());
 }
 
 fn packages(changed: Changed) -> Vec<String> {

@@ -93,7 +93,7 @@ async fn f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
     let turns_ready = async |want: u16| {
         let begun = Instant::now();
         while http.get(format!("{url}/readyz")).send().await.unwrap().status().as_u16() != want {
-            assert!(begun.elapsed() < Duration::from_secs(5), "{want} is late");
+            assert!(begun.elapsed() < Duration::from_mins(1), "{want} is late");
         }
     };
     turns_ready(200).await;

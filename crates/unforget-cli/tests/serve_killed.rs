@@ -1,6 +1,6 @@
 //! The daemon is killed while clients talk through it: they ask again, as SDKs do, and every turn is there once.
 
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::{Host, LaneKey};
+use unforget_testkit::Port;
 use unforget_testkit::upstream::{Say, Script, Upstream};
 use unforget_wire::Format;
 
@@ -114,7 +115,9 @@ async fn f044_a_killed_daemon_loses_no_turn() {
         ..Say::text(format!("Answer {number} says much. ").repeat(12))
     });
     let upstream = Upstream::start(8_000, script).await;
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    // Nobody else gets the port while no daemon has it.
+    let held = Port::hold();
+    let port = held.address().port();
     let (url, ending) = (format!("http://127.0.0.1:{port}"), Arc::new(AtomicBool::new(false)));
     let mut child = daemon(&db, port, &upstream.url());
     let clients: Vec<_> = (0..CLIENTS)

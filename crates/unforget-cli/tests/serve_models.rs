@@ -22,7 +22,7 @@ use support::{Place, text};
 use unforget_testkit::provider::{Act, Provider, Reply, openai};
 
 /// Longest time in which anything that is waited for happens.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn good() -> Act {
     openai::text(&format!(r#"{{"title":"{GOOD}"}}"#))
@@ -147,7 +147,7 @@ fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
         let mut other = Client::new(&daemon, "other");
         let slowest = (0..10).map(|_| client.turn().max(other.turn())).max().unwrap();
         // An attempt of a model has two minutes.
-        assert!(slowest < Duration::from_secs(20), "{slowest:?}");
+        assert!(slowest < Duration::from_mins(1), "{slowest:?}");
         assert_eq!(hangs.heard().len(), 1, "one call at a time");
         assert_eq!(jobs(&place, &client.key(), "leased"), 1);
         let begun = Instant::now();
@@ -156,7 +156,7 @@ fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
         } else {
             daemon.end();
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
 
         let works = Provider::always(good());
         settings(&place, &[&works.address()]);
@@ -305,7 +305,7 @@ fn what_a_person_asks_for_is_not_done_beside_them() {
 #[test]
 fn ctrl_c_ends_what_the_daemon_does_for_a_person() {
     let Act::Reply(slow) = good() else { panic!("it is an answer") };
-    let drips = Provider::always(Act::Drip(slow, Duration::from_millis(5)));
+    let drips = Provider::always(Act::Drip(slow, Duration::from_millis(20)));
     let place = place(&[&drips.address()]);
     let daemon = Daemon::start(&place);
     let mut command = apart(&place, &["--json", "compact", KEY, "--window", "2k"]);
@@ -339,7 +339,8 @@ fn a_daemon_ends_while_people_wait_for_a_dead_model() {
     assert_eq!(busy["error"]["kind"], "busy", "{busy}");
     let begun = Instant::now();
     daemon.end();
-    assert!(begun.elapsed() < Duration::from_secs(45), "{:?}", begun.elapsed());
+    // An attempt of a model has two minutes.
+    assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
     for child in &mut waiting {
         assert!(!child.wait().unwrap().success(), "they are told");
     }

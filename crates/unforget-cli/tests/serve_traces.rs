@@ -26,6 +26,7 @@ use prost::Message;
 use serde_json::{Value, json};
 use support::models::{GOOD, KEY, LETTERS, place};
 use tokio::net::TcpListener;
+use unforget_testkit::Port;
 use unforget_testkit::provider::{Provider, openai};
 use unforget_testkit::upstream::{Say, Upstream};
 
@@ -266,8 +267,8 @@ fn a_collector_that_is_none_is_told_at_the_start() {
 async fn a_collector_that_is_away_changes_no_answer() {
     let folder = tempfile::tempdir().unwrap();
     let upstream = Upstream::start(10_000, Arc::new(|_, _| Say::text("Yes."))).await;
-    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let url = format!("http://{nobody}");
+    let nobody = Port::hold();
+    let url = format!("http://{}", nobody.address());
     let (running, daemon) = Running::gateway(folder.path(), &upstream.url(), &url);
     unforget_server::gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();

@@ -108,7 +108,7 @@ fn start(args: &RunArgs, way: &Way, url: &str) -> Outcome<Child> {
 
 /// Whether a daemon of ours answers there.
 fn is_serving(listen: SocketAddr) -> bool {
-    const PATIENT: Duration = Duration::from_millis(500);
+    const PATIENT: Duration = Duration::from_secs(5);
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&listen, PATIENT)?;
         stream.set_read_timeout(Some(PATIENT))?;

@@ -10,6 +10,7 @@
 
 mod answers;
 mod kept;
+pub mod plan;
 pub mod scripts;
 
 use std::net::SocketAddr;
@@ -25,7 +26,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use unforget_wire::{Checks, Dialect, validate};
 
-pub use answers::{Deed, Say};
+pub use answers::{Deed, Say, Spent};
 use kept::Kept;
 
 /// A request that came.
@@ -51,8 +52,26 @@ pub type Script = Arc<dyn Fn(&Value, usize) -> Say + Send + Sync>;
 /// What looks at requests while they come.
 pub type Look = Arc<dyn Fn(&Came) + Send + Sync>;
 
+/// What a provider refuses, and how it counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Tokens that a request and its answer may have.
+    pub window: u64,
+    /// What the validator says is remembered, but no reason to refuse: for clients without an engine before them.
+    pub is_lenient: bool,
+    /// A token is so many bytes. Without it, one of `o200k_base`, whatever the model.
+    pub bytes_per_token: Option<u64>,
+}
+
+impl Rules {
+    /// Refuses everything that is wrong, and counts in `o200k_base`.
+    pub fn strict(window: u64) -> Self {
+        Self { window, is_lenient: false, bytes_per_token: None }
+    }
+}
+
 struct Shared {
-    window: u64,
+    rules: Rules,
     script: Script,
     look: Option<Look>,
     came: Mutex<Vec<Came>>,
@@ -76,7 +95,7 @@ impl Upstream {
     /// # Panics
     /// If there is no port.
     pub async fn start(window: u64, script: Script) -> Self {
-        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), window, script, None).await
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), Rules::strict(window), script, None).await
     }
 
     /// Starts one at an address.
@@ -86,10 +105,10 @@ impl Upstream {
     /// # Panics
     /// If the port is taken.
     #[allow(clippy::unwrap_used, reason = "for tests")]
-    pub async fn start_at(address: SocketAddr, window: u64, script: Script, look: Option<Look>) -> Self {
+    pub async fn start_at(address: SocketAddr, rules: Rules, script: Script, look: Option<Look>) -> Self {
         let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let shared = Arc::new(Shared { window, script, look, came: Mutex::default(), kept: Kept::default() });
+        let shared = Arc::new(Shared { rules, script, look, came: Mutex::default(), kept: Kept::default() });
         let routes = Router::new()
             .route(
                 "/v1/messages",
@@ -146,9 +165,9 @@ impl Shared {
     }
 }
 
-async fn count(body: Bytes) -> Response {
-    axum::Json(json!({"input_tokens": tokens(&serde_json::from_slice(&body).unwrap_or_default())}))
-        .into_response()
+async fn count(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    let input = tokens(&serde_json::from_slice(&body).unwrap_or_default(), shared.rules);
+    axum::Json(json!({"input_tokens": input})).into_response()
 }
 
 #[allow(clippy::unused_async, reason = "a handler")]
@@ -174,11 +193,11 @@ async fn take(
             found.into_iter().map(|found| format!("{} {}: {}", found.rule, found.place, found.what)).collect()
         }
     };
-    let input = tokens(&request);
+    let input = tokens(&request, shared.rules);
     let output = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let output = output.iter().find_map(|key| request.get(key)?.as_u64()).unwrap_or(0);
-    let is_refused = !violations.is_empty() || input.saturating_add(output) > shared.window;
-    let violation = violations.first().cloned();
+    let violation = violations.first().filter(|_| !shared.rules.is_lenient).cloned();
+    let is_refused = violation.is_some() || input.saturating_add(output) > shared.rules.window;
     let status = if is_refused { 400 } else { 200 };
     let number = shared.remember(Came {
         dialect,
@@ -192,7 +211,7 @@ async fn take(
         return refuse(dialect, &violation);
     }
     if is_refused {
-        return refuse(dialect, &overflow(dialect, input, output, shared.window));
+        return refuse(dialect, &overflow(dialect, input, output, shared.rules.window));
     }
     let say = (shared.script)(&request, number);
     if let Some(status) = say.refused.and_then(|status| StatusCode::from_u16(status).ok()) {
@@ -244,7 +263,7 @@ fn unpacked(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
 }
 
 /// Tokens of the strings of a request, keys not counted: near what a provider counts, never the engine's own number.
-fn tokens(request: &Value) -> u64 {
+fn tokens(request: &Value, rules: Rules) -> u64 {
     fn walk(value: &Value, text: &mut String) {
         match value {
             Value::String(said) if said.len() < 512 * 1024 => {
@@ -264,6 +283,9 @@ fn tokens(request: &Value) -> u64 {
     }
     let mut text = String::new();
     walk(request, &mut text);
+    if let Some(bytes) = rules.bytes_per_token {
+        return (text.len() as u64).div_ceil(bytes.max(1));
+    }
     tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64
 }
 

@@ -12,6 +12,8 @@ import time
 import urllib.request
 
 BIN = pathlib.Path(os.environ["UNFORGET_BIN"])
+# A build of another version is measured with this version's provider.
+PROVIDER = pathlib.Path(os.environ.get("UNFORGET_PROVIDER", BIN / "scripted-provider"))
 CLIENTS = pathlib.Path(os.environ["UNFORGET_CLIENTS"])
 
 
@@ -39,9 +41,9 @@ def scratch(name):
 class Provider:
     """A provider with a window, in a process of its own."""
 
-    def __init__(self, folder, window):
+    def __init__(self, folder, window, *options):
         self.log = folder / "provider.jsonl"
-        command = [BIN / "scripted-provider", "--window", str(window), "--log", self.log]
+        command = [PROVIDER, "--window", str(window), "--log", self.log, *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.url = self.process.stdout.readline().strip()
 

@@ -13,7 +13,7 @@ use std::time::Instant;
 use clap::Parser;
 use serde_json::{Value, json};
 use unforget_core::digest::Digest;
-use unforget_testkit::upstream::{Came, Look, Script, Upstream, scripts};
+use unforget_testkit::upstream::{Came, Look, Rules, Script, Upstream, plan, scripts};
 
 /// What it serves.
 #[derive(Parser)]
@@ -27,6 +27,15 @@ struct Args {
     /// What it says: `tools` or `words`.
     #[arg(long, default_value = "tools", value_parser = script)]
     script: Named,
+    /// A plan for a coding agent in place of a script: a file of JSON, see `upstream::plan`.
+    #[arg(long)]
+    plan: Option<PathBuf>,
+    /// Refuse only what is too large; what the validator says is logged all the same.
+    #[arg(long)]
+    window_only: bool,
+    /// Count a token for so many bytes, in place of those of `o200k_base`.
+    #[arg(long)]
+    bytes_per_token: Option<u64>,
     /// Where requests are written.
     #[arg(long)]
     log: Option<PathBuf>,
@@ -47,7 +56,10 @@ async fn main() -> std::io::Result<()> {
     let args = Args::parse();
     let has_bodies = !args.no_bodies;
     let look = args.log.map(File::create).transpose()?.map(|file| log(file, has_bodies));
-    let upstream = Upstream::start_at(args.listen, args.window, args.script.0, look).await;
+    let script = args.plan.as_deref().map(plan::load).transpose()?.unwrap_or(args.script.0);
+    let rules =
+        Rules { window: args.window, is_lenient: args.window_only, bytes_per_token: args.bytes_per_token };
+    let upstream = Upstream::start_at(args.listen, rules, script, look).await;
     writeln!(std::io::stdout(), "{}", upstream.url())?;
     std::future::pending::<()>().await;
     Ok(())

@@ -25,6 +25,31 @@ pub struct Say {
     pub cut_after: Option<usize>,
     /// Refuse with this status instead.
     pub refused: Option<u16>,
+    /// What the answer says about tokens beside those of the request: nothing cached and 20 of output, if not told.
+    pub spent: Option<Spent>,
+}
+
+/// Tokens of a call beside those of its request.
+#[derive(Clone, Copy, Debug)]
+pub struct Spent {
+    /// How much of the request the cache held, from 0 to 1.
+    pub cached_share: f64,
+    /// Tokens of the answer.
+    pub output: u64,
+}
+
+impl Say {
+    /// Tokens read from the cache, and those of the answer.
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a share of tokens"
+    )]
+    fn spent(&self, input: u64) -> (u64, u64) {
+        let spent = self.spent.unwrap_or(Spent { cached_share: 0.0, output: 20 });
+        ((input as f64 * spent.cached_share.clamp(0.0, 1.0)) as u64, spent.output)
+    }
 }
 
 /// A call of a tool.
@@ -101,10 +126,11 @@ fn anthropic(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value
         content.push(json!({"type": "tool_use", "id": id, "name": deed.name, "input": deed.arguments}));
     }
     let stop = if say.deeds.is_empty() { "end_turn" } else { "tool_use" };
+    let (cached, output) = say.spent(input);
     json!({
         "id": format!("msg_{number:08}"), "type": "message", "role": "assistant", "model": model(request), "content": content,
         "stop_reason": stop, "stop_sequence": null,
-        "usage": {"input_tokens": input, "output_tokens": 20, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0},
+        "usage": {"input_tokens": input - cached, "output_tokens": output, "cache_creation_input_tokens": 0, "cache_read_input_tokens": cached},
     })
 }
 
@@ -155,7 +181,7 @@ fn anthropic_events(whole: &Value) -> Vec<String> {
         }
         events.push(event("content_block_stop", &json!({"type": "content_block_stop", "index": index})));
     }
-    let delta = json!({"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"], "stop_sequence": null}, "usage": {"output_tokens": 20}});
+    let delta = json!({"type": "message_delta", "delta": {"stop_reason": whole["stop_reason"], "stop_sequence": null}, "usage": {"output_tokens": whole["usage"]["output_tokens"]}});
     events.push(event("message_delta", &delta));
     events.push(event("message_stop", &json!({"type": "message_stop"})));
     events
@@ -173,10 +199,12 @@ fn chat(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
         message["tool_calls"] = json!(calls);
     }
     let finish = if calls.is_empty() { "stop" } else { "tool_calls" };
+    let (cached, output) = say.spent(input);
     json!({
         "id": format!("chatcmpl-{number:08}"), "object": "chat.completion", "created": 1_790_000_000 + number, "model": model(request),
         "choices": [{"index": 0, "message": message, "finish_reason": finish, "logprobs": null}],
-        "usage": {"prompt_tokens": input, "completion_tokens": 20, "total_tokens": input + 20},
+        "usage": {"prompt_tokens": input, "prompt_tokens_details": {"cached_tokens": cached}, "completion_tokens": output,
+                  "total_tokens": input + output},
     })
 }
 
@@ -239,13 +267,14 @@ fn responses(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value
             }
         });
     }
+    let (cached, spent) = say.spent(input);
     json!({
         "id": format!("resp_{number:08}"), "object": "response", "created_at": 1_790_000_000 + number, "status": "completed",
         "error": null, "incomplete_details": null, "instructions": request["instructions"], "model": model(request), "output": output,
         "parallel_tool_calls": true, "previous_response_id": request["previous_response_id"], "store": request["store"],
         "temperature": 1.0, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_p": 1.0, "truncation": "disabled",
-        "usage": {"input_tokens": input, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 20,
-                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": input + 20},
+        "usage": {"input_tokens": input, "input_tokens_details": {"cached_tokens": cached}, "output_tokens": spent,
+                  "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": input + spent},
         "user": null, "metadata": {},
     })
 }

@@ -72,13 +72,13 @@ fn words(number: usize) -> String {
     format!("Number {number} is done: the file says so, in words that are worth keeping. ").repeat(4)
 }
 
-fn history(request: &Value) -> &[Value] {
+pub(super) fn history(request: &Value) -> &[Value] {
     let history = request.get("messages").or_else(|| request.get("input")).and_then(Value::as_array);
     history.map_or(&[], Vec::as_slice)
 }
 
 /// What clients put between messages and a person did not write.
-fn is_aside(item: &Value) -> bool {
+pub(super) fn is_aside(item: &Value) -> bool {
     matches!(item["role"].as_str(), Some("system" | "developer"))
 }
 
@@ -89,7 +89,7 @@ fn is_result(item: &Value) -> bool {
     item["role"] == "tool" || kind.ends_with("_call_output") || holds_one()
 }
 
-fn wants_object(request: &Value) -> bool {
+pub(super) fn wants_object(request: &Value) -> bool {
     let formats = [
         &request["output_config"]["format"]["type"],
         &request["text"]["format"]["type"],
@@ -99,7 +99,7 @@ fn wants_object(request: &Value) -> bool {
 }
 
 /// Names of the tools of a request, wherever it has them.
-fn offered(request: &Value) -> Vec<String> {
+pub(super) fn offered(request: &Value) -> Vec<String> {
     let of_items = history(request).iter().filter(|item| item["type"] == "additional_tools");
     let lists = std::iter::once(request).chain(of_items);
     let mut open: Vec<&Value> = lists.filter_map(|holder| holder["tools"].as_array()).flatten().collect();

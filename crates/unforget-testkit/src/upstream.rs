@@ -57,7 +57,8 @@ pub type Look = Arc<dyn Fn(&Came) + Send + Sync>;
 pub struct Rules {
     /// Tokens that a request and its answer may have.
     pub window: u64,
-    /// What the validator says is remembered, but no reason to refuse: for clients without an engine before them.
+    /// For clients without an engine before them. What the validator says is remembered, but no reason to refuse; and only a
+    /// prompt that is too large itself is refused: newer models cut their answer where the window ends.
     pub is_lenient: bool,
     /// A token is so many bytes. Without it, one of `o200k_base`, whatever the model.
     pub bytes_per_token: Option<u64>,
@@ -197,7 +198,8 @@ async fn take(
     let output = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
     let output = output.iter().find_map(|key| request.get(key)?.as_u64()).unwrap_or(0);
     let violation = violations.first().filter(|_| !shared.rules.is_lenient).cloned();
-    let is_refused = violation.is_some() || input.saturating_add(output) > shared.rules.window;
+    let asked = if shared.rules.is_lenient { input } else { input.saturating_add(output) };
+    let is_refused = violation.is_some() || asked > shared.rules.window;
     let status = if is_refused { 400 } else { 200 };
     let number = shared.remember(Came {
         dialect,

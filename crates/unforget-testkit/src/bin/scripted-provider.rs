@@ -30,7 +30,7 @@ struct Args {
     /// A plan for a coding agent in place of a script: a file of JSON, see `upstream::plan`.
     #[arg(long)]
     plan: Option<PathBuf>,
-    /// Refuse only what is too large; what the validator says is logged all the same.
+    /// Refuse only prompts that are too large without their answer; what the validator says is logged all the same.
     #[arg(long)]
     window_only: bool,
     /// Count a token for so many bytes, in place of those of `o200k_base`.

@@ -1,16 +1,61 @@
 """Coding agents as a comparison drives them: alone with their own compaction, or through Unforget."""
 
+import contextlib
+import dataclasses
 import json
 import os
-import re
+import signal
+import subprocess
+import urllib.error
+import urllib.request
 
-from stage import CLIENTS
+from stage import BIN, CLIENTS, Daemon, Failed
 
 # What each needs to stay on this machine.
 QUIET = {"DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1"}
+# Seconds that a turn may take.
+PATIENCE = 300
 
 
-class Codex:
+@dataclasses.dataclass
+class Place:
+    """Where a conversation takes place: `daemon` is none for a client alone."""
+
+    folder: object
+    url: str
+    window: int
+    daemon: Daemon | None
+
+    def alone(self):
+        """The provider's address and window, for a client that is told where to go by its own options."""
+        return None if self.daemon else (self.url, self.window)
+
+    def started(self, agent, command, more):
+        """The command, through `unforget run` where there is a daemon, and what it is started with."""
+        if self.daemon:
+            command, more = [BIN / "unforget", "run", "--", *command], {**more, "UNFORGET_LISTEN": self.daemon.listen}
+        home = self.folder / "home"
+        # Nothing of the machine but the path.
+        env = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **QUIET, **agent.variables, **more}
+        return command, {"cwd": self.folder / "work", "env": env, "stdin": subprocess.DEVNULL, "text": True}
+
+
+class Processes:
+    """A client that is a new process for each turn, and finds its conversation by itself."""
+
+    @contextlib.contextmanager
+    def conversation(self, place):
+        """Gives what asks: from the turn's number and text to whether it went well, and what was said."""
+
+        def ask(number, text):
+            command, started = place.started(self, *self.command(number, text, place.alone()))
+            done = subprocess.run(command, capture_output=True, timeout=PATIENCE, **started)
+            return done.returncode == 0, (done.stdout + done.stderr)[-2_000:]
+
+        yield ask
+
+
+class Codex(Processes):
     """Its default model, in code mode. A provider of its own, so that it compacts with a plain request."""
 
     name, instructions = "codex", "AGENTS.md"
@@ -46,7 +91,7 @@ class Codex:
         """Nothing: all is said by options."""
 
 
-class Claude:
+class Claude(Processes):
     """With a model whose standing context is in the messages of the user role."""
 
     name, instructions = "claude", "CLAUDE.md"
@@ -80,8 +125,10 @@ class Claude:
 
 
 class Opencode:
+    """Its server, asked by its API: starting a process for each turn takes longer than the turn."""
+
     name, instructions = "opencode", "AGENTS.md"
-    compaction = ["anchored summary", "Provide a detailed prompt for continuing", "Create a new anchored summary"]
+    compaction = ["anchored summary", "Provide a detailed prompt for continuing"]
     variables = {
         "ANTHROPIC_API_KEY": "k",
         "OPENCODE_DISABLE_AUTOUPDATE": "1",
@@ -92,30 +139,53 @@ class Opencode:
     }
     tools = [{"name": "bash", "arguments": {"command": "cat {path}", "description": "Prints a file"}}]
     standing = {"environment": "<env>", "instructions": "Instructions from:", "skills": "<available_skills>"}
-
-    def command(self, turn, text, alone):
-        resumed = ["--continue"] if turn else []
-        more = {}
-        if alone:
-            config = {"provider": {"anthropic": {"options": {"baseURL": f"{alone[0]}/v1"}}}}
-            more = {"OPENCODE_CONFIG_CONTENT": json.dumps(config)}
-        return [CLIENTS / "node_modules/.bin/opencode", "run", "--model", "anthropic/claude-sonnet-4-5", *resumed, text], more
+    model = {"providerID": "anthropic", "modelID": "claude-sonnet-4-5"}
 
     def prepare(self, work, window):
         """The model's window is told in the project's own file, which `unforget run` leaves alone."""
-        limit = {"context": window, "output": 8_000}
-        models = {"claude-sonnet-4-5": {"limit": limit}}
+        models = {"claude-sonnet-4-5": {"limit": {"context": window, "output": 8_000}}}
         config = {"provider": {"anthropic": {"models": models}}, "permission": {"bash": "allow", "read": "allow"}}
         (work / "opencode.json").write_text(json.dumps(config))
 
+    @contextlib.contextmanager
+    def conversation(self, place):
+        more = {}
+        if not place.daemon:
+            config = {"provider": {"anthropic": {"options": {"baseURL": f"{place.url}/v1"}}}}
+            more = {"OPENCODE_CONFIG_CONTENT": json.dumps(config)}
+        command = [CLIENTS / "node_modules/.bin/opencode", "serve", "--hostname", "127.0.0.1", "--port", "0"]
+        command, started = place.started(self, command, more)
+        with (place.folder / "opencode.log").open("w") as errors:
+            # `unforget run` ends with its child: both are in a group of their own.
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, **started)
+        try:
+            url = next((line.split()[-1] for line in process.stdout if "listening on" in line), None)
+            if url is None:
+                raise Failed(f"opencode does not serve: {(place.folder / 'opencode.log').read_text()[-500:]}")
+            session = post(f"{url}/session", {})["id"]
+
+            def ask(_, text):
+                try:
+                    said = post(f"{url}/session/{session}/message", {"model": self.model, "parts": [{"type": "text", "text": text}]})
+                except (urllib.error.URLError, TimeoutError) as error:
+                    return False, str(error)
+                error = said["info"].get("error")
+                return error is None, json.dumps(error or said["parts"])[-2_000:]
+
+            yield ask
+        finally:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=20)
+            # What is left of the group: opencode does not end by every signal that it is given.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait(timeout=20)
+
+
+def post(url, body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"content-type": "application/json"})
+    return json.load(urllib.request.urlopen(request, timeout=PATIENCE))
+
 
 AGENTS = {agent.name: agent for agent in (Codex(), Claude(), Opencode())}
-
-
-def environment(agent, home, more):
-    """All that a client gets; nothing of the machine but the path."""
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **QUIET, **agent.variables, **more}
-
-
-def is_compaction(agent, newest):
-    return any(re.search(re.escape(mark), newest) for mark in agent.compaction)

@@ -15,8 +15,8 @@ import time
 
 import figures
 import material
-from coding import AGENTS, environment
-from stage import BIN, Daemon, Failed, Provider, scratch
+from coding import AGENTS, Place
+from stage import Daemon, Failed, Provider, scratch
 
 RATIOS = ("breaks", "breaks_share", "prefix_share", "uncached_bytes", "all_uncached_bytes", "mean_use", "largest_prompt")
 COLUMNS = {
@@ -24,20 +24,6 @@ COLUMNS = {
     "breaks_share": "share", "consecutive_breaks": "in a row", "prefix_share": "prefix", "uncached_bytes": "uncached B", "all_uncached_bytes": "all uncached B",
     "largest_prompt": "largest", "mean_use": "mean use", "peak_use": "peak", "refusals": "400s", "whole": "instr. whole", "seconds": "s",
 }
-
-
-def turn(case, agent, number, place):
-    """One question to a new process of the client."""
-    folder, url, daemon = place
-    text = material.question(number)
-    alone = (url, case["window"]) if daemon is None else None
-    command, more = agent.command(number, text, alone)
-    if daemon is not None:
-        command, more = [BIN / "unforget", "run", "--", *command], {**more, "UNFORGET_LISTEN": daemon.listen}
-    env = environment(agent, folder / "home", more)
-    options = {"cwd": folder / "work", "env": env, "stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "timeout": 300}
-    done = subprocess.run(command, **options)
-    return done.returncode == 0, (done.stdout + done.stderr)[-2_000:]
 
 
 def run(case, folder):
@@ -58,8 +44,9 @@ def run(case, folder):
         daemon = Daemon(folder, provider.url, case["window"]) if case["way"] == "through" else None
         if daemon:
             stack.callback(daemon.end)
+        ask = stack.enter_context(agent.conversation(Place(folder, provider.url, case["window"], daemon)))
         for number in range(case["turns"]):
-            is_well, words = turn(case, agent, number, (folder, provider.url, daemon))
+            is_well, words = ask(number, material.question(number))
             said = said if is_well else words
             failed = 0 if is_well else failed + 1
             case["failed_turns"] = case.get("failed_turns", 0) + (not is_well)

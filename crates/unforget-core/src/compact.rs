@@ -53,7 +53,7 @@ pub struct Context {
     pub stub_below: Seq,
     /// Groups that start below this are sent without reasoning.
     pub settled_below: Seq,
-    /// What the roots may take together, in tokens: see [`Depth::zone`].
+    /// What the roots may take together, in tokens: see [`Policy::zone`].
     pub zone: u64,
     /// The view's content chain at the end of the roots.
     pub end: Digest,
@@ -119,42 +119,25 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     }
 }
 
-/// How deep a break goes, in tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Depth {
-    /// What the break aims at.
-    pub target: u64,
-    /// What summaries may take of it: less in a fast history.
-    pub zone: u64,
-}
-
-/// Steps in which the depth changes, so that a small change of the growth leaves the room of every summary as it was.
-const DEPTHS: u64 = 4;
-
-impl Depth {
-    /// The depth for a history that grows as these groups did: so deep that [`Policy::calls_between`] calls pass until
-    /// the next break, between [`Policy::deep_permille`] and [`Policy::shallow_permille`].
-    ///
-    /// A break that a cold cache made possible leaves less than what triggered it by a sixth at least.
-    ///
-    /// * `pressure` - at which it happens.
-    /// * `groups` - behind the roots, oldest first.
-    ///
-    /// Source: ADR-0018.
-    pub fn of(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> Self {
-        let grown: u64 = groups.iter().map(|group| group.full.upper).sum();
-        let calls = groups.iter().filter(|group| group.human.is_none()).count().max(1) as u64;
-        let wanted = (grown / calls).saturating_mul(policy.calls_between);
-        let (deep, shallow) = (policy.share(policy.deep_permille), policy.share(policy.shallow_permille));
-        let target = policy.share(policy.hard_permille).saturating_sub(wanted).clamp(deep, shallow);
-        let step = ((shallow - deep) / DEPTHS).max(1);
-        let steps = (target - deep) / step;
-        let most =
-            if pressure == Pressure::Soft { policy.share(policy.soft_permille) * 5 / 6 } else { shallow };
-        let target = (deep + steps * step).min(most);
-        let zone = policy.zone.saturating_mul(deep + steps * step) / shallow.max(1);
-        Self { target, zone }
-    }
+/// What a break aims at, in tokens: so deep that [`Policy::calls_between`] calls pass until the next one if the history goes
+/// on growing as it did, between [`Policy::deep_permille`] and [`Policy::shallow_permille`].
+///
+/// A break that a cold cache made possible leaves less than what triggered it by a sixth at least.
+///
+/// * `pressure` - at which it happens.
+/// * `groups` - behind the roots, oldest first: they tell the growth.
+///
+/// Source: ADR-0018.
+pub fn target(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> u64 {
+    let grown: u64 = groups.iter().map(|group| group.full.upper).sum();
+    let calls = groups.iter().filter(|group| group.human.is_none()).count().max(1) as u64;
+    let wanted = (grown / calls).saturating_mul(policy.calls_between);
+    let (deep, shallow) = (policy.share(policy.deep_permille), policy.share(policy.shallow_permille));
+    let most = match pressure {
+        Pressure::Soft => shallow.min(policy.share(policy.soft_permille) * 5 / 6),
+        Pressure::Calm | Pressure::Hard => shallow,
+    };
+    policy.share(policy.hard_permille).saturating_sub(wanted).clamp(deep.min(most), most)
 }
 
 /// Whether a prompt of this size nears a break: from half way between what a break leaves and where the next one may be
@@ -235,10 +218,10 @@ fn wanted(roots: &[Root], policy: &Policy) -> u64 {
     roots.iter().map(|root| policy.summary_tokens(root.level)).sum()
 }
 
-/// Plans the next break until the target of its [`Depth`] is met: stubs from the oldest large result on, then leaves from the
+/// Plans the next break until its [`target`] is met: stubs from the oldest large result on, then leaves from the
 /// oldest group on.
 ///
-/// * `pressure` - at which it happens: see [`Depth`].
+/// * `pressure` - at which it happens: see [`target`].
 /// * `fixed` - size of what no break can change.
 /// * `groups` - behind the roots, oldest first.
 ///
@@ -252,17 +235,17 @@ pub fn plan_break(
     groups: &[Sizes],
     policy: &Policy,
 ) -> Option<Break> {
-    let (tail, depth) = (fresh_tail(groups, policy), Depth::of(pressure, groups, policy));
+    let (tail, target) = (fresh_tail(groups, policy), target(pressure, groups, policy));
     let mut next = context.clone();
     next.epoch += 1;
-    next.zone = depth.zone;
+    next.zone = policy.zone;
     next.settled_below = open_loop(groups).max(context.settled_below);
     let whole = planned(&next, fixed, groups, policy).upper;
-    next.stub_below = stubs(&next, groups.get(..tail).unwrap_or(groups), whole.saturating_sub(depth.target));
+    next.stub_below = stubs(&next, groups.get(..tail).unwrap_or(groups), whole.saturating_sub(target));
 
     let mut jobs = Vec::new();
     let mut taken = 0;
-    while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).upper > depth.target {
+    while planned(&next, fixed, groups.get(taken..).unwrap_or_default(), policy).upper > target {
         let Some(leaf) = next_leaf(groups, taken..tail, policy.grain) else { break };
         taken = push_leaf(&mut next, groups, leaf, policy, &mut jobs);
     }
@@ -280,7 +263,7 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();
     next.epoch += 1;
-    next.zone = Depth::of(Pressure::Hard, groups, policy).zone;
+    next.zone = policy.zone;
     next.stub_below =
         groups.get(tail).map_or(context.stub_below, |group| group.span.0).max(context.stub_below);
     next.settled_below = open_loop(groups).max(context.settled_below);

@@ -27,7 +27,7 @@ pub struct Policy {
     pub leaf_tokens: u64,
     /// Largest condensed summary. Each level has twice the room of the one below, up to this.
     pub condensed_tokens: u64,
-    /// What all summaries together may take, where a break leaves as much as it may.
+    /// What all summaries together may take.
     pub zone: u64,
     /// What the ledger behind the summaries may take; 0 for none.
     pub ledger: u64,
@@ -125,7 +125,7 @@ impl Policy {
             }
             (room, left) = (room - size, left - 1);
         }
-        let fair = if left == 0 { self.result_share } else { room / left };
+        let fair = room.checked_div(left).unwrap_or(self.result_share);
         fair.clamp(self.result_share_min(), self.result_share)
     }
 

@@ -11,7 +11,7 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::PinId;
 use unforget_engine::EngineError;
 use unforget_engine::host::{Ask, Delivered, Event, Host, LaneKey, LiveArray, Represented};
-use unforget_engine::prompt::How;
+use unforget_engine::prompt::{Cause, How};
 use unforget_engine::summarise::{
     Answer, Callback, Config, Model, Shift, Stop, Summarisers, SystemClock, Urgency, Usage,
 };
@@ -56,7 +56,7 @@ fn every_kept_prompt_is_composed_again_byte_for_byte() {
             // A budget that shrinks within the share that keeps the shape, so that lower rungs are needed.
             let budget = if n % 7 == 6 { 7_300 } else { 8_000 };
             let made = host.assemble(&lane, PI, &Ask { live, ..Ask::new(budget, dialect) }).unwrap();
-            breaks += u32::from(made.broken == Some("compaction"));
+            breaks += u32::from(made.broken.is_some_and(|broken| broken.cause == Cause::Compaction));
             sent.push((made.recipe.unwrap(), made.messages, made.certificate));
             let done: Vec<_> =
                 messages.iter().cloned().chain([answer(&format!("answer {n}"), n * 10 + 5)]).collect();

@@ -35,6 +35,13 @@ pub fn fence_host(at: Seq, is_branch: bool, body: &str) -> String {
     wrap("history-host-summary", &facts, &body)
 }
 
+/// Wraps where things stand, in the same way.
+///
+/// * `until` - the last entry that it is of.
+pub fn fence_state(until: Seq, body: &str) -> String {
+    wrap("history-state", &format!(" until=\"s:{until}\""), body)
+}
+
 /// Wraps what was recalled for one call, in the same way.
 pub fn fence_recalled(body: &str) -> String {
     wrap("history-recall", "", body)

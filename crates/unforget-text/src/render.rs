@@ -66,7 +66,7 @@ impl Block {
 
 /// What is placed in turn, and the share of the room, in percent, that may be used up to and with it. What is left
 /// over goes round again. Identifiers have a share of what the rest takes.
-const STEPS: [(Block, u64); 19] = [
+const STEPS: [(Block, u64); 20] = [
     (Block::Aim, 20),
     (Block::Now, 40),
     (Block::Open, 48),
@@ -86,10 +86,12 @@ const STEPS: [(Block, u64); 19] = [
     (Block::Failures, 100),
     (Block::Tools, 100),
     (Block::Read, 100),
+    (Block::Anchors, 100),
 ];
 
-/// Share of the text, in percent, that identifiers may take.
+/// Share of the text, in percent, that identifiers may take in their turn, and at the end, of room that nothing else takes.
 const ANCHORS_PERCENT: u64 = 8;
+const ANCHORS_LEFT_PERCENT: u64 = 16;
 
 /// Renders `summary` for a prompt in at most `max_tokens` by `ruler`'s upper bound.
 ///
@@ -195,7 +197,8 @@ impl<'a> Page<'a> {
         let mut limit = self.max * percent / 100;
         let mut said = String::new();
         if block == Block::Anchors {
-            limit = limit.min(self.used + self.used * ANCHORS_PERCENT / (100 - ANCHORS_PERCENT));
+            let most = if shelf.shown.is_empty() { ANCHORS_PERCENT } else { ANCHORS_LEFT_PERCENT };
+            limit = limit.min(self.used + self.used * most / (100 - most));
             said = self.said();
         }
         let mut heading = if shelf.shown.is_empty() { self.cost(block.heading()) + 2 } else { 0 };

@@ -432,6 +432,12 @@ impl Session {
 
     fn summary_pieces(&self) -> Vec<Piece> {
         let roots = self.roots.iter().map(|root| &root.piece);
-        self.shown_guide().into_iter().chain(roots).chain(&self.hosted).cloned().collect()
+        self.shown_guide()
+            .into_iter()
+            .chain(self.shown_headline())
+            .chain(roots)
+            .chain(&self.hosted)
+            .cloned()
+            .collect()
     }
 }

@@ -10,6 +10,7 @@ mod cause;
 mod compose;
 mod counts;
 mod guide;
+mod headline;
 mod hosted;
 mod notes;
 mod open;
@@ -131,6 +132,7 @@ pub struct Session {
     /// Newest entry when the context broke last: what was repeated by then stays superseded.
     as_of: Seq,
     roots: Vec<ShownRoot>,
+    headline: headline::Headline,
     /// Explains the roots to the model.
     guide: Option<Piece>,
     /// The host's words behind the summaries. Changes at breaks only.
@@ -207,6 +209,7 @@ impl Session {
             context: Context::default(),
             as_of: Seq(0),
             roots: Vec::new(),
+            headline: headline::Headline::default(),
             guide: guide::guide(&shape),
             hosted: None,
             rewritten: BTreeSet::new(),
@@ -358,6 +361,7 @@ impl Session {
 
     fn sendable(&mut self) -> Result<Prompt, EngineError> {
         self.show_ledger()?;
+        self.show_headline();
         let mut composer = compose::Composer::new(self);
         let admitted = admit(&mut composer, &self.shape.policy)?;
         let pieces = composer.outline();

@@ -37,8 +37,8 @@ impl Session {
     /// to nothing, what stands there counts.
     fn plan_break(&self, is_first: bool) -> Option<Break> {
         let guide = self.guide.as_ref().map_or_else(Tokens::default, |piece| piece.tokens);
-        let beside = Tokens::exact(self.shape.policy.ledger + self.host_tokens());
-        let fixed = self.fixed() + FRAME + guide + beside;
+        let beside = self.headline_tokens() + self.shape.policy.ledger + self.host_tokens();
+        let fixed = self.fixed() + FRAME + guide + Tokens::exact(beside);
         let (pressure, policy) = (self.pressure(), self.beside_host(&self.scaled_policy()));
         let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, pressure, fixed, sizes, &policy);
         let guessed = is_first.then(|| plan(&self.planned_sizes())).flatten();

@@ -194,6 +194,7 @@ impl Session {
         self.carried = carried.map(|item| self.carry(item));
         self.show_roots(made)?;
         self.cause = Some(Cause::Compaction);
+        self.headline = super::headline::Headline::default();
         self.counts.broke();
         self.refresh();
         Ok(())

@@ -245,7 +245,11 @@ impl Session {
 
     /// What no break changes in a prompt of this context.
     pub(super) fn standing(&self, context: &Context) -> Tokens {
-        self.fixed() + FRAME + self.guide_room(context) + self.ledger_room(context)
+        self.fixed()
+            + FRAME
+            + self.guide_room(context)
+            + self.headline_room(context)
+            + self.ledger_room(context)
     }
 }
 

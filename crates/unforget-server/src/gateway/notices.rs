@@ -107,7 +107,7 @@ pub(super) fn refused(begun: &Begun, status: StatusCode, (sent, again): (u64, Op
              what was refused"
         ),
         None => {
-            tracing::warn!(lane, model, status, sent, "the provider refused a call, and the client is told")
+            tracing::warn!(lane, model, status, sent, "the provider refused a call, and the client is told");
         }
     }
 }

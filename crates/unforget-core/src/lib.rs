@@ -33,6 +33,7 @@ pub mod reconcile;
 pub mod recover;
 pub mod reported;
 pub mod reserve;
+pub mod standing;
 pub mod tokens;
 pub mod transcript;
 pub mod zoo;

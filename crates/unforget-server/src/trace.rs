@@ -48,6 +48,7 @@ pub(crate) fn call(dialect: Dialect, headers: &HeaderMap) -> Span {
         unforget.authority = Empty,
         unforget.prompt_tokens = Empty,
         unforget.left_out = Empty,
+        unforget.standing_left_out = Empty,
     );
     context::follow(&span, headers);
     span
@@ -78,6 +79,7 @@ pub(crate) struct Prompt<'a> {
     pub(crate) authority: &'a str,
     pub(crate) tokens: u64,
     pub(crate) left_out: u64,
+    pub(crate) standing_left_out: u64,
 }
 
 impl Prompt<'_> {
@@ -91,7 +93,8 @@ impl Prompt<'_> {
         span.record("gen_ai.conversation.id", self.conversation)
             .record("unforget.authority", self.authority)
             .record("unforget.prompt_tokens", count(self.tokens))
-            .record("unforget.left_out", count(self.left_out));
+            .record("unforget.left_out", count(self.left_out))
+            .record("unforget.standing_left_out", count(self.standing_left_out));
     }
 }
 

@@ -23,6 +23,7 @@ use super::fault::Problem;
 use super::notices;
 use super::offer::{Offered, has_left_something};
 use super::slot::{SLOT, recall};
+use super::standing::Standing;
 use super::{Gateway, Recall};
 use crate::trace;
 
@@ -90,6 +91,8 @@ pub(super) struct Begun {
     prompt: Vec<String>,
     /// Images, documents and items of kinds that are not known, which the client sent and the prompt has not.
     pub(super) left_out: u64,
+    /// Standing context that a prompt of ours is given back.
+    pub(super) standing: Standing,
     /// What is left of the messages once they are sent.
     seen: Option<Seen>,
     /// Most tokens of the answer, where that is less than the client says.
@@ -176,6 +179,7 @@ impl Gateway {
             recalled: None,
             offered: None,
             prompt: Vec::new(),
+            standing: Standing::default(),
             seen: None,
             left_out: 0,
             lowered: None,
@@ -194,6 +198,7 @@ impl Gateway {
         let is_too_large = whole.upper > budget.messages() && !begun.array.is_empty();
         // What the provider has and we do not can only be sent by its name.
         if let Some(brings) = self.can_make(&begun.who, &call)?.filter(|_| is_too_large) {
+            begun.standing = self.put_back.read(&begun, &call, begun.budget.messages());
             let at = (brings, &begun.array, begun.asked_at);
             let recall = self.settings.recall;
             let offered = self.offered(&begun, &call, begun.budget.messages());
@@ -208,6 +213,7 @@ impl Gateway {
             begun.offered = offered.filter(|_| has_left_something(&assembled));
             begun.take(&assembled, &call, &bodies);
             notices::prompt(&begun, &assembled);
+            self.put_back.note(&begun);
         }
         for left in self.arrays.keep(&begun.who.lane.lane, &begun.array) {
             self.host.close(&left);
@@ -309,6 +315,7 @@ impl Gateway {
             Some(Recovered::Surface(_)) => return Ok(false),
         };
         begun.take(&assembled, &call, &bodies);
+        self.put_back.note(begun);
         Ok(true)
     }
 
@@ -343,13 +350,17 @@ impl Gateway {
             return Ok(true);
         }
         let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
-        let ask = Ask { budget: room.min(begun.budget.messages()), ..begun.ask(call.dialect) };
+        let room = room.min(begun.budget.messages());
+        begun.standing = self.put_back.read(begun, call, room);
+        let budget = room.saturating_sub(begun.standing.reserved().upper);
+        let ask = Ask { budget, ..begun.ask(call.dialect) };
         let at = (brings, &begun.array, begun.asked_at);
         let (assembled, head) =
             self.host.assemble_at(&begun.who.lane.lane, begun.who.caller.form, at, &ask)?;
         begun.asked_at = head;
         let bodies: Vec<_> = call.history().collect();
         begun.take(&assembled, call, &bodies);
+        self.put_back.note(begun);
         Ok(true)
     }
 }
@@ -407,6 +418,7 @@ impl Begun {
             authority: self.authority,
             tokens: self.tokens.expected,
             left_out: self.left_out,
+            standing_left_out: self.standing.left_out(),
         };
         prompt.note();
     }
@@ -419,7 +431,7 @@ impl Begun {
         Ask {
             output: self.budget.asked,
             model: self.model.clone(),
-            ..Ask::new(self.budget.messages(), dialect)
+            ..Ask::new(self.budget.messages().saturating_sub(self.standing.reserved().upper), dialect)
         }
     }
 
@@ -428,9 +440,11 @@ impl Begun {
         let client: Vec<&str> = bodies.iter().map(AsRef::as_ref).collect();
         let mut messages = assembled.messages.clone();
         self.tokens = assembled.tokens + self.budget.fixed;
+        self.tokens += self.standing.put_back(call, assembled, &mut messages);
         if call.dialect == Dialect::Anthropic {
             messages = annotations::place(&client, &messages, &|_| None, call.marks);
-            annotations::place_behind(&mut messages, assembled.leading, call.marks);
+            let leading = self.standing.blocks() + assembled.leading;
+            annotations::place_behind(&mut messages, leading, call.marks);
         }
         let system = assembled.system.iter().map(|text| {
             let text = serde_json::Value::from(text.as_str());

@@ -30,6 +30,7 @@ mod route;
 mod shared;
 mod slot;
 mod spool;
+mod standing;
 mod turns;
 mod upstream;
 mod windows;
@@ -53,6 +54,7 @@ use notices::Once;
 use orders::Orders;
 use room::Room;
 use spool::Spool;
+use standing::PutBack;
 use turns::Turns;
 
 pub use cache::{Caches, Count, Kept};
@@ -141,6 +143,8 @@ pub struct Gateway {
     orders: Orders,
     /// What providers counted of the last call of a lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
+    /// Standing context that was put back into prompts.
+    put_back: PutBack,
     /// Lanes of conversations that providers keep, and all of which is here.
     whole: Mutex<HashSet<LaneKey>>,
     /// Limits that providers told.
@@ -183,6 +187,7 @@ impl Gateway {
             settings,
             spool: Spool::open(spool)?,
             measured: Mutex::default(),
+            put_back: PutBack::default(),
             whole: Mutex::default(),
             limits: Limits::default(),
             caches: Arc::default(),

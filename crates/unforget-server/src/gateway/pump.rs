@@ -430,6 +430,9 @@ pub(super) fn told(begun: &Begun, overhead: f64) -> Vec<(&'static str, String)> 
     if begun.left_out > 0 {
         told.push(("x-unforget-left-out", begun.left_out.to_string()));
     }
+    if begun.standing.left_out() > 0 {
+        told.push(("x-unforget-standing-left-out", begun.standing.left_out().to_string()));
+    }
     told
 }
 

@@ -23,7 +23,7 @@ use crate::api::{self, Problem};
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
 /// Headers of answers that pages may read beside the plain ones.
-const TOLD: [&str; 12] = [
+const TOLD: [&str; 13] = [
     "etag",
     "location",
     "mcp-session-id",
@@ -36,6 +36,7 @@ const TOLD: [&str; 12] = [
     "x-unforget-output-tokens",
     "x-unforget-overhead-ms",
     "x-unforget-prompt-tokens",
+    "x-unforget-standing-left-out",
 ];
 
 /// What is asked of a request before anything else looks at it.

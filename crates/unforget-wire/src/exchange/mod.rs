@@ -1,6 +1,7 @@
 //! One call of a provider's API as a gateway between client and provider sees it.
 //!
 //! * [`Call`] - what a client's request body says, and the body with other messages in it.
+//! * [`Context`] - what a client puts into its history so that every call shows it.
 //! * [`annotations`] - what clients write into messages for the provider's cache alone.
 //! * [`sse`] - a stream as events.
 //! * [`Answer`] - an answer, streamed or whole, as what the client will send back of it.
@@ -21,7 +22,7 @@ mod offer;
 pub mod sse;
 
 pub use answer::{ANSWER_MAX, Answer, Answered, BLOCKS_MAX, Ended, Usage, Why};
-pub use call::{Call, CallFault, Hints, Shape, Wrong};
+pub use call::{Call, CallFault, Context, Hints, Shape, Wrong};
 pub(crate) use edit::cut_fields;
 pub use edit::{Edit, edited};
 pub use fault::Fault;

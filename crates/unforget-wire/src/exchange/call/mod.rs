@@ -8,7 +8,8 @@
 //!
 //! Instructions may stand in the list too, behind the first input and before the first answer: Claude Code's environment,
 //! developer items of Codex. Those are fixed like the head: they are no history, and stay behind the first input whatever
-//! becomes of it. Later ones are history.
+//! becomes of it. Later ones are history. Other standing context is history too; a prompt that has left it out is given it
+//! back: [`Call::context`].
 //!
 //! Of a key that is there twice the last value counts, as with the providers' parsers.
 
@@ -28,6 +29,7 @@ use crate::Dialect;
 use crate::json::{Broken, Object, Tape, Value, is_space};
 
 pub use hints::Hints;
+pub use standing::Context;
 
 /// A request body, read. Holds places in the body, not copies of it.
 #[derive(Clone, Debug)]
@@ -194,6 +196,20 @@ impl<'a> Call<'a> {
     /// All messages of the history. See [`Call::message`].
     pub fn history(&self) -> impl Iterator<Item = Cow<'a, str>> {
         (0..self.messages.len()).filter_map(|index| self.message(index))
+    }
+
+    /// Standing context in the history: what the client put there so that every call shows it, such as project instructions.
+    /// None of a call that brings only the rest of what the provider keeps.
+    ///
+    /// Cost: reads the messages before the first answer, and later ones that have a mark of the client's.
+    pub fn context(&self) -> Context {
+        Context::of(self)
+    }
+
+    /// Texts of the instructions beside the history.
+    fn instructions(&self) -> Vec<Cow<'_, str>> {
+        let texts = self.fixed.iter().filter(|fixed| matches!(fixed, head::Fixed::Text(_)));
+        texts.map(|fixed| fixed.text(self.text)).collect()
     }
 
     /// Gives all text that counts beside the history, in the order of the body's meaning: instructions, head, tools,

@@ -1,13 +1,28 @@
-//! Instructions that a client puts between its first input and the first answer.
+//! What a client puts into the list of messages so that every call shows it.
+//!
+//! * Messages that are instructions, between the first input and the first answer: they are fixed, as the head is.
+//! * Texts of the history, wherever the client puts them: see [`Context`]. One module per client knows their shapes.
+
+mod claude_code;
+mod codex;
+mod context;
+mod opencode;
+mod pi;
+mod put_back;
+mod unknown;
+
+pub use context::Context;
+use context::{Found, Kind, Place};
 
 use super::is_instruction;
 use crate::json::{Object, Tape, Value};
 
-/// Most of them, and their bytes. What is more is history: no prompt could be made smaller by it otherwise.
+/// Most instructions that are fixed, and their bytes. What is more is history, and put back as far as there is room for it:
+/// no prompt could be made smaller by it otherwise.
 const COUNT_MAX: usize = 8;
 const BYTES_MAX: usize = 32 * 1024;
 
-/// Those of a history, in order.
+/// The instructions of a history that are fixed, in order.
 ///
 /// * `history` - the messages behind the head.
 pub(super) fn find<'t>(history: &[Value<'t>]) -> Vec<Value<'t>> {

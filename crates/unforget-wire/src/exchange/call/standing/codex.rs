@@ -1,0 +1,63 @@
+//! Codex puts its context into items of role `user` and `developer` of their own; the first line of a part, or the tag around
+//! it, tells what it is. Read from the requests of 0.169.0.
+
+use unforget_core::standing::Rank;
+
+use super::{Kind, Place};
+
+/// How a text of project instructions begins: the folder follows.
+const AGENTS: &str = "# AGENTS.md instructions";
+
+/// Tags around texts of role `user`.
+const OF_USER: [(&str, Rank, &str); 2] = [
+    ("user_instructions", Rank::Instructions, "instructions"),
+    ("environment_context", Rank::Environment, "environment"),
+];
+
+/// Tags around texts of role `developer`, which a later one with the same tag replaces.
+const OF_DEVELOPER: [(&str, Rank, &str); 8] = [
+    ("permissions instructions", Rank::Environment, "permissions"),
+    ("collaboration_mode", Rank::Environment, "collaboration"),
+    ("multi_agent_mode", Rank::Environment, "agents-mode"),
+    ("multi_agent_role", Rank::Environment, "agents-role"),
+    ("personality_spec", Rank::Environment, "personality"),
+    ("skills_instructions", Rank::Agents, "skills"),
+    ("apps_instructions", Rank::Agents, "apps"),
+    ("plugins_instructions", Rank::Agents, "plugins"),
+];
+
+/// What may be in the JSON of a message that has such a text.
+pub(super) const MARKS: [&str; 3] = ["AGENTS.md", "environment_context", "instructions"];
+
+/// Whether a text of a user message before the first answer is of this client.
+pub(super) fn is_its(text: &str) -> bool {
+    kind(text, Place { is_opening: true, is_instruction: false }).is_some()
+}
+
+/// What a text is, if it is standing context.
+pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
+    let text = text.trim();
+    if !place.is_instruction && text.starts_with(AGENTS) {
+        let folder = text.lines().next().unwrap_or_default();
+        return Some(Kind::covering(Rank::Instructions, "instructions", [folder.to_owned()]));
+    }
+    let tags = if place.is_instruction { OF_DEVELOPER.as_slice() } else { OF_USER.as_slice() };
+    let is_in = |tag: &str| {
+        let inner = text.strip_prefix('<').and_then(|text| text.strip_prefix(tag));
+        let inner = inner.and_then(|text| text.strip_prefix('>')?.strip_suffix('>'));
+        inner.and_then(|text| text.strip_suffix(tag)).is_some_and(|text| text.ends_with("</"))
+    };
+    let (_, rank, topic) = *tags.iter().find(|(tag, ..)| is_in(tag))?;
+    Some(match topic {
+        // A later one may say only what changed.
+        "environment" => Kind::covering(rank, topic, text.lines().filter_map(field)),
+        _ => Kind::replaces(rank, topic),
+    })
+}
+
+/// The tag that a line begins with.
+fn field(line: &str) -> Option<String> {
+    let inner = line.trim_start().strip_prefix('<')?;
+    let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    inner.get(..end).filter(|name| !name.is_empty()).map(str::to_owned)
+}

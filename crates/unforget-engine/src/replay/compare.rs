@@ -26,8 +26,11 @@ pub(super) struct Compared {
 
 /// Follows a session. Memory: one number per group inside the sliding window.
 pub(super) struct Alternatives {
-    /// Sizes of the groups that left the session's hands.
+    /// Number and sizes of the groups that left the session's hands.
+    passed: usize,
     settled: u64,
+    /// Number of groups, from the first one on, that the ways which summarise have.
+    followed: usize,
     window: VecDeque<u64>,
     window_sum: u64,
     moved: u64,
@@ -41,7 +44,9 @@ pub(super) struct Alternatives {
 impl Alternatives {
     pub(super) fn new() -> Self {
         Self {
+            passed: 0,
             settled: 0,
+            followed: 0,
             window: VecDeque::new(),
             window_sum: 0,
             moved: 0,
@@ -57,15 +62,22 @@ impl Alternatives {
     /// * `cache` - what a provider should have of the call before.
     pub(super) fn next(&mut self, session: &mut Session, cache: Cache) -> Compared {
         for size in session.take_passed() {
+            self.follow(self.passed, size);
+            self.passed += 1;
             self.settled += size;
-            self.summarise_all.push(size);
-            self.peer.push(size);
             self.window.push_back(size);
             self.window_sum += size;
         }
         let system = session.system_tokens().expected;
         let held: Vec<u64> = session.group_sizes().collect();
         let held_sum: u64 = held.iter().sum();
+        let newest = held.last().copied().unwrap_or_default();
+        let before = held.len().saturating_sub(1);
+        // A transcript that goes back takes groups away.
+        self.followed = self.followed.min(self.passed + before);
+        for (index, size) in held.iter().take(before).enumerate() {
+            self.follow(self.passed + index, *size);
+        }
         let everything = system + self.settled + held_sum;
         let room = session.shape().policy.budget().saturating_sub(system);
         while self.window_sum + held_sum > room {
@@ -87,8 +99,8 @@ impl Alternatives {
         let sliding_reused = if stays { self.last.sliding.min(sliding) } else { system };
         let budget = session.shape().policy.budget();
         let now = Compared {
-            summarise_all: self.summarise_all.call(system, held_sum, budget).through(cache),
-            peer: self.peer.call(system, held_sum, budget).through(cache),
+            summarise_all: self.summarise_all.call(system, newest, budget).through(cache),
+            peer: self.peer.call(system, newest, budget).through(cache),
             everything,
             everything_reused: cache.holds(self.last.everything.min(everything)),
             sliding,
@@ -96,5 +108,14 @@ impl Alternatives {
         };
         self.last = now;
         now
+    }
+
+    /// Gives a group that will not grow any more to the ways which summarise, unless they have it.
+    fn follow(&mut self, index: usize, size: u64) {
+        if index >= self.followed {
+            self.followed = index + 1;
+            self.summarise_all.push(size);
+            self.peer.push(size);
+        }
     }
 }

@@ -84,7 +84,7 @@ impl Follower {
 
     /// The next call.
     ///
-    /// * `held` - tokens of the newest groups, which were not pushed yet.
+    /// * `held` - tokens of the newest group, which was not pushed yet.
     pub(super) fn call(&mut self, system: u64, held: u64, budget: u64) -> Paid {
         let mut call = Paid::default();
         let total = |this: &Self| system + this.summaries.iter().sum::<u64>() + this.sum + held;

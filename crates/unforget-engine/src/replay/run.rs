@@ -357,7 +357,9 @@ fn count(
     prices: Prices,
 ) {
     let sent = prompt.admitted.certificate().total.expected;
-    add(&mut report.ours, sent, cache.holds(prompt.reused), prices, sent > report.budget);
+    let last = report.calls.last();
+    let is_refused = last.is_some_and(|call| call.counted.unwrap_or(call.bound) > report.budget);
+    add(&mut report.ours, sent, cache.holds(prompt.reused), prices, is_refused);
     add(
         &mut report.everything,
         compared.everything,

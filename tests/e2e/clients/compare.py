@@ -76,7 +76,8 @@ def ratios(results):
     by_case = {tuple(one[part] for part in ("client", "window", "results", "way")): one for one in results if "error" not in one}
     for (client, window, size, way), through in by_case.items():
         alone = by_case.get((client, window, size, "alone"))
-        if way != "through" or alone is None:
+        # Sums of conversations of other lengths say nothing.
+        if way != "through" or alone is None or alone["turns"] != through["turns"]:
             continue
         both = {key: (through[key], alone[key]) for key in RATIOS}
         found = {key: round(of / to, 3) if of is not None and to else None for key, (of, to) in both.items()}

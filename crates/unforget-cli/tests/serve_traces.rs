@@ -180,7 +180,7 @@ async fn a_call_is_one_span_with_what_it_cost_and_no_words() {
         ("gen_ai.operation.name", json!("chat")),
         ("gen_ai.provider.name", json!("openai")),
         ("gen_ai.request.model", json!("gpt-4.1")),
-        ("gen_ai.conversation.id", json!("s/side")),
+        ("gen_ai.conversation.id", json!("s")),
         ("gen_ai.response.finish_reasons", json!(["stop"])),
         ("http.response.status_code", json!(200)),
         ("server.address", json!("127.0.0.1")),

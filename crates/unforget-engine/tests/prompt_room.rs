@@ -68,7 +68,7 @@ impl Agent {
 fn shown(prompt: &Prompt, id: &str) -> Option<String> {
     let body = prompt.render(Dialect::Anthropic);
     let at = body.find(&format!(r#""tool_use_id":"{id}""#))?;
-    let end = body[at..].find("tool_result").map_or(body.len(), |next| at + next);
+    let end = at + body[at..].find("\"}").unwrap_or_default();
     Some(body[at..end].to_owned())
 }
 

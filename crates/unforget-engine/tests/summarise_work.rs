@@ -41,7 +41,7 @@ fn model(act: impl Fn(&Request<'_>) -> Result<Answer, Cause> + Send + Sync + 'st
 
 fn played(turns: u64) -> (Play, Arc<TestClock>) {
     let (mut play, clock) = (Play::new(Engine::in_memory().with_models(), turns, 2_048), Arc::default());
-    for _ in 0..turns * 2 - 20 {
+    for _ in 0..turns * 2 - 40 {
         play.step(TestClock::now(&clock)).unwrap();
         clock.pass(Duration::from_secs(5));
     }

@@ -91,7 +91,7 @@ const STEPS: [(Block, u64); 20] = [
 
 /// Share of the text, in percent, that identifiers may take in their turn, and at the end, of room that nothing else takes.
 const ANCHORS_PERCENT: u64 = 8;
-const ANCHORS_LEFT_PERCENT: u64 = 16;
+const ANCHORS_LEFT_PERCENT: u64 = 14;
 
 /// Renders `summary` for a prompt in at most `max_tokens` by `ruler`'s upper bound.
 ///

@@ -86,7 +86,7 @@ impl Engine {
     /// Cost: O(what it shows).
     pub fn rebuild(&self, conversation: ConversationId, number: u64) -> Result<Rebuilt, EngineError> {
         let (recipe, mut session) = self.session_of(conversation, number)?;
-        let admitted = session.compose_again(recipe.window_now)?;
+        let admitted = session.compose_again(&recipe)?;
         let bodies = Bodies::new(self, conversation);
         let stored = |seq: Seq| bodies.get(seq);
         let limit = media::Limit::default();

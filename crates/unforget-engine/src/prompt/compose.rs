@@ -8,7 +8,7 @@ use unforget_core::compact::{CoverError, prove_cover};
 use unforget_core::group::Group;
 use unforget_core::id::Seq;
 use unforget_core::media::{Limit, Pick};
-use unforget_core::message::{Block, Message, Request};
+use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_core::pair::Detail;
 use unforget_core::pin::{PinId, PinsMissing};
 use unforget_core::tokens::{Ruler, Tokens};
@@ -19,7 +19,7 @@ use super::shorten::{Caps, collapse, shorten};
 use super::{Cause, Session};
 
 /// Tokens of brackets and names around the pieces of any request.
-pub(super) const FRAME: Tokens = Tokens::exact(32);
+const FRAME: Tokens = Tokens::exact(32);
 
 /// Tokens of one placeholder as a message of its own, in the longest dialect.
 const PLACEHOLDER_TOKENS: u64 = 48;
@@ -410,6 +410,22 @@ impl Compose for Composer<'_> {
 }
 
 impl Session {
+    /// What stands around and between the groups: brackets, and placeholders where two answers follow each other.
+    ///
+    /// Cost: O(groups behind the summaries).
+    pub(super) fn frame_room(&self) -> Tokens {
+        let messages = self.pieces.iter().flat_map(|pieces| pieces.full.messages.iter());
+        let mut before = Speaker::User;
+        let mut placeholders = 0;
+        for message in messages.filter(|message| message.speaker != Speaker::System) {
+            let is_answer = message.speaker == Speaker::Assistant;
+            placeholders += u64::from(is_answer && before == Speaker::Assistant);
+            before = message.speaker;
+        }
+        placeholders += u64::from(before == Speaker::Assistant);
+        FRAME + Tokens::exact(placeholders * PLACEHOLDER_TOKENS)
+    }
+
     /// Proves that roots and groups tile the view.
     fn proof(&self) -> Result<(), CoverError> {
         prove_cover(&self.context, &self.sizes, self.view.visible)

@@ -251,10 +251,15 @@ impl Session {
         Ok(session)
     }
 
-    /// Composes what stands, in a window of this size, without settling it.
-    pub(crate) fn compose_again(&mut self, window: u64) -> Result<Admitted, EngineError> {
+    /// Composes what stands as the recipe says, without settling it.
+    pub(crate) fn compose_again(&mut self, recipe: &Recipe) -> Result<Admitted, EngineError> {
         let policy = self.shape.policy;
-        self.shape.policy.window = window;
+        self.show_headline();
+        // A prompt whose beginning was counted may weigh more by our bound than its window has.
+        let counted = recipe.tokens.upper.saturating_add(policy.reserve);
+        let is_assembled = recipe.rung == Rung::Assembled;
+        self.shape.policy.window =
+            if is_assembled { recipe.window_now.max(counted) } else { recipe.window_now };
         let admitted = admit(&mut compose::Composer::new(self), &self.shape.policy);
         self.shape.policy = policy;
         Ok(admitted?)

@@ -4,7 +4,6 @@ use unforget_core::compact::{self, Break, Cache, Moment, Pressure, Sizes, Step};
 use unforget_core::tokens::Tokens;
 
 use super::Session;
-use super::compose::FRAME;
 use crate::error::EngineError;
 
 impl Session {
@@ -38,7 +37,7 @@ impl Session {
     fn plan_break(&self, is_first: bool) -> Option<Break> {
         let guide = self.guide.as_ref().map_or_else(Tokens::default, |piece| piece.tokens);
         let beside = self.headline_tokens() + self.shape.policy.ledger + self.host_tokens();
-        let fixed = self.fixed() + FRAME + guide + Tokens::exact(beside);
+        let fixed = self.fixed() + self.frame_room() + guide + Tokens::exact(beside);
         let (pressure, policy) = (self.pressure(), self.beside_host(&self.scaled_policy()));
         let plan = |sizes: &[Sizes]| compact::plan_break(&self.context, pressure, fixed, sizes, &policy);
         let guessed = is_first.then(|| plan(&self.planned_sizes())).flatten();

@@ -10,7 +10,6 @@ use unforget_core::ledger::{self, Fact};
 use unforget_core::tokens::Tokens;
 use unforget_text::{fence_ledger, render_ledger};
 
-use super::compose::FRAME;
 use super::pieces::{Piece, weigh};
 use super::state::{self, Kept};
 use super::{Lane, Session, pieces};
@@ -246,7 +245,7 @@ impl Session {
     /// What no break changes in a prompt of this context.
     pub(super) fn standing(&self, context: &Context) -> Tokens {
         self.fixed()
-            + FRAME
+            + self.frame_room()
             + self.guide_room(context)
             + self.headline_room(context)
             + self.ledger_room(context)

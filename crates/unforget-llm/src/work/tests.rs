@@ -159,7 +159,8 @@ fn f027_the_prompts_ask_for_a_record_and_not_for_orders() {
         assert!(prompt.is_ascii(), "the same bytes for every tokeniser");
     }
     let form = LEAF.split("The form").nth(1).unwrap();
-    for kind in SectionKind::ALL {
+    // A host's summary is nobody's draft.
+    for kind in SectionKind::ALL.into_iter().filter(|kind| *kind != SectionKind::HostSummary) {
         assert!(form.contains(&format!("\"{}\":", kind.name())), "{kind:?}");
     }
     // The form is what the parser takes.

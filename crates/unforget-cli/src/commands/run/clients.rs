@@ -28,9 +28,15 @@ pub(super) const SDKS: Way = Way::Told {
 /// The table.
 pub(super) const CLIENTS: [Client; 5] = [
     Client {
+        // It counts what it sent itself, and stops by itself at the window that it believes in: the last two lift that.
         names: &["claude"],
         way: Way::Told {
-            variables: &[("ANTHROPIC_BASE_URL", "{url}"), ("DISABLE_AUTO_COMPACT", "1")],
+            variables: &[
+                ("ANTHROPIC_BASE_URL", "{url}"),
+                ("DISABLE_AUTO_COMPACT", "1"),
+                ("DISABLE_COMPACT", "1"),
+                ("CLAUDE_CODE_MAX_CONTEXT_TOKENS", "1000000000"),
+            ],
             arguments: &[],
         },
     },

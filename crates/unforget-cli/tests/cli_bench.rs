@@ -183,7 +183,7 @@ fn compacted(path: &Path, part: &str) {
         "user",
         serde_json::json!({ "isCompactSummary": true, "message": { "role": "user", "content": summary } }),
     );
-    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines: String = lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect();
     std::fs::write(path, lines).unwrap();
 }
 

@@ -132,7 +132,7 @@ fn transcript(host: &Host, turns: usize, compacted: &[usize]) -> String {
             lines.extend(made);
         }
     }
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.into_iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
 }
 
 struct Played {

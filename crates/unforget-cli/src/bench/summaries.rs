@@ -88,9 +88,9 @@ pub(crate) fn run(app: &mut App, args: &SummariesArgs) -> Outcome {
         bar.set_message(sessions::short(path));
         let found = points(path, args.window, args.seed)?;
         if found.is_empty() {
-            skipped += 1
+            skipped += 1;
         } else {
-            sessions += 1
+            sessions += 1;
         }
         let folder = path.parent().map(|folder| folder.to_string_lossy().into_owned()).unwrap_or_default();
         placed.extend(found.into_iter().map(|point| Placed { folder: folder.clone(), file, point }));

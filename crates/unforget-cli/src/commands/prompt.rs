@@ -108,20 +108,9 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
-    let Certificate {
-        sections,
-        total,
-        bound,
-        window,
-        reserve,
-        ruler,
-        authority,
-        rung,
-        cover,
-        proof,
-        pins,
-        omitted,
-    } = certificate;
+    let Certificate { total, window, reserve, ruler, authority, rung, cover, proof, pins, omitted, .. } =
+        certificate;
+    let sections = &certificate.sections;
     let budget = window.saturating_sub(*reserve);
     let n = text::count;
     let said = |text: String| app.out.note(text);
@@ -132,7 +121,7 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         n(*reserve),
         n(budget)
     ));
-    let share = *bound as f64 / budget.max(1) as f64;
+    let share = certificate.bound as f64 / budget.max(1) as f64;
     let how = if authority.name() == "assembled" {
         "assembled".to_owned()
     } else {

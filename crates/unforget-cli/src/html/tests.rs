@@ -8,6 +8,10 @@ use unforget_engine::replay::{Breaks, FactRecall, Prices, Spend};
 
 use super::*;
 
+fn spend(sent: u64, share: f64, cost: f64, refused: u64) -> Spend {
+    Spend { sent, cached: (sent as f64 * share) as u64, cost, refused, largest: 26_500 }
+}
+
 /// A report of so many calls whose prompts grow and break now and then.
 pub(crate) fn report(calls: u64) -> Report {
     let broken = |cause| Broken { cause, region: Region::Tail, rebilled: 9_000, hit: 400 };
@@ -20,7 +24,7 @@ pub(crate) fn report(calls: u64) -> Report {
             turn: 1 + index / 8,
             time: None,
             prompt: Tokens { expected: prompt, upper: prompt * 11 / 10 },
-            bound: 0,
+            bound: prompt,
             counted: None,
             summaries: Tokens::exact((index / 60 * 900).min(5_000)),
             reused: if phase == 0 { 400 } else { prompt - 300 },
@@ -42,13 +46,6 @@ pub(crate) fn report(calls: u64) -> Report {
         }
     };
     let calls: Vec<_> = (0..calls).map(call).collect();
-    let spend = |sent, share, cost, refused| Spend {
-        sent,
-        cached: (sent as f64 * share) as u64,
-        cost,
-        refused,
-        largest: 26_500,
-    };
     Report {
         path: "examples/<odd> \"name\".jsonl".to_owned(),
         format: "pi".to_owned(),

@@ -283,7 +283,7 @@ mod tests {
             assert_eq!((told.window(now), told.input(8_000, now)), (*window, *input), "{why}: {events:?}");
         }
         let mut told = Told::default();
-        let others = [Unit::Bytes, Unit::Media, Unit::Other].map(|unit| silent(unit));
+        let others = [Unit::Bytes, Unit::Media, Unit::Other].map(silent);
         let others = others.into_iter().chain([
             Refused::Output { limit: Some(8_000) },
             Refused::Unrecognised,
@@ -307,9 +307,12 @@ mod tests {
     }
     use Ours::{Refused as Out, Taken as In};
 
+    /// Calls by minute, the limit that they leave, and why.
+    type Guess<'a> = (&'a [(u64, Ours)], Option<u64>, &'a str);
+
     #[test]
     fn guesses_table() {
-        let table: &[(&[(u64, Ours)], Option<u64>, &str)] = &[
+        let table: &[Guess<'_>] = &[
             (&[(60, Out(100_000))], Some(75_000), "a share of what was refused, at once"),
             (&[(10, Out(100_000))], None, "an hour ago"),
             (&[(60, Out(100_000)), (61, Out(75_000))], Some(56_250), "refused again: less"),

@@ -12,7 +12,8 @@ pub fn rule(number: usize) -> String {
 }
 
 fn rules() -> String {
-    (0..RULES).map(|number| format!("- {}\n", rule(number))).collect()
+    let lines: Vec<String> = (0..RULES).map(|number| format!("- {}", rule(number))).collect();
+    lines.join("\n") + "\n"
 }
 
 /// A client.
@@ -109,8 +110,9 @@ impl Like {
                 vec![json!({"role": "user", "content": blocks})]
             }
             Self::Codex => vec![item("user", &[&question])],
-            Self::OpenCode => vec![json!({"role": "user", "content": [{"type": "text", "text": question}]})],
-            Self::Pi => vec![json!({"role": "user", "content": [{"type": "text", "text": question}]})],
+            Self::OpenCode | Self::Pi => {
+                vec![json!({"role": "user", "content": [{"type": "text", "text": question}]})]
+            }
             Self::Other(..) if turn == 0 => Vec::new(),
             Self::Other(..) => vec![json!({"role": "user", "content": question})],
         }
@@ -119,19 +121,16 @@ impl Like {
     /// Other project instructions, before the newest question.
     pub fn change(self, array: &mut Vec<Value>) {
         let rules = "- Rule new: run make check-osprey.\n";
-        match self {
-            Self::ClaudeCode => {
-                let block = reminder(&format!(
-                    "These instruction files changed \u{2014} each replaces its earlier copy:\n\nContents of /srv/kestrel/CLAUDE.md (project instructions, checked into the codebase):\n\n{rules}"
-                ));
-                array.last_mut().unwrap()["content"].as_array_mut().unwrap().insert(0, block);
-            }
-            _ => {
-                let text = format!(
-                    "# AGENTS.md instructions for /srv/kestrel\n\n<INSTRUCTIONS>\n{rules}\n</INSTRUCTIONS>"
-                );
-                array.insert(array.len() - 1, item("user", &[&text]));
-            }
+        if self == Self::ClaudeCode {
+            let block = reminder(&format!(
+                "These instruction files changed \u{2014} each replaces its earlier copy:\n\nContents of /srv/kestrel/CLAUDE.md (project instructions, checked into the codebase):\n\n{rules}"
+            ));
+            array.last_mut().unwrap()["content"].as_array_mut().unwrap().insert(0, block);
+        } else {
+            let text = format!(
+                "# AGENTS.md instructions for /srv/kestrel\n\n<INSTRUCTIONS>\n{rules}\n</INSTRUCTIONS>"
+            );
+            array.insert(array.len() - 1, item("user", &[&text]));
         }
     }
 

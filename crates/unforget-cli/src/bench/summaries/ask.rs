@@ -153,7 +153,7 @@ impl Stretch {
 
     fn called(&mut self, call: &ToolCall) {
         let Ok(given) = serde_json::from_str::<Value>(&call.arguments) else { return };
-        let text = |keys: &[&str]| keys.iter().find_map(|key| given[*key].as_str()).map(str::to_owned);
+        let text = |keys: &[&str]| keys.iter().find_map(|key| given.get(key)?.as_str()).map(str::to_owned);
         match call.name.to_ascii_lowercase().as_str() {
             "edit" | "write" | "multiedit" | "notebookedit" | "str_replace_editor" | "create_file" => {
                 if let Some(path) = text(&["file_path", "path", "notebook_path"]) {
@@ -166,14 +166,14 @@ impl Stretch {
                 }
             }
             "todowrite" | "update_plan" => {
-                let items = ["todos", "plan"].iter().find_map(|key| given[*key].as_array());
+                let items = ["todos", "plan"].iter().find_map(|key| given.get(key)?.as_array());
                 let open = items.into_iter().flatten().filter(|item| item["status"] != "completed");
                 let words = open.filter_map(|item| item["content"].as_str().or(item["step"].as_str()));
                 self.tasks = Some(words.map(str::to_owned).collect());
             }
             "taskcreate" => self.made.extend(text(&["subject"])),
-            "taskupdate" if matches!(given["status"].as_str(), Some("completed" | "deleted")) => {
-                let number = given["taskId"].as_str().and_then(|id| id.parse::<usize>().ok());
+            "taskupdate" if matches!(text(&["status"]).as_deref(), Some("completed" | "deleted")) => {
+                let number = text(&["taskId"]).and_then(|id| id.parse::<usize>().ok());
                 if let Some(task) = number.and_then(|number| self.made.get_mut(number.checked_sub(1)?)) {
                     task.clear();
                 }

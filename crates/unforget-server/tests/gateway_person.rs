@@ -118,6 +118,8 @@ async fn talk_long(place: &Place, client: &Client, system_marks: usize, turns: u
             block
         });
         call["system"] = blocks.collect();
+        // What the provider counted of the last call is taken behind its answer.
+        place.running.quiet().await;
         let got = client.ask("messages", &call).await.unwrap();
         assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&got.bytes));
         history.push(json!({"role": "user", "content": [{"type": "text", "text": text}]}));

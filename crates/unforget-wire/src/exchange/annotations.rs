@@ -146,7 +146,7 @@ pub fn place(
 /// long turn the newest mark alone is not found again.
 pub fn place_behind(sent: &mut [String], blocks: usize, taken: usize) {
     let Some(at) = blocks.checked_sub(1) else { return };
-    let has_any = |message: &&String| message.contains(CACHE_CONTROL);
+    let has_any = |message: &&String| KEYS.iter().any(|key| message.contains(key));
     let placed: Vec<Mark> = sent.iter().filter(has_any).flat_map(|message| marks(message)).collect();
     let Some(newest) = placed.last().filter(|_| placed.len() + taken < MARKS_MAX) else { return };
     let Some(first) = sent.first_mut() else { return };

@@ -156,7 +156,7 @@ async fn the_fourth_mark_stands_behind_the_summaries() {
 async fn what_became_of_the_cache_is_told_by_cause() {
     let place = place(16_000).await;
     let client = Client::new(&place.running.url(), Some("a"));
-    talk_long(&place, &client, 1, 40).await;
+    talk_long(&place, &client, 1, 80).await;
     let caches = Arc::clone(place.running.gateway.caches());
     // What is learnt of the last answer is learnt behind it.
     place.running.end().await;
@@ -165,15 +165,15 @@ async fn what_became_of_the_cache_is_told_by_cause() {
     let of = |wanted: &dyn Fn(&Fate<&str>) -> bool| -> u64 {
         rows.iter().filter(|(fate, _)| wanted(fate)).map(|(_, calls)| calls).sum()
     };
-    assert_eq!(kept.ledger.calls(), 40, "{rows:?}");
+    assert_eq!(kept.ledger.calls(), 80, "{rows:?}");
     assert_eq!(of(&|fate| *fate == Fate::First), 1, "{rows:?}");
     assert_eq!(of(&|fate| *fate == Fate::Unknown || *fate == Fate::Client), 0, "{rows:?}");
     assert_eq!(of(&|fate| *fate == Fate::Ours("fitted")), 1, "from as it came to a prompt of ours: {rows:?}");
     assert!(of(&|fate| *fate == Fate::Ours("compaction")) >= 1, "{rows:?}");
-    assert!(of(&|fate| *fate == Fate::Hit) >= 30, "{rows:?}");
+    assert!(of(&|fate| *fate == Fate::Hit) > 60, "{rows:?}");
     assert_eq!(caches.all(), kept.ledger, "one lane is all");
     let newest = kept.counts.back().unwrap();
-    assert!(newest.input > 0 && newest.ours.upper <= newest.budget, "{newest:?}");
+    assert!(newest.input > 0 && newest.input <= newest.budget, "{newest:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -51,7 +51,7 @@ impl World {
     ) -> Result<(), String> {
         let budget = match is_first {
             true => budget,
-            false if random.chance(0.5) => budget + budget / 4,
+            false if random.chance(0.5) => budget + budget / 4 * random.between(1, 8),
             false => budget * random.between(90, 110) / 100,
         };
         let mut ask = self.question(random, budget, is_first);

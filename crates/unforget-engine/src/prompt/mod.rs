@@ -266,6 +266,11 @@ impl Session {
         self.pieces.iter().map(GroupPieces::whole)
     }
 
+    /// Whether the newest thing said is a person's.
+    pub fn is_at_turn(&self) -> bool {
+        self.sizes.last().is_some_and(|sizes| sizes.human.is_some())
+    }
+
     /// The same of the groups that were summarised since this was last called.
     pub fn take_passed(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.passed)

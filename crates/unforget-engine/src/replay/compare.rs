@@ -100,7 +100,12 @@ impl Alternatives {
         let budget = session.shape().policy.budget();
         let now = Compared {
             summarise_all: self.summarise_all.call(system, newest, budget).through(cache),
-            peer: self.peer.call(system, newest, budget).through(cache),
+            // It looks at its size after a turn, not before each call.
+            peer: if session.is_at_turn() {
+                self.peer.call(system, newest, budget).through(cache)
+            } else {
+                self.peer.call_as_is(system, newest).through(cache)
+            },
             everything,
             everything_reused: cache.holds(self.last.everything.min(everything)),
             sliding,

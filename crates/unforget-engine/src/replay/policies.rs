@@ -106,6 +106,13 @@ impl Follower {
         call
     }
 
+    /// The next call, without looking whether it is too large.
+    pub(super) fn call_as_is(&mut self, system: u64, held: u64) -> Paid {
+        let sent = system + self.summaries.iter().sum::<u64>() + self.sum + held;
+        let reused = std::mem::replace(&mut self.last, sent).min(sent);
+        Paid { sent, reused, ..Paid::default() }
+    }
+
     /// One step. Gives what the summariser reads, and what of it a cache has; `None` if nothing is left.
     fn compact(&mut self, total: u64, budget: u64) -> Option<(u64, u64)> {
         match self.policy {

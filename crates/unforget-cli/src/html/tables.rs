@@ -11,7 +11,7 @@ use crate::text::{bytes, count, micros, percent, plural, short};
 /// The few figures that matter most.
 pub(super) fn tiles(report: &Report) -> String {
     let calls = &report.calls;
-    let peak = calls.iter().map(|call| call.prompt.upper).max().unwrap_or(0);
+    let peak = calls.iter().map(|call| call.bound).max().unwrap_or(0);
     let fill = percent(peak as f64 / report.budget.max(1) as f64);
     let engine = |call: &Call| call.commit_us + call.prompt_us.saturating_sub(call.summariser_us);
     let at = |permille| micros(quantile(calls.iter().map(engine), permille));

@@ -221,3 +221,40 @@ async fn what_does_not_fit_is_kept_as_far_as_it_fits_and_told() {
         }
     }
 }
+
+/// Appends lines to the text that has the rules.
+fn lengthen(value: &mut Value, lines: &str) {
+    match value {
+        Value::String(text) if text.contains(&rule(0)) => {
+            let at = text.find(&rule(0)).unwrap();
+            text.insert_str(at, lines);
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| lengthen(value, lines)),
+        Value::Object(values) => values.values_mut().for_each(|value| lengthen(value, lines)),
+        _ => {}
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_put_back_is_paid_for_once() {
+    const WINDOW: u64 = 16_000;
+    let place = Place::new(WINDOW).await;
+    let mut array = Like::Codex.opening();
+    let lines: String =
+        (0..200).flat_map(|line| [format!("note {line} of the harbour"), "\n".to_owned()]).collect();
+    for item in &mut array {
+        lengthen(item, &lines);
+    }
+    let mut made = 0;
+    for turn in 0..60 {
+        array.extend(Like::Codex.asks(turn));
+        made += usize::from(place.ask(Like::Codex, &mut array).await["x-unforget-authority"] != "as-sent");
+        place.running.quiet().await;
+    }
+    let came = place.came();
+    assert!(came.iter().all(|call| call.status == 200), "none is refused");
+    let of_ours = came.iter().skip(came.len() - made);
+    let (all, last) = (of_ours.clone().count(), of_ours.clone().map(|call| call.tokens).max().unwrap());
+    assert!(all > 20, "{all} prompts of ours");
+    assert!(last * 100 > WINDOW * 90, "the window is used: {last} of {WINDOW}");
+}

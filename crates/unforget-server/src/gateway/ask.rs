@@ -79,6 +79,8 @@ pub(super) struct Begun {
     pub(super) authority: &'static str,
     /// Tokens of all that is sent.
     pub(super) tokens: Tokens,
+    /// Bound of what a prompt of ours is sent with: instructions, tools, standing context, recalled text.
+    pub(super) beside: u64,
     /// Tokens of the call as it came, by our own ruler; `None` if it does not bring all that the model reads, or things that
     /// every provider counts its own way.
     pub(super) weight: Option<Tokens>,
@@ -174,6 +176,7 @@ impl Gateway {
             sending: Sending::AsIs,
             authority: "as-sent",
             tokens: array.tokens() + budget.fixed,
+            beside: budget.fixed.upper,
             weight: is_weighed.then(|| array.tokens() + budget.fixed),
             model: call.model.clone(),
             recalled: None,
@@ -459,6 +462,7 @@ impl Begun {
         }
         self.prompt = messages;
         self.tokens += self.offered.as_ref().map_or_else(Tokens::default, Offered::weight);
+        self.beside = self.tokens.upper.saturating_sub(assembled.tokens.upper);
         self.left_out = self.array.wordless().saturating_sub(assembled.wordless);
         self.sending = Sending::Made(self.body(call, self.offered.as_ref()).into());
         self.authority = assembled.certificate.authority.name();

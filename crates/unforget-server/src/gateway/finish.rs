@@ -64,6 +64,14 @@ impl Measured {
     }
 }
 
+/// Tokens of input that a provider counted.
+#[derive(Clone, Copy, Debug)]
+struct Input {
+    tokens: u64,
+    /// Whether they are of one prompt. Of several rounds they are the sum.
+    is_of_one_round: bool,
+}
+
 impl Gateway {
     /// Stores an answer and what it taught.
     ///
@@ -123,7 +131,8 @@ impl Gateway {
             if let Some(name) = begun.limits.as_ref().filter(|_| rounds.is_none()) {
                 self.limits.took(name, usage.input, usage.output);
             }
-            self.count(begun, digest, usage.input)?;
+            let input = Input { tokens: usage.input, is_of_one_round: rounds.is_none() };
+            self.count(begun, digest, input)?;
         }
         Ok(())
     }
@@ -131,7 +140,8 @@ impl Gateway {
     /// Takes a provider's count.
     ///
     /// * `of` - the messages that were sent.
-    fn count(&self, begun: &Begun, of: Option<(usize, Digest)>, input: u64) -> Result<(), Problem> {
+    fn count(&self, begun: &Begun, of: Option<(usize, Digest)>, counted: Input) -> Result<(), Problem> {
+        let input = counted.tokens;
         let (lane, form) = (&begun.who.lane.lane, begun.who.caller.form);
         let is_as_sent = begun.sending == Sending::AsIs;
         let counted = Counted {
@@ -139,7 +149,7 @@ impl Gateway {
             model: begun.model.as_deref(),
             as_sent: begun.weight.filter(|_| is_as_sent),
             input,
-            beside: Some(begun.fixed().upper),
+            beside: counted.is_of_one_round.then_some(begun.beside),
         };
         let cut = self.host.counted(lane, form, &counted)?;
         if begun.who.caller.is_kept {

@@ -1,23 +1,19 @@
 //! `unforget status`: what left the prompt, why, and how to get it back.
 
-use std::cmp::Reverse;
 use std::io::Write;
 
 use serde_json::Value;
-use unforget_engine::host::is_internal;
 
 use crate::app::App;
 use crate::args::StatusArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::{
-    BriefJson, BrokenJson, CacheJson, FateJson, LeftJson, LiveJson, NewestJson, StatusJson, StatusesJson,
+    BriefJson, BrokenJson, CacheJson, FateJson, LISTED, LeftJson, LiveJson, NewestJson, StatusJson,
+    StatusesJson,
 };
 use crate::output::paint;
 use crate::remote::{Remote, encoded, field, shaped};
 use crate::text;
-
-/// Conversations that are listed.
-const LISTED: usize = 20;
 
 /// Rows of what left that a terminal shows.
 const ROWS: usize = 12;
@@ -41,7 +37,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
     let engine = app.read()?;
     let stored = super::resolve(&engine, name)?.conversation;
     let recipes = engine.recipes(stored.id)?;
-    let parts = engine.newest_prompt(stored.id)?.map(|(.., parts)| parts).unwrap_or_default();
+    let parts = engine.newest_parts(stored.id, &recipes);
     let live = live(app, &format!("conversations/{}/status", encoded(&stored.key.0)));
     let status = StatusJson::new(&stored, &recipes, &parts, live);
     if app.out.json {
@@ -77,6 +73,10 @@ fn prompt(newest: &NewestJson) -> String {
 }
 
 fn say_left(app: &mut App, status: &StatusJson) -> Outcome<()> {
+    if let Some(why) = &status.left_unknown {
+        writeln!(app.out, "  left     not known: {why}; the next prompt will tell")?;
+        return Ok(());
+    }
     if status.left.is_empty() {
         if status.prompt.is_some() {
             writeln!(app.out, "  left     nothing: every entry is there as it is")?;
@@ -184,11 +184,8 @@ fn say_cache(app: &mut App, cache: &CacheJson) -> Outcome<()> {
 /// The conversations that spoke last.
 fn all(app: &mut App) -> Outcome {
     let engine = app.read()?;
-    let mut all = engine.store().conversations()?;
-    all.retain(|one| !is_internal(&one.key));
-    all.sort_by_key(|one| Reverse(one.time.map(|(_, last)| last)));
     let brief = |one| Ok(BriefJson::new(one, &engine.recipes(one.id)?));
-    let conversations = all.iter().take(LISTED).map(brief).collect::<Outcome<Vec<_>>>()?;
+    let conversations = engine.recent(LISTED)?.iter().map(brief).collect::<Outcome<Vec<_>>>()?;
     let status = StatusesJson { conversations, live: live(app, "status") };
     if app.out.json {
         app.out.json(&status)?;

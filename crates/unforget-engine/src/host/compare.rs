@@ -1,8 +1,12 @@
 //! What changed between two prompts, and how an entry is represented.
 
+use std::cmp::Reverse;
+
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
+use unforget_store::Conversation;
 
+use super::register::is_internal;
 use crate::prompt::{How, Part, Recipe, Session};
 use crate::recall::Address;
 use crate::summarise::Writer;
@@ -131,17 +135,34 @@ impl Engine {
         self.represented_by(conversation, seq, &parts, None)
     }
 
-    /// The newest prompt that a live host was given, with what stands in it for which entries: its number, how it was composed,
-    /// and its parts, oldest first. `None` if no prompt of the conversation is kept.
+    /// What stands in the newest of these prompts for which entries, oldest first; nothing without a prompt.
+    ///
+    /// * `recipes` - as [`Engine::recipes`] gives them.
+    ///
+    /// # Errors
+    /// [`EngineError::Usage`] if what it refers to was purged or left.
     ///
     /// Cost: O(what it shows).
-    pub fn newest_prompt(
+    pub fn newest_parts(
         &self,
         conversation: ConversationId,
-    ) -> Result<Option<(u64, Recipe, Vec<Part>)>, EngineError> {
-        let Some((number, _)) = self.recipes(conversation)?.pop() else { return Ok(None) };
-        let (recipe, parts) = self.parts_of(conversation, number)?;
-        Ok(Some((number, recipe, parts)))
+        recipes: &[(u64, Recipe)],
+    ) -> Result<Vec<Part>, EngineError> {
+        let Some((number, _)) = recipes.last() else { return Ok(Vec::new()) };
+        Ok(self.parts_of(conversation, *number)?.1)
+    }
+
+    /// Conversations that spoke last, the newest first; those that we keep for ourselves are none.
+    ///
+    /// * `most` - how many.
+    ///
+    /// Cost: O(all conversations).
+    pub fn recent(&self, most: usize) -> Result<Vec<Conversation>, EngineError> {
+        let mut all = self.store().conversations()?;
+        all.retain(|one| !is_internal(&one.key));
+        all.sort_by_key(|one| Reverse(one.time.map(|(_, last)| last)));
+        all.truncate(most);
+        Ok(all)
     }
 
     fn represented_by(

@@ -19,10 +19,13 @@ use crate::{Engine, EngineError};
 pub const RECIPE_BYTES_MAX: usize = 300;
 
 /// Format of the encoding; another number is not read.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
-/// The format before, without what a break cost. Read as if it had cost nothing.
-const VERSION_BEFORE: u64 = 1;
+/// The format before, without a bound. Read as if its prompts were bounded by our ruler alone.
+const VERSION_UNBOUNDED: u64 = 2;
+
+/// The format before that, also without what a break cost. Read as if it had cost nothing.
+const VERSION_UNCOSTED: u64 = 1;
 
 /// Most live entries that a recipe names.
 const LIVE_MAX: usize = 16;
@@ -52,6 +55,8 @@ pub struct Recipe {
     pub broken: Option<Broken>,
     /// What it weighed.
     pub tokens: Tokens,
+    /// What it was admitted by: see [`unforget_core::admit::Certificate::bound`].
+    pub bound: u64,
     /// Live input that was put behind it.
     pub live: Vec<Seq>,
     /// The newest input, where live input stands before it.
@@ -102,7 +107,9 @@ impl Recipe {
         let pins = std::iter::once(self.pins.len() as u64).chain(self.pins.iter().map(|pin| pin.0));
         let broken =
             self.broken.iter().flat_map(|broken| [broken.region as u64, broken.rebilled, broken.hit]);
-        numbers.into_iter().chain(live).chain(pins).chain(broken).for_each(|number| put(&mut bytes, number));
+        let spared = std::iter::once(self.tokens.upper.saturating_sub(self.bound));
+        let numbers = numbers.into_iter().chain(live).chain(pins).chain(broken).chain(spared);
+        numbers.for_each(|number| put(&mut bytes, number));
         (bytes.len() <= RECIPE_BYTES_MAX && self.live.len() <= LIVE_MAX).then_some(bytes)
     }
 
@@ -111,7 +118,7 @@ impl Recipe {
         let (digest, mut rest) = bytes.split_first_chunk::<16>()?;
         let mut next = || take(&mut rest);
         let version = next()?;
-        if version != VERSION && version != VERSION_BEFORE {
+        if ![VERSION, VERSION_UNBOUNDED, VERSION_UNCOSTED].contains(&version) {
             return None;
         }
         let time = Timestamp(i64::try_from(next()?).ok()?);
@@ -142,12 +149,13 @@ impl Recipe {
         let pins: Vec<PinId> = (0..pins).map(|_| next().map(PinId)).collect::<Option<_>>()?;
         let head = head.checked_sub(1).map(Seq);
         let broken = match cause {
-            Some(cause) if version == VERSION => {
+            Some(cause) if version != VERSION_UNCOSTED => {
                 let region = *Region::ALL.get(usize::try_from(next()?).ok()?)?;
                 Some(Broken { cause, region, rebilled: next()?, hit: next()? })
             }
             cause => cause.map(|cause| Broken { cause, region: Region::System, rebilled: 0, hit: 0 }),
         };
+        let spared = if version == VERSION { next()? } else { 0 };
         Some(Self {
             time,
             dialect,
@@ -160,6 +168,7 @@ impl Recipe {
             rung,
             broken,
             tokens,
+            bound: tokens.upper.saturating_sub(spared),
             live,
             newest,
             pins,
@@ -214,6 +223,7 @@ impl Session {
             rung: certificate.rung,
             broken: prompt.broken,
             tokens: certificate.total,
+            bound: certificate.bound,
             live: Vec::new(),
             newest: None,
             pins: certificate.pins.clone(),
@@ -243,7 +253,8 @@ impl Session {
         let shape = recipe.shape().of_conversation(engine, lane.conversation)?;
         let mut session = Self::new(engine, lane, shape, false);
         session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, &session.shape);
-        let context = state::decode(state).ok_or_else(|| gone("its context is damaged"))?;
+        let context =
+            state::decode(state).ok_or_else(|| gone("its context is damaged, or of another version"))?;
         if !session.restore(&stored, context, Upto::Head(recipe.head))? {
             return Err(gone("its path is left"));
         }
@@ -300,6 +311,7 @@ mod tests {
                 hit: 999_999,
             }),
             tokens: Tokens { expected: 900_000, upper: 999_999 },
+            bound: 700_000,
             live: (0..16).map(|n| Seq(20_000_000 - n)).collect(),
             newest: Some(Seq(20_000_000)),
             pins: (100..164).map(PinId).collect(),

@@ -1,11 +1,9 @@
 //! How prompts stand: what left them, why, and what providers' caches did.
 
-use std::cmp::Reverse;
 use std::sync::{Arc, PoisonError};
 
 use axum::http::header::HeaderMap;
 use axum::response::Response;
-use unforget_engine::host::is_internal;
 
 use super::Api;
 use super::asked::{At, Named};
@@ -13,10 +11,7 @@ use super::problem::{Done, Problems};
 use super::scope::{Seen, lane};
 use super::tag::Shown;
 use crate::gateway::Caches;
-use crate::json::{BriefJson, LiveJson, StatusJson, StatusesJson};
-
-/// Conversations that are listed.
-const LISTED: usize = 20;
+use crate::json::{BriefJson, LISTED, LiveJson, StatusJson, StatusesJson};
 
 impl Api {
     /// Tells it where the gateway keeps what became of providers' caches.
@@ -39,7 +34,7 @@ pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap)
         let kept = lane(&stored.key).and_then(|lane| api.caches()?.of(&lane));
         let live = kept.as_ref().map(LiveJson::from);
         let recipes = engine.recipes(stored.id)?;
-        let parts = engine.newest_prompt(stored.id)?.map(|(.., parts)| parts).unwrap_or_default();
+        let parts = engine.newest_parts(stored.id, &recipes);
         Ok(Shown::new(&StatusJson::new(&stored, &recipes, &parts, live))?.answer(&headers))
     })
     .await
@@ -51,11 +46,9 @@ pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap)
 pub(super) async fn statuses(seen: Seen, headers: HeaderMap) -> Done<Response> {
     let is_owner = seen.is_owner();
     seen.with(move |engine, api| {
-        let mut all = engine.store().conversations()?;
-        all.retain(|one| !is_internal(&one.key));
-        all.sort_by_key(|one| Reverse(one.time.map(|(_, last)| last)));
+        let recent = engine.recent(LISTED)?;
         let brief = |one| Ok::<_, super::Problem>(BriefJson::new(one, &engine.recipes(one.id)?));
-        let conversations = all.iter().take(LISTED).map(brief).collect::<Done<_>>()?;
+        let conversations = recent.iter().map(brief).collect::<Done<_>>()?;
         let all = api.caches().filter(|_| is_owner).map(|caches| caches.all());
         let live = all.map(|all| LiveJson { cache: (&all).into(), counts: Vec::new() });
         Ok(Shown::new(&StatusesJson { conversations, live })?.answer(&headers))

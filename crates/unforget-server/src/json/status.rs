@@ -2,12 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 use unforget_core::cache::{Fate, Ledger};
+use unforget_engine::EngineError;
 use unforget_engine::prompt::{How, Part, Recipe};
 use unforget_store::Conversation;
 use utoipa::ToSchema;
 
 use super::iso;
 use crate::gateway::{Count, Kept};
+
+/// Conversations that are listed.
+pub const LISTED: usize = 20;
 
 /// Breaks that are shown, the newest.
 const BREAKS: usize = 10;
@@ -57,7 +61,7 @@ pub struct NewestJson {
     pub time: Option<String>,
     /// Tokens of its messages.
     pub tokens: u64,
-    /// The same at most.
+    /// The same at most: what the prompt was admitted by.
     pub tokens_upper: u64,
     /// What they had room for.
     pub budget: u64,
@@ -80,6 +84,8 @@ pub struct StatusJson {
     pub prompt: Option<NewestJson>,
     /// What left it, oldest first.
     pub left: Vec<LeftJson>,
+    /// Why nobody can say what left it: its context was purged, left, or written by another version. Null if `left` is all.
+    pub left_unknown: Option<String>,
     /// Prompts that are kept.
     pub kept: u64,
     /// Of these, those that broke.
@@ -176,10 +182,10 @@ impl NewestJson {
         Self {
             prompt: number,
             time: iso(recipe.time),
-            tokens: recipe.tokens.expected,
-            tokens_upper: recipe.tokens.upper,
+            tokens: recipe.tokens.expected.min(recipe.bound),
+            tokens_upper: recipe.bound,
             budget,
-            used: recipe.tokens.upper as f64 / budget.max(1) as f64,
+            used: recipe.bound as f64 / budget.max(1) as f64,
             rung: recipe.rung.name(),
             epoch: recipe.epoch,
         }
@@ -206,7 +212,7 @@ impl StatusJson {
     pub fn new(
         stored: &Conversation,
         recipes: &[(u64, Recipe)],
-        parts: &[Part],
+        parts: &Result<Vec<Part>, EngineError>,
         live: Option<LiveJson>,
     ) -> Self {
         let broken = recipes.iter().rev().filter_map(|(number, recipe)| {
@@ -225,7 +231,8 @@ impl StatusJson {
             conversation: stored.key.0.clone(),
             title: stored.title.clone(),
             prompt: recipes.last().map(|(number, recipe)| NewestJson::new(*number, recipe)),
-            left: left(parts),
+            left: parts.as_deref().map(left).unwrap_or_default(),
+            left_unknown: parts.as_ref().err().map(ToString::to_string),
             kept: recipes.len() as u64,
             broke: broke(recipes),
             breaks: broken.take(BREAKS).collect(),

@@ -25,7 +25,7 @@ pub enum Change<C> {
     ByUs(C),
 }
 
-/// What is known of a call beside what its provider counted.
+/// The facts about a call that its provider does not report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<C> {
     /// What became of the prompt before.

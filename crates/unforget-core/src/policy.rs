@@ -1,5 +1,7 @@
 //! Every number that decides when and how a prompt is shaped, derived from the window.
 
+use crate::tokens::fair_share;
+
 /// How much a prompt may hold and when it is reshaped. All sizes in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
@@ -115,17 +117,8 @@ impl Policy {
     /// would pass the share of an answer together. The short ones stay whole; of many long ones each keeps a quarter of a share.
     ///
     /// * `sizes` - of all results of the answer, in tokens, in any order.
-    pub fn result_cap(&self, mut sizes: Vec<u64>) -> u64 {
-        sizes.sort_unstable();
-        let (mut room, mut left) = (self.answer_share, sizes.len() as u64);
-        for size in sizes {
-            // What is left, in equal parts, is enough for this one and so is shared by the longer ones.
-            if size > room / left.max(1) {
-                break;
-            }
-            (room, left) = (room - size, left - 1);
-        }
-        let fair = room.checked_div(left).unwrap_or(self.result_share);
+    pub fn result_cap(&self, sizes: Vec<u64>) -> u64 {
+        let fair = fair_share(sizes, self.answer_share).unwrap_or(self.result_share);
         fair.clamp(self.result_share_min(), self.result_share)
     }
 

@@ -1,7 +1,7 @@
 //! What a provider counted of a prompt, and what follows for the next one.
 //!
-//! A count is exact for the prompt that it was made of. A prompt that only goes on from there needs an estimate for what is
-//! new; of another one, the count tells how large the provider's tokens are beside ours.
+//! A count is exact for the counted prompt. A longer prompt with the same beginning needs an estimate for its new part only. For
+//! any other prompt, the count gives the ratio between the provider's tokens and ours.
 
 use crate::counts::CUT_PERMILLE;
 use crate::policy::Policy;

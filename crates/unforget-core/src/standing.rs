@@ -50,7 +50,7 @@ impl Rank {
 pub struct Piece {
     /// What it is.
     pub rank: Rank,
-    /// What it is about; only pieces of one topic replace each other.
+    /// Its topic. Pieces of different topics never replace each other.
     pub topic: &'static str,
     /// What of the topic it says, such as files. A later piece that says all of it takes its place. One that says nothing
     /// of this kind adds to the earlier ones.
@@ -99,8 +99,11 @@ pub fn due(pieces: &[Piece], shown: &BTreeSet<Digest>, before: Option<&BTreeSet<
     kept.filter(|(_, piece)| taken.insert(piece.digest)).map(|(index, _)| index).collect()
 }
 
-/// Tokens for what is put back, of those that messages may have. Rounded down to an eighth of a power of two, so that calls
-/// whose rooms differ a little keep the same.
+/// Tokens that standing context may take when it is put back.
+///
+/// Rounded down to an eighth of a power of two: calls with slightly different budgets get the same room.
+///
+/// * `messages` - budget of all messages, in tokens.
 pub const fn room(messages: u64) -> u64 {
     let share = messages / SHARE;
     if share < 8 {

@@ -42,6 +42,26 @@ impl Sum for Tokens {
     }
 }
 
+/// The largest size that each of several parts may have so that all fit together: parts below it stay whole, and what they
+/// leave goes to the larger ones. `None` if all fit as they are.
+///
+/// * `sizes` - of the parts, in any order.
+/// * `room` - for all of them, in the same unit.
+///
+/// Cost: O(n log n).
+pub fn fair_share(mut sizes: Vec<u64>, room: u64) -> Option<u64> {
+    sizes.sort_unstable();
+    let (mut left, mut count) = (room, sizes.len() as u64);
+    for size in sizes {
+        let each = left / count.max(1);
+        if size > each {
+            return Some(each);
+        }
+        (left, count) = (left - size, count - 1);
+    }
+    None
+}
+
 /// Counts the tokens of text for one model.
 pub trait Ruler {
     /// Tokens of `text` on its own. The sum over pieces is never below the count of the whole
@@ -50,4 +70,35 @@ pub trait Ruler {
 
     /// Name for certificates, such as `o200k_base` or `class-estimate`.
     fn name(&self) -> &'static str;
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn fair_share_table() {
+        let table: [(&[u64], u64, Option<u64>, &str); 6] = [
+            (&[], 10, None, "none"),
+            (&[10], 10, None, "one that fits"),
+            (&[11], 10, Some(10), "one that does not"),
+            (&[50, 1, 50], 21, Some(10), "what the small one leaves goes to the others"),
+            (&[5, 5], 10, None, "to the unit"),
+            (&[7, 7, 7], 0, Some(0), "no room"),
+        ];
+        for (sizes, room, want, why) in table {
+            assert_eq!(fair_share(sizes.to_vec(), room), want, "{why}");
+        }
+    }
+
+    proptest! {
+        /// The parts fit at their share.
+        #[test]
+        fn parts_fit_at_their_share(sizes in prop::collection::vec(0_u64..1_000, 0..20), room in 0_u64..8_000) {
+            let share = fair_share(sizes.clone(), room).unwrap_or(u64::MAX);
+            prop_assert!(sizes.iter().map(|size| size.min(&share)).sum::<u64>() <= room);
+        }
+    }
 }

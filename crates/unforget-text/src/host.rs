@@ -1,7 +1,7 @@
 //! The host's own summary of earlier entries: its words, kept and shortened by its own structure.
 
 use unforget_core::entry::{Entry, Part};
-use unforget_core::tokens::Ruler;
+use unforget_core::tokens::{Ruler, fair_share};
 
 use crate::clip::head;
 use crate::sections::Item;
@@ -130,28 +130,13 @@ fn is_heading(line: &str) -> bool {
 
 /// The sections in `room`: as much of each as the largest equal share allows.
 fn joined(sections: &[Section<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> String {
-    let share = share(sections.iter().map(|section| section.cost).collect(), room);
+    let share = fair_share(sections.iter().map(|section| section.cost).collect(), room).unwrap_or(room);
     let mut text = String::new();
     for section in sections {
         start_of(section, share, cost, &mut text);
     }
     text.truncate(text.trim_end().len());
     text
-}
-
-/// The largest share for each with which all of them fit together.
-fn share(mut costs: Vec<u64>, room: u64) -> u64 {
-    costs.sort_unstable();
-    let (mut left, mut count) = (room, costs.len() as u64);
-    for cost in costs {
-        let each = left / count.max(1);
-        if cost > each {
-            return each;
-        }
-        left -= cost;
-        count -= 1;
-    }
-    room
 }
 
 /// Writes the start of a section, without its code if that is too much; a mark says what is left out.

@@ -32,8 +32,9 @@ struct SummariesJson {
     skipped: u64,
     /// Places where hosts compacted.
     points: u64,
-    /// Summaries that the scripted model was asked for, and those of them that it wrote.
+    /// Summaries that the scripted model was asked for.
     asked: u64,
+    /// Summaries that it wrote.
     written: u64,
     arms: Vec<ArmJson>,
 }
@@ -143,7 +144,7 @@ fn ask_arm((arm, text): Arm, placed: &[Placed], window: u64) -> ArmJson {
     ArmJson { arm, tokens: tokens / texts.max(1), questions, answered, share, kinds: kinds.into() }
 }
 
-/// A place of another session, of another folder if there is one: what it tells is told by chance.
+/// A compaction of another session, if possible of another folder. It is the control: what it answers, it answers by chance.
 fn other(placed: &[Placed], at: usize) -> Option<&Placed> {
     let here = placed.get(at)?;
     let others = || placed.iter().cycle().skip(at + placed.len() / 2).take(placed.len());

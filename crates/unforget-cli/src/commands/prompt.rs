@@ -130,7 +130,7 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
     said(format!(
         "  tokens     {} expected, {} at most ({} of the budget) by {ruler}; {how}",
         n(total.expected),
-        n(total.upper),
+        n(certificate.bound),
         text::percent(share)
     ));
     said(format!(

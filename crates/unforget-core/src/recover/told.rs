@@ -12,7 +12,7 @@ pub const BELIEVED: Duration = Duration::from_hours(1);
 /// A limit that was guessed grows while calls fill so much of it, in thousandths, and are answered.
 const FULL_PERMILLE: u64 = 900;
 
-/// It grows no more when what was refused is so little above it, in thousandths of that.
+/// A guessed limit stops growing once the refused size is less than this share above it, in thousandths of that size.
 const NEAR_PERMILLE: u64 = 50;
 
 /// Each time it grows by one part in so many of the way to what was refused.
@@ -100,8 +100,8 @@ impl Told {
         self.guess = Some(Guess { tokens, refused, taken, output: asked.output, at: now });
     }
 
-    /// Takes what a call weighed that the model answered, by our ruler. A guessed limit that it filled grows; one that refused
-    /// less than it is none.
+    /// Takes the weight, by our ruler, of a call that the model answered. A call that filled the guessed limit makes the limit
+    /// grow. A call above the refused size proves the guess wrong, and the guess goes.
     pub fn fitted(&mut self, ours: Tokens, now: Duration) {
         let Some(guess) = &mut self.guess else { return };
         if !is_fresh(guess.at, now) || ours.expected >= guess.refused {

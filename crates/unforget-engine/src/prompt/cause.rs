@@ -115,6 +115,8 @@ pub(super) struct Sent {
     pub(super) print: u64,
     /// Expected.
     pub(super) tokens: u64,
+    /// Blocks of its messages.
+    pub(super) blocks: usize,
     /// Where it stands.
     pub(super) region: Region,
 }

@@ -323,9 +323,10 @@ impl Layout {
         let sent = |(region, piece): (Region, &Piece)| Sent {
             print: piece.print,
             tokens: piece.tokens.expected,
+            blocks: piece.messages.iter().map(|message| message.blocks.len()).sum(),
             region,
         };
-        let system = Sent { print: 0, tokens: system.expected, region: Region::System };
+        let system = Sent { print: 0, tokens: system.expected, blocks: 0, region: Region::System };
         let pins = self.pins.iter().map(|piece| (Region::Pins, piece));
         let summaries = self.summaries.iter().map(|piece| (Region::Summaries, piece));
         let ledger = self.ledger.iter().map(|piece| (Region::Ledger, piece));

@@ -10,7 +10,7 @@ use unforget_core::tokens::Tokens;
 use unforget_text::{Summary, fence_state, render_state, state_of};
 
 use super::Session;
-use super::pieces::{Piece, weigh};
+use super::pieces::{Piece, fitted};
 
 /// Tokens that the wrapper takes at most.
 const FENCE_TOKENS: u64 = 40;
@@ -55,20 +55,11 @@ impl Session {
         let until = self.context.roots.iter().map(|root| root.span.1).max()?;
         let parts: Vec<Arc<Summary>> =
             self.roots.iter().map(|root| Arc::clone(&root.written.summary)).collect();
-        let (state, max) = (state_of(&parts), self.headline_tokens());
-        let mut room = max.checked_sub(FENCE_TOKENS)?;
-        // A dialect may take more for the same text.
-        loop {
-            let text = render_state(&state, room, &self.shape.ruler);
-            if text.lines().count() < 2 {
-                return None;
-            }
-            let piece = weigh(vec![ours(&fence_state(until, &text))], Vec::new(), false, &self.shape);
-            let over = piece.tokens.upper.saturating_sub(max);
-            if over == 0 {
-                return Some(piece);
-            }
-            room = room.checked_sub(over + over / 4)?;
-        }
+        let state = state_of(&parts);
+        let text = |room| render_state(&state, room, &self.shape.ruler);
+        // A first line alone says nothing.
+        let render = |room| Some(text(room)).filter(|text| text.lines().count() > 1);
+        let wrap = |text: &str| vec![ours(&fence_state(until, text))];
+        fitted(self.headline_tokens(), FENCE_TOKENS, &render, &wrap, &self.shape).map(|(_, piece)| piece)
     }
 }

@@ -12,14 +12,11 @@ use unforget_core::message::Message;
 use unforget_core::policy::Policy;
 use unforget_text::{Item, SectionKind, fence_host, host_text, host_words};
 
-use super::pieces::{Piece, weigh};
+use super::pieces::{Piece, fitted, weigh};
 use super::{Session, Shape, Written};
 
 /// Tokens that the wrapper of a host's summary takes at most.
 const FENCE_TOKENS: u64 = 48;
-
-/// Times that words are rendered into less room, because a dialect takes more for the same text.
-const ROUNDS: usize = 3;
 
 /// The messages of a group that is a summary of the host; `None` for any other group, and for one without words.
 pub(super) fn messages(group: &Group, shape: &Shape) -> Option<Vec<Message>> {
@@ -45,22 +42,13 @@ struct Words<'a> {
 impl Words<'_> {
     /// As a message of at most `max` tokens; `None` if there are no words, or no room for them.
     fn messages(&self, max: u64, shape: &Shape) -> Option<Vec<Message>> {
-        let mut room = max.checked_sub(FENCE_TOKENS)?;
-        for _ in 0..ROUNDS {
-            let body = host_words(self.text, room, &shape.ruler);
-            if body.is_empty() {
-                return None;
-            }
-            let message =
-                Message { seqs: vec![self.seq], ..ours(&fence_host(self.seq, self.is_branch, &body)) };
-            let messages = vec![message];
-            let over = weigh(messages.clone(), Vec::new(), false, shape).tokens.upper.saturating_sub(max);
-            if over == 0 {
-                return Some(messages);
-            }
-            room = room.checked_sub(over + over / 4)?;
-        }
-        None
+        let words = |room| host_words(self.text, room, &shape.ruler);
+        let render = |room| Some(words(room)).filter(|words| !words.is_empty());
+        let wrap = |body: &str| {
+            vec![Message { seqs: vec![self.seq], ..ours(&fence_host(self.seq, self.is_branch, body)) }]
+        };
+        let (_, piece) = fitted(max, FENCE_TOKENS, &render, &wrap, shape)?;
+        Some(piece.messages.to_vec())
     }
 }
 

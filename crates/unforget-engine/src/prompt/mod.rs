@@ -390,8 +390,8 @@ impl Session {
         self.cause = None;
         let view = self.total();
         self.counts.sent(admitted.certificate().total, view, rung);
-        let summaries = self.sent.iter().filter(|sent| sent.region == Region::Summaries).count();
-        let leading = self.pinned.blocks() + summaries;
+        let leads = |sent: &&Sent| matches!(sent.region, Region::Pins | Region::Summaries);
+        let leading = self.sent.iter().filter(leads).map(|sent| sent.blocks).sum();
         Ok(Prompt { admitted, reused, broken, idle_ms: self.idle_ms(), epoch: self.context.epoch, leading })
     }
 

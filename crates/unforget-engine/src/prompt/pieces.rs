@@ -25,6 +25,9 @@ pub(crate) const IMAGE_TOKENS: u64 = 1_600;
 /// What a line in place of a result takes, about.
 const LINE_BYTES: usize = 120;
 
+/// Smallest room that a text of our own is rendered into, in tokens.
+const ROOM_MIN: u64 = 24;
+
 /// Tokens that joining two messages may add to their sum.
 const SEAM: u64 = 3;
 
@@ -87,6 +90,36 @@ pub(super) fn weigh(
     }
     let print = Digest::of(&hash).short() as u64;
     Piece { messages: Arc::new(messages), tokens, print, omitted, replaced }
+}
+
+/// A text of our own in its wrapper, as a piece of at most `max` tokens. A dialect may take more for a text than the text
+/// alone does: then the text is rendered into less room, by a quarter at least, until the piece fits.
+///
+/// * `wrapper` - tokens that the wrapper takes at most.
+/// * `render` - the text for so many tokens; `None` if there is nothing to say, or no room to say it in.
+/// * `wrap` - its messages.
+///
+/// Gives the text and the piece; `None` if no text fits.
+///
+/// Cost: a rendering per round, of O(log max) rounds.
+pub(super) fn fitted(
+    max: u64,
+    wrapper: u64,
+    render: &dyn Fn(u64) -> Option<String>,
+    wrap: &dyn Fn(&str) -> Vec<Message>,
+    shape: &Shape,
+) -> Option<(String, Piece)> {
+    let mut room = max.checked_sub(wrapper)?;
+    while room >= ROOM_MIN {
+        let text = render(room)?;
+        let piece = weigh(wrap(&text), Vec::new(), false, shape);
+        let over = piece.tokens.upper.saturating_sub(max);
+        if over == 0 {
+            return Some((text, piece));
+        }
+        room = room.saturating_sub(over + over / 4).clamp(room / 2, room - room / 4);
+    }
+    None
 }
 
 /// Media count by formula, not by their encoding (F069).

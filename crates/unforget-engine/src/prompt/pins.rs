@@ -26,12 +26,6 @@ impl Pinned {
         Self { pins, piece }
     }
 
-    /// Blocks that the pins take at the beginning of a prompt.
-    pub(super) fn blocks(&self) -> usize {
-        let messages = self.piece.iter().flat_map(|piece| piece.messages.iter());
-        messages.map(|message| message.blocks.len()).sum()
-    }
-
     /// Proves that a request has them, and names them.
     pub(super) fn prove(&self, request: &Request) -> Result<Vec<PinId>, PinsMissing> {
         self.pins.prove(request)?;

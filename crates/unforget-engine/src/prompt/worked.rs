@@ -10,7 +10,7 @@ use unforget_core::ledger::{self, Fact};
 use unforget_core::tokens::Tokens;
 use unforget_text::{fence_ledger, render_ledger};
 
-use super::pieces::{Piece, weigh};
+use super::pieces::{Piece, fitted, weigh};
 use super::state::{self, Kept};
 use super::{Lane, Session, pieces};
 use crate::EngineError;
@@ -21,9 +21,6 @@ pub(super) type Superseded = BTreeMap<(Seq, String), Seq>;
 
 /// Tokens that the wrapper of a ledger takes at most.
 const FENCE_TOKENS: u64 = 40;
-
-/// Smallest room that a ledger is rendered into.
-const ROOM_MIN: u64 = 24;
 
 /// What was done with tools.
 #[derive(Clone, Debug)]
@@ -213,24 +210,13 @@ impl Session {
     }
 
     fn render_until(&self, until: Option<Seq>) -> Option<(String, Option<Piece>)> {
-        let (until, max) = (until?, self.shape.policy.ledger);
+        let until = until?;
         let ledger = &self.worked.folded.as_ref()?.ledger;
-        let mut room = max.checked_sub(FENCE_TOKENS)?;
-        // A dialect takes more for the same text: less room, until it fits. Each round takes at least a quarter, so that
-        // they are few.
-        while room >= ROOM_MIN {
-            let text = render_ledger(ledger, room, &self.shape.ruler);
-            if text.is_empty() {
-                return None;
-            }
-            let piece = self.weigh_ledger(until, &text);
-            let over = piece.tokens.upper.saturating_sub(max);
-            if over == 0 {
-                return Some((text, Some(piece)));
-            }
-            room = room.saturating_sub(over + over / 4).clamp(room / 2, room - room / 4);
-        }
-        None
+        let text = |room| render_ledger(ledger, room, &self.shape.ruler);
+        let render = |room| Some(text(room)).filter(|text| !text.is_empty());
+        let wrap = |text: &str| vec![ours(&fence_ledger(until, text))];
+        let (text, piece) = fitted(self.shape.policy.ledger, FENCE_TOKENS, &render, &wrap, &self.shape)?;
+        Some((text, Some(piece)))
     }
 
     fn weigh_ledger(&self, until: Seq, text: &str) -> Piece {

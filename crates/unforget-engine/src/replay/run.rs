@@ -181,14 +181,14 @@ impl<'a> Run<'a> {
 
     fn lane(&mut self, name: Option<String>, thread: Thread) -> &mut Lane {
         let (engine, conversation, shape) = (self.engine, self.live.conversation(), self.options.shape);
-        let counter = self.options.provider.map(|ruler| Counter::new(ruler, shape.target()));
+        let provider = self.options.provider;
         self.lanes.entry(name).or_insert_with(|| Lane {
             session: Session::new(engine, PromptLane { conversation, thread }, shape, true),
             alternatives: Alternatives::new(),
             turns: 0,
             request: None,
             last: None,
-            counter,
+            counter: provider.map(|ruler| Counter::new(ruler, shape.target())),
         })
     }
 

@@ -3,7 +3,7 @@
 //! The plan is JSON:
 //!
 //! ```json
-//! {"turns": [{"rounds": [["/work/a.log", "/work/b.log"], ["/work/c.log"]], "answer": "…"}],
+//! {"turns": [{"rounds": [["a.log", "b.log"], ["c.log"]], "answer": "…"}],
 //!  "tools": [{"name": "Bash", "arguments": {"command": "cat {path}"}}],
 //!  "compaction": ["Summarise the conversation"], "summary": "…"}
 //! ```

@@ -134,7 +134,7 @@ impl Stretch {
         }
     }
 
-    /// The last answer of a turn is the one that says what was found.
+    /// Ends a turn. Its last answer reports the findings.
     fn turn_ends(&mut self) {
         let answer = std::mem::take(&mut self.last_answer);
         let marks = [

@@ -38,8 +38,9 @@ pub(super) struct Point {
     pub(super) prompt_host: String,
     /// As `ours_host`, the summaries written by a scripted model.
     pub(super) model_host: String,
-    /// Summaries that the model was asked for here, and those of them that it wrote.
+    /// Summaries that the model was asked for.
     pub(super) asked: u64,
+    /// Summaries that it wrote.
     pub(super) written: u64,
     pub(super) questions: Vec<Question>,
 }

@@ -14,64 +14,80 @@ const MORE_PERMILLE: u64 = 2_000;
 /// What a break may leave by its bound, in thousandths of the budget.
 const LEFT_PERMILLE: u64 = 900;
 
-/// A prompt of ours as its provider counted it.
+/// A call as its provider counted it: its messages, and what stood beside them (instructions, tools, standing context).
+///
+/// Budgets are for messages: what stands beside them is taken off first, by its bound. Weights of messages are given on the
+/// same terms. Where a provider counts less than that bound, messages weigh less here than alone, and may weigh nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
-    ours: Tokens,
+    messages: Tokens,
+    beside: Tokens,
     counted: u64,
 }
 
 impl Reported {
-    /// Takes a count. `None` if it may be of something else than the prompt: some providers leave out what their cache has.
+    /// Takes a count. `None` if it may be of something else than the call: some providers leave out what their cache has.
     ///
-    /// * `ours` - the prompt by our ruler.
-    /// * `counted` - its tokens by the provider, those from a cache included.
-    pub fn of(ours: Tokens, counted: u64) -> Option<Self> {
+    /// * `messages` - by our ruler.
+    /// * `beside` - what stood beside them, by our ruler.
+    /// * `counted` - the provider's tokens of both, those from a cache included.
+    pub fn of(messages: Tokens, beside: Tokens, counted: u64) -> Option<Self> {
+        let ours = messages + beside;
         let least = share(ours.expected, CUT_PERMILLE).max(1);
         let most = share(ours.upper, MORE_PERMILLE);
-        (least..=most).contains(&counted).then_some(Self { ours, counted })
+        (least..=most).contains(&counted).then_some(Self { messages, beside, counted })
     }
 
-    /// Weight of a prompt that begins with the one that was counted, in the provider's tokens; `None` if it is none: it
-    /// weighs less.
+    /// Weight of messages that begin with the counted ones, beside the same things: exact but for what is new. `None` if
+    /// they weigh less, or stand beside something else.
     ///
-    /// * `total` - by our ruler.
-    pub const fn longer(&self, total: Tokens) -> Option<Tokens> {
-        if total.upper < self.ours.upper || total.expected < self.ours.expected {
-            return None;
-        }
-        Some(Tokens {
-            expected: self.counted + (total.expected - self.ours.expected),
-            upper: self.counted + (total.upper - self.ours.upper),
+    /// * `messages`, `beside` - by our ruler.
+    pub fn longer(&self, messages: Tokens, beside: Tokens) -> Option<Tokens> {
+        let is_longer = messages.upper >= self.messages.upper && messages.expected >= self.messages.expected;
+        let with = |new: u64| (self.counted + new).saturating_sub(beside.upper);
+        (is_longer && beside == self.beside).then(|| Tokens {
+            expected: with(messages.expected - self.messages.expected),
+            upper: with(messages.upper - self.messages.upper),
         })
     }
 
-    /// Weight of the next prompt, in the provider's tokens: see [`Reported::longer`] and [`Reported::other`].
+    /// Weight of the next messages: see [`Reported::longer`] and [`Reported::other`].
     ///
-    /// * `is_beginning` - whether it may begin with the one that was counted.
-    pub fn next(&self, total: Tokens, is_beginning: bool) -> Tokens {
-        self.longer(total).filter(|_| is_beginning).unwrap_or_else(|| self.other(total))
+    /// * `is_beginning` - whether they may begin with the counted ones.
+    pub fn next(&self, messages: Tokens, beside: Tokens, is_beginning: bool) -> Tokens {
+        self.longer(messages, beside).filter(|_| is_beginning).unwrap_or_else(|| self.other(messages, beside))
     }
 
-    /// Weight of a prompt that does not begin with the one that was counted, in the provider's tokens. Its bound is half way
-    /// between the rate of the count and our own bound: other words may weigh more.
+    /// Weight of messages that do not begin with the counted ones. The bound is half way between the rate of the count and
+    /// our own bound: other words may weigh more.
     ///
-    /// * `total` - by our ruler.
-    pub fn other(&self, total: Tokens) -> Tokens {
-        let at_rate = scale(total.upper, self.counted, self.ours.upper);
-        let upper = at_rate / 2 + total.upper / 2 + 1;
-        Tokens { expected: at_rate.min(upper), upper }
+    /// * `messages`, `beside` - by our ruler.
+    pub fn other(&self, messages: Tokens, beside: Tokens) -> Tokens {
+        let ours = messages.upper + beside.upper;
+        let at_rate = scale(ours, self.counted, self.ours_upper());
+        let upper = at_rate / 2 + ours / 2 + 1;
+        Tokens {
+            expected: at_rate.min(upper).saturating_sub(beside.upper),
+            upper: upper.saturating_sub(beside.upper),
+        }
     }
 
     /// The policy for a budget in tokens of our bound instead of the provider's: what [`Policy::share`] gives is compared
     /// with sums of bounds. Sizes of parts stay as they are.
-    pub fn scaled(&self, policy: &Policy) -> Policy {
-        let by_rate = scale(policy.budget(), self.ours.upper, self.counted);
+    ///
+    /// * `beside` - what stands beside the next messages, by our ruler.
+    pub fn scaled(&self, policy: &Policy, beside: Tokens) -> Policy {
+        let (room, ours) = (policy.budget() + beside.upper, self.ours_upper());
+        let by_rate = scale(room, ours, self.counted).saturating_sub(beside.upper);
         // What a break leaves has to be admitted by `other`, with room for the next input beside it.
-        let left = scale(share(policy.budget(), LEFT_PERMILLE), 1_000, policy.shallow_permille);
-        let most =
-            scale(left, self.ours.upper.saturating_mul(2), self.ours.upper.saturating_add(self.counted));
+        let admitted =
+            scale(share(room, LEFT_PERMILLE), ours.saturating_mul(2), ours.saturating_add(self.counted));
+        let most = scale(admitted.saturating_sub(beside.upper), 1_000, policy.shallow_permille);
         Policy { window: policy.reserve.saturating_add(by_rate.min(most)), ..*policy }
+    }
+
+    const fn ours_upper(&self) -> u64 {
+        self.messages.upper + self.beside.upper
     }
 }
 
@@ -90,9 +106,12 @@ mod tests {
         Tokens { expected, upper }
     }
 
+    /// Nothing beside the messages.
+    const ALONE: Tokens = tokens(0, 0);
+
     #[test]
     fn longer_table() {
-        let reported = Reported::of(tokens(10_000, 12_000), 9_000).unwrap();
+        let reported = Reported::of(tokens(10_000, 12_000), ALONE, 9_000).unwrap();
         let table = [
             (tokens(10_000, 12_000), Some(tokens(9_000, 9_000)), "the same prompt: exact"),
             (tokens(11_000, 13_200), Some(tokens(10_000, 10_200)), "what is new, by its bound"),
@@ -100,7 +119,7 @@ mod tests {
             (tokens(10_000, 11_999), None, "lighter: another prompt"),
         ];
         for (total, want, why) in table {
-            assert_eq!(reported.longer(total), want, "{why}");
+            assert_eq!(reported.longer(total, ALONE), want, "{why}");
         }
     }
 
@@ -115,9 +134,9 @@ mod tests {
             (0, false, "nothing was counted"),
         ];
         for (counted, want, why) in table {
-            assert_eq!(Reported::of(tokens(10_000, 12_000), counted).is_some(), want, "{why}");
+            assert_eq!(Reported::of(tokens(10_000, 12_000), ALONE, counted).is_some(), want, "{why}");
         }
-        assert_eq!(Reported::of(Tokens::default(), 0), None, "nothing was sent");
+        assert_eq!(Reported::of(ALONE, ALONE, 0), None, "nothing was sent");
     }
 
     #[test]
@@ -134,7 +153,7 @@ mod tests {
             (tokens(10_000, 10_000), 12_500, policy.budget() * 4 / 5, "smaller tokens there"),
         ];
         for (ours, counted, want, why) in table {
-            let scaled = Reported::of(ours, counted).unwrap().scaled(&policy);
+            let scaled = Reported::of(ours, ALONE, counted).unwrap().scaled(&policy, ALONE);
             assert_eq!(scaled.budget(), want, "{why}");
             assert_eq!((scaled.zone, scaled.grain), (policy.zone, policy.grain), "{why}");
         }
@@ -142,28 +161,73 @@ mod tests {
 
     #[test]
     fn other_table() {
-        let reported = Reported::of(tokens(10_000, 12_000), 9_000).unwrap();
+        let reported = Reported::of(tokens(10_000, 12_000), ALONE, 9_000).unwrap();
         let table = [
             (tokens(5_000, 6_000), tokens(4_500, 5_251), "half way between 4,500 and 6,000"),
             (tokens(0, 0), tokens(0, 1), "nothing"),
         ];
         for (total, want, why) in table {
-            assert_eq!(reported.other(total), want, "{why}");
+            assert_eq!(reported.other(total, ALONE), want, "{why}");
         }
     }
 
+    #[test]
+    fn beside_table() {
+        let beside = tokens(18_000, 22_000);
+        // Of 40,000 by our bound the provider counts 30,000.
+        let reported = Reported::of(tokens(15_000, 18_000), beside, 30_000).unwrap();
+        let table = [
+            (
+                tokens(15_000, 18_000),
+                beside,
+                true,
+                8_000,
+                "all that was counted, less what was taken off for its tools",
+            ),
+            (tokens(16_000, 19_200), beside, true, 9_200, "and the bound of what is new"),
+            (
+                tokens(16_000, 19_200),
+                beside,
+                false,
+                14_051,
+                "half way between 30,900 and 41,200, less 22,000",
+            ),
+            (
+                tokens(16_000, 19_200),
+                tokens(18_000, 22_400),
+                true,
+                14_001,
+                "beside other tools nothing is exact",
+            ),
+            (tokens(2_000, 2_400), beside, true, 0, "24,400 of ours are some 18,300 there"),
+        ];
+        for (messages, beside, is_beginning, want, why) in table {
+            assert_eq!(reported.next(messages, beside, is_beginning).upper, want, "{why}");
+        }
+        let policy = Policy::for_window(32_768);
+        let scaled = reported.scaled(&policy, beside);
+        assert_eq!(
+            scaled.budget(),
+            (policy.budget() + 22_000) * 4 / 3 - 22_000,
+            "what they are charged too much is free"
+        );
+    }
+
     proptest! {
-        /// The bound of a longer prompt is never below what is counted plus the bound of what is new.
+        /// Messages that are admitted by their weight fit, beside whatever was counted with them.
         #[test]
         fn longer_bounds_what_is_new(
             expected in 1_u64..1_000_000, slack in 0_u64..500_000, counted in 1_u64..2_000_000,
             more in 0_u64..1_000_000, more_slack in 0_u64..500_000,
+            beside in 0_u64..500_000, beside_slack in 0_u64..500_000,
         ) {
-            let ours = tokens(expected, expected + slack);
-            let Some(reported) = Reported::of(ours, counted) else { return Ok(()) };
+            let (ours, beside) = (tokens(expected, expected + slack), tokens(beside, beside + beside_slack));
+            let Some(reported) = Reported::of(ours, beside, counted) else { return Ok(()) };
             let new = tokens(more, more + more_slack);
-            let longer = reported.longer(ours + new).unwrap();
-            prop_assert_eq!(longer.upper, counted + new.upper);
+            let longer = reported.longer(ours + new, beside).unwrap();
+            let room = longer.upper + beside.upper;
+            prop_assert!(room >= counted + new.upper);
+            prop_assert!(room == counted + new.upper || longer.upper == 0);
             prop_assert!(longer.expected <= longer.upper);
         }
     }

@@ -144,7 +144,7 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     assert!(second.tokens.expected > 10 * first.tokens.expected);
     // The client asked on before the first answer was counted: that says nothing about the second.
     let answered = |head, input: u64| {
-        let counted = Counted { head, model: None, as_sent: None, input, beside: None };
+        let counted = Counted { head, model: None, as_sent: None, input, weighed: None };
         host.counted(&lane, Format::OpenAiChat, &counted).unwrap()
     };
     let small = first.tokens.expected;

@@ -57,8 +57,8 @@ impl Agent {
     fn prompt(&mut self, permille: u64) -> Prompt {
         let prompt = self.session.prompt().unwrap();
         let counted = prompt.admitted.certificate().total.upper * permille / 1_000;
-        if counted > 0 {
-            self.session.reported(counted);
+        if let Some(weighed) = prompt.weighed.as_ref().filter(|_| counted > 0) {
+            self.session.reported(weighed, counted);
         }
         prompt
     }

@@ -234,7 +234,7 @@ async fn what_was_left_out_is_recalled_for_a_question() {
     let mut client = Client::new("messages", &running, true);
     client.say("Begin.");
     client.ask().await;
-    for turn in 0..20 {
+    for turn in 0..32 {
         if client.do_tools() {
             client.ask().await;
         }

@@ -103,10 +103,12 @@ impl Lane {
         let bodies = &self.bodies;
         let limit = self.refusals.limit();
         let stored = |seq: Seq| bodies.get(seq);
-        let Some(session) = self.sessions.first_mut() else {
+        let (learned, Some(session)) = (&self.learned, self.sessions.first_mut()) else {
             return Err(HostError::Refused { what: "no prompt is open".to_owned() });
         };
         session.limit_media(&limit);
+        session.stands_beside(ask.beside);
+        learned.reported_of(ask.model.as_deref()).into_iter().for_each(|reported| session.learn(reported));
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
@@ -143,6 +145,7 @@ impl Lane {
             media,
             wordless: request.wordless(),
             leading: prompt.leading,
+            weighed: prompt.weighed,
             certificate,
             remade: None,
             broken: prompt.broken.or(moved),

@@ -6,7 +6,6 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use unforget_core::counts::Counts;
 use unforget_core::deliver::Path;
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
@@ -20,7 +19,7 @@ use unforget_wire::{Format, decode};
 
 use super::bodies::Bodies;
 use super::names;
-use super::recover::{Last, Refusals};
+use super::recover::{Last, Learned, Refusals};
 use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn_of};
@@ -88,7 +87,7 @@ pub(super) struct Lane {
     /// The prompt that was given last, until its call is answered.
     pub(super) last: Option<Last>,
     /// What the counts of the model say that answered last.
-    pub(super) counts: (Option<String>, Counts),
+    pub(super) learned: Learned,
     /// No prompt is larger: what a provider refused.
     pub(super) cap: Option<u64>,
     /// What of images and documents may not be shown.
@@ -149,7 +148,7 @@ impl Lane {
             view: LoopView::default(),
             pins: Vec::new(),
             last: None,
-            counts: (None, Counts::default()),
+            learned: Learned::default(),
             cap: None,
             refusals: Refusals::default(),
             required: Vec::new(),

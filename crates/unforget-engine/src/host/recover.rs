@@ -5,12 +5,14 @@ use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::media::{self, Limit, Place};
 use unforget_core::recover::{self, Reason, Recovery, Refused, Retry, Sent, Why};
+use unforget_core::reported::Reported;
 use unforget_core::tokens::Tokens;
 use unforget_wire::Dialect;
 
 use super::lane::Lane;
 use super::types::{Ask, Assembled, HostError};
 use crate::EngineError;
+use crate::prompt::PromptWeight;
 
 /// The prompt that a host got last, until its call is answered.
 #[derive(Clone, Debug)]
@@ -65,6 +67,30 @@ const fn is_as_sent(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::Anthropic | Dialect::BedrockConverse | Dialect::Gemini)
 }
 
+/// What a lane learned from counts. In memory only, and of one model.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Learned {
+    model: Option<String>,
+    counts: Counts,
+    /// The newest count of a call that was sent as its client made it.
+    reported: Option<Reported>,
+}
+
+impl Learned {
+    /// What there is of a model; what is of another one is forgotten.
+    fn of(&mut self, model: Option<&str>) -> &mut Self {
+        if self.model.as_deref() != model {
+            *self = Self { model: model.map(str::to_owned), ..Self::default() };
+        }
+        self
+    }
+
+    /// The newest count of a call for a model that was sent as its client made it.
+    pub(super) fn reported_of(&self, model: Option<&str>) -> Option<Reported> {
+        self.reported.filter(|_| self.model.as_deref() == model)
+    }
+}
+
 /// What a provider counted of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted<'a> {
@@ -76,8 +102,8 @@ pub struct Counted<'a> {
     pub as_sent: Option<Tokens>,
     /// Tokens of input as the provider counted them, cached ones included.
     pub input: u64,
-    /// Bound of what was sent beside the messages, by our ruler: instructions and tools. `None` if it is not known.
-    pub beside: Option<u64>,
+    /// The prompt of ours that was sent, if the count is of it alone: [`Assembled::weighed`].
+    pub weighed: Option<PromptWeight>,
 }
 
 /// What to do with a refused call.
@@ -173,19 +199,22 @@ impl Lane {
         Ok(Recovered::Retry { assembled: Box::new(assembled), output: retry.output, why: retry.why })
     }
 
-    /// A call of this lane was answered. As [`Lane::answered`], unless another prompt was made since: the count says nothing
-    /// about that one.
+    /// A call of this lane was answered. As [`Lane::answered`], unless another prompt was made since: then the count says
+    /// only how much tokens of its prompt weigh.
     pub(super) fn counted(&mut self, counted: &Counted<'_>) -> Option<SuspectedTruncation> {
         if let Some(estimate) = counted.as_sent {
-            return self.counts_of(counted.model).take(estimate, counted.input);
+            let learned = self.learned.of(counted.model);
+            let cut = learned.counts.take(estimate, counted.input);
+            if cut.is_none() {
+                let reported = Reported::of(estimate, Tokens::default(), counted.input);
+                learned.reported = reported.or(learned.reported);
+            }
+            return cut;
         }
         let is_last = self.last.as_ref().is_some_and(|last| last.head == counted.head);
-        if !is_last {
-            return None;
-        }
-        let cut = self.answered(counted.input);
-        if let (None, Some(beside), Some(session)) = (cut, counted.beside, self.sessions.first_mut()) {
-            session.reported(counted.input.saturating_sub(beside));
+        let cut = if is_last { self.answered(counted.input) } else { None };
+        if let (None, Some(weighed), Some(session)) = (cut, &counted.weighed, self.sessions.first_mut()) {
+            session.reported(weighed, counted.input);
         }
         cut
     }
@@ -198,21 +227,12 @@ impl Lane {
         let last = self.last.take()?;
         self.cap = None;
         self.refusals.newest = None;
-        self.counts_of(last.ask.model.as_deref()).take(last.estimate, input)
-    }
-
-    /// What a model's counts say. In memory only, and of one model.
-    fn counts_of(&mut self, model: Option<&str>) -> &mut Counts {
-        if self.counts.0.as_deref() != model {
-            self.counts = (model.map(str::to_owned), Counts::default());
-        }
-        &mut self.counts.1
+        self.learned.of(last.ask.model.as_deref()).counts.take(last.estimate, input)
     }
 
     /// The most that a prompt for a model may have: as much as was not refused, and as the model reads.
     pub(super) fn cap(&self, model: Option<&str>) -> u64 {
-        let (counted, counts) = &self.counts;
-        let read = counts.cap().filter(|_| counted.as_deref() == model);
+        let read = self.learned.counts.cap().filter(|_| self.learned.model.as_deref() == model);
         self.cap.unwrap_or(u64::MAX).min(read.unwrap_or(u64::MAX))
     }
 }

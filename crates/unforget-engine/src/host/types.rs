@@ -10,7 +10,7 @@ use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
 
 use crate::EngineError;
-use crate::prompt::Broken;
+use crate::prompt::{Broken, PromptWeight};
 
 /// A lane: one history of a host, under the name that it keeps across restarts and resets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -178,6 +178,8 @@ pub struct Ask {
     pub live: Option<LiveArray>,
     /// Tokens that the answer's messages may have; what else the host sends is already taken off.
     pub budget: u64,
+    /// What was taken off for that, by our ruler: instructions, tools. With it the provider's counts say what a prompt weighs.
+    pub beside: Tokens,
     /// Tokens that the host asks for as an answer; only needed to recover from a refusal.
     pub output: u64,
     /// Text that the host sends behind the messages, such as the person's new words. Only weighed.
@@ -193,7 +195,8 @@ pub struct Ask {
 impl Ask {
     /// A first call without a live array.
     pub const fn new(budget: u64, dialect: Dialect) -> Self {
-        Self { live: None, budget, output: 0, prompt: None, model: None, dialect, is_first: true }
+        let beside = Tokens::exact(0);
+        Self { live: None, budget, beside, output: 0, prompt: None, model: None, dialect, is_first: true }
     }
 }
 
@@ -224,6 +227,8 @@ pub struct Assembled {
     pub wordless: u64,
     /// Blocks at the beginning of the first message that change at breaks only: pins and summaries.
     pub leading: usize,
+    /// What a count of it is compared with: see [`Counted`](super::Counted).
+    pub weighed: Option<PromptWeight>,
     /// What admission guarantees.
     pub certificate: Certificate,
     /// Why the prompt of the call before was not given again; `None` if it was.

@@ -2,6 +2,8 @@
 //!
 //! In memory only: a session that is opened again bounds its first prompt by the ruler alone.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use unforget_core::admit::Rung;
 use unforget_core::policy::Policy;
 use unforget_core::reported::Reported;
@@ -9,67 +11,128 @@ use unforget_core::tokens::Tokens;
 
 use super::Session;
 
-/// Weights of a prompt by our ruler.
-#[derive(Clone, Copy, Debug)]
-struct Weights {
+/// A prompt on its way, as it was weighed by our ruler: what a count of its provider is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PromptWeight {
     /// As it was admitted.
     prompt: Tokens,
     /// As [`Session::total`] foresees it.
     view: Tokens,
+    /// What was taken off the budget for what stands beside it.
+    beside: Tokens,
+    /// What may stand in the next prompt in place of something shorter.
+    varying: u64,
+    /// Its beginning.
+    beginning: u64,
 }
 
-/// A prompt as the provider counted it, in the same two measures.
+impl PromptWeight {
+    /// For a prompt with a text that is another one in every call, such as recalled words.
+    ///
+    /// * `most` - tokens of the longest such text.
+    #[must_use]
+    pub const fn varying(self, most: u64) -> Self {
+        Self { varying: most, ..self }
+    }
+}
+
+/// A prompt as the provider counted it, in both measures.
 #[derive(Clone, Copy, Debug)]
 struct Counted {
     prompt: Reported,
     view: Reported,
+    /// Of the view, by our ruler.
+    size: u64,
+    beginning: u64,
 }
 
-/// See the module.
-#[derive(Clone, Copy, Debug, Default)]
+/// Counts of one session's prompts.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
-    /// The last prompt, if a longer one may begin with it.
-    sent: Option<Weights>,
     /// The newest count.
     counted: Option<Counted>,
-    /// Whether the next prompt may begin with the one that was counted.
-    is_beginning: bool,
+    /// Number of the beginning that prompts have now. No two beginnings of a process have the same one, so that a count that
+    /// arrives late is of no other.
+    beginning: u64,
+    /// What is taken off the budget for what stands beside the next prompt.
+    beside: Tokens,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { counted: None, beginning: beginning(), beside: Tokens::default() }
+    }
+}
+
+/// A number that no other beginning has.
+fn beginning() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Counts {
-    /// A prompt is about to be sent.
-    pub(super) fn sent(&mut self, prompt: Tokens, view: Tokens, rung: Rung) {
-        self.sent = (rung == Rung::Assembled).then_some(Weights { prompt, view });
+    /// A prompt that is about to be sent. `None` if it was made smaller than its view: no longer one begins with it.
+    pub(super) fn weight(&self, prompt: Tokens, view: Tokens, rung: Rung) -> Option<PromptWeight> {
+        let (beside, beginning) = (self.beside, self.beginning);
+        (rung == Rung::Assembled).then_some(PromptWeight { prompt, view, beside, varying: 0, beginning })
     }
 
     /// The beginning of prompts changes: what was counted is the beginning of none any more.
-    pub(super) const fn broke(&mut self) {
-        self.sent = None;
-        self.is_beginning = false;
+    pub(super) fn broke(&mut self) {
+        self.beginning = beginning();
+    }
+
+    /// Takes a count of a prompt, in whatever order counts arrive: one of a shorter prompt with the same beginning says less.
+    fn take(&mut self, weight: &PromptWeight, counted: u64) {
+        let says_less = |newest: &Counted| {
+            newest.beginning == self.beginning
+                && (weight.beginning != self.beginning || weight.view.upper < newest.size)
+        };
+        if self.counted.as_ref().is_some_and(says_less) {
+            return;
+        }
+        let report = |messages| Reported::of(messages, weight.beside, counted + weight.varying);
+        if let Some((prompt, view)) = report(weight.prompt).zip(report(weight.view)) {
+            let (size, beginning) = (weight.view.upper, weight.beginning);
+            self.counted = Some(Counted { prompt, view, size, beginning });
+        }
     }
 
     /// Weight of a prompt, in the provider's tokens as far as they were counted.
     ///
     /// * `total` - of its sections, by our ruler.
     pub(super) fn prompt(&self, total: Tokens) -> Tokens {
-        self.counted.map_or(total, |counted| counted.prompt.next(total, self.is_beginning))
+        self.counted
+            .map_or(total, |counted| counted.prompt.next(total, self.beside, self.is_beginning(&counted)))
     }
 
-    /// The same for a weight that [`Session::total`] gave.
+    /// Weight of what [`Session::total`] gave, in the same tokens.
     fn view(&self, total: Tokens) -> Tokens {
-        self.counted.map_or(total, |counted| counted.view.next(total, self.is_beginning))
+        self.counted
+            .map_or(total, |counted| counted.view.next(total, self.beside, self.is_beginning(&counted)))
+    }
+
+    const fn is_beginning(&self, counted: &Counted) -> bool {
+        counted.beginning == self.beginning
     }
 }
 
 impl Session {
-    /// The provider counted so many tokens of the prompt that was made last.
-    pub fn reported(&mut self, counted: u64) {
-        let Some(sent) = self.counts.sent.take() else { return };
-        let both = Reported::of(sent.prompt, counted).zip(Reported::of(sent.view, counted));
-        if let Some((prompt, view)) = both {
-            self.counts.counted = Some(Counted { prompt, view });
-            self.counts.is_beginning = true;
-        }
+    /// What stands beside the next prompt is taken off its budget by this bound: instructions, tools.
+    pub const fn stands_beside(&mut self, beside: Tokens) {
+        self.counts.beside = beside;
+    }
+
+    /// The provider counted so many tokens of a prompt of this session and of what stood beside it.
+    pub fn reported(&mut self, weight: &PromptWeight, counted: u64) {
+        self.counts.take(weight, counted);
+    }
+
+    /// A call that was not made here was counted: until one is that was, its rate holds.
+    pub fn learn(&mut self, reported: Reported) {
+        let beginning = beginning();
+        let counted = Counted { prompt: reported, view: reported, size: 0, beginning };
+        self.counts.counted.get_or_insert(counted);
     }
 
     /// Weight of the next prompt in the provider's tokens, as far as they were counted.
@@ -80,6 +143,6 @@ impl Session {
     /// The policy in tokens of our bound, by what the provider counted last.
     pub(super) fn scaled_policy(&self) -> Policy {
         let policy = &self.shape.policy;
-        self.counts.counted.map_or(*policy, |counted| counted.view.scaled(policy))
+        self.counts.counted.map_or(*policy, |counted| counted.view.scaled(policy, self.counts.beside))
     }
 }

@@ -58,6 +58,7 @@ use system::System;
 use worked::Worked;
 
 pub use cause::{Broken, Cause, Region};
+pub use counts::PromptWeight;
 pub use open::Until;
 pub use parts::{How, Part};
 pub(crate) use pieces::{IMAGE_TOKENS, pick, without_media};
@@ -112,6 +113,8 @@ pub struct Prompt {
     pub epoch: u32,
     /// Blocks at the beginning of the first message that change at breaks only: pins and summaries.
     pub leading: usize,
+    /// What a count of it is compared with, by [`Session::reported`]; `None` if it was made smaller than its context wants.
+    pub weighed: Option<PromptWeight>,
 }
 
 impl Prompt {
@@ -389,10 +392,11 @@ impl Session {
         self.sent = pieces;
         self.cause = None;
         let view = self.total();
-        self.counts.sent(admitted.certificate().total, view, rung);
+        let weighed = self.counts.weight(admitted.certificate().total, view, rung);
         let leads = |sent: &&Sent| matches!(sent.region, Region::Pins | Region::Summaries);
         let leading = self.sent.iter().filter(leads).map(|sent| sent.blocks).sum();
-        Ok(Prompt { admitted, reused, broken, idle_ms: self.idle_ms(), epoch: self.context.epoch, leading })
+        let (idle_ms, epoch) = (self.idle_ms(), self.context.epoch);
+        Ok(Prompt { admitted, reused, broken, idle_ms, epoch, leading, weighed })
     }
 
     /// Size of the prompt as the context wants it, with what was pushed since.

@@ -217,8 +217,8 @@ impl<'a> Run<'a> {
         let certificate = prompt.admitted.certificate();
         let request = prompt.admitted.request();
         let counted = lane.counter.as_mut().map(|counter| counter.count(request));
-        if let Some(counted) = counted {
-            lane.session.reported(counted);
+        if let (Some(weighed), Some(counted)) = (&prompt.weighed, counted) {
+            lane.session.reported(weighed, counted);
         }
         report.calls.push(Call {
             index,

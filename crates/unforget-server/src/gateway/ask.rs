@@ -12,7 +12,7 @@ use unforget_core::recover::{self, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::host::{Array, Ask, Assembled, Brings, HostError, Recalled, Recovered, Said};
-use unforget_engine::prompt::Broken;
+use unforget_engine::prompt::{Broken, PromptWeight};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Edit, annotations};
 use unforget_wire::{Dialect, Format};
@@ -79,14 +79,16 @@ pub(super) struct Begun {
     pub(super) authority: &'static str,
     /// Tokens of all that is sent.
     pub(super) tokens: Tokens,
-    /// Bound of what a prompt of ours is sent with: instructions, tools, standing context, recalled text.
-    pub(super) beside: u64,
+    /// What a count of a prompt of ours is compared with.
+    pub(super) weighed: Option<PromptWeight>,
     /// Tokens of the call as it came, by our own ruler; `None` if it does not bring all that the model reads, or things that
     /// every provider counts its own way.
     pub(super) weight: Option<Tokens>,
     pub(super) model: Option<String>,
     /// What was looked up for it.
     pub(super) recalled: Option<Recalled>,
+    /// Tokens that recalled words may take.
+    slot: u64,
     /// Tools of ours that are offered with it.
     pub(super) offered: Option<Offered>,
     /// The messages of a prompt of ours.
@@ -176,10 +178,11 @@ impl Gateway {
             sending: Sending::AsIs,
             authority: "as-sent",
             tokens: array.tokens() + budget.fixed,
-            beside: budget.fixed.upper,
+            weighed: None,
             weight: is_weighed.then(|| array.tokens() + budget.fixed),
             model: call.model.clone(),
             recalled: None,
+            slot: 0,
             offered: None,
             prompt: Vec::new(),
             standing: Standing::default(),
@@ -205,9 +208,9 @@ impl Gateway {
             let at = (brings, &begun.array, begun.asked_at);
             let recall = self.settings.recall;
             let offered = self.offered(&begun, &call, begun.budget.messages());
-            let slot = if recall == Recall::Slot { SLOT } else { offered.as_ref().map_or(0, Offered::room) };
-            let ask = begun.ask(received.dialect);
-            let ask = Ask { budget: ask.budget.saturating_sub(slot), ..ask };
+            begun.slot = if recall == Recall::Slot { SLOT } else { 0 };
+            let kept = begun.slot + offered.as_ref().map_or(0, Offered::room);
+            let ask = begun.ask(received.dialect, budget.messages(), kept);
             let (assembled, head) = self.host.assemble_at(&begun.who.lane.lane, form, at, &ask)?;
             begun.asked_at = head;
             if recall == Recall::Slot {
@@ -355,8 +358,7 @@ impl Gateway {
         let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
         let room = room.min(begun.budget.messages());
         begun.standing = self.put_back.read(begun, call, room);
-        let budget = room.saturating_sub(begun.standing.reserved().upper);
-        let ask = Ask { budget, ..begun.ask(call.dialect) };
+        let ask = begun.ask(call.dialect, room, 0);
         let at = (brings, &begun.array, begun.asked_at);
         let (assembled, head) =
             self.host.assemble_at(&begun.who.lane.lane, begun.who.caller.form, at, &ask)?;
@@ -430,11 +432,17 @@ impl Begun {
         self.lowered.map_or_else(Vec::new, |lowered| call.output_edits(lowered))
     }
 
-    fn ask(&self, dialect: Dialect) -> Ask {
+    /// A question for a prompt.
+    ///
+    /// * `room` - tokens for messages and standing context.
+    /// * `kept` - of it, for what is recalled.
+    fn ask(&self, dialect: Dialect, room: u64, kept: u64) -> Ask {
+        let taken = self.standing.reserved() + Tokens::exact(kept);
         Ask {
+            beside: self.budget.fixed + taken,
             output: self.budget.asked,
             model: self.model.clone(),
-            ..Ask::new(self.budget.messages().saturating_sub(self.standing.reserved().upper), dialect)
+            ..Ask::new(room.saturating_sub(taken.upper), dialect)
         }
     }
 
@@ -462,7 +470,7 @@ impl Begun {
         }
         self.prompt = messages;
         self.tokens += self.offered.as_ref().map_or_else(Tokens::default, Offered::weight);
-        self.beside = self.tokens.upper.saturating_sub(assembled.tokens.upper);
+        self.weighed = assembled.weighed.map(|weight| weight.varying(self.slot));
         self.left_out = self.array.wordless().saturating_sub(assembled.wordless);
         self.sending = Sending::Made(self.body(call, self.offered.as_ref()).into());
         self.authority = assembled.certificate.authority.name();

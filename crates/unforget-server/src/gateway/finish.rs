@@ -46,19 +46,24 @@ struct Waiting {
 pub(super) struct Measured {
     /// Its messages: how many, and the digest of their bytes.
     of: (usize, Digest),
-    /// Of its messages alone.
-    tokens: u64,
+    /// Its instructions and tools, by our ruler.
+    fixed: Tokens,
+    /// Of all that it made the model read.
+    input: u64,
 }
 
 impl Measured {
-    /// Tokens of an array of the same lane: measured as far as it is the same, ours for the rest.
-    pub(super) fn of(&self, array: &Array) -> Tokens {
+    /// Tokens of an array of the same lane beside its call's instructions and tools: measured as far as it is the same, ours
+    /// for the rest. Beside the same ones it is exact that far; what they are charged too much is taken off.
+    pub(super) fn of(&self, array: &Array, fixed: Tokens) -> Tokens {
         let (count, digest) = self.of;
         if array.beginning(count) != Some(digest) {
             return array.tokens();
         }
         let rest = array.tokens_from(count);
-        let whole = Tokens { expected: self.tokens + rest.expected, upper: self.tokens + rest.upper };
+        let expected = self.input.saturating_sub(self.fixed.expected.min(self.input / 2));
+        let upper = if fixed == self.fixed { self.input.saturating_sub(fixed.upper) } else { expected };
+        let whole = Tokens { expected: expected + rest.expected, upper: upper + rest.upper };
         // Ours is a bound too: the lower one holds.
         if whole.upper < array.tokens().upper { whole } else { array.tokens() }
     }
@@ -149,7 +154,7 @@ impl Gateway {
             model: begun.model.as_deref(),
             as_sent: begun.weight.filter(|_| is_as_sent),
             input,
-            beside: counted.is_of_one_round.then_some(begun.beside),
+            weighed: begun.weighed.filter(|_| counted.is_of_one_round),
         };
         let cut = self.host.counted(lane, form, &counted)?;
         if begun.who.caller.is_kept {
@@ -168,8 +173,7 @@ impl Gateway {
         if measured.len() >= LANES {
             measured.clear();
         }
-        let tokens = input.saturating_sub(begun.fixed().expected.min(input / 2));
-        measured.insert(lane.clone(), Measured { of, tokens });
+        measured.insert(lane.clone(), Measured { of, fixed: begun.fixed(), input });
         Ok(())
     }
 

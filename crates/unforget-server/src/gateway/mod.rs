@@ -248,6 +248,8 @@ impl Gateway {
     /// Tokens of the messages of a call: what the provider counted of those that it has read, and ours for the rest.
     fn measured(&self, begun: &ask::Begun) -> Tokens {
         let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        measured.get(&begun.who.lane.lane).map_or(begun.array.tokens(), |known| known.of(&begun.array))
+        measured
+            .get(&begun.who.lane.lane)
+            .map_or(begun.array.tokens(), |known| known.of(&begun.array, begun.fixed()))
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unforget_core::id::ConversationKey;
 use unforget_core::recover;
+use unforget_core::tokens::Tokens;
 use unforget_engine::host::{self, Ask, HostError, LiveArray, Page, Turn};
 use unforget_wire::{Format, refusal};
 
@@ -185,6 +186,8 @@ impl Server {
         let ask = Ask {
             live,
             budget: params.budget,
+            // Hosts do not say what they send beside the messages.
+            beside: Tokens::default(),
             output: params.output,
             prompt: params.prompt,
             model: params.model,

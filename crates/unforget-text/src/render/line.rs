@@ -11,7 +11,7 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
     let seqs = seqs.join(",");
     let by = item.author.as_ref().map_or_else(String::new, |author| format!("{author}, "));
     let state = match (kind, item.state) {
-        (SectionKind::Goal, State::Open) => ", no answer yet",
+        (SectionKind::Goal, State::Open) => ", not answered in these entries",
         (SectionKind::Goal, State::Done) => ", answered",
         (SectionKind::Errors, State::Done) => ", mended later",
         (_, State::Cancelled) => ", cancelled",

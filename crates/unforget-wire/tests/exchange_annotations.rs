@@ -157,6 +157,20 @@ fn one_more_mark_goes_behind_what_is_stable() {
     }
 }
 
+#[test]
+fn two_places_get_a_mark_each_while_there_is_room() {
+    for (taken, want) in [(0, "0/0 0/1 1/0"), (1, "0/0 0/1 1/0"), (2, "0/1 1/0"), (3, "1/0")] {
+        let mut placed =
+            vec![user(&[&text("standing", false), &text("s", false)]), user(&[&text("new", true)])];
+        place_behind(&mut placed, 2, taken);
+        place_behind(&mut placed, 1, taken);
+        let found = placed.iter().enumerate().flat_map(|(at, message)| {
+            marks(message).into_iter().map(move |mark| format!("{at}/{}", mark.path[0]))
+        });
+        assert_eq!(found.collect::<Vec<_>>().join(" "), want, "{taken} marks outside the history");
+    }
+}
+
 fn block() -> impl Strategy<Value = String> {
     let kinds = prop_oneof!["text|thinking|tool_use|document|input_text", Just("tool_result".to_owned())];
     let fields = proptest::collection::vec((0..6_u8, " ?"), 0..4);

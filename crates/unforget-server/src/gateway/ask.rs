@@ -454,8 +454,10 @@ impl Begun {
         self.tokens += self.standing.put_back(call, assembled, &mut messages);
         if call.dialect == Dialect::Anthropic {
             messages = annotations::place(&client, &messages, &|_| None, call.marks);
-            let leading = self.standing.blocks() + assembled.leading;
-            annotations::place_behind(&mut messages, leading, call.marks);
+            // A break changes the summaries; standing context before them stays in the cache, where a mark is left for it.
+            let standing = self.standing.blocks();
+            annotations::place_behind(&mut messages, standing + assembled.leading, call.marks);
+            annotations::place_behind(&mut messages, standing, call.marks);
         }
         let system = assembled.system.iter().map(|text| {
             let text = serde_json::Value::from(text.as_str());

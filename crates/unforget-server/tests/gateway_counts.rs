@@ -64,7 +64,13 @@ async fn talk(count: Count, window: u64, tools: &Value) -> Vec<u64> {
         messages.push(user(&format!("Question {turn}. {}", "The harbour opens early. ".repeat(80))));
         let body = json!({"model": "gpt-4.1", "messages": messages, "tools": tools, "max_tokens": 1_000});
         let got = client.ask("chat/completions", &body).await.unwrap();
-        assert_eq!(got.status, 200, "{turn} {:?}: {}", came.lock().unwrap(), String::from_utf8_lossy(&got.bytes));
+        assert_eq!(
+            got.status,
+            200,
+            "{turn} {:?}: {}",
+            came.lock().unwrap(),
+            String::from_utf8_lossy(&got.bytes)
+        );
         messages.push(json!({"role": "assistant", "content": "Noted."}));
         running.quiet().await;
     }

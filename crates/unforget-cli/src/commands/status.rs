@@ -62,7 +62,7 @@ fn prompt(newest: &NewestJson) -> String {
     let how =
         if newest.rung == "assembled" { String::new() } else { format!("; shortened: {}", newest.rung) };
     format!(
-        "r{}, {}: {} tokens expected, {} at most, of {} ({}){how}",
+        "r{}, {}: {} tokens of messages; with instructions and tools {} at most, of {} ({}){how}",
         newest.prompt,
         newest.time.as_deref().unwrap_or("no time"),
         text::count(newest.tokens),

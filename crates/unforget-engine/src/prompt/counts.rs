@@ -77,6 +77,11 @@ impl Counts {
         (rung == Rung::Assembled).then_some(PromptWeight { prompt, view, beside, varying: 0, beginning })
     }
 
+    /// Tokens that are taken off the budget for what stands beside the next prompt.
+    pub(super) const fn charged(&self) -> u64 {
+        self.beside.upper
+    }
+
     /// The beginning of prompts changes: what was counted is the beginning of none any more.
     pub(super) fn broke(&mut self) {
         self.beginning = beginning();

@@ -19,9 +19,12 @@ use crate::{Engine, EngineError};
 pub const RECIPE_BYTES_MAX: usize = 300;
 
 /// Format of the encoding; another number is not read.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
-/// The format before, without a bound. Read as if its prompts were bounded by our ruler alone.
+/// The format before, without what stood beside the messages. Read as if nothing had.
+const VERSION_ALONE: u64 = 3;
+
+/// The format before that, also without a bound. Read as if its prompts were bounded by our ruler alone.
 const VERSION_UNBOUNDED: u64 = 2;
 
 /// The format before that, also without what a break cost. Read as if it had cost nothing.
@@ -57,6 +60,8 @@ pub struct Recipe {
     pub tokens: Tokens,
     /// What it was admitted by: see [`unforget_core::admit::Certificate::bound`].
     pub bound: u64,
+    /// What was charged for instructions, tools and standing context beside it: they had window and bound together.
+    pub beside: u64,
     /// Live input that was put behind it.
     pub live: Vec<Seq>,
     /// The newest input, where live input stands before it.
@@ -107,8 +112,8 @@ impl Recipe {
         let pins = std::iter::once(self.pins.len() as u64).chain(self.pins.iter().map(|pin| pin.0));
         let broken =
             self.broken.iter().flat_map(|broken| [broken.region as u64, broken.rebilled, broken.hit]);
-        let spared = std::iter::once(self.tokens.upper.saturating_sub(self.bound));
-        let numbers = numbers.into_iter().chain(live).chain(pins).chain(broken).chain(spared);
+        let numbers =
+            numbers.into_iter().chain(live).chain(pins).chain(broken).chain([self.bound, self.beside]);
         numbers.for_each(|number| put(&mut bytes, number));
         (bytes.len() <= RECIPE_BYTES_MAX && self.live.len() <= LIVE_MAX).then_some(bytes)
     }
@@ -118,7 +123,7 @@ impl Recipe {
         let (digest, mut rest) = bytes.split_first_chunk::<16>()?;
         let mut next = || take(&mut rest);
         let version = next()?;
-        if ![VERSION, VERSION_UNBOUNDED, VERSION_UNCOSTED].contains(&version) {
+        if ![VERSION, VERSION_ALONE, VERSION_UNBOUNDED, VERSION_UNCOSTED].contains(&version) {
             return None;
         }
         let time = Timestamp(i64::try_from(next()?).ok()?);
@@ -155,7 +160,11 @@ impl Recipe {
             }
             cause => cause.map(|cause| Broken { cause, region: Region::System, rebilled: 0, hit: 0 }),
         };
-        let spared = if version == VERSION { next()? } else { 0 };
+        let (bound, beside) = match version {
+            VERSION => (next()?, next()?),
+            VERSION_ALONE => (tokens.upper.saturating_sub(next()?), 0),
+            _ => (tokens.upper, 0),
+        };
         Some(Self {
             time,
             dialect,
@@ -168,7 +177,8 @@ impl Recipe {
             rung,
             broken,
             tokens,
-            bound: tokens.upper.saturating_sub(spared),
+            bound,
+            beside,
             live,
             newest,
             pins,
@@ -224,6 +234,7 @@ impl Session {
             broken: prompt.broken,
             tokens: certificate.total,
             bound: certificate.bound,
+            beside: self.counts.charged(),
             live: Vec::new(),
             newest: None,
             pins: certificate.pins.clone(),
@@ -312,6 +323,7 @@ mod tests {
             }),
             tokens: Tokens { expected: 900_000, upper: 999_999 },
             bound: 700_000,
+            beside: 99_999,
             live: (0..16).map(|n| Seq(20_000_000 - n)).collect(),
             newest: Some(Seq(20_000_000)),
             pins: (100..164).map(PinId).collect(),

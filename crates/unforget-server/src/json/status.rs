@@ -61,10 +61,12 @@ pub struct NewestJson {
     pub time: Option<String>,
     /// Tokens of its messages.
     pub tokens: u64,
-    /// The same at most: what the prompt was admitted by.
+    /// Tokens of the call at most, with instructions, tools and standing context: what the prompt was admitted by.
     pub tokens_upper: u64,
-    /// What they had room for.
+    /// What the call had room for.
     pub budget: u64,
+    /// Of the budget, what was charged for instructions, tools and standing context.
+    pub beside: u64,
     /// Share of the budget that the bound takes.
     pub used: f64,
     /// `assembled`, or how it was shortened.
@@ -178,14 +180,16 @@ pub struct StatusesJson {
 
 impl NewestJson {
     fn new(number: u64, recipe: &Recipe) -> Self {
-        let budget = recipe.window_now.saturating_sub(recipe.window.1);
+        let budget = recipe.window_now.saturating_sub(recipe.window.1) + recipe.beside;
+        let bound = recipe.bound + recipe.beside;
         Self {
             prompt: number,
             time: iso(recipe.time),
-            tokens: recipe.tokens.expected.min(recipe.bound),
-            tokens_upper: recipe.bound,
+            tokens: recipe.tokens.expected,
+            tokens_upper: bound,
             budget,
-            used: recipe.bound as f64 / budget.max(1) as f64,
+            beside: recipe.beside,
+            used: bound as f64 / budget.max(1) as f64,
             rung: recipe.rung.name(),
             epoch: recipe.epoch,
         }

@@ -1,8 +1,8 @@
-//! The last check before the wire: total, and the only maker of [`Admitted`].
+//! The last check before the wire. It covers every request, and only it makes an [`Admitted`].
 //!
-//! Admission judges the exact outgoing request and nothing else; how much raw history there is cannot
-//! block, shrink or reset anything (F001). If the request does not fit, it is composed again one rung
-//! down a ladder that needs no model and ends.
+//! Admission judges the exact outgoing request and nothing else: the amount of raw history can neither block nor shrink
+//! nor reset anything (F001). A request that does not fit is composed again, one rung further down a ladder that needs
+//! no model and ends.
 
 use crate::compact::CoverError;
 use crate::id::Seq;
@@ -13,18 +13,18 @@ use crate::policy::Policy;
 use crate::tokens::Tokens;
 use crate::zoo::{self, Bug};
 
-/// A way to compose the request; each is smaller than the one before.
+/// A way to compose the request. Each rung is smaller than the rung before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rung {
-    /// As the context says.
+    /// As the context prescribes.
     Assembled,
-    /// Large tool results of the tail are shortened to head and tail.
+    /// Large tool results of the tail are shortened to their first and last lines.
     ShortResults,
-    /// Only the active turn stands behind the summaries; what was between is one stub.
+    /// Only the active turn stands behind the summaries; one stub stands for everything between.
     ActiveTurn,
-    /// Inside the active turn everything but the newest message is a stub or an excerpt.
+    /// Inside the active turn, everything but the newest message is a stub or an excerpt.
     ShortTurn,
-    /// Summaries are titles and ids.
+    /// Summaries are reduced to titles and ids.
     Titles,
     /// Only the newest message, shortened, and the last exchange.
     Newest,
@@ -48,7 +48,7 @@ impl Rung {
     }
 }
 
-/// Sizes of the sections of a request. They sum to the whole, exactly.
+/// Sizes of the sections of a request. Their sum is exactly the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
     /// System instructions and tools.
@@ -57,38 +57,38 @@ pub struct Sections {
     pub pins: Tokens,
     /// Summaries and stubs that stand for covered entries.
     pub summaries: Tokens,
-    /// What was done with tools, as far as the summaries go.
+    /// The ledger of tool work, for the span that the summaries cover.
     pub ledger: Tokens,
-    /// The newest message of a person, carried out of a summary.
+    /// The newest human message, carried out of a summary.
     pub carried: Tokens,
-    /// Entries sent as they are or stubbed.
+    /// Entries sent verbatim or with stubs.
     pub tail: Tokens,
-    /// What joins the pieces: roles, brackets, placeholders.
+    /// Framing between the pieces: roles, brackets, placeholders.
     pub frame: Tokens,
 }
 
 impl Sections {
-    /// The whole request.
+    /// Size of the whole request.
     pub fn total(&self) -> Tokens {
         self.system + self.pins + self.summaries + self.ledger + self.carried + self.tail + self.frame
     }
 }
 
-/// How many visible entries are represented how. They sum to the view.
+/// How many visible entries are represented in which way. The sum is the whole view.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cover {
-    /// As they are.
+    /// Sent verbatim.
     pub verbatim: u64,
-    /// With large results stubbed or shortened.
+    /// Sent with large results stubbed or shortened.
     pub stubbed: u64,
-    /// By a summary.
+    /// Represented by a summary.
     pub summarised: u64,
-    /// By one stub for a whole run of entries, on the lower rungs.
+    /// Represented by one stub for a whole run of entries, on the lower rungs.
     pub elided: u64,
 }
 
 impl Cover {
-    /// All entries of the view.
+    /// Number of entries in the view.
     pub const fn total(&self) -> u64 {
         self.verbatim + self.stubbed + self.summarised + self.elided
     }
@@ -99,23 +99,24 @@ impl Cover {
 pub struct Composed {
     /// The request.
     pub request: Request,
-    /// What it weighs.
+    /// Its size.
     pub sections: Sections,
-    /// What it stands for.
+    /// How it represents the view.
     pub cover: Cover,
-    /// What it may weigh at most, in tokens: the bound of its sections, or less where the provider counted its beginning.
+    /// Upper bound of its size in tokens: the bound of its sections, or less where the provider has already counted its
+    /// beginning.
     pub bound: u64,
-    /// Entries of which something is not sent, with the reason.
+    /// Entries that are sent only in part or not at all, with the reason.
     pub omitted: Vec<(Seq, Reason)>,
 }
 
-/// Composes the request of a view at a rung. Must not fail, and the last rung must be of bounded size
-/// whatever the history.
+/// Composes the request of a view on a given rung. Must not fail. The last rung must be of bounded size for any
+/// history.
 pub trait Compose {
     /// The request at this rung.
     fn compose(&mut self, rung: Rung) -> Composed;
 
-    /// Whether the cover is exact: see [`crate::compact::prove_cover`].
+    /// Whether the cover is exact. See [`crate::compact::prove_cover`].
     fn proof(&self) -> Result<(), CoverError>;
 
     /// Proves that a request has every active pin, and names those that it has: see [`crate::pin::Pins::prove`].
@@ -128,14 +129,14 @@ pub trait Compose {
     fn ruler(&self) -> &'static str;
 }
 
-/// How far the request is from what the context wanted.
+/// How far the request is from the request that the context prescribes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authority {
     /// Exactly as assembled.
     Assembled,
     /// Shortened, on this rung.
     Degraded(Rung),
-    /// Only the newest message is left whole or in part.
+    /// Only the newest message remains, whole or in part.
     Emergency,
 }
 
@@ -150,36 +151,36 @@ impl Authority {
     }
 }
 
-/// What admission guarantees, in figures.
+/// The guarantees of an admission, in figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// Sizes per section.
     pub sections: Sections,
     /// Sum of the sections.
     pub total: Tokens,
-    /// What it may weigh at most, in tokens: see [`Composed::bound`]. Never above the budget.
+    /// Upper bound of its size in tokens, never above the budget. See [`Composed::bound`].
     pub bound: u64,
-    /// The model's limit and what is kept of it for the answer.
+    /// The model's limit for input and answer together.
     pub window: u64,
-    /// Kept free for the answer.
+    /// Tokens kept free for the answer.
     pub reserve: u64,
     /// Name of the ruler.
     pub ruler: &'static str,
-    /// How far it is from what was assembled.
+    /// How far the request is from the assembled one.
     pub authority: Authority,
-    /// The rung it was composed on.
+    /// The rung on which it was composed.
     pub rung: Rung,
     /// How the entries of the view are represented.
     pub cover: Cover,
-    /// The cover as proved, or why it is not exact: a defect of ours, reported and never hidden.
+    /// The proved cover, or why it is not exact. A defect of ours is reported, never hidden.
     pub proof: Result<(), CoverError>,
     /// Pins that are in the request, verbatim and in this order: all that are active.
     pub pins: Vec<PinId>,
-    /// Entries of which something is not sent.
+    /// Entries that are sent only in part or not at all.
     pub omitted: Vec<(Seq, Reason)>,
 }
 
-/// A request that fits. Only [`admit`] makes one, and only this can be rendered for a provider.
+/// A request that fits. Only [`admit`] makes one, and only an `Admitted` can be rendered for a provider.
 #[derive(Clone, Debug)]
 pub struct Admitted {
     request: Request,
@@ -192,13 +193,13 @@ impl Admitted {
         &self.request
     }
 
-    /// The proof.
+    /// The certificate of its admission.
     pub const fn certificate(&self) -> &Certificate {
         &self.certificate
     }
 }
 
-/// Nothing that can be left out is left, and it still does not fit.
+/// The request does not fit although everything that may be left out is left out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the smallest request needs {} tokens (system {}, {} pins {}), the budget is {budget}",
@@ -210,9 +211,9 @@ impl Admitted {
 pub struct Irreducible {
     /// Sizes on the last rung.
     pub sections: Box<Sections>,
-    /// What would have fitted.
+    /// The budget that it exceeds, in tokens.
     pub budget: u64,
-    /// The active pins: they are never left out.
+    /// The active pins, which are never left out.
     pub pins: Box<[PinId]>,
 }
 
@@ -306,7 +307,7 @@ mod tests {
         }
     }
 
-    /// Has its pins on one rung only.
+    /// Contains its pins on one rung only.
     struct Forgetful(Rung);
 
     impl Compose for Forgetful {

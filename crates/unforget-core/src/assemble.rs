@@ -1,9 +1,9 @@
-//! Pieces of a prompt to one request.
+//! Joins the pieces of a prompt into one request.
 //!
-//! Layout, most stable first: system | summaries | carried message | tail | volatile input. Neighbours
-//! of one speaker become one message, so that roles alternate for every provider, and call ids that
-//! occur twice are renamed by their order, the same on both sides of the pair. Everything is a
-//! function of the pieces alone: more pieces at the end leave the beginning as it was.
+//! Layout, most stable first: system | summaries | carried message | tail | volatile input. Neighbouring messages of
+//! one speaker become one message, so that roles alternate for every provider. Repeated call ids are renamed by their
+//! order, alike in the call and in its result. The request depends on the pieces alone: adding pieces at the end leaves
+//! the beginning unchanged.
 
 mod between;
 
@@ -14,17 +14,17 @@ use crate::zoo::{self, Bug};
 
 pub use between::place;
 
-/// Put in front when the first thing said is the model's: providers want a user first.
+/// Stands first when the history begins with the model: providers want a user message first.
 pub const NO_BEGINNING: &str = "[the conversation is recorded from here on]";
 
-/// Put last when nothing is there for the model to answer.
+/// Stands last when there is nothing for the model to answer.
 pub const NO_INPUT: &str = "[no new input]";
 
 /// Joins messages in order into a request.
 ///
 /// * `system` - instructions of the host, in order.
-/// * `messages` - oldest first; blocks of one message stay together. Instructions between them stay where they are: see
-///   [`place`].
+/// * `messages` - oldest first. Blocks of one message stay together. Instructions between messages stay in their
+///   places: see [`place`].
 ///
 /// Cost: O(bytes).
 pub fn assemble<'a>(system: &[String], messages: impl IntoIterator<Item = &'a Message>) -> Request {
@@ -65,8 +65,8 @@ pub fn ours(text: &str) -> Message {
     }
 }
 
-/// User messages always join unless results would end up behind words. Assistant messages never do:
-/// their signed blocks belong to one answer of the provider.
+/// Whether two neighbouring messages become one. User messages join unless a result would end up behind text. Assistant
+/// messages never join: signed blocks belong to exactly one answer of the provider.
 fn may_join(last: &Message, next: &Message) -> bool {
     last.speaker == Speaker::User && !next.blocks.iter().any(|block| matches!(block, Block::Result(_)))
 }
@@ -75,7 +75,7 @@ fn may_join(last: &Message, next: &Message) -> bool {
 #[derive(Default)]
 struct CallIds {
     used: BTreeSet<String>,
-    /// The request's ids for the calls of the newest assistant message, per id as received, in order.
+    /// The ids that the request uses for the calls of the newest assistant message, by received id, in order.
     open: BTreeMap<String, Vec<String>>,
 }
 

@@ -1,66 +1,68 @@
-//! The ledger of a provider's cache: what became of it in each call, and what that cost.
+//! The ledger of a provider's cache: its fate in each call, and the cost.
 //!
-//! A provider bills the beginning of a prompt at a fraction where it has read it before. What it did not serve of the prompt
-//! before is a miss, and a miss has a cause: nobody asked for too long, the client sent another beginning, we did, or nobody
+//! A provider bills a prompt's beginning at a fraction of the price if it has read that beginning before. Tokens of the
+//! previous prompt that were not served from the cache are a miss. A miss has a cause: the last call was too long ago,
+//! the client changed the beginning, we changed it, or the cause is unknown. All figures are the provider's own counts,
+//! never ours.
 //! knows. What is shown is the provider's own count, never ours.
 
 use std::collections::BTreeMap;
 
 use crate::recover::share;
 
-/// A prompt is served if so much of the one before comes from the cache, in thousandths. Providers keep whole blocks of some
-/// hundred tokens, and nothing of the last piece.
+/// The previous prompt counts as served from this share on, in thousandths. Providers cache whole blocks of some
+/// hundred tokens and never the last partial block.
 pub const HIT_PERMILLE: u64 = 800;
 
-/// What became of the prompt before in this one. `C` names our causes.
+/// How the previous prompt relates to this one. `C` names our causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<C> {
-    /// No prompt before it is known.
+    /// No previous prompt is known.
     First,
-    /// It is the beginning of this one.
+    /// This prompt begins with the previous one.
     Grew,
-    /// The client sent another beginning, other instructions or tools, or asked another model.
+    /// The client changed the beginning, the instructions, the tools or the model.
     ByClient,
-    /// We made another beginning.
+    /// We changed the beginning.
     ByUs(C),
 }
 
-/// The facts about a call that its provider does not report.
+/// Facts about a call that the provider does not report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<C> {
-    /// What became of the prompt before.
+    /// How the previous prompt relates to this one.
     pub change: Change<C>,
-    /// Tokens of the prompt before, as the provider counted them; 0 if there is none.
+    /// Tokens of the previous prompt, by the provider's count; 0 if there is none.
     pub before: u64,
-    /// Milliseconds since the call before, if that is known.
+    /// Milliseconds since the previous call, if known.
     pub idle_ms: Option<u64>,
-    /// How long the provider keeps what it read.
+    /// How long the provider caches a prompt.
     pub ttl_ms: u64,
 }
 
-/// What a provider counted of a call's input.
+/// The provider's count of a call's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// Tokens of all of it.
+    /// Tokens of the whole input.
     pub input: u64,
-    /// Of these, from the cache.
+    /// Tokens of the input that came from the cache.
     pub cached: u64,
 }
 
-/// What became of the cache in a call.
+/// The fate of the cache in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fate<C> {
-    /// It served the prompt before.
+    /// The previous prompt was served from the cache.
     Hit,
-    /// There was nothing to serve.
+    /// There was no previous prompt to serve.
     First,
-    /// It had run out: the call before was too long ago.
+    /// The cache had expired: the previous call was too long ago.
     Cold,
     /// The client changed the beginning.
     Client,
     /// We changed it, for this cause.
     Ours(C),
-    /// The beginning is the same and recent, and was not served; or the provider did not count.
+    /// The beginning is unchanged and recent but was not served, or the provider did not count.
     Unknown,
 }
 
@@ -78,18 +80,18 @@ impl<C> Fate<C> {
     }
 }
 
-/// What input costs, in thousandths of fresh input that is not kept.
+/// Prices of input, in thousandths of the price of fresh, uncached input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ratios {
-    /// Fresh input that the provider keeps.
+    /// Fresh input that the provider writes to its cache.
     pub write_permille: u64,
-    /// Input from the cache.
+    /// Input read from the cache.
     pub read_permille: u64,
 }
 
-/// Says what became of the cache in a call, and how many tokens were billed anew that stood in the prompt before.
+/// Determines the fate of the cache in a call, and how many tokens of the previous prompt were billed anew.
 ///
-/// A cold cache is the cause whoever changed the beginning: the change cost nothing.
+/// An expired cache is the cause whoever changed the beginning: the change then cost nothing.
 ///
 /// * `served` - `None` if the provider did not count.
 pub fn fate<C: Copy>(known: &Known<C>, served: Option<Served>) -> (Fate<C>, u64) {
@@ -112,25 +114,25 @@ pub fn fate<C: Copy>(known: &Known<C>, served: Option<Served>) -> (Fate<C>, u64)
     (fate, missed)
 }
 
-/// Calls with the same fate.
+/// Sums over calls with one fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sum {
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Tokens that were billed anew though they stood in the prompt before.
+    /// Tokens of previous prompts that were billed anew.
     pub missed: u64,
-    /// What that cost more than the cache would have, in tokens of fresh input.
+    /// Extra cost over a served cache, in tokens of fresh input.
     pub lost: u64,
 }
 
-/// Sums over calls, in tokens as the provider counted them. Memory: one row per fate.
+/// Sums over calls, in tokens by the provider's count. Memory: one row per fate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ledger<C> {
     /// All input.
     pub input: u64,
-    /// Of it, from the cache.
+    /// Tokens of the input that came from the cache.
     pub cached: u64,
-    /// What it cost, in tokens of fresh input.
+    /// Cost of the input, in tokens of fresh input.
     pub cost: u64,
     rows: BTreeMap<Fate<C>, Sum>,
 }
@@ -142,7 +144,7 @@ impl<C: Ord> Default for Ledger<C> {
 }
 
 impl<C: Copy + Ord> Ledger<C> {
-    /// Adds a call, and gives what became of the cache in it.
+    /// Adds a call and returns the fate of the cache in it.
     pub fn add(&mut self, known: &Known<C>, served: Option<Served>, ratios: Ratios) -> Fate<C> {
         let (fate, missed) = fate(known, served);
         let Served { input, cached } = served.unwrap_or(Served { input: 0, cached: 0 });
@@ -172,12 +174,12 @@ impl<C: Copy + Ord> Ledger<C> {
         }
     }
 
-    /// The rows, in the order of the fates.
+    /// The rows, in the order of [`Fate`].
     pub fn rows(&self) -> impl Iterator<Item = (&Fate<C>, &Sum)> {
         self.rows.iter()
     }
 
-    /// How many calls were added.
+    /// Number of calls added.
     pub fn calls(&self) -> u64 {
         self.rows.values().map(|sum| sum.calls).sum()
     }
@@ -250,7 +252,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a provider counts: no more is missed than stood there before, and every call is in one row.
+        /// Whatever a provider counts, a call never misses more than the previous prompt held, and every call is in one
+        /// row.
         #[test]
         fn what_is_missed_was_there(
             before in any::<u64>(), idle in any::<Option<u64>>(), input in any::<u64>(), cached in any::<u64>(),

@@ -1,64 +1,66 @@
-//! Which lane a request of a client is of.
+//! Which lane a client's request belongs to.
 //!
-//! Clients of a provider's API name their conversation seldom, and ask about other things under the same name: titles,
-//! summaries, sub-agents. What proves that a request goes on with a lane is that it begins with the lane's path.
+//! Clients of a provider's API rarely name their conversation, and they use one name for side requests too: titles,
+//! summaries, sub-agents. The proof that a request continues a lane is that its messages begin with the lane's path.
 
 use crate::deliver::Why;
 
-/// How much a client says about the conversation.
+/// How much a client's name says about the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
-    /// It names the session: what has another history under this name is an edit, a fork or a side request.
+    /// Names the session: another history under this name is an edit, a fork or a side request.
     Session,
-    /// At most who is asking: two conversations may begin alike.
+    /// Names the caller at most: two conversations may begin alike.
     Loose,
 }
 
-/// A lane that the request may be of.
+/// A lane that the request may belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// What delivering the request's array to it would be.
+    /// The outcome of delivering the request's array to this lane.
     pub why: Why,
-    /// Messages of the array that are on its path.
+    /// Number of messages of the array that are on the lane's path.
     pub kept: usize,
-    /// Messages of its path that the array leaves out.
+    /// Number of messages of the lane's path that the array leaves out.
     pub left: u64,
-    /// Whether its requests came with the same instructions and tools.
+    /// Whether the lane's requests had the same instructions and tools.
     pub is_same_kind: bool,
-    /// Whether the request's array begins with one that the lane was asked with.
+    /// Whether the array begins like an earlier request of the lane.
     pub begins_alike: bool,
 }
 
-/// What a request is of.
+/// The lane of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The candidate with this index: it goes on, or is cut back and goes on differently.
+    /// The candidate with this index. The request continues it, or cuts it back and continues differently.
     Lane(usize),
-    /// A lane of its own, that begins like the candidate with this index, if with any.
+    /// A new lane, which may begin like a candidate.
     New {
-        /// The one that it has most of.
+        /// Index of the candidate that shares most messages, if any does.
         like: Option<usize>,
     },
 }
 
-/// Messages behind a fork that a client without a session's name may leave out: the newest question and its answer. More
-/// is another conversation that began alike.
+/// Most messages behind a fork that a client without a session name may leave out: the newest question and its answer.
+/// A request that leaves out more is another conversation that began alike.
 const EDIT: u64 = 2;
 
-/// Messages that prove a lane whatever else changed: a question and its answer.
+/// Messages that prove a lane whatever else changed: one question and its answer.
 const PROOF: usize = 2;
 
-/// Chooses.
+/// Chooses the lane of a request.
 ///
-/// * `candidates` - the order decides between equals.
+/// * `candidates` - their order decides between equals.
 ///
-/// 1. The lane that has most of the array: it goes on from there, or, with the same instructions and tools, it leaves
-///    something out. Of a session, other tools leave out the newest exchange at most; of nobody's, nothing more than that is
-///    left out, with the same ones. Among equals, one that it goes on from.
-///    A first message alone proves nothing if instructions and tools are others: titles are asked for like that.
-/// 2. A new one.
+/// 1. The lane that shares most messages with the array. The array either continues the lane, or has the same
+///    instructions and tools and cuts it back. If instructions or tools differ, a session may leave out the newest
+///    exchange at most; a loose name may leave out at most that, and only with the same instructions and tools. Among
+///    equals, a lane that the array continues wins. A first message alone proves nothing when instructions and tools
+///    differ: clients ask for titles that way.
+/// 2. A new lane.
 ///
-/// A lane without a message is one whose first call was killed before it was stored: the array that began it proves it.
+/// A lane without messages is one whose first call was killed before it was stored. It is proved by the array that
+/// began it.
 ///
 /// Cost: O(candidates). Source: design §3; F097, F102.
 pub fn choose(hint: Hint, candidates: &[Candidate]) -> Choice {

@@ -1,13 +1,12 @@
 //! When and how a view is compacted.
 //!
-//! Leaves are cut from the oldest groups on, one after another, each as soon as it holds
-//! [`Policy::grain`] tokens of source. Four neighbours of one level merge into one of the next, as in a
-//! counter to base four: a leaf is never summarised again, and every entry is recompressed at most
-//! log₄ n times. So the tree of summaries depends on the history and the grain and on nothing else
-//! (ADR-0006). Of the tree a prompt shows as much detail as [`Policy::zone`] holds: four summaries give way to
-//! their merge only when there is no room for them (ADR-0013).
+//! Leaves are cut from the oldest groups on, one after another, each as soon as it holds [`Policy::grain`] tokens of
+//! source. Four neighbours of one level merge into one of the next, as in a counter to base four: a leaf is never
+//! summarised again, and every entry is recompressed at most log₄ n times. So the tree of summaries depends only on the
+//! history and the grain (ADR-0006). A prompt shows as much detail of the tree as [`Policy::zone`] holds: four
+//! summaries give way to their merge only when the zone is full (ADR-0013).
 //!
-//! What the prompt shows changes only at a **break**. Between breaks it grows at its end.
+//! The shown summaries change only at a **break**. Between breaks the prompt grows at its end.
 
 mod host;
 mod moment;
@@ -30,30 +29,30 @@ pub const FAN_IN: usize = 4;
 pub struct Root {
     /// 0 for a leaf.
     pub level: u8,
-    /// First and last entry that it stands for.
+    /// First and last entry of its span.
     pub span: (Seq, Seq),
     /// Number of visible entries that it stands for.
     pub count: u64,
-    /// The view's content chain at its end: its name.
+    /// The view's content chain at its end, which serves as its name.
     pub end: Digest,
 }
 
-/// What the prompt of a view is made of, between two breaks.
+/// The composition of a view's prompt between two breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Context {
-    /// Counts breaks.
+    /// Number of breaks so far.
     pub epoch: u32,
     /// Summaries, oldest first; they tile the first `covered` entries of the view.
     pub roots: Vec<Root>,
     /// Number of visible entries that the roots stand for.
     pub covered: u64,
-    /// The newest message of a person, if the roots cover it: sent verbatim after them.
+    /// The newest human message, if the roots cover it: sent verbatim after them.
     pub carried: Option<Seq>,
-    /// Groups that start below this have their large results replaced by stubs.
+    /// Large results of groups that start below this are replaced by stubs.
     pub stub_below: Seq,
     /// Groups that start below this are sent without reasoning.
     pub settled_below: Seq,
-    /// What the roots may take together, in tokens: see [`Policy::zone`].
+    /// Tokens that the roots may take together. See [`Policy::zone`].
     pub zone: u64,
     /// The view's content chain at the end of the roots.
     pub end: Digest,
@@ -83,15 +82,15 @@ pub struct Sizes {
     pub settled: Tokens,
     /// Without reasoning, large results stubbed.
     pub stubbed: Tokens,
-    /// Model-independent size of what a summary would read, in expected tokens.
+    /// Size of the source for a summary, in expected tokens, independent of the model.
     pub source: u64,
     /// First and last entry.
     pub span: (Seq, Seq),
     /// Number of entries.
     pub count: u64,
-    /// Seq of the message if a person wrote it.
+    /// Seq of the message, if a person wrote it.
     pub human: Option<Seq>,
-    /// Whether calls still wait for results.
+    /// Whether any call still waits for its result.
     pub open: bool,
     /// The view's content chain after this group.
     pub end: Digest,
@@ -102,13 +101,13 @@ pub struct Sizes {
 pub enum Pressure {
     /// Nothing to do.
     Calm,
-    /// A break is due when it costs nothing.
+    /// A break is due as soon as it costs nothing.
     Soft,
     /// A break is due before the next prompt.
     Hard,
 }
 
-/// How full a prompt is, by its bound: what cannot be admitted is `Hard`.
+/// The pressure of a prompt, by its upper bound: a prompt that cannot be admitted is `Hard`.
 pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     if total.upper >= policy.share(policy.hard_permille) {
         Pressure::Hard
@@ -119,13 +118,13 @@ pub fn pressure(total: Tokens, policy: &Policy) -> Pressure {
     }
 }
 
-/// What a break aims at, in tokens: so deep that [`Policy::calls_between`] calls pass until the next one if the history goes
-/// on growing as it did, between [`Policy::deep_permille`] and [`Policy::shallow_permille`].
+/// Token target of a break at this pressure: low enough that [`Policy::calls_between`] calls pass before the next break
+/// if the history keeps its rate of growth, between [`Policy::deep_permille`] and [`Policy::shallow_permille`].
 ///
-/// A break that a cold cache made possible leaves less than what triggered it by a sixth at least.
+/// A break during a cold cache aims at least a sixth below the size that triggered it.
 ///
-/// * `pressure` - at which it happens.
-/// * `groups` - behind the roots, oldest first: they tell the growth.
+/// * `pressure` - the pressure at which the break happens.
+/// * `groups` - behind the roots, oldest first. They show the rate of growth.
 ///
 /// Source: ADR-0018.
 pub fn target(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> u64 {
@@ -140,8 +139,9 @@ pub fn target(pressure: Pressure, groups: &[Sizes], policy: &Policy) -> u64 {
     policy.share(policy.hard_permille).saturating_sub(wanted).clamp(deep.min(most), most)
 }
 
-/// Whether a prompt of this size nears a break: from half way between what a break leaves and where the next one may be
-/// due on. The summaries that it will want are made from here, one before each prompt, so that it has none left to make.
+/// Whether a prompt of this size nears a break: it is past the middle between the size that a break leaves and the size
+/// at which the next one may be due. From here on, each prompt prepares one summary for the break, so that the break
+/// itself has none left to make.
 pub fn nears(total: Tokens, policy: &Policy) -> bool {
     let left = policy.share(policy.shallow_permille).min(policy.share(policy.soft_permille) * 5 / 6);
     2 * total.upper >= left + policy.share(policy.soft_permille)
@@ -170,15 +170,15 @@ pub enum Job {
 /// A change of what the prompt shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Break {
-    /// The state after it, to be committed together with the summaries.
+    /// The state after the break, to be committed together with the summaries.
     pub context: Context,
-    /// Summaries to be made first; those that exist are skipped.
+    /// Summaries to make first; existing ones are skipped.
     pub jobs: Vec<Job>,
-    /// Number of groups that the new roots took in.
+    /// Number of groups that the new roots cover.
     pub groups: usize,
 }
 
-/// Size of a view's prompt.
+/// Size of a view's prompt under a context.
 ///
 /// * `fixed` - system, tools and volatile input.
 /// * `roots` - the rendered summaries, or an estimate for a planned state.
@@ -198,9 +198,10 @@ pub fn sent(context: &Context, group: &Sizes) -> Tokens {
     }
 }
 
-/// What each summary may take in the prompt, in the order of `roots`: as much as its level may, or, if they would exceed
-/// their zone together, no more than the largest bound for all with which they do not. In quarters of a leaf, so that
-/// one more leaf seldom changes them all. What little a leaf may take is left to it as long as that is possible.
+/// Token allotment of each summary in the prompt, in the order of `roots`. A summary gets what its level allows. If the
+/// sum exceeds the zone, all get the largest common bound that keeps them within it. The bound is a multiple of a
+/// quarter leaf, so that one more leaf seldom changes every allotment. A summary that is already small keeps its
+/// allotment as long as possible.
 ///
 /// * `zone` - see [`Context::zone`].
 pub fn allotments(roots: &[Root], zone: u64, policy: &Policy) -> Vec<u64> {
@@ -208,12 +209,12 @@ pub fn allotments(roots: &[Root], zone: u64, policy: &Policy) -> Vec<u64> {
     let step = (policy.leaf_tokens / 4).max(1);
     let fits = |most: &u64| sizes().map(|size| size.min(*most)).sum::<u64>() <= zone;
     let bounds = (1..=policy.condensed_tokens.div_ceil(step)).rev().map(|steps| steps * step);
-    // Where not even a quarter of a leaf fits there is only the zone, in equal parts.
+    // Where not even a quarter leaf per summary fits, the zone is split into equal parts.
     let most = bounds.into_iter().find(fits).unwrap_or(zone / (roots.len().max(1) as u64));
     sizes().map(|size| size.min(most)).collect()
 }
 
-/// What these summaries would take if there were room for all of them.
+/// Tokens that these summaries would take with unlimited room.
 fn wanted(roots: &[Root], policy: &Policy) -> u64 {
     roots.iter().map(|root| policy.summary_tokens(root.level)).sum()
 }
@@ -221,11 +222,11 @@ fn wanted(roots: &[Root], policy: &Policy) -> u64 {
 /// Plans the next break until its [`target`] is met: stubs from the oldest large result on, then leaves from the
 /// oldest group on.
 ///
-/// * `pressure` - at which it happens: see [`target`].
-/// * `fixed` - size of what no break can change.
+/// * `pressure` - the pressure at which the break happens. See [`target`].
+/// * `fixed` - size of the parts that no break can change.
 /// * `groups` - behind the roots, oldest first.
 ///
-/// Returns `None` if nothing can change: the fresh tail alone is too large, or nothing is there.
+/// Returns `None` if nothing can change: the fresh tail alone is too large, or there is nothing behind the roots.
 ///
 /// Cost: O(groups behind the roots). Source: design §4 Compact; F004, F010, F012, F022.
 pub fn plan_break(
@@ -255,10 +256,10 @@ pub fn plan_break(
     (!unchanged).then_some(Break { context: next, jobs, groups: taken })
 }
 
-/// Cuts everything that is old enough, whatever the pressure: compaction on request.
+/// Covers everything that is old enough, at any pressure: compaction on request.
 ///
-/// Its jobs begin with those of [`plan_break`] on the same groups, in the same order, so they can be made
-/// ahead of the break.
+/// Its jobs begin with the jobs of [`plan_break`] on the same groups, in the same order, so they can be done ahead of
+/// the break.
 pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<Break> {
     let tail = fresh_tail(groups, policy);
     let mut next = context.clone();
@@ -275,11 +276,11 @@ pub fn plan_all(context: &Context, groups: &[Sizes], policy: &Policy) -> Option<
     (taken > 0).then_some(Break { context: next, jobs, groups: taken })
 }
 
-/// Plans the break that a loop's end needs, if the context broke inside the loop.
+/// Plans the break that the end of a tool loop needs, if the context broke inside the loop.
 ///
-/// Reasoning of an open loop goes back unchanged, although a signature that is bound to the prompt before it does
-/// not hold any more behind a break. When the loop is over that has to end: its reasoning goes, and what is signed
-/// from then on is signed for what is sent.
+/// Reasoning of an open loop goes back to the provider unchanged, although its signature covers the prompt before the
+/// break and no longer the one that is sent. When the loop ends, its reasoning has to go, so that later signatures
+/// cover the prompt that is really sent.
 ///
 /// * `as_of` - the newest entry at the last break.
 ///
@@ -300,15 +301,16 @@ pub fn plan_over(context: &Context, as_of: Seq, groups: &[Sizes]) -> Option<Brea
     Some(Break { context: next, jobs: Vec::new(), groups: 0 })
 }
 
-/// A break that covers no more than before: it shows what was prepared since, and nothing else changes.
+/// A break that covers nothing new. It shows the summaries prepared since the last break and changes nothing else.
 pub fn plan_refresh(context: &Context) -> Break {
     let context = Context { epoch: context.epoch + 1, ..context.clone() };
     Break { context, jobs: Vec::new(), groups: 0 }
 }
 
-/// Up to where large results become stubs, from the oldest on: no further than it takes to gain so many tokens.
+/// The first seq whose large results stay whole: stubs are placed from the oldest result on, and only until `wanted`
+/// tokens are gained.
 ///
-/// * `groups` - that are old enough, oldest first.
+/// * `groups` - the groups that are old enough, oldest first.
 fn stubs(context: &Context, groups: &[Sizes], mut wanted: u64) -> Seq {
     let mut below = context.stub_below;
     for group in groups.iter().filter(|group| group.span.0 >= context.stub_below) {
@@ -321,14 +323,14 @@ fn stubs(context: &Context, groups: &[Sizes], mut wanted: u64) -> Seq {
     below
 }
 
-/// Size of a planned state: summaries at their allotment, since they are not written yet.
+/// Size of a planned state, with every summary at its allotment: the summaries are not written yet.
 fn planned(next: &Context, fixed: Tokens, groups: &[Sizes], policy: &Policy) -> Tokens {
     let roots = allotments(&next.roots, next.zone, policy).into_iter().sum();
     total(next, fixed, Tokens::exact(roots), groups)
 }
 
-/// Index of the first group of the fresh tail: the newest groups up to the tail size, of the running turn up to more,
-/// at least the last.
+/// Index of the first group of the fresh tail: the newest groups up to the tail size, more of the running turn, and the
+/// last group at least.
 fn fresh_tail(groups: &[Sizes], policy: &Policy) -> usize {
     let running = groups.iter().rposition(|group| group.human.is_some()).unwrap_or(0);
     let mut size = 0;
@@ -345,15 +347,15 @@ fn fresh_tail(groups: &[Sizes], policy: &Policy) -> usize {
     groups.iter().take(start).rposition(|group| group.open).filter(|at| start - at <= 4).unwrap_or(start)
 }
 
-/// Where the open tool loop starts: its reasoning must go back to the provider unchanged.
+/// Where the open tool loop starts. Its reasoning must go back to the provider unchanged.
 fn open_loop(groups: &[Sizes]) -> Seq {
     let after = groups.iter().rposition(|group| group.human.is_some()).map_or(0, |at| at + 1);
     groups.get(after).or(groups.last()).map_or(Seq(0), |group| group.span.0)
 }
 
-/// The next leaf: the shortest run of groups that holds a grain of source and ends before the next group
-/// begins. `None` if the rest is less. A late result keeps its group open until it is in, so that spans
-/// of summaries never interleave.
+/// The next leaf: the shortest run of groups that holds a grain of source and ends before the next group begins. `None`
+/// if the remaining groups hold less. A missing result keeps its group open, so that spans of summaries never
+/// interleave.
 fn next_leaf(groups: &[Sizes], within: Range<usize>, grain: u64) -> Option<Range<usize>> {
     let (mut size, mut last) = (0, Seq(0));
     for (index, group) in groups.iter().enumerate().take(within.end).skip(within.start) {
@@ -367,7 +369,7 @@ fn next_leaf(groups: &[Sizes], within: Range<usize>, grain: u64) -> Option<Range
     None
 }
 
-/// Adds a leaf and the merges that make room for it. Returns the index of the first group behind it.
+/// Adds a leaf and the merges that make room for it. Returns the index of the first group behind the leaf.
 fn push_leaf(
     context: &mut Context,
     groups: &[Sizes],
@@ -393,10 +395,11 @@ fn push_leaf(
     leaf.end
 }
 
-/// Merges the oldest four of the level that has most summaries, of several the lowest: detail fades with age, evenly.
-/// `None` if no level has four.
+/// Merges the oldest four summaries of the level that has most of them, the lowest such level. Detail so fades evenly
+/// with age. `None` if no level has four.
 ///
-/// Older summaries are of higher levels, so the oldest four of a level stand where the tree has their merge.
+/// Older summaries are of higher levels, so the oldest four of a level are exactly the children of one merge in the
+/// tree.
 fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
     let runs = roots.chunk_by(|one, next| one.level == next.level).map(<[Root]>::len);
     let starts = runs.scan(0, |from, length| {
@@ -416,7 +419,7 @@ fn merge_one(roots: &mut Vec<Root>) -> Option<Job> {
     Some(Job::Merge { sources, root })
 }
 
-/// The newest human message if it is not behind the roots.
+/// The newest human message, unless it stands behind the roots.
 fn carried(context: &Context, groups: &[Sizes], taken: usize) -> Option<Seq> {
     let behind = groups.iter().skip(taken).any(|group| group.human.is_some());
     if behind {
@@ -428,31 +431,31 @@ fn carried(context: &Context, groups: &[Sizes], taken: usize) -> Option<Seq> {
 /// Why the roots and the groups behind them do not tile the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CoverError {
-    /// The roots do not stand for as many entries as the state says.
+    /// The roots do not stand for as many entries as the context says.
     #[error("the summaries stand for {roots} entries, not {covered}")]
     Count {
         /// Sum over the roots.
         roots: u64,
-        /// What the context says.
+        /// Number of covered entries according to the context.
         covered: u64,
     },
     /// Two roots overlap or are out of order.
     #[error("two summaries overlap at entry {at}")]
     Overlap {
-        /// First entry of the later one.
+        /// First entry of the later root.
         at: Seq,
     },
-    /// The entries behind the roots are not all that is left.
+    /// The roots and the groups together do not make up the view.
     #[error("{shown} entries are shown, the view has {visible}")]
     Missing {
-        /// Covered and behind the roots.
+        /// Entries under the roots and behind them.
         shown: u64,
-        /// In the view.
+        /// Entries in the view.
         visible: u64,
     },
 }
 
-/// Proves that every visible entry is represented exactly once: by one root or by one group.
+/// Proves that exactly one root or group represents every visible entry.
 ///
 /// * `visible` - number of entries in the view.
 ///

@@ -1,44 +1,44 @@
-//! What a provider's counts of input tokens say about how much of a prompt a model read (F006).
+//! What a provider's token counts say about how much of a prompt the model read (F006).
 
 use crate::policy::WINDOW_MIN;
 use crate::recover::share;
 use crate::tokens::Tokens;
 
-/// A prompt of which the provider counted less than this share, in thousandths, was cut.
+/// A prompt was cut if the provider counted less than this share of the expected count, in thousandths.
 pub const CUT_PERMILLE: u64 = 600;
 
-/// Where a prompt that fits is counted as less than this share of ours, in thousandths, something else is counted than what
-/// was read: nothing follows from it.
+/// A fitting prompt counted below this share of our estimate, in thousandths, shows that the provider counts something
+/// other than the input. Nothing follows from such counts.
 const ODD_PERMILLE: u64 = 300;
 
-/// Of a smaller prompt, a count says nothing about the provider's rate.
+/// Smallest prompt, in tokens, whose count says anything about the provider's rate.
 const TELLING: u64 = 256;
 
-/// A prompt of which the provider seems to have read only a part.
+/// A prompt that the provider seems to have read only in part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspectedTruncation {
-    /// What we counted; the lower of the two figures.
+    /// Our count; the lower of its two figures.
     pub expected: u64,
-    /// What the provider says that it read.
+    /// Tokens that the provider reports as read.
     pub reported: u64,
 }
 
-/// What a model's counts say, call by call.
+/// The evidence of a model's counts, call by call.
 ///
-/// A prompt fits if the model has read as much before, if it was made to fit, or if it is below [`WINDOW_MIN`]. What is
-/// counted of one that fits tells the rate between the provider's tokens and ours: digits and paths may weigh half there.
-/// Far less than that rate of one that may not fit was cut. Some providers do not count what their cache has, and some count
-/// nothing at all; of those nothing is said. A single count may be wrong all the same: what the model reads is bounded once
-/// two prompts were cut to about the same.
+/// A prompt fits if the model has read as much before, if it was made to fit, or if it is below [`WINDOW_MIN`]. The
+/// count of a fitting prompt gives the rate between the provider's tokens and ours: digits and paths may weigh half as
+/// much there. A prompt that may not fit was cut if its count is far below that rate. Some providers leave cached
+/// tokens out of the count, and some count nothing; for those nothing is concluded. A single count may still be wrong,
+/// so the model gets a cap only after two prompts were cut to about the same size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// The most that was counted of a prompt.
+    /// The largest count of any prompt.
     read: u64,
-    /// The least that was counted of a prompt that fits, in thousandths of ours.
+    /// The smallest count of a fitting prompt, in thousandths of our estimate.
     rate: u64,
-    /// What was counted of the last prompt that seemed to be cut.
+    /// The count of the last prompt that seemed to be cut.
     cut: Option<u64>,
-    /// What the model reads at most, as it seems.
+    /// The apparent limit of the model's input.
     cap: Option<u64>,
 }
 
@@ -49,10 +49,10 @@ impl Default for Counts {
 }
 
 impl Counts {
-    /// Takes the count of a call. Gives an alarm if its prompt seems to have been cut.
+    /// Takes the count of a call. Returns an alarm if the prompt seems to have been cut.
     ///
-    /// * `estimate` - ours of the prompt.
-    /// * `reported` - all input tokens of the usage, those from a cache included; 0 if there is no usage.
+    /// * `estimate` - our estimate of the prompt.
+    /// * `reported` - all input tokens of the usage, cached ones included; 0 if there is no usage.
     pub fn take(&mut self, estimate: Tokens, reported: u64) -> Option<SuspectedTruncation> {
         if reported == 0 {
             return None;
@@ -66,10 +66,10 @@ impl Counts {
         self.cap = self.cap.filter(|cap| reported <= *cap);
         if fits && expected >= TELLING {
             self.rate = self.rate.min(permille(reported, expected));
-            // What a prompt that fits is counted like is no sign of a cut.
+            // A low count of a fitting prompt is normal for this model and no sign of a cut.
             self.cap = self.cap.filter(|_| !is_short);
         }
-        // Servers that cut keep what they read before, or half of it.
+        // Servers that cut a prompt keep as much as they read before, or half of it.
         let is_cut = is_short && !fits && reported >= WINDOW_MIN && reported >= known / 2;
         if is_cut {
             let is_alike = |cut: u64| cut.abs_diff(reported) <= cut.max(reported) / 4;
@@ -80,18 +80,18 @@ impl Counts {
         is_cut.then_some(SuspectedTruncation { expected, reported })
     }
 
-    /// Whether a count may be one of what was sent.
+    /// Whether a count can belong to the prompt that was sent.
     pub fn is_plausible(estimate: Tokens, reported: u64) -> bool {
         reported >= share(estimate.expected, ODD_PERMILLE)
     }
 
-    /// What the model reads at most, as it seems: the budget for its prompts.
+    /// The apparent limit of the model's input: the budget for its prompts.
     pub const fn cap(&self) -> Option<u64> {
         self.cap
     }
 }
 
-/// A part of a whole that is not 0, in thousandths, rounded down.
+/// A share of a non-zero whole, in thousandths, rounded down.
 fn permille(part: u64, whole: u64) -> u64 {
     u64::try_from(u128::from(part) * 1_000 / u128::from(whole)).unwrap_or(u64::MAX)
 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        /// An alarm means that well under the expected was read; a cap is a window that may be.
+        /// An alarm implies a count far below the expected one, and a cap is always a possible window.
         #[test]
         fn f006_counts_never_ask_for_less_than_was_read(
             calls in prop::collection::vec((any::<u64>(), any::<u64>()), 1..20),

@@ -1,8 +1,9 @@
-//! What is new in an array of messages that a live host delivers.
+//! Finds the new messages in an array that a live host delivers.
 //!
-//! Hosts deliver the same messages again and again: the whole history after a restart, a window of it,
-//! a turn, a rewritten copy. A message is known by its **names** (the host's id, an idempotency key, its
-//! speaker and time); one without names is known only by where it stands. What cannot be proven to be
+//! Hosts deliver the same messages again and again: the whole history after a restart, a window of it, a turn, a
+//! rewritten copy. A message is recognised by its **names** (the host's id, an idempotency key, its speaker and time);
+//! a message without names only by its place. A message that cannot be proven to be stored is stored: nothing is
+//! refused, nothing is dropped, and equal text is never a proof.
 //! stored is stored: nothing is refused, nothing is dropped, and no equal text is taken for a proof.
 
 mod exact;
@@ -19,18 +20,18 @@ use crate::zoo::{self, Bug};
 
 pub use path::Path;
 
-/// What the host says of the array.
+/// How the host describes the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
-    /// It is all of the active history, from its first message on.
+    /// All of the active history, from its first message on.
     Whole,
-    /// It is some of the history up to now, perhaps clipped, filtered or rewritten.
+    /// A part of the history up to now, perhaps clipped, filtered or rewritten.
     Window,
-    /// It is what a turn added.
+    /// The messages that a turn added.
     Turn,
-    /// It is the active path itself, message by message: what the model shall read.
+    /// The active path itself, message by message: exactly what the model is to read.
     Exact,
-    /// The same, to see whether it is this history at all: messages with other words stand for those that they stand between.
+    /// Like `Exact`, for a dry run: a changed message matches by position.
     Alike,
 }
 
@@ -40,62 +41,62 @@ pub enum How {
 pub struct Item {
     /// Stored entries that have one of its names, ascending.
     pub named: Vec<Seq>,
-    /// Whether it has a name of its own: then it is new unless a stored entry has that name. A place in a keyed turn
-    /// is none: the same message may have come by another way.
+    /// Whether it has a name of its own. Such a message is new unless a stored entry has that name. A place in a keyed
+    /// turn is no name: the message may have arrived by another way too.
     pub has_name: bool,
-    /// It has a time. Hosts give ids anew, times not: if no entry has its names, it is new, whatever it says.
+    /// Has a timestamp. Hosts reassign ids, never times: without an entry of its names, it is new whatever its content.
     pub is_dated: bool,
-    /// Its id is that of an entry that does not have its other names: hosts give ids anew. Then an entry is it only if
-    /// it says the same.
+    /// The entry with its id lacks the item's other names. Hosts reuse ids, so the content must match too.
     pub is_doubtful: bool,
-    /// Stored entries that say the same, ascending. Looked at only if it has no name of its own.
+    /// Stored entries with equal content, ascending. Used only for a message without a name of its own.
     pub alike: Arc<[Seq]>,
-    /// Stored entries that were delivered with exactly its bytes, ascending.
+    /// Stored entries that were delivered with exactly these bytes, ascending.
     pub exact: Arc<[Seq]>,
-    /// What it says, one digest per part, without what hosts rewrite; `None` if it is only known that
-    /// its bytes are those of the entries that it names.
+    /// Its content, one digest per part, without the parts that hosts rewrite. `None` if its bytes are only known to
+    /// equal those of the entries that it names.
     pub parts: Option<Vec<u64>>,
-    /// The host does not keep it: then it belongs where the host's array has it.
+    /// The host does not keep it, so its place is the one in the host's array.
     pub is_volatile: bool,
-    /// A model said it.
+    /// Written by a model.
     pub is_answer: bool,
-    /// Takes no part in the comparison: instructions, the host's own summary, our own output.
+    /// Excluded from the comparison: instructions, the host's own summary, our own output.
     pub aside: bool,
 }
 
-/// What to do with an item.
+/// What happens with an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It is stored, as this entry of the active path.
+    /// It is stored already, as this entry of the active path.
     Known(Seq),
-    /// It goes on the path, after those before it.
+    /// It goes on the path, after the items before it.
     Append,
-    /// It may be this entry once more. It is stored and marked; a prompt does not show it.
+    /// It may repeat this entry. It is stored and marked; prompts do not show it.
     Replay(Seq),
-    /// It is the host's rewritten copy of this entry, or of some from it on. Stored, not shown.
+    /// The host's rewritten copy of this entry, or of several from this one on. Stored, not shown.
     Face(Seq),
-    /// It has a name of this entry and says something else: clipped by the host, or edited. Stored, not shown.
+    /// It has a name of this entry but other content: clipped by the host, or edited. Stored, not shown.
     Changed(Seq),
-    /// It was lost on the way, or is volatile: it belongs behind the item before it, and before entries of the path.
+    /// It was lost on the way, or is volatile. Its place is behind the previous item and before later entries of the
+    /// path.
     Insert,
-    /// It stands before all that is known, and nothing tells where it belongs. Stored, not shown.
+    /// It stands before everything that is known, and its place cannot be told. Stored, not shown.
     Misplaced,
-    /// It takes no part.
+    /// It is excluded from the comparison.
     Aside,
 }
 
-/// Where the path goes on.
+/// Where the path continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     /// After its newest entry.
     Head,
-    /// After this entry: what comes behind it is not active any more.
+    /// After this entry; everything behind it is no longer active.
     After(Seq),
     /// Nowhere: a new beginning.
     Root,
 }
 
-/// What a delivery was.
+/// The outcome of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// Nothing is new.
@@ -104,9 +105,9 @@ pub enum Why {
     Append,
     /// The history was cut back.
     Rewind,
-    /// The history was cut back or edited, and goes on differently.
+    /// The history was cut back or edited, and continues differently.
     Branch,
-    /// The host says that this is the whole history, and none of it is on the path.
+    /// The host claims to send the whole history, but no message of it is on the path.
     Unreconciled,
 }
 
@@ -123,22 +124,22 @@ impl Why {
     }
 }
 
-/// What to write. Carrying a plan out and planning again gives [`Why::UpToDate`], unless items have
-/// neither names nor a provable place.
+/// What to write. Planning again after carrying a plan out gives [`Why::UpToDate`], unless items have neither names nor
+/// a provable place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What the delivery was.
+    /// The outcome of the delivery.
     pub why: Why,
-    /// Where the path goes on.
+    /// Where the path continues.
     pub base: Base,
     /// One per item.
     pub fates: Vec<Fate>,
 }
 
-/// Decides what a delivered array means.
+/// Plans what a delivered array changes.
 ///
-/// * `parts` - what a stored entry says, as [`Item::parts`] has it; asked only where names agree and
-///   words may not.
+/// * `parts` - the content of a stored entry, as in [`Item::parts`]. Asked only where names match but content may
+///   differ.
 ///
 /// Cost: O(items), O(log runs) each. Source: design §4 Reconcile; F034 to F040, F097 to F100.
 pub fn plan(how: How, path: Path<'_>, items: &[Item], parts: &dyn Fn(Seq) -> Vec<u64>) -> Plan {
@@ -159,7 +160,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The entry of the path behind `at` that this item is.
+    /// The entry of the path behind `at` that matches this item.
     fn find(&self, item: &Item, at: Option<Seq>) -> Option<Seq> {
         let is_behind = |seq: &Seq| at.is_none_or(|at| *seq > at);
         let from = item.named.partition_point(|seq| !is_behind(seq));
@@ -173,25 +174,25 @@ impl Walk<'_> {
         self.path.next_few(at).find(|next| item.alike.binary_search(next).is_ok())
     }
 
-    /// An entry of the path that has a name of this item, wherever it stands.
+    /// An entry anywhere on the path that has a name of this item.
     fn named(&self, item: &Item) -> Option<Seq> {
         item.named.iter().copied().find(|seq| self.is_it(item, *seq))
     }
 
-    /// Whether an entry that has a name of the item is it.
+    /// Whether an entry that has a name of the item matches it.
     fn is_it(&self, item: &Item, seq: Seq) -> bool {
         self.path.holds(seq) && (!item.is_doubtful || is_exact(item, seq) || self.says(item, seq))
     }
 
-    /// Whether an item is input of the host's own that the path has as such. Arrays put it now here, now there, and then
-    /// nowhere: it says nothing about where messages of the transcript belong.
+    /// Whether an item is the host's volatile input and its entry on the path is too. Arrays move such input around and
+    /// then leave it out, so it says nothing about the places of other messages.
     fn is_live(&self, item: &Item, seq: Seq) -> bool {
         item.is_volatile && self.path.volatile.contains(&seq)
     }
 
-    /// Matches every item, in order.
+    /// Matches all items, in order.
     ///
-    /// * `at` - the entry behind which the first one without a name has to be.
+    /// * `at` - the entry behind which the first item without a name must stand.
     fn matches(&self, at: Option<Seq>) -> Vec<Option<Seq>> {
         let (mut at, mut live) = (at, at);
         let find = |item: &Item| {
@@ -210,13 +211,13 @@ impl Walk<'_> {
         self.items.iter().map(find).collect()
     }
 
-    /// Matches that tell where messages of the transcript belong.
+    /// The matches that tell the places of other messages.
     fn anchors(&self, found: &[Option<Seq>]) -> Vec<Option<Seq>> {
         let anchor = |(item, seq): (&Item, &Option<Seq>)| seq.filter(|seq| !self.is_live(item, *seq));
         self.items.iter().zip(found).map(anchor).collect()
     }
 
-    /// Whether an item says what an entry says, or what it and those after it say: hosts merge neighbours.
+    /// Whether an item has the content of an entry, or of the entry and those behind it: hosts merge neighbours.
     fn says(&self, item: &Item, seq: Seq) -> bool {
         let Some(said) = &item.parts else { return true };
         let mut rest = said.as_slice();
@@ -243,7 +244,7 @@ impl Walk<'_> {
         }
     }
 
-    /// An item that is on the path, if at all, before the entry behind which it was looked for.
+    /// The fate of an item whose only possible entry on the path stands before the place where it was looked for.
     fn known_elsewhere(&self, item: &Item) -> Fate {
         self.named(item).map_or(Fate::Append, |seq| self.known(item, seq))
     }
@@ -255,8 +256,9 @@ impl Walk<'_> {
         let firm = length.saturating_sub(self.path.volatile.len() as u64);
         let is_said = |fate| matches!(fate, Fate::Known(_) | Fate::Face(_));
         let mut matched = self.items.iter().zip(&restart).filter_map(|(item, seq)| Some((item, (*seq)?)));
-        // All that is stored, then more: a restart. Without names that is likely, not certain; of one message, neither. What
-        // has the times of older messages and says nothing of what they say comes from a clock that stands still.
+        // Everything stored and then more: a restart. For items without names a restart is likely but not certain; for
+        // a single message it is neither. Items with the times of older messages but none of their content come from a
+        // clock that stands still.
         let is_restart = firm > 1
             && last.is_some()
             && self.path.firm_after(last).is_none()
@@ -276,12 +278,12 @@ impl Walk<'_> {
     }
 }
 
-/// Whether an item is an entry byte for byte: then nobody has to look at its words.
+/// Whether an item equals an entry byte for byte, so that its content need not be compared.
 fn is_exact(item: &Item, seq: Seq) -> bool {
     item.exact.binary_search(&seq).is_ok()
 }
 
-/// Of each item, the entry that the next item behind it is which is one.
+/// For each item, the entry of the next matched item after it.
 fn next_matches(found: &[Option<Seq>]) -> Vec<Option<Seq>> {
     let mut next = None;
     let behind = |found: &Option<Seq>| {
@@ -294,14 +296,14 @@ fn next_matches(found: &[Option<Seq>]) -> Vec<Option<Seq>> {
     all
 }
 
-/// The fate of an item between others that are stored, or before them.
+/// The fate of an unmatched item between matched ones, or before them.
 const fn lost(at: Option<Seq>) -> Fate {
     if at.is_some() { Fate::Insert } else { Fate::Misplaced }
 }
 
 impl Plan {
-    /// The same for an array that the model shall read as it is: the path is the array from the first message on that has
-    /// other words now. What has no words, such as sealed reasoning, is told by where it stands.
+    /// Replaces the plan by a branch at the first message whose content changed, since the model reads the array as it
+    /// is. Items without text, such as sealed reasoning, match by their place.
     fn with_words_of(mut self, items: &[Item]) -> Self {
         let is_other = |(fate, item): (&Fate, &Item)| {
             let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());

@@ -1,8 +1,8 @@
 //! Digests and chains.
 //!
-//! Two chains run over every generation. The **raw chain** is over the bytes as received: it proves
-//! that nothing was changed or lost. The **content digest** is over what the entry says, without
-//! transport annotations, and recognises what is sent again in other clothes.
+//! Two chains run over every generation. The **raw chain** covers the received bytes: it proves that nothing was
+//! changed or lost. The **content digest** covers an entry's meaning without transport annotations, so that it
+//! recognises a message sent again in another form.
 
 use crate::entry::{Entry, Part, Role, Status};
 
@@ -25,7 +25,7 @@ impl Digest {
         i64::from_le_bytes(head)
     }
 
-    /// The digest that 64 hex digits write.
+    /// Parses 64 hex digits.
     pub fn from_hex(hex: &str) -> Option<Self> {
         let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
         let mut digest = [0; 32];
@@ -58,8 +58,8 @@ impl std::fmt::Debug for Digest {
 
 /// Head of a raw chain: the hash of everything up to and including one record.
 ///
-/// `chain(n) = H(chain(n-1) ‖ len(lead) ‖ lead ‖ body)`, so that it pins order, framing and bytes.
-/// Two transcripts with the same head are the same bytes.
+/// `chain(n) = H(chain(n-1) ‖ len(lead) ‖ lead ‖ body)`, so it fixes order, framing and bytes. Two transcripts with
+/// equal heads are equal byte for byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Chain(pub Digest);
 
@@ -83,14 +83,14 @@ impl Chain {
         Self(Digest(*hasher.finalize().as_bytes()))
     }
 
-    /// The first 8 bytes as a number: see [`Digest::short`].
+    /// The first 8 bytes as a number. See [`Digest::short`].
     pub fn short(&self) -> i64 {
         self.0.short()
     }
 }
 
-/// Digest of what an entry says: role, status and parts in order; no ids of the host's own storage,
-/// no times, no transport annotations.
+/// Digest of an entry's content: role, status and parts in order; no ids of the host's own storage, no times, no
+/// transport annotations.
 ///
 /// Cost: O(bytes), no allocation.
 pub fn content_digest(entry: &Entry) -> Digest {
@@ -102,7 +102,7 @@ pub fn content_digest(entry: &Entry) -> Digest {
     Digest(*hasher.finalize().as_bytes())
 }
 
-/// A role as digests and names have it. Stored names depend on it: it never changes.
+/// A role's tag in digests and names. Stored names depend on it, so it never changes.
 pub const fn role_tag(role: Role) -> u8 {
     match role {
         Role::System => 1,
@@ -146,7 +146,7 @@ fn hash_part(hasher: &mut blake3::Hasher, part: &Part) {
     }
 }
 
-/// Tag and length in front of the bytes make the encoding injective.
+/// Tag and length before the bytes make the encoding injective.
 fn field(hasher: &mut blake3::Hasher, tag: u8, text: &str) {
     hasher.update(&[tag]);
     hasher.update(&(text.len() as u64).to_le_bytes());

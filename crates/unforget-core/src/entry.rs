@@ -1,13 +1,13 @@
-//! An entry is one record of a history; a part is one block in it.
+//! Entries and parts: an entry is one record of a history, a part one block within an entry.
 
 use crate::id::Timestamp;
 
-/// Who speaks in an entry, as the host says.
+/// Who speaks in an entry, according to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// Instructions that the host puts in front.
     System,
-    /// Input to the model that is not the result of a call.
+    /// Input to the model other than results of calls.
     User,
     /// Output of the model.
     Assistant,
@@ -30,33 +30,33 @@ impl Role {
     }
 }
 
-/// Where an entry came from. Decides what a prompt, a summary and a search may do with it.
+/// Where an entry came from. Decides how prompts, summaries and searches may use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Origin {
-    /// A person typed it. Only these count as genuine user messages.
+    /// Typed by a person. Only these entries count as genuine user messages.
     Human,
-    /// The model wrote it.
+    /// Written by the model.
     Model,
-    /// A tool returned it.
+    /// Returned by a tool.
     Tool,
-    /// The host put it in (environment, memory, reminders). Model-visible, not a person's words.
+    /// Inserted by the host (environment, memory, reminders). Visible to the model, not a person's words.
     Injected,
-    /// Input that the host does not keep: an announcement of another session, an event, a retry. Model-visible, not
-    /// a person's words.
+    /// Input that the host does not keep: an announcement of another session, an event, a retry. Visible to the model,
+    /// not a person's words.
     Volatile,
-    /// The host's own summary of earlier entries. Shown as the host's words, marked as such; one with an author is
-    /// about a branch that was left.
+    /// The host's own summary of earlier entries, shown and marked as the host's words. A summary with an author is
+    /// about an abandoned branch.
     HostSummary,
-    /// A second copy of something that another entry says. Stored, never shown or indexed.
+    /// A second copy of another entry's content. Stored, never shown or indexed.
     Copy,
     /// Bookkeeping of the host: headers, snapshots, progress, labels. Stored, never shown.
     Bookkeeping,
-    /// Bytes that no parser understood. Stored and found by `grep`, never shown.
+    /// Bytes that no parser understood. Stored and searchable by `grep`, never shown.
     Opaque,
 }
 
 impl Origin {
-    /// Whether a model sees entries of this origin as they are. `HostSummary` it sees in a wrapper.
+    /// Whether a model sees entries of this origin verbatim. A `HostSummary` is shown in a wrapper.
     pub const fn is_visible(self) -> bool {
         matches!(self, Self::Human | Self::Model | Self::Tool | Self::Injected | Self::Volatile)
     }
@@ -65,7 +65,7 @@ impl Origin {
 /// How an entry ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Whole.
+    /// Ended normally.
     #[default]
     Complete,
     /// Stopped by a person. Its calls were never run.
@@ -76,29 +76,29 @@ pub enum Status {
 
 /// One block of an entry.
 ///
-/// `raw` fields hold the block's JSON as received, so that a renderer of the same dialect sends it
-/// back byte for byte. Text is valid Unicode: lone surrogates and broken UTF-8 became U+FFFD here
-/// and are whole only in the entry's raw bytes.
+/// `raw` fields hold the block's JSON as received, so that a renderer of the same dialect sends it back byte for byte.
+/// Text is valid Unicode: lone surrogates and broken UTF-8 are replaced by U+FFFD, and only the entry's raw bytes
+/// preserve them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Words for or from the model.
+    /// Text for or from the model.
     Text(String),
-    /// Reasoning of the model. Signed reasoning is replayed byte-equal or not at all.
+    /// Reasoning of the model. Signed reasoning is sent back byte for byte or not at all.
     Thinking {
-        /// The readable text; empty when the provider hid it.
+        /// The readable text; empty if the provider hid it.
         text: String,
-        /// Proof by the provider, opaque to us.
+        /// The provider's proof, opaque to us.
         signature: Option<String>,
         /// The block as received.
         raw: Option<Box<str>>,
     },
-    /// The model asks for a tool to be run.
+    /// A request of the model to run a tool.
     ToolCall(ToolCall),
-    /// What a tool returned.
+    /// The result of a tool.
     ToolResult(ToolResult),
     /// An image, sound or file.
     Media(Media),
-    /// A block of a type that we do not know: kept, bound to its message.
+    /// A block of an unknown type, kept together with its message.
     Opaque {
         /// The block's own type name, empty if it has none.
         kind: String,
@@ -116,7 +116,7 @@ pub struct ToolCall {
     pub name: String,
     /// Arguments as JSON text, as received.
     pub arguments: String,
-    /// False if the call was cut off while it was written (`partialJson`, unparsable arguments).
+    /// False if the call was cut off while being written (`partialJson`, unparsable arguments).
     pub complete: bool,
     /// The block as received.
     pub raw: Option<Box<str>>,
@@ -125,7 +125,7 @@ pub struct ToolCall {
 /// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToolResult {
-    /// Id of the call that it answers.
+    /// Id of the answered call.
     pub call_id: String,
     /// Name of the tool; empty where the format does not repeat it.
     pub name: String,
@@ -137,7 +137,7 @@ pub struct ToolResult {
     pub exit_code: Option<i64>,
 }
 
-/// Media of a message, without its bytes where they are large.
+/// An image, sound or file of a message, without its bytes where they are large.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Media {
     /// MIME type, empty if unknown.
@@ -148,7 +148,7 @@ pub struct Media {
     pub raw: Box<str>,
 }
 
-/// What a parser understood of one record. Derived: it can be decoded again from the raw bytes.
+/// The parsed form of one record. Derived: it can be decoded again from the raw bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Who speaks.
@@ -159,17 +159,17 @@ pub struct Entry {
     pub status: Status,
     /// The host's id of the record; `None` where the format has none.
     pub host_id: Option<String>,
-    /// The host's id of the record that this one follows.
+    /// The host's id of the preceding record.
     pub parent: HostParent,
-    /// Id of the API message that this record is a piece of. Neighbouring assistant records with
-    /// the same id are one message. An empty id is that of the neighbours: the form sends an answer in
-    /// pieces that do not name it, and a result or an input ends it.
+    /// Id of the API message to which this record belongs as a fragment. Neighbouring assistant records with equal ids are one
+    /// message. An empty id joins the neighbours: some formats send an answer in unnamed fragments, and a result or an
+    /// input ends it.
     pub message_id: Option<String>,
     /// Side lane of the transcript, by the host's name; `None` is the main lane.
     pub thread: Option<String>,
-    /// When, as the host says.
+    /// Time according to the host.
     pub time: Option<Timestamp>,
-    /// Who wrote it, where several people or agents share a conversation.
+    /// Author, where several people or agents share a conversation.
     pub author: Option<String>,
     /// Model that wrote it, as the host names it.
     pub model: Option<String>,
@@ -190,12 +190,12 @@ pub enum HostParent {
 }
 
 impl Entry {
-    /// Whether it is a piece of the answer that its neighbours are of.
+    /// Whether it is an unnamed fragment of a multi-record answer.
     pub fn is_nameless_piece(&self) -> bool {
         self.role == Role::Assistant && self.message_id.as_deref() == Some("")
     }
 
-    /// An entry without content, for records that no model sees.
+    /// An entry without content, for records that are never shown to a model.
     pub fn bare(origin: Origin) -> Self {
         Self {
             role: Role::None,
@@ -212,7 +212,7 @@ impl Entry {
         }
     }
 
-    /// The calls of this entry that a provider would accept: whole, in a message that was not cut off.
+    /// The calls of this entry that a provider would accept: whole calls of a message that was not cut off.
     pub fn live_calls(&self) -> impl Iterator<Item = &ToolCall> {
         let live = self.status == Status::Complete;
         self.parts.iter().filter_map(move |part| match part {

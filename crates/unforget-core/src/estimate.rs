@@ -1,11 +1,11 @@
-//! An estimate of tokens from character classes, for models whose tokeniser is not known.
+//! Estimates tokens from character classes, for models with an unknown tokeniser.
 //!
-//! One pass over the bytes cuts the text as modern byte-pair tokenisers do (words at case changes, digits in
-//! threes, runs of punctuation, runs of white space, characters of other scripts) and bounds each piece.
-//! A short list of pieces that are one token in `cl100k_base` and in `o200k_base` (`pieces.txt`, from the
-//! vocabularies published with tiktoken, MIT) keeps the bound close for ordinary text; for other
-//! pieces it rests on how byte-pair encoding ends: no two neighbours form a token. `chars.bin` holds, two
-//! bits each, the most tokens of a character of the basic plane.
+//! One pass over the bytes cuts the text as modern byte-pair tokenisers do (words at case changes, digits in threes,
+//! runs of punctuation, runs of white space, characters of other scripts) and bounds each piece. A short list of pieces
+//! that are one token in `cl100k_base` and in `o200k_base` (`pieces.txt`, from the vocabularies published with
+//! tiktoken, MIT) keeps the bound close for ordinary text. For other pieces the bound rests on a property of finished
+//! byte-pair encodings: no two neighbouring tokens form a token. `chars.bin` holds the maximum tokens of each character
+//! of the basic plane, two bits each.
 //!
 //! Measured by `tests/estimate.rs`, which fails if a figure leaves the limits in brackets:
 //!
@@ -33,8 +33,8 @@ mod scan;
 
 use crate::tokens::{Ruler, Tokens};
 
-/// Tokens added to the upper bound of any text that is not empty: where texts are put side by side, the
-/// pieces that meet may take more tokens together than apart.
+/// Tokens added to the upper bound of any non-empty text: where texts are joined, the touching pieces may take more
+/// tokens together than apart.
 pub const SEAM_TOKENS: u64 = 2;
 
 /// The class-aware estimator.

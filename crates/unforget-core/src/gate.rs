@@ -1,58 +1,57 @@
-//! Whether a draft of a summary may stand for its source, and what is tried when it may not.
+//! Decides whether a draft of a summary may stand for its source, and what to try if not.
 //!
-//! What a draft looks like is found by `unforget-text` and comes in as [`Findings`]; nothing here reads it.
-//! A draft that is refused is asked for once more, under a harder order, and then the deterministic summariser
-//! writes: at most two calls, and always an end. A summariser that says that it may not be used (401, 403)
-//! writes nothing at all.
+//! `unforget-text` examines the draft and delivers [`Findings`]; nothing here reads text. A refused draft is requested
+//! once more with stricter instructions, and then the deterministic summariser writes: at most two calls, and always an
+//! end. A summariser that rejects the credential (401, 403) leads to no summary at all.
 //!
 //! Source: design §4 Summarise; F018, F019, F024, F026, F028, F031.
 
 use crate::tokens::Tokens;
 
-/// How the summariser's answer ended, as its provider said.
+/// How the summariser's answer ended, according to its provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ending {
-    /// At its own end.
+    /// At its natural end.
     Finished,
-    /// At the most tokens that it was allowed.
+    /// At the token limit of the answer.
     CutOff,
-    /// With a call of a tool.
+    /// With a tool call.
     Call,
-    /// At the provider's filter, or as a refusal by type.
+    /// At the provider's filter, or as a typed refusal.
     Filtered,
     /// The provider did not say.
     #[default]
     Unstated,
 }
 
-/// What is wrong with a draft. The order is the order in which one is named as the reason.
+/// A defect of a draft. The order is the priority in which a flaw is named as the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flaw {
-    /// It calls a tool.
+    /// The draft calls a tool.
     Call,
-    /// No words: empty, blanks, or reasoning alone.
+    /// The draft has no text: empty, blank, or reasoning alone.
     Blank,
-    /// It says that it will not or cannot.
+    /// The draft refuses the task.
     Refusal,
-    /// It is the error message of a provider or of something in between.
+    /// The draft is an error message of a provider or of something in between.
     ProviderError,
-    /// It stops in the middle.
+    /// The draft stops in the middle.
     CutOff,
-    /// Reasoning of the summariser is in it.
+    /// The draft contains the summariser's reasoning.
     Reasoning,
-    /// Turns of a dialogue or tokens of a chat template are in it.
+    /// The draft contains turns of a dialogue or tokens of a chat template.
     Roles,
-    /// It gives orders to its reader.
+    /// The draft gives orders to its reader.
     Orders,
-    /// It repeats the summariser's own instructions, or copies its source.
+    /// The draft repeats the summariser's own instructions, or copies its source.
     Echo,
-    /// It says the same again and again.
+    /// The draft repeats itself again and again.
     Repeats,
-    /// It names what its source does not name.
+    /// The draft contains identifiers that its source lacks.
     Invented,
-    /// It is not smaller by a real margin.
+    /// The draft is not smaller than its source by a real margin.
     TooLarge,
-    /// It is not in the form that was asked for.
+    /// The draft does not have the requested form.
     Form,
 }
 
@@ -77,34 +76,34 @@ impl Flaw {
     }
 }
 
-/// What was found in a draft.
+/// The findings about a draft.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Findings {
-    /// Size of what would be stored: the draft, with the line of missing identifiers if there are any.
+    /// Size of the stored text: the draft, with the line of missing identifiers if there are any.
     pub draft: Tokens,
-    /// Size of what it would stand for.
+    /// Size of its source.
     pub source: Tokens,
     /// How the answer ended.
     pub ending: Ending,
-    /// What its text shows, ascending, each once. Never [`Flaw::TooLarge`], which [`judge`] decides, nor
-    /// [`Flaw::Form`], which whoever reads the form finds.
+    /// Flaws of its text, ascending, without duplicates. [`Flaw::TooLarge`] is never among them, since [`judge`]
+    /// decides it, nor is [`Flaw::Form`], which the parser of the form finds.
     pub flaws: Vec<Flaw>,
-    /// Identifiers in it that its source lacks, in order, each once.
+    /// Identifiers of the draft that its source lacks, in order, without duplicates.
     pub invented: Vec<String>,
-    /// Identifiers that it must keep and lacks, in order.
+    /// Required identifiers that the draft lacks, in order.
     pub missing: Vec<String>,
 }
 
-/// What becomes of a draft.
+/// The decision about a draft.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It stands as it is.
+    /// The draft is stored unchanged.
     Accept,
-    /// It stands with the missing identifiers behind it.
+    /// The draft is stored with the missing identifiers appended.
     AcceptWithAnchors,
-    /// It does not stand.
+    /// The draft is not stored.
     Reject {
-        /// The first flaw.
+        /// The first flaw, by priority.
         why: Flaw,
     },
 }
@@ -123,8 +122,7 @@ pub const fn size_max(source: u64, target: u64) -> u64 {
 ///
 /// * `target` - what the summary should take, in tokens.
 ///
-/// The upper bound of the draft is held against the expected size of the source, so that doubt about either
-/// speaks against the draft.
+/// Compares the draft's upper bound with the source's expected size, so that any doubt speaks against the draft.
 pub fn judge(findings: &Findings, target: u64) -> Verdict {
     let ending = match findings.ending {
         Ending::CutOff => Some(Flaw::CutOff),
@@ -142,7 +140,7 @@ pub fn judge(findings: &Findings, target: u64) -> Verdict {
     }
 }
 
-/// How a summary is asked for.
+/// The way a summary is requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Escalation {
     /// In full sections, to the target.
@@ -150,12 +148,12 @@ pub enum Escalation {
     Normal,
     /// In short points, to half of the target.
     Aggressive,
-    /// Without a model. The result is a fallback: a summary by a model may take its place later.
+    /// Without a model. The result is a fallback: a model's summary may replace it later.
     Deterministic,
 }
 
 impl Escalation {
-    /// What to ask for, in tokens, of a target.
+    /// The requested size, in tokens, for a target.
     pub const fn target(self, target: u64) -> u64 {
         match self {
             Self::Normal | Self::Deterministic => target,
@@ -164,30 +162,30 @@ impl Escalation {
     }
 }
 
-/// How an attempt came out.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// There is a draft, and this is the verdict on it.
+    /// There is a draft, with this verdict.
     Draft(Verdict),
-    /// No answer after the client's own retries: transport, time, rate, a server's error.
+    /// There is no answer after the client's own retries: transport, timeout, rate limit, server error.
     Unavailable,
     /// The provider does not accept the credential (401, 403). Known from the status alone, never from text.
     Denied,
 }
 
-/// What to do after an attempt.
+/// The step after an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Store the draft.
     Commit {
-        /// With the line of missing identifiers.
+        /// Whether to append the line of missing identifiers.
         anchors: bool,
-        /// Whether it is to be written again when a model is back.
+        /// Whether to write it again once a model is available.
         fallback: bool,
     },
-    /// Try this.
+    /// Make this attempt.
     Try(Escalation),
-    /// Store nothing; the source stays as it is.
+    /// Store nothing; the source stays unsummarised.
     Nothing {
         /// Whether the credential was refused, which opens the breaker of that provider and credential.
         denied: bool,
@@ -196,9 +194,9 @@ pub enum Next {
 
 /// Decides what follows an attempt.
 ///
-/// Every step goes down or ends, so a summary costs at most two calls of a model. After a refused credential
-/// nothing is written, not even without a model: what must shrink at once is covered by the break itself,
-/// which needs no summariser of this kind.
+/// Every step goes down or ends, so a summary costs at most two model calls. After a refused credential nothing is
+/// written, not even without a model: the break itself covers whatever must shrink at once, and for that it needs no
+/// model.
 pub const fn next(step: Escalation, attempt: Attempt) -> Next {
     let last = matches!(step, Escalation::Deterministic);
     match attempt {
@@ -316,7 +314,7 @@ mod tests {
     }
 
     proptest! {
-        /// F012: however attempts come out, there are at most two calls of a model and an end.
+        /// F012: for any outcomes, there are at most two model calls, and then an end.
         #[test]
         fn f012_escalation_ends(outcomes in prop::collection::vec(0_u8..5, 3)) {
             let mut step = Escalation::Normal;
@@ -341,7 +339,7 @@ mod tests {
             prop_assert!(false, "no end after {} steps", steps);
         }
 
-        /// Whatever is accepted is smaller than its source.
+        /// Every accepted draft is smaller than its source.
         #[test]
         fn f019_growth_is_never_accepted(draft in 0_u64..5_000, source in 0_u64..5_000, target in 0_u64..5_000) {
             if judge(&found(draft, source), target) == Verdict::Accept {

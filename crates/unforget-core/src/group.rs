@@ -1,7 +1,7 @@
-//! Exchange groups: what is never split.
+//! Exchange groups: the units that are never split.
 //!
-//! A group is one input, or one assistant message (which may come as several records) with all its
-//! calls and all their results. Groups are the units of cutting, stubbing and leaving out.
+//! A group is one input, or one assistant message (perhaps in several records) with all its calls and all their
+//! results. Groups are the units of cutting, stubbing and leaving out.
 
 use std::sync::Arc;
 
@@ -13,18 +13,18 @@ use crate::id::Seq;
 pub struct Item {
     /// Its place in the order of arrival.
     pub seq: Seq,
-    /// What it says.
+    /// Its content.
     pub entry: Arc<Entry>,
 }
 
 /// What kind of group it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// One entry that the model did not write and that answers no call.
+    /// One entry that no model wrote and that answers no call.
     Input,
     /// An assistant message with the results of its calls.
     Exchange,
-    /// A result whose call is not in the view. Cannot be sent as a result.
+    /// A result whose call is missing from the view. It cannot be sent as a result.
     Orphan,
 }
 
@@ -35,7 +35,7 @@ pub struct Group {
     pub kind: Kind,
     /// Its entries: the assistant's records, then results, each in order of arrival.
     pub items: Vec<Item>,
-    /// How many calls still have no result.
+    /// Number of calls without a result.
     pub unanswered: usize,
 }
 
@@ -63,19 +63,19 @@ pub enum Placed {
     New,
     /// Into the last group.
     Last,
-    /// Into an earlier group, with this index: a prompt that showed that group has changed.
+    /// Into an earlier group with this index. A prompt that showed the group has changed.
     Earlier(usize),
-    /// In place of an entry with the same host id in this group.
+    /// In place of an entry of this group with the same host id.
     Rewrote(usize),
 }
 
-/// How many groups back a late result may find its call. Bounds the work per entry.
+/// How many groups back a late result may find its call. Limits the work per entry.
 const LATE_GROUPS: usize = 64;
 
 /// Adds the next visible entry to the groups of a view.
 ///
-/// Results go to the newest group that has an unanswered call of that id, records of one API
-/// message go together, everything else starts a group.
+/// A result goes to the newest group that has an unanswered call of its id, records of one API message go together, and
+/// anything else starts a group.
 ///
 /// Cost: O(1) amortised, at most `LATE_GROUPS` groups are looked at. Source: F047, F048, F049.
 pub fn push(groups: &mut Vec<Group>, item: Item) -> Placed {
@@ -92,7 +92,7 @@ pub fn push(groups: &mut Vec<Group>, item: Item) -> Placed {
     Placed::New
 }
 
-/// The group that holds an entry with the same host id: the host wrote the record anew.
+/// The group that holds an entry with the same host id, which the host has now rewritten.
 fn known(groups: &[Group], item: &Item) -> Option<usize> {
     let id = item.entry.host_id.as_ref()?;
     let same = |group: &Group| group.items.iter().any(|other| other.entry.host_id.as_ref() == Some(id));
@@ -100,7 +100,7 @@ fn known(groups: &[Group], item: &Item) -> Option<usize> {
     Some(groups.len() - 1 - back)
 }
 
-/// The newer record stands for both: same place, newer words.
+/// Puts the newer record in the place of the older one.
 fn replace(groups: &mut [Group], at: usize, item: Item) -> Placed {
     let Some(group) = groups.get_mut(at) else { return Placed::New };
     if let Some(held) = group.items.iter_mut().find(|other| other.entry.host_id == item.entry.host_id) {
@@ -162,7 +162,7 @@ fn placed(len: usize, at: usize) -> Placed {
     if at + 1 == len { Placed::Last } else { Placed::Earlier(at) }
 }
 
-/// Ids of all calls of an entry, whole or cut off: a result of a cut-off call belongs to it too.
+/// Ids of all calls of an entry, whole or cut off: a result of a cut-off call belongs to the entry too.
 fn calls(entry: &Entry) -> impl Iterator<Item = &str> {
     entry.parts.iter().filter_map(|part| match part {
         Part::ToolCall(call) => Some(call.id.as_str()),
@@ -170,7 +170,7 @@ fn calls(entry: &Entry) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Calls that still need a result; a record that holds its own results (Gemini) needs none.
+/// Number of calls that still need a result. A record with its own results (Gemini) needs none.
 fn open_calls(entry: &Entry) -> usize {
     if entry.status != Status::Complete {
         return 0;

@@ -1,4 +1,4 @@
-//! Names of things: newtypes, so that a position can never be passed for a sequence number.
+//! Identifiers as newtypes, so that a position can never be passed for a sequence number.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ macro_rules! number {
 }
 
 number! {
-    /// The store's own number of a conversation. Never shown to a person; see [`ConversationKey`].
+    /// The store's own number of a conversation. Never shown to a person. See [`ConversationKey`].
     ConversationId
 }
 number! {
@@ -33,14 +33,14 @@ number! {
     Generation
 }
 number! {
-    /// A side lane inside one transcript: 0 is the main lane, others are inline sub-agents or
-    /// further tasks of the same file.
+    /// A side lane inside one transcript. 0 is the main lane; the others are inline sub-agents or further tasks of one
+    /// file.
     Thread
 }
 
 /// The stable name of a conversation: `format:host session id`, with `/agent-…` for a sub-agent.
 ///
-/// It comes from inside the transcript, never from a file name, so it is the same on every machine.
+/// It comes from inside the transcript, never from a file name, so it is equal on every machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConversationKey(pub String);
 
@@ -50,6 +50,6 @@ impl fmt::Display for ConversationKey {
     }
 }
 
-/// Milliseconds since 1970-01-01 UTC, as the host or our own clock said. An attribute, never an order.
+/// Milliseconds since 1970-01-01 UTC, by the host's clock or ours. An attribute, never an order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(pub i64);

@@ -1,8 +1,8 @@
-//! What was done with tools: files, commands, tests, failures, addresses, commits and tasks.
+//! The ledger of tool work: files, commands, tests, failures, addresses, commits and tasks.
 //!
-//! `unforget-text` reads calls and results into [`Fact`]s; the [`Ledger`] folds them, one entry after another,
-//! and holds a row per thing, not per call. Nothing here looks into text: a path is equal to a path, a digest
-//! to a digest. Like everything derived, a ledger can be dropped and folded again from the log.
+//! `unforget-text` reads calls and results into [`Fact`]s. The [`Ledger`] folds the facts, one entry after another, and
+//! holds a row per thing, not per call. Nothing here looks into text: paths and digests are only compared for equality.
+//! Like all derived data, a ledger can be dropped and folded again from the log.
 //!
 //! Source: issue "ledger"; field notes A6 (an index of artifacts is what summaries lack most), B3.
 
@@ -27,17 +27,17 @@ use crate::id::Seq;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger(Rows);
 
-/// Most rows of a kind, and most calls that wait for an answer.
+/// Maximum number of rows of one kind, and of calls that wait for an answer.
 const ROWS_MAX: usize = 4_096;
 
 impl Ledger {
     /// Takes in the facts of the next entry.
     ///
-    /// * `seq` - its place; entries come in order.
+    /// * `seq` - the entry's seq; entries come in order.
     ///
-    /// A call counts when it is answered; one that was not run does not count at all.
+    /// A call counts once it is answered; a call that was never run does not count.
     ///
-    /// Cost: O(log rows) per deed, amortised. Source: I22, folding in one go or in pieces is the same.
+    /// Cost: O(log rows) per deed, amortised. Source: I22: folding at once or in pieces gives one result.
     pub fn take(&mut self, seq: Seq, facts: &[Fact]) {
         for fact in facts {
             match fact {
@@ -56,12 +56,12 @@ impl Ledger {
         self.trim();
     }
 
-    /// Everything that it holds, to be stored.
+    /// All rows, for storing.
     pub const fn rows(&self) -> &Rows {
         &self.0
     }
 
-    /// A ledger that was stored. Folding goes on as if it had never been.
+    /// Restores a stored ledger. Folding continues as if it had never stopped.
     pub const fn restore(rows: Rows) -> Self {
         Self(rows)
     }
@@ -76,12 +76,12 @@ impl Ledger {
         self.0.commands.values()
     }
 
-    /// Failures that nothing cleared, in no particular order.
+    /// Failures without a later success, in no particular order.
     pub fn failing(&self) -> impl Iterator<Item = &Failure> {
         self.0.failing.values()
     }
 
-    /// Failures that a later success cleared, in the order of being cleared.
+    /// Failures with a later success, in the order in which they were cleared.
     pub fn cleared(&self) -> &[Failure] {
         &self.0.cleared
     }
@@ -96,12 +96,12 @@ impl Ledger {
         &self.0.commits
     }
 
-    /// Tasks, in the order of being opened.
+    /// Tasks, in the order in which they were opened.
     pub fn tasks(&self) -> &[TaskRow] {
         &self.0.tasks
     }
 
-    /// How many rows were dropped because there were too many of a kind.
+    /// Number of rows dropped because a kind had too many.
     pub const fn dropped(&self) -> u64 {
         self.0.dropped
     }
@@ -110,7 +110,7 @@ impl Ledger {
         let subjects = subjects(called);
         match ending(called, answered) {
             Ending::Failed => {
-                // A call of several deeds failed as one; its first deed names it.
+                // A call of several deeds fails as a whole; its first deed names the failure.
                 if let Some(subject) = subjects.into_iter().next() {
                     self.fail(subject, called, answered, at);
                 }
@@ -142,7 +142,7 @@ impl Ledger {
     }
 
     fn clear(&mut self, subject: Subject, at: Place) {
-        // What can be written can be read.
+        // A successful write also proves that the file can be read.
         let reading = match &subject {
             Subject::Write(path) => Some(Subject::Read(path.clone())),
             _ => None,
@@ -243,7 +243,7 @@ impl Ledger {
         }
     }
 
-    /// Drops the oldest rows of a kind that has too many: a quarter at once, so that it is rare.
+    /// Drops the oldest quarter of a kind's rows when it has too many; a whole quarter, so that it happens rarely.
     fn trim(&mut self) {
         let mut dropped = trim_map(&mut self.0.files, FileRow::newest);
         dropped += trim_map(&mut self.0.commands, |row| row.at.answer);
@@ -256,7 +256,7 @@ impl Ledger {
     }
 }
 
-/// What a result proves.
+/// The conclusion from a result.
 enum Ending {
     Failed,
     Proven,
@@ -305,7 +305,7 @@ fn subjects(called: &Called) -> Vec<Subject> {
     subjects
 }
 
-/// The lines that a result shows, if it says so and shows one file, else those that were asked for.
+/// The lines that a result shows, if it has line numbers and shows a single file; otherwise the requested lines.
 fn shown(called: &Called, asked: Lines, answered: &Answered) -> Lines {
     let numbered = answered.lines.filter(|_| called.deeds.len() == 1);
     numbered.map_or(asked, |(first, last)| Lines { first, last: Some(last) })

@@ -1,42 +1,42 @@
-//! The prompt of a tool loop, kept while it is still the right one.
+//! Caches the prompt of a tool loop while it is still valid.
 //!
-//! A host asks for the prompt before every model call. What it got may be given again only while the source is
-//! exactly the one that it was made from; any other source, and any error on the way, drops it.
+//! A host asks for the prompt before every model call. A cached prompt may be returned again only while its source is
+//! unchanged. Any other source drops it, and so does any error on the way.
 
 use crate::digest::Digest;
 use crate::zoo::{self, Bug};
 
-/// What a prompt was made from.
+/// The identity of a prompt's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Beginnings of the conversation so far: resets, rewinds, forks, rotations.
+    /// Number of beginnings of the conversation so far: resets, rewinds, forks, rotations.
     pub generation: u64,
-    /// Messages of the source.
+    /// Number of messages of the source.
     pub length: u64,
     /// Digest of all of them, in order.
     pub chain: Digest,
-    /// Tokens that the prompt may have.
+    /// Token budget of the prompt.
     pub budget: u64,
-    /// Digest of everything else that shapes it: model, dialect, instructions.
+    /// Digest of everything else that shapes the prompt: model, dialect, instructions.
     pub shape: u64,
 }
 
-/// Why a kept prompt is not given again.
+/// Why a cached prompt is not returned again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stale {
-    /// Nothing is kept.
+    /// Nothing is cached.
     Nothing,
-    /// The conversation began anew, or went back.
+    /// The conversation began anew, or was cut back.
     Generation,
     /// The source has fewer messages.
     Shrunk,
     /// The source has more messages.
     Grown,
-    /// As many messages, and not the same.
+    /// The source has as many messages, but different ones.
     Edited,
-    /// Another budget.
+    /// The budget differs.
     Budget,
-    /// Another model or dialect.
+    /// The model or the dialect differs.
     Shape,
     /// The last attempt failed.
     Error,
@@ -71,7 +71,7 @@ impl<V> Default for LoopView<V> {
 }
 
 impl<V> LoopView<V> {
-    /// The prompt that was made from exactly this; otherwise why there is none, and then none is kept any more.
+    /// The prompt made from exactly this source. Otherwise the cache is emptied and the reason is returned.
     ///
     /// Source: seed 000; F074.
     pub fn serve(&mut self, now: &Mark) -> Result<&V, Stale> {
@@ -86,18 +86,18 @@ impl<V> LoopView<V> {
         self.kept.as_ref().map(|(_, view)| view).map_err(|stale| *stale)
     }
 
-    /// Keeps a prompt.
+    /// Caches a prompt.
     pub fn keep(&mut self, mark: Mark, view: V) {
         self.kept = Ok((mark, view));
     }
 
-    /// Something failed while the next prompt was made: the one before it may not come back.
+    /// Drops the cached prompt after a failure while the next one was made.
     pub fn fail(&mut self) {
         self.kept = Err(Stale::Error);
     }
 }
 
-/// The most telling difference of two sources.
+/// The most telling difference between two sources.
 fn differs(kept: &Mark, now: &Mark) -> Option<Stale> {
     if zoo::is(Bug::ViewNeverDropped) {
         None
@@ -156,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens in between, what is served is what would be made anew.
+        /// Whatever happens in between, a served prompt equals a newly made one.
         #[test]
         fn f074_served_is_what_would_be_made(
             calls in prop::collection::vec((0_u64..2, "[ab]{0,3}", 0_u64..2, 0_u64..2, prop::bool::weighted(0.2)), 1..30),

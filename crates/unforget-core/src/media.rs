@@ -1,4 +1,4 @@
-//! Images and documents of a request: counted, named, and left out where a provider does not take them.
+//! Images and documents of a request: counted, identified, and left out where a provider rejects them.
 
 use std::collections::BTreeSet;
 
@@ -9,43 +9,43 @@ use crate::message::{Block, Message};
 /// Which images and documents may be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// So many, the newest.
+    /// Maximum number; the newest are sent.
     pub newest: u32,
-    /// None of these: see [`print()`].
+    /// Images and documents that may not be sent, by [`print()`].
     pub without: BTreeSet<Digest>,
 }
 
 impl Default for Limit {
-    /// All.
+    /// No limit.
     fn default() -> Self {
         Self { newest: u32::MAX, without: BTreeSet::new() }
     }
 }
 
 impl Limit {
-    /// Whether nothing has to be left out.
+    /// Whether the limit lets everything pass.
     pub fn is_all(&self) -> bool {
         self.newest == u32::MAX && self.without.is_empty()
     }
 }
 
-/// Where an image or document stands.
+/// The place of an image or document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Index of the message.
     pub message: u32,
-    /// Index of the block in it.
+    /// Index of the block in the message.
     pub block: u32,
-    /// What it is.
+    /// Digest of its block. See [`print()`].
     pub print: Digest,
 }
 
-/// What tells an image or document from others: a digest of its block as received.
+/// Identifies an image or document: a digest of its block as received.
 pub fn print(media: &Media) -> Digest {
     Digest::of(media.raw.as_bytes())
 }
 
-/// How many images and documents a message has.
+/// Number of images and documents in a message.
 pub fn count(message: &Message) -> u64 {
     let media = message.blocks.iter().flat_map(parts).filter_map(as_media);
     media.count() as u64
@@ -63,10 +63,10 @@ pub fn places(messages: &[Message]) -> Vec<Place> {
     found
 }
 
-/// Those of a request that a refusal is about, by the place that the provider told.
+/// The images and documents that a refusal blames, by the place that the provider named.
 ///
-/// A block without any means that its message is rendered in another way: then all of the message. A message without any
-/// means that nothing is known: then all of the request, since one of them is at fault.
+/// If the named block holds none, the message was rendered in another way, and all of the message is blamed. If the
+/// named message holds none, nothing is known, and all of the request is blamed, since one of them is at fault.
 pub fn at(places: &[Place], message: u32, block: u32) -> BTreeSet<Digest> {
     let is_near = |place: &&Place| place.message == message;
     let is_there = |place: &&Place| is_near(place) && place.block == block;
@@ -77,7 +77,7 @@ pub fn at(places: &[Place], message: u32, block: u32) -> BTreeSet<Digest> {
     nearest.unwrap_or_else(|| prints(&|_| true))
 }
 
-/// Applies a limit to messages from the newest to the oldest.
+/// Applies a limit to messages, from the newest to the oldest.
 #[derive(Clone, Debug)]
 pub struct Pick<'a> {
     limit: &'a Limit,
@@ -85,12 +85,12 @@ pub struct Pick<'a> {
 }
 
 impl<'a> Pick<'a> {
-    /// Begins behind the newest message.
+    /// Starts behind the newest message.
     pub const fn new(limit: &'a Limit) -> Self {
         Self { limit, left: limit.newest }
     }
 
-    /// The next older parts, with `stub` in place of what may not be sent; `None` if all of it may.
+    /// Limits the next older parts, with `stub` in place of media that may not be sent. `None` if all may be sent.
     pub fn parts(&mut self, parts: &[Part], stub: &dyn Fn(&Media) -> String) -> Option<Vec<Part>> {
         let mut picked: Option<Vec<Part>> = None;
         for (at, part) in parts.iter().enumerate().rev() {
@@ -111,7 +111,7 @@ impl<'a> Pick<'a> {
         picked
     }
 
-    /// The next older message, with `stub` in place of what may not be sent; `None` if all of it may.
+    /// Limits the next older message, with `stub` in place of media that may not be sent. `None` if all may be sent.
     pub fn message(&mut self, message: &Message, stub: &dyn Fn(&Media) -> String) -> Option<Message> {
         let mut picked: Option<Message> = None;
         for (at, block) in message.blocks.iter().enumerate().rev() {
@@ -135,7 +135,7 @@ impl<'a> Pick<'a> {
         picked
     }
 
-    /// Whether this one, the next older, may be sent.
+    /// Whether the next older image or document may be sent.
     fn takes(&mut self, media: &Media) -> bool {
         let is_refused = !self.limit.without.is_empty() && self.limit.without.contains(&print(media));
         if is_refused || self.left == 0 {
@@ -193,7 +193,7 @@ mod tests {
         Message { speaker: Speaker::User, blocks, model: None, seqs: Vec::new() }
     }
 
-    /// A picked message in the same language, what is left out as `-`.
+    /// A picked message in the same notation, left-out media as `-`.
     fn shown(message: &Message) -> String {
         let part = |part: &Part| match part {
             Part::Media(media) => media.raw.to_string(),

@@ -1,4 +1,4 @@
-//! The request as plain values: what `assemble` makes, `admit` certifies and `wire` renders.
+//! The request as plain values: made by `assemble`, certified by `admit`, rendered by `wire`.
 
 use crate::entry::{Part, ToolCall, ToolResult};
 use crate::id::Seq;
@@ -10,11 +10,11 @@ pub enum Speaker {
     User,
     /// The model.
     Assistant,
-    /// The host, with instructions between the messages. Only where the dialect lets them stand there: see [`Between`].
+    /// The host, with instructions between the messages. Only in dialects that allow them there: see [`Between`].
     System,
 }
 
-/// Where a dialect lets instructions stand between the messages.
+/// Where a dialect allows instructions between the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Between {
     /// Nowhere: they are sent as input.
@@ -31,7 +31,7 @@ pub enum Between {
 pub enum Block {
     /// A block of an entry, sent as it is.
     Part(Part),
-    /// A call whose id was mapped so that it is unique in the request.
+    /// A call with a mapped id, unique in the request.
     Call(ToolCall),
     /// A result, real or synthetic, with the name of its call and its id in the request.
     Result(ToolResult),
@@ -41,9 +41,9 @@ pub enum Block {
 
 /// A message of a request.
 ///
-/// Order of blocks in a `User` message: results first, then everything else. An `Assistant` message
-/// with calls is followed by one `User` message that begins with exactly their results, in call order. A `System` message
-/// holds words only.
+/// Order of blocks in a `User` message: results first, then everything else. An `Assistant` message with calls is
+/// followed by one `User` message that begins with exactly their results, in call order. A `System` message holds text
+/// only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Who speaks.
@@ -56,7 +56,7 @@ pub struct Message {
     pub seqs: Vec<Seq>,
 }
 
-/// A request's content, before a dialect gives it its form.
+/// A request's content, before a dialect gives it a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// System instructions, in order. Empty if the transcript does not record them.
@@ -65,7 +65,7 @@ pub struct Request {
     pub messages: Vec<Message>,
 }
 
-/// How many images, documents and blocks of types that are not known a part is or holds.
+/// Number of images, documents and blocks of unknown types in a part.
 pub fn wordless(part: &Part) -> u64 {
     match part {
         Part::Media(_) | Part::Opaque { .. } => 1,
@@ -75,7 +75,7 @@ pub fn wordless(part: &Part) -> u64 {
 }
 
 impl Request {
-    /// How many of its parts no words stand for: images, documents, and blocks of types that are not known.
+    /// Number of its images, documents and blocks of unknown types, which no text represents.
     pub fn wordless(&self) -> u64 {
         let parts = self.messages.iter().flat_map(|message| &message.blocks).map(|block| match block {
             Block::Part(part) => wordless(part),
@@ -85,7 +85,7 @@ impl Request {
         parts.sum()
     }
 
-    /// All words of its messages, a line per block: what a reader of the prompt sees, without reasoning and media.
+    /// All text of its messages, a line per block: what a reader of the prompt sees, without reasoning and media.
     pub fn words(&self) -> String {
         let mut text = String::new();
         for block in self.messages.iter().flat_map(|message| &message.blocks) {

@@ -1,9 +1,8 @@
-//! A group as messages: calls and results are in together or out together.
+//! A group as messages: a call and its result are sent together or left out together.
 //!
-//! Results follow the fate of their call: an aborted or failed message loses its calls and their
-//! results, a call that was cut off is not a call. A live call without a result gets one marked
-//! synthetic result; a real result always beats a synthetic one. What is not sent is returned, with
-//! the reason. Running this on what it made changes nothing.
+//! Results follow the fate of their call: an aborted or failed message loses its calls and their results, and a cut-off
+//! call is not a call. A live call without a result gets one marked synthetic result; a real result always beats a
+//! synthetic one. Whatever is not sent is returned with the reason. A second run on the result changes nothing.
 
 use crate::entry::{Entry, Part, Role, Status, ToolCall, ToolResult};
 use crate::group::{Group, Kind};
@@ -22,18 +21,18 @@ pub enum Detail {
     Stubbed,
 }
 
-/// Why something of a group is not sent. It stays stored and recall finds it.
+/// Why a part of a group is not sent. It stays stored, and recall finds it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// The message was aborted or failed before its calls were run.
     CutOff,
-    /// A result of a call that is not sent.
+    /// The result's call is not sent.
     NoCall,
-    /// A second result of the same call.
+    /// Another result of the same call is sent.
     SecondResult,
-    /// Instructions that the transcript records and that would leave no room for the conversation.
+    /// Recorded instructions that would leave no room for the conversation.
     LongSystem,
-    /// Nothing in it that a provider accepts: no text, or only whitespace.
+    /// Nothing in the entry is acceptable to a provider: no text, or only whitespace.
     Blank,
 }
 
@@ -53,21 +52,21 @@ impl Reason {
 /// A group as messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Paired {
-    /// In order; calls and results adjacent. Empty if nothing of the group can be sent.
+    /// In order, with calls and results adjacent. Empty if no part of the group can be sent.
     pub messages: Vec<Message>,
-    /// Entries of which something is not sent, ascending per reason.
+    /// Entries that are sent only in part or not at all, ascending per reason.
     pub omitted: Vec<(Seq, Reason)>,
 }
 
-/// Gives the text that stands for a tool result, or `None` to send it whole.
+/// The replacement text for a tool result, or `None` to send the result whole.
 pub type Replace<'a> = dyn Fn(Seq, &ToolResult, Option<&ToolCall>) -> Option<String> + 'a;
 
-/// What a synthetic result says.
+/// Text of a synthetic result.
 pub const NO_RESULT: &str = "[no result of this call was recorded]";
 
-/// Makes the messages of a group.
+/// Turns a group into messages.
 ///
-/// * `replace` - asked for every result; see [`Replace`].
+/// * `replace` - called for every result. See [`Replace`].
 ///
 /// Cost: O(size of the group). Source: design §4 Assemble; F046, F047, F048.
 pub fn messages(group: &Group, detail: Detail, replace: &Replace<'_>) -> Paired {
@@ -175,8 +174,8 @@ fn assistant_blocks(entry: &Entry, detail: Detail, calls: &mut Vec<ToolCall>) ->
             }
         }
     }
-    // Reasoning alone is not a message: the provider wants something said or called after it. Of an answer in nameless
-    // pieces that is another piece.
+    // Reasoning alone is not a message: the provider wants text or a call after it. In an answer of unnamed fragments
+    // another fragment supplies that.
     if blocks.iter().all(is_thinking) && !entry.is_nameless_piece() {
         blocks.clear();
     }
@@ -187,7 +186,7 @@ const fn is_thinking(block: &Block) -> bool {
     matches!(block, Block::Part(Part::Thinking { .. }))
 }
 
-/// The results of `calls` in their order, then whatever else the result entries say.
+/// The results of `calls` in their order, then any other content of the result entries.
 fn answers(
     group: &Group,
     calls: &[ToolCall],
@@ -210,7 +209,7 @@ fn answers(
                 continue;
             };
             let mut sent = result.clone();
-            // Some hosts leave the name out, some providers refuse another than the call's.
+            // Some hosts omit the name, and some providers reject any name but the call's.
             sent.name.clone_from(&call.name);
             if let Some(text) = replace(item.seq, result, Some(call)) {
                 sent.content = vec![Part::Text(text)];
@@ -255,14 +254,14 @@ fn is_cut_off(part: &Part) -> bool {
     matches!(part, Part::ToolCall(call) if !call.complete)
 }
 
-/// Whether a part is a text that shows nothing. The strictest providers refuse such a text.
+/// Whether a part is a text without visible characters. The strictest providers reject such a text.
 ///
 /// Source: F059.
 pub fn is_blank(part: &Part) -> bool {
     matches!(part, Part::Text(text) if text.chars().all(is_invisible))
 }
 
-/// Whitespace as the strictest provider sees it, and characters that show nothing.
+/// Whitespace by the strictest provider's definition, and invisible characters.
 fn is_invisible(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()

@@ -2,63 +2,63 @@
 
 use crate::tokens::fair_share;
 
-/// How much a prompt may hold and when it is reshaped. All sizes in tokens.
+/// Size limits of a prompt, and when it is reshaped. All sizes in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The model's limit for input and output together.
     pub window: u64,
     /// Kept free for the answer.
     pub reserve: u64,
-    /// From this size on a prompt breaks if the provider's cache has run out, in thousandths of the budget.
+    /// Size from which a prompt breaks if the provider's cache is cold, in thousandths of the budget.
     pub soft_permille: u64,
-    /// A prompt of this size breaks before it is sent, in thousandths of the budget.
+    /// Size from which a prompt breaks before it is sent, in thousandths of the budget.
     pub hard_permille: u64,
-    /// The most that a break leaves, in thousandths of the budget: a slow history breaks to here.
+    /// The most that a break leaves, in thousandths of the budget: the target for a slow history.
     pub shallow_permille: u64,
-    /// The least that a break aims at, in thousandths of the budget: a fast history breaks to here.
+    /// The least that a break aims at, in thousandths of the budget: the target for a fast history.
     pub deep_permille: u64,
-    /// Calls that should pass between two breaks.
+    /// Intended number of calls between two breaks.
     pub calls_between: u64,
-    /// The newest entries that a break leaves verbatim.
+    /// Size of the newest entries that a break leaves verbatim.
     pub fresh_tail: u64,
-    /// The newest entries of the running turn that a break leaves verbatim.
+    /// Size of the running turn's newest entries that a break leaves verbatim.
     pub running_tail: u64,
-    /// Source size of one leaf summary.
+    /// Source size of one leaf.
     pub grain: u64,
     /// Largest leaf summary.
     pub leaf_tokens: u64,
-    /// Largest condensed summary. Each level has twice the room of the one below, up to this.
+    /// Largest condensed summary. Each level has twice the room of the level below, up to this.
     pub condensed_tokens: u64,
-    /// What all summaries together may take.
+    /// Room for all summaries together.
     pub zone: u64,
-    /// What the ledger behind the summaries may take; 0 for none.
+    /// Room for the ledger behind the summaries; 0 for no ledger.
     pub ledger: u64,
-    /// Tool results above this are replaced by stubs when they are old.
+    /// Old tool results above this size are replaced by stubs.
     pub stub_over: u64,
-    /// Share of one tool result: a larger one is shortened to it when it is first shown, and keeps that form.
+    /// Limit for one tool result: a larger one is shortened when it is first shown, and keeps that form.
     pub result_share: u64,
-    /// Share of all results of one answer together.
+    /// Limit for all results of one answer together.
     pub answer_share: u64,
-    /// How long the provider keeps what was sent, in milliseconds since the last call.
+    /// How long the provider caches a prompt, in milliseconds since the last call.
     pub cache_ttl_ms: u64,
 }
 
-/// Below this a ledger says nothing worth its frame.
+/// Smallest useful ledger: a smaller one says nothing worth its frame.
 const LEDGER_MIN: u64 = 120;
 
-/// How long a provider keeps what was sent, if nobody says otherwise: five minutes.
+/// How long a provider caches a prompt, unless configured otherwise: five minutes.
 pub const CACHE_TTL_MS: u64 = 300_000;
 
-/// From this share of the budget on a prompt breaks when its cache has run out, in thousandths, and from so many tokens on
-/// in any window: each token above is billed again with every call.
+/// A prompt breaks on a cold cache from this share of the budget on, in thousandths, and in any window from the
+/// following number of tokens on: each token above is billed again with every call.
 const SOFT_PERMILLE: u64 = 760;
 const SOFT_TOKENS: u64 = 104_000;
 
-/// Smallest window that a policy is made for.
+/// Smallest window that a policy supports.
 pub const WINDOW_MIN: u64 = 1_024;
 
 impl Policy {
-    /// The defaults for a window of so many tokens; windows below [`WINDOW_MIN`] count as that.
+    /// The default policy for a window of this many tokens; smaller windows count as [`WINDOW_MIN`].
     ///
     /// Source: design §4 Compact for the thresholds; ADR-0006 for the grain.
     pub fn for_window(window: u64) -> Self {
@@ -67,12 +67,12 @@ impl Policy {
         Self::with_reserve(window, reserve)
     }
 
-    /// The same with a reserve of the caller's choice, at most half of the window.
+    /// The default policy with a reserve of the caller's choice, at most half of the window.
     pub fn with_reserve(window: u64, reserve: u64) -> Self {
         let window = window.max(WINDOW_MIN);
         let reserve = reserve.min(window / 2);
         let budget = window - reserve;
-        // A power of two: windows of similar size share their summaries.
+        // A power of two, so that windows of similar size share their summaries.
         let grain = previous_power_of_two(budget / 16).clamp(128, 8_192);
         let leaf_tokens = (grain * 40 / 100).clamp(64, 1_200);
         Self {
@@ -97,24 +97,24 @@ impl Policy {
         }
     }
 
-    /// The same without a ledger in its prompts.
+    /// This policy without a ledger in the prompts.
     #[must_use]
     pub const fn without_ledger(self) -> Self {
         Self { ledger: 0, ..self }
     }
 
-    /// What assembly may use: window less reserve.
+    /// The budget for assembly: window less reserve.
     pub const fn budget(&self) -> u64 {
         self.window - self.reserve
     }
 
-    /// The least that every one of several results may have.
+    /// Guaranteed room of each of several results.
     pub const fn result_share_min(&self) -> u64 {
         self.result_share / 4
     }
 
-    /// What each result of one answer may have, in tokens: as much as its share, and less if there are so many that they
-    /// would pass the share of an answer together. The short ones stay whole; of many long ones each keeps a quarter of a share.
+    /// Room of each result of one answer, in tokens: its share, or less if all results together would exceed the
+    /// answer's share. Short results stay whole; each of many long ones keeps at least a quarter of a share.
     ///
     /// * `sizes` - of all results of the answer, in tokens, in any order.
     pub fn result_cap(&self, sizes: Vec<u64>) -> u64 {
@@ -127,7 +127,7 @@ impl Policy {
         self.budget() * permille / 1_000
     }
 
-    /// Largest summary of a level: it stands for four times what one of the level below does, in twice the room.
+    /// Largest summary of a level: it stands for four times the source of the level below, in twice the room.
     pub const fn summary_tokens(&self, level: u8) -> u64 {
         let doubled = self.leaf_tokens << if level < 16 { level } else { 16 };
         if doubled < self.condensed_tokens { doubled } else { self.condensed_tokens }

@@ -1,34 +1,33 @@
-//! What is new in a delivered transcript.
+//! Finds the new records in a delivered transcript.
 //!
-//! The generations of a conversation form a tree of raw chains: every stored entry is a node named by
-//! the chain up to it, so a delivered transcript shares with us exactly its longest prefix whose chain
-//! we know. That one number, and where the prefix ends, decide everything; equal content elsewhere in
-//! the history proves nothing and is not looked at.
+//! The generations of a conversation form a tree of raw chains, in which the chain up to an entry names the entry. A
+//! delivered transcript therefore shares exactly its longest prefix with a known chain. The length of that prefix, and
+//! where it ends, decide everything; equal content elsewhere in the history proves nothing and is not considered.
 
 use crate::id::{Generation, Position};
 
-/// What is stored, as far as the plan needs it.
+/// The stored state, as far as the plan needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// The generation that is now and how much of its path counts; `None` for an empty conversation.
+    /// The current generation and the active length of its path; `None` for an empty conversation.
     pub head: Option<(Generation, u64)>,
-    /// The transcript read last had these bytes behind its last record.
+    /// Whether the previously read transcript had equal bytes behind its last record.
     pub same_trailer: bool,
 }
 
-/// What was delivered, as far as the plan needs it.
+/// The delivered transcript, as far as the plan needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// Number of records.
     pub length: u64,
-    /// Length of its longest prefix that is stored, on whichever generation.
+    /// Length of its longest stored prefix, in any generation.
     pub shared: u64,
-    /// Where that prefix ends: the generation that owns its last entry and the length of that
-    /// generation's path; `None` if nothing is shared.
+    /// Where that prefix ends: the generation that owns its last entry and the length of that generation's path; `None`
+    /// if nothing is shared.
     pub end: Option<(Generation, u64)>,
 }
 
-/// What to write. Carrying a plan out and planning again gives [`Plan::UpToDate`].
+/// What to write. Planning again after carrying a plan out gives [`Plan::UpToDate`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Nothing is new.
@@ -41,21 +40,21 @@ pub enum Plan {
     Append {
         /// The generation.
         generation: Generation,
-        /// Number of records that are stored already.
+        /// Number of records already stored.
         from: u64,
     },
-    /// All records are known and some of the end is gone: the transcript was cut back.
+    /// All records are known, but the end is missing: the transcript was cut back.
     Rewind {
         /// The generation.
         generation: Generation,
-        /// How many entries count from now on.
+        /// Number of entries that remain active.
         keep: u64,
     },
-    /// All records are known, as another generation than the current one: an older save came back.
+    /// All records are known, but in another generation than the current one: an older save came back.
     Switch {
         /// The generation.
         generation: Generation,
-        /// How many of its entries.
+        /// Number of its entries.
         length: u64,
     },
     /// The transcript was rewritten or forked after `keep` records.
@@ -65,7 +64,7 @@ pub enum Plan {
         /// Number of shared records.
         keep: u64,
     },
-    /// Same name, nothing shared: rotated or started anew.
+    /// Nothing is shared under this name: the transcript was rotated or started anew.
     Rotation,
 }
 
@@ -84,7 +83,7 @@ impl Plan {
         }
     }
 
-    /// The position in the delivered transcript from which records have to be written.
+    /// Position in the delivered transcript of the first record to write.
     pub fn write_from(self, delivered: Delivered) -> Position {
         Position(match self {
             Self::FirstSight | Self::Rotation => 0,
@@ -95,7 +94,7 @@ impl Plan {
     }
 }
 
-/// Decides what a delivered transcript means.
+/// Plans what a delivered transcript changes.
 ///
 /// Cost: O(1). Source: design §4 Reconcile; failures F034, F035, F036, F095.
 pub fn plan(stored: Stored, delivered: Delivered) -> Plan {
@@ -135,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// A store of generations over one-letter records: the smallest thing a plan can be carried out on.
+    /// A store of generations over one-letter records: the smallest model on which a plan can be carried out.
     #[derive(Default, Clone)]
     struct Toy {
         paths: Vec<String>,
@@ -214,8 +213,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any files in any order: each is stored whole, nothing is stored twice, and the set of
-        /// stored nodes does not depend on the order.
+        /// For any files in any order, each is stored whole, nothing is stored twice, and the set of stored nodes does
+        /// not depend on the order.
         #[test]
         fn f034_f035_any_order_gives_the_same_nodes(files in prop::collection::vec("[ab]{1,8}", 1..8)) {
             let (mut forward, mut backward) = (Toy::default(), Toy::default());

@@ -1,8 +1,8 @@
-//! What to do when a provider refuses an admitted request, or answers less than it was asked.
+//! What to do when a provider refuses an admitted request or shortens the answer.
 //!
-//! A few retries per call, each with less than was refused and with other bytes, then the refusal is handed on.
-//! Nothing loops, nothing resets. Rules only: who refused how is for `unforget-wire` to tell, sending
-//! for the engine.
+//! A call gets a few retries, each smaller than the refused request and with other bytes; then the refusal is handed
+//! on. Nothing loops, nothing resets. This module holds rules only: `unforget-wire` reads refusals, and the engine
+//! sends.
 
 mod told;
 
@@ -11,33 +11,32 @@ pub use told::{Asked, BELIEVED, Told};
 use crate::digest::Digest;
 use crate::policy::{Policy, WINDOW_MIN};
 
-/// How often one call is sent again.
+/// Maximum number of retries of one call.
 ///
 /// Source: OpenClaw 2026.9.6, which asks for three compactions per turn.
 pub const RETRIES_MAX: u8 = 3;
 
-/// An unrecognised refusal of a request above this share of the window, in thousandths, is taken for an
-/// overflow (F005).
+/// Above this share of the window, in thousandths, an unrecognised refusal is treated as an overflow (F005).
 pub const SUSPECT_PERMILLE: u64 = 700;
 
-/// What is left of the budget when the provider gave no figure, in thousandths.
+/// Share of the budget that remains when the provider gave no figure, in thousandths.
 const SHRINK_PERMILLE: u64 = 750;
 
-/// What is left of the budget at most when a retry was refused, too, in thousandths: figures that did not help once are not
-/// trusted twice.
+/// Largest share of the budget that remains when a retry was refused too, in thousandths: figures that did not help
+/// once are not trusted twice.
 const AGAIN_PERMILLE: u64 = 500;
 
-/// Kept below a limit that a provider told, in thousandths: its count of our smaller request may differ.
+/// Margin below a limit that a provider named, in thousandths: its count of our smaller request may differ.
 const MARGIN_PERMILLE: u64 = 20;
 
-/// A budget for the input below this is not worth a call. Far below every window, since a host may send instructions and tools
-/// beside what is counted here.
+/// Smallest useful budget for the input. It lies far below every window, since a host may send instructions and tools
+/// beside the content counted here.
 const INPUT_MIN: u64 = 256;
 
-/// An answer of fewer tokens than this is not worth a call if the input can be shortened instead.
+/// Smallest useful answer, in tokens, as long as the input can be shortened instead.
 const ANSWER_MIN: u64 = 1_024;
 
-/// The least that a provider takes as a budget for thinking.
+/// Smallest budget for thinking that a provider accepts.
 ///
 /// Source: Anthropic, extended thinking.
 const THINKING_MIN: u64 = 1_024;
@@ -45,11 +44,11 @@ const THINKING_MIN: u64 = 1_024;
 /// A request that was refused, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// What it weighed, by our ruler: the certificate's total.
+    /// Its size by our ruler: the certificate's total.
     pub input: u64,
-    /// What was asked for as an answer: `max_tokens`, thinking included.
+    /// The requested answer: `max_tokens`, thinking included.
     pub output: u64,
-    /// The window that it was admitted for.
+    /// The window for which it was admitted.
     pub window: u64,
     /// Its length in bytes.
     pub bytes: u64,
@@ -59,39 +58,39 @@ pub struct Sent {
     pub digest: Digest,
 }
 
-/// A refusal, as far as sending less may help.
+/// A refusal, reduced to whether a smaller request may help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Too large.
+    /// The request is too large.
     Overflow {
-        /// What the figures count.
+        /// The unit of the figures.
         unit: Unit,
-        /// The limit that the provider told.
+        /// The limit, if the provider named it.
         limit: Option<u64>,
-        /// What was sent, as the provider counted it.
+        /// The size of the request by the provider's count.
         sent: Option<u64>,
         /// The part of `sent` that was kept for the answer.
         output: Option<u64>,
     },
-    /// A bare refusal by a provider that is known to refuse overlong prompts like that.
+    /// A refusal without details, by a provider that is known to refuse overlong prompts this way.
     Suspected,
     /// The requested answer alone is too long.
     Output {
-        /// The most that may be requested.
+        /// The longest answer that may be requested.
         limit: Option<u64>,
     },
-    /// An image or document is not taken.
+    /// An image or document is rejected.
     Media {
-        /// Index of its message in the request and of its block in the message, if told.
+        /// Index of its message in the request and of its block in the message, if named.
         place: Option<(u32, u32)>,
     },
-    /// A 400, 413 or 422 that nobody recognised.
+    /// An unrecognised 400, 413 or 422.
     Unrecognised,
-    /// Sending less cannot help.
+    /// A smaller request cannot help.
     Other,
 }
 
-/// What the figures of an overflow count.
+/// The unit of an overflow's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Tokens of the input.
@@ -102,80 +101,81 @@ pub enum Unit {
     Bytes,
     /// Images and documents.
     Media,
-    /// Something else, such as messages.
+    /// Anything else, such as messages.
     Other,
 }
 
 /// What to do after a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// Compose, admit and send again, within this.
+    /// Compose, admit and send again, within these bounds.
     Retry(Retry),
     /// Hand the refusal to the host.
     Surface(Reason),
 }
 
-/// The bounds of the next sending. `input` and `output` are at most what was refused, `media` too, and at
-/// least one is less.
+/// Bounds of the next attempt. `input`, `output` and `media` are at most those of the refused request, and at least one
+/// of them is smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
     /// The budget for the input, in tokens of our ruler.
     pub input: u64,
-    /// What to ask for as an answer.
+    /// The answer to request, in tokens.
     pub output: u64,
-    /// The most images and documents to send, the newest; the others go as stubs.
+    /// Maximum number of images and documents; the newest are sent, the others become stubs.
     pub media: u32,
-    /// Message and block of the one image or document to leave out, for this call and all that follow.
+    /// Message and block of the image or document to leave out, in this call and all later ones.
     pub without: Option<(u32, u32)>,
-    /// Why.
+    /// The reason for the bounds.
     pub why: Why,
     refused: Digest,
 }
 
-/// Why the next sending is smaller as it is.
+/// The reason for the bounds of a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The provider told the limit.
+    /// The provider named the limit.
     Told,
-    /// The provider told that it was too much, but not by how much.
+    /// The provider reported an overflow without a figure.
     Guessed,
-    /// It is not known to be an overflow; the size makes it likely.
+    /// The refusal is not known to be an overflow, but the size makes that likely.
     Suspected,
     /// Images or documents are at fault.
     Media,
 }
 
-/// Why a refusal is handed on.
+/// Why a refusal is handed on to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// Sending less does not help, or is not likely to.
+    /// A smaller request does not help, or is unlikely to.
     NotSize,
-    /// It has been tried, as often as it is likely to help.
+    /// All promising retries are spent.
     Tried,
-    /// Nothing sensible is left below what was refused.
+    /// No sensible bounds remain below the refused request.
     NothingLeft,
 }
 
 impl Retry {
-    /// The policy to compose and admit with. Its budget is `input`, exactly; its window is not the model's.
+    /// The policy for composing and admitting the retry. Its budget is exactly `input`; its window is not the model's.
     pub fn policy(&self) -> Policy {
         let reserve = self.output.min(self.input).min(u64::MAX - self.input);
         let window = self.input + reserve;
         Policy { window, reserve, ..Policy::with_reserve(window, reserve) }
     }
 
-    /// Whether a request may be sent: its bytes are not those that were refused.
+    /// Whether a request may be sent: its bytes differ from the refused ones.
     pub fn is_new(&self, request: &Digest) -> bool {
         *request != self.refused
     }
 }
 
-/// What to do after a refusal of the call's sending number `attempt`, counted from 0.
+/// Decides what follows the refusal of attempt number `attempt` of a call, counted from 0.
 ///
-/// A retry that is refused, too, is tried again with half of it, if that is an overflow; with anything else once is enough.
+/// A refused retry is repeated with half the size if the refusal is an overflow; for any other refusal one retry is
+/// enough.
 ///
-/// The caller counts per call: a call that succeeded starts the next one at 0 (F004). Before sending again it
-/// checks [`Retry::is_new`]; the same bytes are handed on as [`Reason::NothingLeft`].
+/// The caller counts per call: after a successful call the next one starts at 0 (F004). Before sending, the caller
+/// checks [`Retry::is_new`]; equal bytes are handed on as [`Reason::NothingLeft`].
 ///
 /// Source: F003, F005, F010, F011, F064; design §4 Admit.
 pub fn plan(attempt: u8, refused: Refused, sent: &Sent) -> Recovery {
@@ -239,19 +239,19 @@ pub fn plan(attempt: u8, refused: Refused, sent: &Sent) -> Recovery {
     Recovery::Retry(retry)
 }
 
-/// Whether a request fills so much of its window that an unexplained refusal is likely to be an overflow.
+/// Whether a request fills so much of its window that an unexplained refusal is probably an overflow.
 fn is_large(sent: &Sent) -> bool {
     sent.input.saturating_add(sent.output) > share(sent.window, SUSPECT_PERMILLE)
 }
 
-/// The budget for the input under a limit that the provider told; `None` if the limit explains nothing.
+/// The budget for the input under a limit that the provider named; `None` if the limit explains nothing.
 fn shrink(sent: &Sent, limit: Option<u64>, counted: Option<u64>) -> Option<u64> {
     // A limit below every real window is a defect of the provider's message (vLLM subtracts the answer).
     let limit = limit.filter(|limit| *limit >= WINDOW_MIN)?;
     scale(sent.input, limit, counted.unwrap_or(sent.input))
 }
 
-/// `input` scaled down from what the provider counted to its limit, less a margin.
+/// `input` scaled by the ratio of the provider's limit to its count, less a margin.
 fn scale(input: u64, limit: u64, counted: u64) -> Option<u64> {
     let scaled = u128::from(input) * u128::from(limit) / u128::from(counted.max(1));
     let scaled = u64::try_from(scaled).unwrap_or(u64::MAX);
@@ -259,8 +259,8 @@ fn scale(input: u64, limit: u64, counted: u64) -> Option<u64> {
     (fitting < input).then_some(fitting)
 }
 
-/// Input and output under a common limit: the answer is shortened if enough is left of it, or if the input fits beside half
-/// of the limit; else the input.
+/// Splits a common limit between input and output: shortens the answer if enough of it remains, or if the input fits
+/// into half of the limit; otherwise shortens the input.
 fn both(sent: &Sent, limit: Option<u64>, counted: Option<u64>, output: Option<u64>) -> Option<(u64, u64)> {
     let limit = limit.filter(|limit| *limit >= WINDOW_MIN)?;
     let output = output.unwrap_or(sent.output);
@@ -273,13 +273,13 @@ fn both(sent: &Sent, limit: Option<u64>, counted: Option<u64>, output: Option<u6
     let output = sent.output.min((limit / 2).max(1));
     match scale(sent.input, limit.saturating_sub(output), input.max(1)) {
         Some(input) => Some((input, output)),
-        // The answer alone is too long. If it is not, the limit explains nothing.
+        // The answer alone is too long. Otherwise the limit explains nothing.
         None if input <= limit.saturating_sub(output) && room < sent.output => Some((sent.input, room)),
         None => None,
     }
 }
 
-/// What to ask for as an answer.
+/// The answer to request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// `max_tokens`: answer and thinking together.
@@ -288,13 +288,13 @@ pub struct Output {
     pub thinking: u64,
 }
 
-/// The answer that fits behind an input, or `None` if nothing does (F011).
+/// The longest answer that fits behind an input, or `None` if none does (F011).
 ///
 /// * `window` - the model's limit for input and output together.
 /// * `max_out` - the longest answer wanted, without thinking.
-/// * `model_max` - the most tokens that the model gives, thinking included.
-/// * `thinking` - the thinking wanted. It yields to the answer.
-/// * `used` - the input, by its upper bound.
+/// * `model_max` - the longest answer of the model, thinking included.
+/// * `thinking` - the thinking wanted. The answer has priority over it.
+/// * `used` - the upper bound of the input.
 pub fn clamp(window: u64, max_out: u64, model_max: u64, thinking: u64, used: u64) -> Option<Output> {
     let room = window.saturating_sub(used).min(model_max);
     let answer = max_out.min(room);
@@ -303,24 +303,23 @@ pub fn clamp(window: u64, max_out: u64, model_max: u64, thinking: u64, used: u64
     (answer > 0).then_some(Output { tokens: answer + thinking, thinking })
 }
 
-/// The window is too small for what cannot be left out.
+/// The window is too small for the parts that cannot be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a window of {window} leaves {budget} tokens, at least {floor} are needed")]
 pub struct TooSmall {
     /// The window.
     pub window: u64,
-    /// What it leaves for the input.
+    /// The budget that it leaves for the input.
     pub budget: u64,
-    /// The smallest request: see [`crate::admit::Irreducible`].
+    /// The smallest request. See [`crate::admit::Irreducible`].
     pub floor: u64,
 }
 
 /// The policy after a switch to a model with another window (F007).
 ///
-/// Made before the next call and from nothing but the new window: no usage and no threshold of the old
-/// model enters.
+/// Computed before the next call, from the new window alone: no usage and no threshold of the old model enters.
 ///
-/// * `reserve` - what the host will ask for as an answer; `None` for the default.
+/// * `reserve` - the answer that the host will request; `None` for the default.
 /// * `floor` - the upper bound of the smallest request: system, tools, the newest message.
 ///
 /// # Errors
@@ -328,7 +327,7 @@ pub struct TooSmall {
 pub fn switch(window: u64, reserve: Option<u64>, floor: u64) -> Result<Policy, TooSmall> {
     let policy =
         reserve.map_or_else(|| Policy::for_window(window), |reserve| Policy::with_reserve(window, reserve));
-    // The policy's smallest window may be larger than the real one.
+    // The policy's minimum window may be larger than the real one.
     let budget = policy.budget().min(window);
     if floor > budget { Err(TooSmall { window, budget, floor }) } else { Ok(policy) }
 }

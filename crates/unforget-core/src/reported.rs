@@ -1,4 +1,4 @@
-//! What a provider counted of a prompt, and what follows for the next one.
+//! A provider's count of a prompt, and its consequences for the next one.
 //!
 //! A count is exact for the counted prompt. A longer prompt with the same beginning needs an estimate for its new part only. For
 //! any other prompt, the count gives the ratio between the provider's tokens and ours.
@@ -8,10 +8,10 @@ use crate::policy::Policy;
 use crate::recover::share;
 use crate::tokens::Tokens;
 
-/// A count above this share of our bound, in thousandths, is of something else than what was sent.
+/// Above this share of our bound, in thousandths, a count belongs to something other than the prompt.
 const MORE_PERMILLE: u64 = 2_000;
 
-/// What a break may leave by its bound, in thousandths of the budget.
+/// Largest size that a break may leave by its bound, in thousandths of the budget.
 const LEFT_PERMILLE: u64 = 900;
 
 /// A call as its provider counted it: its messages, and what stood beside them (instructions, tools, standing context).

@@ -1,20 +1,20 @@
-//! What of a window is kept for the answer.
+//! The part of a window that is reserved for the answer.
 
-/// Part of a window that is kept for an answer whose length nobody says.
+/// Part of the window reserved for an answer of unspecified length, as one over this.
 const PART: u64 = 8;
 
-/// Most tokens that are kept so.
+/// Largest such reserve, in tokens.
 const MOST: u64 = 8_192;
 
-/// Tokens of a window that are kept for the answer.
+/// Tokens of a window reserved for the answer.
 ///
-/// * `told` - what the client allows the answer.
-/// * `ends_at_window` - the model ends an answer where the window ends, whatever it was allowed.
+/// * `told` - the client's limit for the answer.
+/// * `ends_at_window` - whether the model ends an answer at the end of the window, whatever the limit.
 ///
-/// Where it ends there, more than half of the window is no plan but a default: Claude Code 2.1.330 allows 128,000 of 200,000,
-/// and kept it would halve the conversation. A model that refuses nevertheless gets a smaller prompt. What would leave other
-/// models less than a quarter of the window for a prompt cannot be met: then it is half, as much as
-/// [`crate::recover::plan`] leaves when a provider refuses it.
+/// For a model that ends at the window, a limit above half of the window is a default and no plan: Claude Code 2.1.330
+/// allows 128,000 of 200,000 tokens, and reserving them would halve the conversation. If the model refuses
+/// nevertheless, it gets a smaller prompt. For other models, a limit that leaves less than a quarter of the window for
+/// the prompt cannot be met: then half is reserved, as [`crate::recover::plan`] does after a refusal.
 pub fn kept(told: Option<u64>, window: u64, ends_at_window: bool) -> u64 {
     match told {
         Some(told) if ends_at_window && told <= window / 2 => told,

@@ -1,7 +1,7 @@
-//! Standing context: what a client puts into its history so that every call shows it, such as project instructions.
+//! Standing context: parts of a client's history meant for every call, such as project instructions.
 //!
-//! A prompt of ours leaves out what is old, and with it the message in which such a piece came. Then the piece is put back.
-//! The rules here say which pieces that are, and how much of them where there is not room for all.
+//! Our prompts leave out old messages, and with them the messages that delivered such pieces. Then the piece is put
+//! back. The rules here decide which pieces are put back, and how much of each if there is not room for all.
 
 use std::collections::BTreeSet;
 
@@ -11,22 +11,22 @@ use crate::tokens::Tokens;
 /// Most bytes of what is put back.
 pub const BYTES_MAX: u64 = 64 * 1024;
 
-/// Of the tokens that messages may have, the part that is put back at most.
+/// Largest share of the messages' budget for pieces that are put back, as one over this.
 const SHARE: u64 = 4;
 
-/// A piece that there is not room for is begun if so many bytes of it fit.
+/// Smallest useful beginning, in bytes, of a piece that does not fit whole.
 const BEGUN_MIN: u64 = 512;
 
-/// What a piece is. The first are kept first.
+/// The kind of a piece, in order of priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
-    /// What the people of the project want.
+    /// Instructions of the project's people.
     Instructions,
-    /// Where the agent works.
+    /// The agent's working environment.
     Environment,
-    /// Agents and skills that there are.
+    /// Available agents and skills.
     Agents,
-    /// Tools that there are, beside those that are declared.
+    /// Available tools beside the declared ones.
     Tools,
     /// Anything else.
     Other,
@@ -48,22 +48,22 @@ impl Rank {
 /// A piece of standing context.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
+    /// Its kind.
     pub rank: Rank,
     /// Its topic. Pieces of different topics never replace each other.
     pub topic: &'static str,
-    /// What of the topic it says, such as files. A later piece that says all of it takes its place. One that says nothing
-    /// of this kind adds to the earlier ones.
+    /// The things within the topic that it covers, such as files. A later piece with the full coverage replaces it. A
+    /// piece that covers nothing adds to the earlier ones.
     pub covers: BTreeSet<String>,
     /// Digest of its text.
     pub digest: Digest,
 }
 
-/// The pieces that hold now: those that no later one replaces, each text once. Indices, ascending.
+/// The valid pieces: those without a later replacement, each text once. Indices, ascending.
 ///
-/// * `pieces` - in the order in which they came.
+/// * `pieces` - in order of arrival.
 ///
-/// Cost: O(pieces · pieces that hold).
+/// Cost: O(pieces · valid pieces).
 pub fn latest(pieces: &[Piece]) -> Vec<usize> {
     let mut holding: Vec<(usize, &Piece)> = Vec::new();
     for (index, piece) in pieces.iter().enumerate() {
@@ -78,13 +78,14 @@ pub fn latest(pieces: &[Piece]) -> Vec<usize> {
     holding.into_iter().map(|(index, _)| index).collect()
 }
 
-/// The pieces that a prompt has to be given back. Indices, ascending.
+/// The pieces to put back into a prompt. Indices, ascending.
 ///
-/// Those that hold and that the prompt does not show. Between breaks it stays with what was put back before, as long as
-/// nothing is missing: a replacement that came since is shown where it came, and the beginning of the prompt keeps its bytes.
+/// These are the valid pieces that the prompt does not show. Between breaks the selection of the previous prompt is
+/// kept as long as nothing is missing: a newer replacement is shown at its own place, and the beginning of the prompt
+/// keeps its bytes.
 ///
 /// * `shown` - digests of the texts that the prompt shows.
-/// * `before` - what was put back in the prompt before, if the beginning of this one is the same.
+/// * `before` - the pieces put back into the previous prompt, if this prompt has the same beginning.
 pub fn due(pieces: &[Piece], shown: &BTreeSet<Digest>, before: Option<&BTreeSet<Digest>>) -> Vec<usize> {
     let digest = |index: &usize| pieces.get(*index).map(|piece| piece.digest);
     let mut missing = latest(pieces);
@@ -99,7 +100,7 @@ pub fn due(pieces: &[Piece], shown: &BTreeSet<Digest>, before: Option<&BTreeSet<
     kept.filter(|(_, piece)| taken.insert(piece.digest)).map(|(index, _)| index).collect()
 }
 
-/// Tokens that standing context may take when it is put back.
+/// Tokens that put-back standing context may take.
 ///
 /// Rounded down to an eighth of a power of two: calls with slightly different budgets get the same room.
 ///
@@ -118,7 +119,7 @@ pub const fn room(messages: u64) -> u64 {
 pub struct Size {
     /// Bytes of its text.
     pub bytes: u64,
-    /// Tokens of it, or of its first [`BYTES_MAX`] bytes.
+    /// Tokens of its text, or of the first [`BYTES_MAX`] bytes.
     pub tokens: Tokens,
 }
 
@@ -127,18 +128,18 @@ pub struct Size {
 pub enum Share {
     /// All of it.
     Whole,
-    /// So many bytes of its beginning at most.
+    /// The first bytes, at most this many.
     Begun(u64),
     /// Nothing.
     Out,
 }
 
-/// How much of each piece there is room for: the most specific first, of one rank in the order in which they came. What is
-/// too large for what is left is begun; what comes behind it may still fit.
+/// How much of each piece fits: by rank, and within a rank by arrival. A piece that exceeds the remaining room is
+/// shortened to its beginning; later pieces may still fit.
 ///
-/// * `ranks` - of the pieces that are due.
+/// * `ranks` - ranks of the due pieces.
 /// * `room` - in tokens.
-/// * `size` - weighs the piece with an index; asked only while there is room.
+/// * `size` - weighs the piece with an index. Called only while there is room.
 pub fn fit(ranks: &[Rank], room: u64, size: &mut dyn FnMut(usize) -> Size) -> Vec<Share> {
     let mut order: Vec<usize> = (0..ranks.len()).collect();
     order.sort_by_key(|index| ranks.get(*index));
@@ -258,7 +259,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is put back and what is shown are all that holds; and never more than the room.
+        /// The put-back and the shown pieces together are all valid ones, and never exceed the room.
         #[test]
         fn nothing_that_holds_is_missing(
             text in "([iet](:[ab]{1,2})?=[1-4] ){0,8}", shown in "([1-4] ){0,4}", before in "([1-4] ){0,4}",

@@ -1,13 +1,12 @@
 //! One ruler for tokens.
 //!
-//! Every count is a pair: what we expect, and an upper bound that admission relies on. Where a
-//! model's tokeniser is known (`unforget-engine`), both are exact; elsewhere the class-aware
-//! estimator below gives them.
+//! Every count is a pair: an expected value, and an upper bound for admission. For a model with a known tokeniser
+//! (`unforget-engine`) both are exact; for all others the class-aware estimator gives them.
 
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
-/// A number of tokens: the expected value and a bound that the true value does not exceed.
+/// A number of tokens: the expected value and a bound for the true value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tokens {
     /// Best guess; used to schedule work.
@@ -17,7 +16,7 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// A count that is known exactly.
+    /// An exactly known count.
     pub const fn exact(count: u64) -> Self {
         Self { expected: count, upper: count }
     }
@@ -42,8 +41,8 @@ impl Sum for Tokens {
     }
 }
 
-/// The largest size that each of several parts may have so that all fit together: parts below it stay whole, and what they
-/// leave goes to the larger ones. `None` if all fit as they are.
+/// The largest common size limit with which all parts fit: parts below the limit stay whole, and their unused room goes
+/// to the larger ones. `None` if all parts fit whole.
 ///
 /// * `sizes` - of the parts, in any order.
 /// * `room` - for all of them, in the same unit.
@@ -64,8 +63,8 @@ pub fn fair_share(mut sizes: Vec<u64>, room: u64) -> Option<u64> {
 
 /// Counts the tokens of text for one model.
 pub trait Ruler {
-    /// Tokens of `text` on its own. The sum over pieces is never below the count of the whole
-    /// by more than the pieces' seams, which the upper bound covers.
+    /// Tokens of `text` on its own. The sum over pieces falls below the count of the whole by no more than the pieces'
+    /// seams, which the upper bound covers.
     fn count(&self, text: &str) -> Tokens;
 
     /// Name for certificates, such as `o200k_base` or `class-estimate`.
@@ -94,7 +93,7 @@ mod tests {
     }
 
     proptest! {
-        /// The parts fit at their share.
+        /// All parts fit at their share.
         #[test]
         fn parts_fit_at_their_share(sizes in prop::collection::vec(0_u64..1_000, 0..20), room in 0_u64..8_000) {
             let share = fair_share(sizes.clone(), room).unwrap_or(u64::MAX);

@@ -1,17 +1,17 @@
-//! What is wrong with a host's own transcript, and the smallest change that mends it.
+//! Finds defects of a host's own transcript and the smallest change that mends them.
 //!
-//! Works on [`Fact`]s: what of each record decides whether the host can load the file and whether a
-//! provider accepts what the host then sends. Nothing here knows a format or reads bytes.
+//! Works on [`Fact`]s: the properties of each record that decide whether the host can load the file and whether a
+//! provider accepts the resulting request. Nothing here knows a format or reads bytes.
 //!
 //! The principles of mending:
 //!
-//! * It takes away and joins again; it never puts words into a transcript.
-//! * Results follow the fate of their call: a call that was cut off goes, with every result of it.
+//! * Mending removes and reconnects; it never adds text to a transcript.
+//! * Results follow the fate of their call: a cut-off call is removed together with all its results.
 //! * A real result beats a synthetic one and is moved rather than dropped.
-//! * A record that goes is bridged: its children hang on its parent.
-//! * A record at the end of its branch is left alone where it does no harm: its call may be running.
+//! * A removed record is bridged: its children hang on its parent.
+//! * A harmless record at the end of its branch is left alone: its call may still be running.
 //!
-//! Examining a transcript that was mended finds nothing that mending claims to mend.
+//! A second examination of the mended transcript finds none of the mended problems.
 //!
 //! Source: seed 004; F046, F047, F048, F049, F051, F052, F094.
 
@@ -32,12 +32,12 @@ use cuts::cuts;
 use links::links;
 use pairs::pairs;
 
-/// What an examination found, and the plan that mends it.
+/// The findings of an examination, and the plan that mends them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Examination {
-    /// What is wrong, by record, then in the order of the rules.
+    /// All findings, by record, then in the order of the rules.
     pub findings: Vec<Finding>,
-    /// What to change; empty if nothing that can be mended is wrong.
+    /// The changes; empty if no mendable problem was found.
     pub plan: Plan,
 }
 

@@ -1,9 +1,9 @@
-//! Defects put back on purpose, one at a time, to prove that a check catches each of them.
+//! Mutants: defects put back on purpose, one at a time, to prove that a check catches each of them.
 //!
-//! Without the feature `zoo` every question is answered no at compile time and nothing is left of this module. Only
-//! `unforget-sim` turns it on; `cargo xtask ci` runs that.
+//! Without the feature `zoo`, [`is`] is `false` at compile time and the module vanishes. Only `unforget-sim` turns the
+//! feature on; `cargo xtask ci` runs it.
 
-/// A defect, at the place of the rule that it breaks.
+/// A defect, located at the rule that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Bug {
@@ -11,71 +11,71 @@ pub enum Bug {
     WordsAsProof = 1,
     /// Names prove nothing: a replay is new (F034).
     NamesIgnored,
-    /// A window cuts off what comes behind it.
+    /// A window cuts off the entries behind it.
     WindowRewinds,
-    /// A whole array that ends earlier cuts nothing off.
+    /// A whole array that ends earlier does not cut the path.
     CutIgnored,
     /// A rewritten copy is shown beside its original (F038).
     FaceShown,
-    /// Other words under an old name are not seen.
+    /// Changed content under an old name goes unnoticed.
     EditIgnored,
-    /// The view of a tool loop is given for ever (F074).
+    /// The cached prompt of a tool loop is returned for ever (F074).
     ViewNeverDropped,
-    /// It is given for another budget.
+    /// The cached prompt is returned for another budget.
     ViewKeepsBudget,
-    /// It is given for another model or dialect.
+    /// The cached prompt is returned for another model or dialect.
     ViewKeepsShape,
-    /// It is given though more was said.
+    /// The cached prompt is returned although the history grew.
     ViewKeepsGrown,
     /// Nothing is too large (F009).
     AdmitAll,
-    /// The raw history is judged, not the request (F001).
+    /// Admission judges the raw history, not the request (F001).
     AdmitRaw,
     /// Results without a call are sent (F047).
     OrphanKept,
-    /// A synthetic result is sent where there is a real one (F048).
+    /// A synthetic result is sent beside a real one (F048).
     SyntheticBeatsReal,
-    /// Calls that were cut off are sent (F046).
+    /// Cut-off calls are sent (F046).
     PartialKept,
-    /// Calls of one request have one id (F049).
+    /// Calls of one request keep equal ids (F049).
     SameIdsKept,
-    /// A message is stored in other bytes.
+    /// A message is stored with other bytes.
     BytesChanged,
-    /// Our own output that comes back is taken for a message.
+    /// Our own output is stored as a message when it comes back.
     OwnIngested,
-    /// The text that stands for no input is sent.
+    /// The placeholder for missing input is sent.
     PlaceholderKept,
     /// A reset is not written (F100).
     ResetIgnored,
-    /// The keys of turns are not remembered (F042).
+    /// The keys of turns are forgotten (F042).
     TurnKeyForgotten,
     /// The host's cursor is not written (F039).
     CursorForgotten,
     /// A rewind leaves the end of the path (F098).
     RewindKeepsTail,
-    /// A fork takes more than was asked for.
+    /// A fork takes more than requested.
     ForkTakesAll,
-    /// A person's words are not written when the turn begins (F043).
+    /// A person's message is not written when the turn begins (F043).
     BeginNotStored,
-    /// An array has to have the open turn.
+    /// An array must contain the open turn.
     LoosenMissing,
-    /// An array may leave out what was committed.
+    /// An array may leave out committed entries.
     TightenMissing,
-    /// A lane is used on after a write failed.
+    /// A lane stays in use after a failed write.
     LaneKeptAfterError,
-    /// All lanes are one (F110).
+    /// All lanes are treated as one (F110).
     LanesShared,
     /// An abort drops the path.
     AbortCuts,
-    /// Later calls of a turn get the room that the host gives, not that of the first.
+    /// Later calls of a turn get the host's budget instead of the first call's.
     LoopBudget,
     /// A summary may stand for live input (F040).
     LiveNotRequired,
-    /// The prompt says what time it is (F075).
+    /// The prompt contains the current time (F075).
     ClockInPrompt,
-    /// What comes late is dropped (F036).
+    /// Late messages are dropped (F036).
     LateDropped,
-    /// The chain does not go on.
+    /// The chain is not continued.
     ChainStuck,
     /// Names are written after their entries, not with them (F039).
     WriteNotAtomic,
@@ -126,20 +126,20 @@ impl Bug {
 #[cfg(feature = "zoo")]
 static ON: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
 
-/// Whether this defect is in the program.
+/// Whether this defect is active.
 #[cfg(feature = "zoo")]
 pub fn is(bug: Bug) -> bool {
     ON.load(std::sync::atomic::Ordering::Relaxed) == bug as u8
 }
 
-/// Whether this defect is in the program: no.
+/// Whether this defect is active: never without the feature.
 #[cfg(not(feature = "zoo"))]
 #[inline]
 pub const fn is(_: Bug) -> bool {
     false
 }
 
-/// Puts a defect into the whole process, or takes it out.
+/// Activates a defect for the whole process, or none.
 #[cfg(feature = "zoo")]
 pub fn set(bug: Option<Bug>) {
     ON.store(bug.map_or(0, |bug| bug as u8), std::sync::atomic::Ordering::SeqCst);

@@ -19,7 +19,7 @@ fn exact(text: &str) -> (u64, u64) {
     (count(tiktoken_rs::o200k_base_singleton()), count(tiktoken_rs::cl100k_base_singleton()))
 }
 
-/// Numbers that look random and are always the same.
+/// Reproducible pseudo-random numbers.
 fn noise(seed: u64) -> impl Iterator<Item = u64> {
     let mut state = seed;
     std::iter::repeat_with(move || {
@@ -53,8 +53,8 @@ const KOREAN: &str = "데이터베이스 연결에 실패했습니다. 설정 �
 const RUSSIAN: &str = "Не удалось подключиться к базе данных. Проверьте файл настроек и попробуйте ещё раз. Новая версия выйдет на следующей неделе.";
 const EMOJI: &str = "👩‍👩‍👧‍👦 🏳️‍🌈 👍🏽 🇩🇪 🎉🚀✨ 👨🏿‍💻 ";
 
-/// Kinds of text, as in the table of the module's documentation: name, text, bounds of the signed error of
-/// `expected` against `o200k_base` in percent, and the most that `upper` may be above `expected`.
+/// Kinds of text, as in the table of the module documentation: name, text, bounds of the signed error of `expected`
+/// against `o200k_base` in percent, and the allowed excess of `upper` over `expected`.
 fn kinds() -> Vec<(&'static str, String, (f64, f64), f64)> {
     vec![
         ("prose", PROSE.repeat(4), (-10.0, 10.0), 1.3),
@@ -232,7 +232,7 @@ proptest! {
         prop_assert!(count.upper >= count.expected);
     }
 
-    /// Parts counted apart bound the whole.
+    /// The sum of separately counted parts bounds the whole.
     #[test]
     fn f068_sums_of_parts_bound_the_whole(a in mixed(), b in mixed()) {
         let (o200k, cl100k) = exact(&format!("{a}{b}"));

@@ -1,15 +1,16 @@
-//! Instructions between messages, where the dialect lets them stand.
+//! Places instructions between messages, in dialects that allow them.
 
 use std::borrow::Cow;
 
 use crate::message::{Between, Message, Speaker};
 
-/// The messages with their instructions in places that the dialect takes.
+/// The messages, with instructions at places that the dialect accepts.
 ///
-/// Where it takes them behind input only, they wait for the input that follows them and are one message; those that come
-/// between two answers are input. More messages at the end leave the beginning as it was, up to the last input.
+/// Where the dialect accepts instructions only behind input, they wait for the next input and become one message;
+/// instructions between two answers become input. More messages at the end leave the beginning unchanged, up to the
+/// last input.
 ///
-/// Cost: O(messages), and a copy of each message that is moved or changed.
+/// Cost: O(messages), and a copy of each message that moves or changes.
 pub fn place<'a>(messages: impl IntoIterator<Item = &'a Message>, between: Between) -> Vec<Cow<'a, Message>> {
     let mut placed = Vec::new();
     let mut waiting: Option<Cow<'a, Message>> = None;
@@ -35,7 +36,7 @@ pub fn place<'a>(messages: impl IntoIterator<Item = &'a Message>, between: Betwe
     placed
 }
 
-/// Puts what waited behind the input that came last.
+/// Puts the waiting instructions behind the last input.
 fn release<'a>(placed: &mut Vec<Cow<'a, Message>>, waiting: Option<Cow<'a, Message>>) {
     let Some(held) = waiting else { return };
     let is_behind = placed.last().is_some_and(|last| last.speaker == Speaker::User);
@@ -100,7 +101,7 @@ mod tests {
         }
     }
 
-    /// Placed twice is placed once.
+    /// Placing the placed messages again changes nothing.
     #[test]
     fn placing_again_changes_nothing() {
         for number in 0..3_u32.pow(6) {

@@ -1,20 +1,20 @@
-//! The host's own summary beside ours: what it may take, and what is left for them.
+//! The host's own summary beside ours: its room, and the room left for our summaries.
 
 use crate::policy::Policy;
 
-/// Largest share of the zone of summaries that the host's words take, as one over this.
+/// Largest share of the zone of summaries for the host's words, as one over this.
 const SHARE: u64 = 2;
 
-/// Most tokens of the host's words: longer summaries of hosts are not known.
+/// Largest room for the host's words, in tokens: no longer host summaries are known.
 const TOKENS_MAX: u64 = 6_000;
 
-/// What the words of the host's newest summary may take in a prompt, in tokens.
+/// Room for the host's newest summary in a prompt, in tokens.
 pub fn host_tokens_max(policy: &Policy) -> u64 {
     (policy.zone / SHARE).min(TOKENS_MAX)
 }
 
-/// The policy for our summaries beside host's words of so many tokens: both share the zone, so that a prompt with them
-/// is no larger than one without.
+/// The policy for our summaries beside host's words of this many tokens. Both share the zone, so that the prompt is no
+/// larger than one without host's words.
 #[must_use]
 pub fn beside_host(policy: &Policy, tokens: u64) -> Policy {
     Policy { zone: policy.zone.saturating_sub(tokens), ..*policy }

@@ -1,27 +1,27 @@
-//! When a break happens: now, or later.
+//! The timing of a break: now or later.
 //!
-//! A break costs what the provider's cache held behind the place where the prompt changes. When that cache has run out,
-//! all of the prompt is billed anew anyway, so a break that will be due soon costs nothing now. While the cache is warm, a
-//! break waits until the prompt is full.
+//! A break costs the cached part of the prompt behind the first change. On a cold cache the whole prompt is billed anew
+//! anyway, so a break that will be due soon costs nothing now. While the cache is warm, a break waits until the prompt
+//! is full.
 
 use super::Pressure;
 
-/// Whether a provider still has the beginning of the last prompt.
+/// Whether a provider still caches the beginning of the last prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// The last call is recent enough.
     Warm,
     /// The last call is too long ago.
     Cold,
-    /// Nobody said when the last call was.
+    /// The time of the last call is unknown.
     Unknown,
 }
 
 impl Cache {
-    /// What is to be expected so long after the last call.
+    /// The expected state of the cache at this time after the last call.
     ///
-    /// * `idle_ms` - since the last call; `None` if a time is not known, or there was no call.
-    /// * `ttl_ms` - how long the provider keeps what was sent.
+    /// * `idle_ms` - since the last call; `None` if a time is unknown, or there was no call.
+    /// * `ttl_ms` - how long the provider caches a prompt.
     pub const fn after(idle_ms: Option<u64>, ttl_ms: u64) -> Self {
         match idle_ms {
             Some(idle) if idle > ttl_ms => Self::Cold,
@@ -30,22 +30,22 @@ impl Cache {
         }
     }
 
-    /// Of tokens that stood at the beginning of the last prompt, those that it should still have.
+    /// The number of these tokens that should still be cached, all from the beginning of the last prompt.
     pub const fn holds(self, reused: u64) -> u64 {
         if matches!(self, Self::Cold) { 0 } else { reused }
     }
 }
 
-/// What is known before a model call.
+/// The known facts before a model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// How full the prompt is.
     pub pressure: Pressure,
-    /// Whether the next break is near: see [`super::nears`].
+    /// Whether the next break is near. See [`super::nears`].
     pub is_near: bool,
-    /// What a break would cost.
+    /// The state of the provider's cache, which decides the cost of a break.
     pub cache: Cache,
-    /// Whether better summaries than some of those that are shown are prepared.
+    /// Whether better summaries are prepared than some of the shown ones.
     pub is_better_prepared: bool,
 }
 
@@ -54,17 +54,17 @@ pub struct Moment {
 pub enum Step {
     /// Nothing.
     Keep,
-    /// Make a summary that the next break will want.
+    /// Prepare a summary for the next break.
     Prepare,
-    /// Show what is prepared in the place of what is shown; cover no more than now.
+    /// Show the prepared summaries instead of the shown ones; cover nothing new.
     Refresh,
     /// Break the context.
     Break,
 }
 
 impl Moment {
-    /// Decides. A full prompt breaks in any case; one that is filling up breaks when that costs nothing; better summaries
-    /// are shown when that costs nothing.
+    /// Decides the step. A full prompt always breaks. A prompt that is filling up breaks when the break costs nothing,
+    /// and better summaries are shown when that costs nothing.
     ///
     /// Source: ADR-0007; field.md A8, §5.2.
     pub const fn step(&self) -> Step {

@@ -1,4 +1,4 @@
-//! The tree of summaries, breaks, and what a loop's end needs.
+//! The tree of summaries, breaks, and the needs of a loop's end.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn sizes(seq: u64, tokens: u64, human: bool) -> Sizes {
     }
 }
 
-/// Plays a history through breaks as the engine does; returns the state and the groups behind it.
+/// Plays a history through breaks as the engine does. Returns the state and the groups behind it.
 fn play(history: &[(u64, bool)], policy: &Policy) -> (Context, Vec<Sizes>) {
     let (mut context, mut groups) = (Context::default(), Vec::new());
     for (seq, (tokens, human)) in history.iter().enumerate() {
@@ -184,8 +184,8 @@ fn target_table() {
 }
 
 proptest! {
-    /// No entry is compressed again more often than log₄ of the leaves allows, however the history came: once into its
-    /// leaf, then once for every level.
+    /// For any history, an entry is compressed at most log₄ of the number of leaves times: once into its leaf, then
+    /// once per level.
     #[test]
     fn no_entry_is_recompressed_more_than_log4_n_times(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..400),
@@ -228,7 +228,7 @@ proptest! {
         prop_assert!(groups.last().is_some(), "the newest group is never summarised");
     }
 
-    /// What stands after a break is what stood before it, with summaries in place of its beginning up to the cut.
+    /// After a break the prompt equals the one before, with summaries in place of its beginning up to the cut.
     #[test]
     fn f021_a_break_takes_the_beginning_and_nothing_else(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..120),
@@ -257,8 +257,8 @@ proptest! {
         prop_assert!(kept.first().is_none_or(|group| cut.is_none_or(|cut| group.span.0 > cut)));
     }
 
-    /// f012: after a break the prompt is at the depth for its growth, or nothing more is old enough. So there is room for
-    /// many calls between two breaks.
+    /// f012: after a break the prompt is at the depth for its growth, or nothing more is old enough. So many calls fit
+    /// between two breaks.
     #[test]
     fn f012_a_break_leaves_room_or_nothing_to_take(
         history in prop::collection::vec((1_u64..3_000, any::<bool>()), 1..160),
@@ -286,7 +286,7 @@ proptest! {
         }
     }
 
-    /// f012: breaks come at most once per so much growth, never on every call.
+    /// f012: breaks come at most once per fixed amount of growth, never on every call.
     #[test]
     fn f012_breaks_are_rare(n in 50_usize..400) {
         let policy = Policy::for_window(32_768);

@@ -1,17 +1,18 @@
-//! An array that is the active path itself, message by message, as clients of a provider's API send it with each call.
+//! An array that equals the active path message by message, as clients of a provider's API send it with each call.
 //!
-//! Such messages have no names: what they are is told by where they stand. The rule is the chain of design §4, with three
-//! habits of real clients allowed for: a message in the middle is sent with other words (reminders with counters, results
-//! that were cleared, an edit in place), the oldest messages are left out (a window that slides), and an answer is asked for
-//! again. Other words in the middle do not make it another history, and the model reads the new ones: see [`How`](super::How).
+//! Such messages have no names and are recognised by their places. The rule is the chain of design §4, with three
+//! exceptions for the habits of real clients: a message in the middle changes its text (reminders with counters,
+//! cleared results, an edit in place), the oldest messages are left out (a sliding window), and an answer is requested
+//! again. Changed text in the middle does not make another history, and the model reads the new text. See
+//! [`How`](super::How).
 
 use super::{Base, Fate, Item, Plan, Walk, Why, appended, is_exact};
 use crate::id::Seq;
 
-/// Messages in a row that prove that an array begins in the middle of the path.
+/// Consecutive messages that prove that an array begins in the middle of the path.
 const RUN: usize = 2;
 
-/// Messages in a row whose words a client changes.
+/// Most consecutive messages that a client rewrites.
 const CHANGED: usize = 16;
 
 impl Walk<'_> {
@@ -42,15 +43,16 @@ impl Walk<'_> {
         Plan { why, base, fates }
     }
 
-    /// Whether an item says what an entry says. Words that are empty prove nothing.
+    /// Whether an item has the content of an entry. Empty text proves nothing.
     fn stands(item: &Item, seq: Seq) -> bool {
         let has_words = item.parts.as_ref().is_some_and(|parts| !parts.is_empty());
         let says = |list: &[Seq]| list.binary_search(&seq).is_ok();
         is_exact(item, seq) || (has_words && (says(&item.alike) || says(&item.named)))
     }
 
-    /// Whether the client changed the words of a message that stood here, and perhaps of some behind it: as many follow that
-    /// stand where they stood, two at least, or the same answer to one message. An edit would have got another answer.
+    /// Whether the client rewrote the message at this place, and perhaps some behind it. The proof is an equal number
+    /// of unchanged messages behind them, at least two, or the unchanged answer to a single message: an edit would have
+    /// got another answer.
     fn is_rewritten(&self, stored: &[Seq], at: usize) -> bool {
         let mut behind = self.items.iter().zip(stored).skip(at + 1).peekable();
         let mut changed = 1;
@@ -62,8 +64,8 @@ impl Walk<'_> {
         behind.take(proof).filter(|(item, seq)| Self::stands(item, **seq)).count() == proof
     }
 
-    /// Where on the path the array begins: at its beginning, unless its first messages are a run in the middle that goes
-    /// on to the end of one of the two.
+    /// Where on the path the array begins. That is the path's beginning, unless the array's first messages match a run
+    /// in the middle of the path that lasts to the end of the path.
     fn begin(&self, stored: &[Seq]) -> usize {
         let Some(first) = self.items.first() else { return 0 };
         if stored.first().is_none_or(|seq| Self::stands(first, *seq)) || self.is_rewritten(stored, 0) {

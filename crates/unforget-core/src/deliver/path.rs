@@ -10,11 +10,11 @@ use crate::id::Seq;
 pub struct Path<'a> {
     /// Its entries as ascending runs.
     pub runs: &'a [Range<u64>],
-    /// Input of the host's own among them, which arrays leave out.
+    /// The host's volatile input on the path, which arrays leave out.
     pub volatile: &'a BTreeSet<Seq>,
-    /// Entries of the turn that is open, ascending: arrays may leave them out until it ends.
+    /// Entries of the open turn, ascending: arrays may leave them out until the turn ends.
     pub open: &'a [Seq],
-    /// The newest entry that was there when the last turn was committed.
+    /// The newest entry at the last commit of a turn.
     pub committed: Option<Seq>,
 }
 
@@ -24,7 +24,7 @@ impl Path<'_> {
         self.runs.last().map(|run| Seq(run.end - 1))
     }
 
-    /// Whether an entry is on it. O(log runs).
+    /// Whether an entry is on the path. O(log runs).
     pub fn holds(&self, seq: Seq) -> bool {
         let at = self.runs.partition_point(|run| run.end <= seq.0);
         self.runs.get(at).is_some_and(|run| run.contains(&seq.0))
@@ -35,14 +35,14 @@ impl Path<'_> {
         self.volatile.contains(&seq) || self.open.binary_search(&seq).is_ok()
     }
 
-    /// The first entry after `seq`, or of all.
+    /// The first entry after `seq`, or of the whole path.
     pub(super) fn after(&self, seq: Option<Seq>) -> Option<Seq> {
         let from = seq.map_or(0, |seq| seq.0 + 1);
         let at = self.runs.partition_point(|run| run.end <= from);
         self.runs.get(at).map(|run| Seq(run.start.max(from)))
     }
 
-    /// The same, passing over what arrays may leave out.
+    /// The first entry after `seq` that arrays may not leave out, or the first such entry of the path.
     pub(super) fn firm_after(&self, seq: Option<Seq>) -> Option<Seq> {
         let mut next = self.after(seq);
         while let Some(at) = next.filter(|at| self.is_loose(*at)) {
@@ -51,7 +51,7 @@ impl Path<'_> {
         next
     }
 
-    /// The entries behind `at` up to the first that no array may leave out.
+    /// The entries behind `at`, up to the first that arrays may not leave out.
     pub(super) fn next_few(&self, at: Option<Seq>) -> impl Iterator<Item = Seq> {
         let mut next = self.after(at);
         std::iter::from_fn(move || {
@@ -61,7 +61,7 @@ impl Path<'_> {
         })
     }
 
-    /// The newest entries back to the `count`th that no array may leave out, oldest first.
+    /// The newest entries, back to the `count`th that arrays may not leave out, oldest first.
     pub(super) fn tail(&self, count: usize) -> Vec<Seq> {
         let mut left = count;
         let seqs = self.runs.iter().rev().flat_map(|run| run.clone().rev().map(Seq));

@@ -152,7 +152,7 @@ fn exact_table() {
     }
 }
 
-/// Whether it is this history is another question than what the model shall read.
+/// The dry run decides whether the array is this history, not what the model is to read.
 #[test]
 fn alike_table() {
     let table = [
@@ -244,7 +244,7 @@ fn plan_table() {
     }
 }
 
-/// A window may show clipped words; all of the history with such words is an edit, whatever was seen before.
+/// A window may show clipped text. A whole history with such text is an edit, whatever was seen before.
 #[test]
 fn f038_words_of_a_window_are_no_proof_for_all_of_it() {
     let mut toy = Toy::default();
@@ -312,7 +312,7 @@ fn f038_a_turn_may_have_come_by_an_array_before() {
 }
 
 proptest! {
-    /// Whole arrays in any order: the path is the array, exactly, and delivering it again changes nothing.
+    /// Whole arrays in any order: the path equals the array, and delivering it again changes nothing.
     #[test]
     fn f035_whole_arrays_keep_order_and_multiset(arrays in prop::collection::vec("[abc]{0,9}", 1..8)) {
         let mut toy = Toy::default();
@@ -347,7 +347,7 @@ proptest! {
         }
     }
 
-    /// Windows without names: nothing is dropped, and what is shown ends with the window.
+    /// Windows without names: nothing is dropped, and the shown history ends with the window.
     #[test]
     fn f036_windows_without_names_lose_nothing(arrays in prop::collection::vec("[abc]{1,6}", 1..8)) {
         let mut toy = Toy::default();

@@ -1,4 +1,4 @@
-//! An array that is all of the active history: it may grow the path, cut it back, or edit it.
+//! An array of the whole active history: it may extend the path, cut it back, or edit it.
 
 use super::{Base, Fate, Item, Plan, Walk, Why, added, appended, is_exact, lost, next_matches};
 use crate::id::Seq;
@@ -45,8 +45,8 @@ impl Walk<'_> {
         }
     }
 
-    /// An item without a match between two that have one. `None` if the history was edited here: certain of an
-    /// item without a name, since only its place could make it known.
+    /// The fate of an unmatched item between two matched ones. `None` if the history was edited here. That is certain
+    /// for an item without a name, since only its place could identify it.
     fn gap(&self, item: &Item, at: Option<Seq>, anchor: Option<Seq>) -> Option<Fate> {
         if !item.has_name {
             return None;
@@ -58,12 +58,12 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether the host changed what an entry says, more than hosts do when they rewrite.
+    /// Whether the host changed an entry's content more than hosts do when they rewrite.
     fn is_edit(&self, item: &Item, seq: Seq) -> bool {
         item.has_name && !zoo::is(Bug::EditIgnored) && !is_exact(item, seq) && !self.says(item, seq)
     }
 
-    /// Nothing of it is on the path, but input of the host's own.
+    /// The plan for an array without a match on the path, except for the host's volatile input.
     fn unknown(&self, found: &[Option<Seq>]) -> Plan {
         let firm = self.path.firm_after(None).is_some();
         let mut fates = Vec::new();
@@ -76,8 +76,8 @@ impl Walk<'_> {
         }
     }
 
-    /// From the first item without a fate on, all go on the path behind `at`; from the first that was to be put
-    /// between others, if there is one; or from the first that the array has in another order than the path: it is right.
+    /// Puts all items from the first one without a fate on the path behind `at`. It starts earlier if an earlier item
+    /// was to be inserted, or if the array has another order than the path there: the array is right.
     fn branch(&self, mut fates: Vec<Fate>, mut at: Option<Seq>, found: &[Option<Seq>]) -> Plan {
         let anchors = self.anchors(found);
         if let Some(first) = fates.iter().position(|fate| *fate == Fate::Insert) {
@@ -95,7 +95,7 @@ impl Walk<'_> {
         self.cut(Why::Branch, fates, at, &|seq| is_left_out(seq) && !anchors.contains(&Some(*seq)))
     }
 
-    /// The path is cut behind `at`; of the host's own input right behind it, what `stays` stays.
+    /// Cuts the path behind `at`, except for the host's volatile input right behind it that `stays` keeps.
     fn cut(&self, why: Why, fates: Vec<Fate>, at: Option<Seq>, stays: &dyn Fn(&Seq) -> bool) -> Plan {
         let is_kept = |seq: &Seq| self.path.volatile.contains(seq) && stays(seq);
         let from = at;
@@ -104,14 +104,14 @@ impl Walk<'_> {
             Fate::Known(seq) | Fate::Face(seq) | Fate::Changed(seq) if at.is_none_or(|at| seq > at) => {
                 Fate::Append
             }
-            // Where nothing of the transcript stays, nothing comes too late.
+            // If nothing of the transcript stays, no item is misplaced.
             Fate::Misplaced if from.is_none() => Fate::Append,
             fate => fate,
         };
         Plan { why, base: at.map_or(Base::Root, Base::After), fates: fates.into_iter().map(after).collect() }
     }
 
-    /// The rest goes on the path, but for input of the host's own that is on it.
+    /// Appends the remaining items, except for the host's volatile input that is on the path already.
     fn rest(&self, fates: &mut Vec<Fate>, found: &[Option<Seq>]) {
         for (index, item) in self.items.iter().enumerate().skip(fates.len()) {
             let seq = found.get(index).copied().flatten().filter(|seq| self.is_live(item, *seq));
@@ -119,7 +119,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The first entry of the path that an item from `from` on is.
+    /// The first entry of the path that an item from `from` on matches.
     fn first_named(&self, from: usize) -> Option<Seq> {
         let firm = self.items.iter().skip(from).filter(|item| !item.aside && !item.is_volatile);
         firm.filter_map(|item| self.named(item)).min()

@@ -1,4 +1,4 @@
-//! An array of some of the history up to now: it never cuts the path.
+//! An array of a part of the history up to now: it never cuts the path.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ impl Walk<'_> {
                 _ if item.aside => Fate::Aside,
                 Some(seq) if index < overlap => Fate::Replay(seq),
                 Some(seq) => self.known(item, seq),
-                // Out of order, or twice in one array.
+                // Out of order, or repeated within the array.
                 None if self.named(item).is_some() => self.known_elsewhere(item),
                 None if anchor.is_some_and(|anchor| index < anchor) => {
                     let later = next_match.get(index).copied().flatten();
@@ -41,15 +41,15 @@ impl Walk<'_> {
         Plan { base, ..plan }
     }
 
-    /// The most items at the start that may be the newest entries of the path, all of it without names.
-    /// Not a proof: the same words may have been said again. Returns how many, and matches them.
+    /// Matches the longest start of the items that may equal the newest entries of the path, all without names. This is
+    /// no proof: the same words may have been said again. Returns the number of matched items.
     fn overlap(&self, found: &mut Vec<Option<Seq>>) -> usize {
         let open: Vec<usize> = (0..self.items.len()).filter(|at| !self.aside(*at)).collect();
         let mut tail = self.path.tail(open.len());
         let classes = self.classes(&tail);
         tail.retain(|seq| classes.contains_key(seq) || !self.path.is_loose(*seq));
         let word = |at: &usize| self.items.get(*at).and_then(|item| item.alike.last()).copied();
-        // Items of one class have the same list of entries; its last entry stands for the list.
+        // Items of one class share a list of entries; the last entry identifies the list.
         let items: Vec<Option<Seq>> = open.iter().map(word).collect();
         let stored: Vec<Option<Seq>> = tail.iter().map(|seq| classes.get(seq).copied()).collect();
         let length = suffix_prefix(&stored, &items);
@@ -66,7 +66,7 @@ impl Walk<'_> {
         self.items.get(at).is_none_or(|item| item.aside)
     }
 
-    /// The class of each entry of the tail that some item may be.
+    /// The class of each entry of the tail that any item may match.
     fn classes(&self, tail: &[Seq]) -> BTreeMap<Seq, Seq> {
         let mut classes = BTreeMap::new();
         let Some(first) = tail.first() else { return classes };
@@ -82,7 +82,7 @@ impl Walk<'_> {
     }
 }
 
-/// Length of the longest end of `text` that `pattern` begins with. `None` equals nothing.
+/// Length of the longest suffix of `text` that is a prefix of `pattern`. `None` equals nothing.
 ///
 /// Source: Knuth, Morris, Pratt 1977. O(text + pattern).
 fn suffix_prefix(text: &[Option<Seq>], pattern: &[Option<Seq>]) -> usize {

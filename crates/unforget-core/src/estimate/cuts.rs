@@ -1,22 +1,22 @@
 //! The longest cut of a piece, as a finite automaton.
 //!
-//! No two neighbouring tokens of a finished byte-pair encoding form a token together, for they would have
-//! been merged. So the most tokens of a piece are those of the longest cut in which no neighbours form a
-//! known pair or triple. Which cuts go on depends only on the lengths of the last tokens (one byte, two, or
-//! more) and on how far each kind of cut is behind the best: a small set of states, found when the table is
-//! made, after which a byte costs one step.
+//! No two neighbouring tokens of a finished byte-pair encoding form a token together, for the encoder would have merged
+//! them. So the most tokens of a piece are those of the longest cut in which no neighbours form a known pair or triple.
+//! Which cuts can be continued depends only on the lengths of the last tokens (one byte, two, or more) and on how far
+//! each kind of cut is behind the best. These are few states, found when the table is made; after that a byte costs one
+//! step.
 
 use std::collections::BTreeMap;
 
-/// The most tokens of cuts that end one, two and three bytes ago, each by the length of its last token (1, 2,
-/// more), relative to the best of them all. `None` if there is no such cut.
+/// Number of tokens of the best cuts that end one, two and three bytes ago, each by the length of its last token (1, 2,
+/// more), relative to the best of all. `None` if there is no such cut.
 type State = [Option<i8>; 9];
 
 /// The table of steps.
 pub(super) struct Cuts {
-    /// By state and [`input`]: twice the next state, plus 1 if the best cut grows by a token.
+    /// By state and [`input`]: twice the next state, plus 1 if the best cut gains a token.
     steps: Box<[u16]>,
-    /// By state: how far the best cut that ends here is behind; `None` if none does.
+    /// By state: how far the best cut that ends here is behind; `None` if no cut ends here.
     behind: Box<[Option<u8>]>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Walk {
     grown: u64,
 }
 
-/// After the first byte of a piece: it is one token.
+/// The state after the first byte of a piece, which is one token.
 const FIRST: State = [Some(0), None, None, Some(-1), None, None, None, None, None];
 
 impl Cuts {
@@ -56,8 +56,8 @@ impl Cuts {
 
     /// Adds the next byte.
     ///
-    /// * `pair` - whether it is a token with the byte before it.
-    /// * `triple` - whether it is one with the two bytes before it.
+    /// * `pair` - whether the byte forms a token with the byte before it.
+    /// * `triple` - whether the byte forms a token with the two bytes before it.
     pub(super) fn step(&self, walk: &mut Walk, pair: bool, triple: bool) {
         let at = usize::from(walk.state) << 2 | usize::from(triple) << 1 | usize::from(pair);
         let step = self.steps.get(at).copied().unwrap_or_default();
@@ -65,7 +65,7 @@ impl Cuts {
         walk.grown += u64::from(step & 1);
     }
 
-    /// Tokens of the longest cut of what was walked.
+    /// Tokens of the longest cut of the bytes so far.
     pub(super) fn most(&self, walk: Walk) -> u64 {
         let behind = self.behind.get(usize::from(walk.state)).copied().flatten();
         behind.map_or(0, |behind| (1 + walk.grown).saturating_sub(u64::from(behind)))
@@ -90,7 +90,7 @@ fn step(state: State, pair: bool, triple: bool) -> (State, bool) {
 mod tests {
     use super::*;
 
-    /// The same by its definition, in numbers.
+    /// The longest cut by its definition, as a number.
     fn longest(bars: &[(bool, bool)]) -> u64 {
         const NONE: i64 = i64::MIN / 2;
         let (mut ago1, mut ago2, mut ago3) = ([1, NONE, NONE], [0, NONE, NONE], [NONE; 3]);

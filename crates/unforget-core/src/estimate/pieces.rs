@@ -1,4 +1,4 @@
-//! What the estimator knows of vocabularies: short pieces of ASCII that are one token everywhere.
+//! The estimator's knowledge of vocabularies: short ASCII pieces that are one token everywhere.
 
 use std::sync::LazyLock;
 
@@ -158,7 +158,7 @@ fn key(piece: &[u8]) -> Option<(u64, u64)> {
     }
 }
 
-/// Slot and tag of a key. Two pieces share a tag once in four thousand million.
+/// Slot and tag of a key. Two pieces share a tag with a probability of one in four thousand million.
 fn place((low, high): (u64, u64)) -> (usize, u32) {
     let mixed =
         (low ^ high.rotate_left(29).wrapping_mul(0xd6e8_feb8_6659_fd93)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -2,7 +2,7 @@
 
 use super::pieces::{PIECES, Pieces};
 
-/// Class of a byte. Classes are what tokenisers cut at; no meaning is read from the text.
+/// Class of a byte. Tokenisers cut at changes of class; the text's meaning is not read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Lower,
@@ -76,7 +76,7 @@ impl<'a> Scan<'a> {
         self.bound += bound;
     }
 
-    /// End of the run of bytes from `from` on whose class passes.
+    /// End of the run of bytes from `from` on whose class passes the test.
     fn run(&self, from: usize, passes: impl Fn(Class) -> bool) -> usize {
         let rest = self.bytes.get(from..).unwrap_or_default();
         from + rest.iter().position(|&byte| !passes(class(byte))).unwrap_or(rest.len())
@@ -119,14 +119,15 @@ impl<'a> Scan<'a> {
         (self.at, self.lead) = (at, 0);
     }
 
-    /// End of a word of one piece that ends within eight bytes, and whether it is known to be one token; `None` for others.
+    /// End of a one-piece word that ends within eight bytes, and whether it is known to be one token; `None` for other
+    /// words.
     fn short_word(&self, start: usize) -> Option<(usize, bool)> {
         let chunk = u64::from_le_bytes(*self.bytes.get(start..)?.first_chunk::<8>()?);
         let letters = chunk >> (8 * self.lead);
         let upper = first_outside(letters, b'A', b'Z');
         let lower = first_outside(letters >> (8 * upper.min(7)), b'a', b'z');
         let len = self.lead + upper + lower;
-        // Behind the run is a byte of the chunk that starts no further piece.
+        // The byte of the chunk behind the run starts no further piece.
         let next = (chunk >> (8 * len.min(7))) as u8;
         if len > 7 || next.is_ascii_uppercase() {
             return None;
@@ -140,7 +141,7 @@ impl<'a> Scan<'a> {
             return (16, 1);
         }
         let bound = self.pieces.longest(self.slice(from, end));
-        // Ordinary words cost far less than the most they could; random letters come close to it.
+        // Ordinary words cost far less than their bound; random letters come close to it.
         (16 + 3 * (bound.min(4) - 1) + 11 * bound.saturating_sub(4), bound)
     }
 
@@ -152,8 +153,8 @@ impl<'a> Scan<'a> {
         self.at = end;
     }
 
-    /// A run of white space. Its part up to the last line end is one piece, the rest another, of which the
-    /// last byte leads the word or mark that follows.
+    /// A run of white space. Up to the last line end it is one piece. The rest is another, and its last byte leads the
+    /// following word or mark.
     fn space(&mut self) {
         if let [b' ', next, ..] = self.bytes.get(self.at..).unwrap_or_default()
             && matches!(class(*next), Class::Lower | Class::Upper | Class::Mark)
@@ -232,8 +233,8 @@ impl<'a> Scan<'a> {
         self.at += len;
     }
 
-    /// Bound for a piece that is not known: runs of one byte take what their longest token allows, the
-    /// rest goes through [`Pieces::longest`].
+    /// Bound for an unknown piece: a run of one byte takes what its longest token allows, the rest goes through
+    /// [`Pieces::longest`].
     fn runs(&self, piece: &[u8]) -> u64 {
         let (mut bound, mut rest) = (0, piece);
         while let Some(&first) = rest.first() {
@@ -259,7 +260,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// How many bytes from the lowest on are in a range of ASCII, of 0 to 8.
+/// How many bytes from the lowest on are within a range of ASCII, 0 to 8.
 fn first_outside(chunk: u64, low: u8, high: u8) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const TOPS: u64 = 0x8080_8080_8080_8080;

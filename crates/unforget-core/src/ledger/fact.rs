@@ -1,4 +1,4 @@
-//! What calls and results tell, as plain values.
+//! The content of calls and results, as plain values.
 
 use crate::digest::Digest;
 
@@ -7,23 +7,23 @@ use crate::digest::Digest;
 pub struct Lines {
     /// The first.
     pub first: u64,
-    /// The last; `None` is to the end.
+    /// The last; `None` for the end of the file.
     pub last: Option<u64>,
 }
 
 impl Lines {
     /// From the first line to the end.
     pub const WHOLE: Self = Self { first: 1, last: None };
-    /// Some lines, it is not known which: they cover nothing, and nothing is known to cover them.
+    /// Unknown lines: they cover nothing, and nothing is known to cover them.
     pub const SOME: Self = Self { first: 0, last: Some(0) };
 
-    /// The last `count` lines of a file whose length is not known: at the far end of the numbers, so that only
-    /// what runs to the end covers them.
+    /// The last `count` lines of a file of unknown length. They lie at the far end of the numbers, so that only a range
+    /// that runs to the end covers them.
     pub const fn ending(count: u64) -> Self {
         Self { first: u64::MAX - count, last: None }
     }
 
-    /// Whether all of `other` is in these.
+    /// Whether all of `other` lies within these lines.
     pub fn covers(self, other: Self) -> bool {
         let to_end = match (self.last, other.last) {
             (None, _) => true,
@@ -37,7 +37,7 @@ impl Lines {
 /// How a file was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Change {
-    /// All of its content was written.
+    /// All of its content was replaced.
     Whole,
     /// Some of its content was changed.
     Part,
@@ -45,44 +45,45 @@ pub enum Change {
     Gone,
 }
 
-/// How a call came out.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
     /// As asked.
     Done,
     /// The tool or the command failed.
     Failed,
-    /// Nobody ran it: a person refused it, or it was stopped before.
+    /// The call was never run: a person refused it, or it was stopped before.
     NotRun,
 }
 
 /// A command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Its words, shortened, without credentials.
+    /// Its text, shortened, without credentials.
     pub text: String,
     /// Equal for equal command lines.
     pub same: Digest,
-    /// Equal for command lines that do the same work and show it otherwise (`| tail`, `cd … &&`).
+    /// Equal for command lines that do the same work but show it differently (`| tail`, `cd … &&`).
     pub work: Digest,
     /// Whether it runs tests.
     pub tests: bool,
     /// Whether it makes commits.
     pub commits: bool,
-    /// What its exit code tells.
+    /// The meaning of its exit code.
     pub tells: Tells,
 }
 
-/// What the exit code of a command line tells.
+/// The meaning of a command line's exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Tells {
     /// 1 is an answer and no failure (`grep`, `diff`, `test`).
     pub asks: bool,
-    /// 0 proves little: what comes last only shows (`| tail`, `; echo done`) and hides how the work before it ended.
+    /// Exit code 0 proves little: the last command only shows output (`| tail`, `; echo done`) and hides the outcome of
+    /// the work before it.
     pub hides: bool,
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TaskState {
     /// Not begun.
@@ -96,39 +97,39 @@ pub enum TaskState {
     Dropped,
 }
 
-/// What a call does to the list of tasks.
+/// A change of the task list by a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskDeed {
-    /// Here is the whole list.
+    /// The whole list.
     List(Vec<(String, TaskState)>),
-    /// One more; the answer has its id.
+    /// A new task; the result has its id.
     Open(String),
     /// A change of the task with this id.
     Mark {
         /// The host's id.
         id: String,
-        /// Other words, if they changed.
+        /// The new text, if it changed.
         text: Option<String>,
-        /// Another state, if it changed.
+        /// The new state, if it changed.
         state: Option<TaskState>,
     },
 }
 
-/// One thing that a call does.
+/// One action of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     /// Reads a file.
     Read {
         /// The file, as the call names it.
         path: String,
-        /// Which lines were asked for.
+        /// The requested lines.
         lines: Lines,
     },
     /// Writes a file.
     Wrote {
         /// The file, as the call names it.
         path: String,
-        /// How.
+        /// The kind of change.
         change: Change,
         /// Digest of the new content, if the call has all of it.
         content: Option<Digest>,
@@ -141,78 +142,78 @@ pub enum Deed {
     Tasks(TaskDeed),
 }
 
-/// What a call tells, as far as later calls can tell it again.
+/// Whether a later call can repeat the information of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Telling {
-    /// Each time something else: an answer of a person, new output of a running process.
+    /// Each call tells something else: an answer of a person, new output of a running process.
     #[default]
     Once,
-    /// The same again, newer: searches, commands.
+    /// A repeated call tells the same, newer: searches, commands.
     Again,
     /// Lines of files and nothing else.
     Shows,
 }
 
-/// A call, read.
+/// A call after reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Called {
     /// The call's id; may repeat across turns.
     pub id: String,
-    /// Name and aim in few words.
+    /// Name and aim in a few words.
     pub what: String,
-    /// Equal for equal tool and arguments.
+    /// Equal for calls of one tool with equal arguments.
     pub print: Digest,
-    /// What a later call can stand for.
+    /// Whether a later call can stand for it.
     pub telling: Telling,
-    /// What it does, in order.
+    /// Its actions, in order.
     pub deeds: Vec<Deed>,
 }
 
-/// Numbers of tests.
+/// Figures of a test run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TestCounts {
-    /// Passed.
+    /// Number of tests passed.
     pub passed: u64,
-    /// Failed, or could not run.
+    /// Number of tests that failed or could not run.
     pub failed: u64,
-    /// Left out.
+    /// Number of tests skipped.
     pub skipped: u64,
 }
 
 /// A commit that a result reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its hash, as short as it was reported.
+    /// Its hash, as abbreviated as it was reported.
     pub hash: String,
     /// The first line of its message.
     pub subject: String,
 }
 
-/// A result, read.
+/// A result after reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// The call that it answers.
+    /// Id of the answered call.
     pub call_id: String,
-    /// How it came out.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The exit code, where it is told.
+    /// The exit code, where reported.
     pub exit: Option<i64>,
     /// Digest of the content without line numbers.
     pub content: Digest,
-    /// The first and last line, where the content is numbered.
+    /// The first and last line number, where the content is numbered.
     pub lines: Option<(u64, u64)>,
-    /// Tests, where a runner summed up.
+    /// Test figures, where a test runner reported them.
     pub tests: Option<TestCounts>,
-    /// The first words about a failure; also where the outcome is [`Outcome::Done`], since some command lines hide
-    /// how they ended.
+    /// The first words about a failure. Also present where the outcome is [`Outcome::Done`], since some command lines
+    /// hide their failure.
     pub error: Option<String>,
     /// Commits that it reports.
     pub commits: Vec<Commit>,
-    /// The id that a new task got.
+    /// The id of a new task.
     pub task: Option<String>,
 }
 
-/// What one part of an entry tells.
+/// The information of one part of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fact {
     /// A call was made.

@@ -6,58 +6,58 @@ use super::{Called, Change, Commit, Lines, Outcome, TaskState, TestCounts};
 use crate::digest::Digest;
 use crate::id::Seq;
 
-/// What a failure is of: a success of the same clears it.
+/// The subject of a failure: a later success with an equal subject clears it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// Reading a file.
     Read(String),
     /// Changing a file.
     Write(String),
-    /// Work that a command does.
+    /// The work of a command.
     Work(Digest),
     /// Fetching an address.
     Url(String),
-    /// A call that is about nothing known, by tool and arguments.
+    /// A call without a known subject, by tool and arguments.
     Call(Digest),
 }
 
-/// All that a ledger holds.
+/// All rows of a ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Files by path.
     pub files: BTreeMap<String, FileRow>,
     /// Command lines by [`super::Command::same`].
     pub commands: BTreeMap<Digest, CommandRow>,
-    /// Failures that nothing cleared.
+    /// Failures without a later success.
     pub failing: BTreeMap<Subject, Failure>,
-    /// Failures that were cleared, in the order of that.
+    /// Failures with a later success, in the order in which they were cleared.
     pub cleared: Vec<Failure>,
     /// Addresses.
     pub urls: BTreeMap<String, UrlRow>,
     /// Commits, oldest first.
     pub commits: Vec<CommitRow>,
-    /// Tasks, in the order of being opened.
+    /// Tasks, in the order in which they were opened.
     pub tasks: Vec<TaskRow>,
-    /// Calls that are not answered, by their ids, with the entry of each.
+    /// Unanswered calls by their ids, with the entry of each.
     pub pending: BTreeMap<String, (Seq, Called)>,
-    /// Rows that were dropped because there were too many of a kind.
+    /// Number of rows dropped because a kind had too many.
     pub dropped: u64,
 }
 
 impl Rows {
-    /// How many there are, of all kinds.
+    /// Number of rows of all kinds.
     pub fn len(&self) -> usize {
         let maps = self.files.len() + self.commands.len() + self.failing.len() + self.urls.len();
         maps + self.pending.len() + self.cleared.len() + self.commits.len() + self.tasks.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The entries in which something was done.
+/// The entries in which a piece of work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The entry with the call.
@@ -66,46 +66,46 @@ pub struct Place {
     pub answer: Seq,
 }
 
-/// A stretch of a file that was read.
+/// A read stretch of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// Which lines.
     pub lines: Lines,
-    /// Digest of what was shown.
+    /// Digest of the shown content.
     pub content: Digest,
-    /// When it was read last.
+    /// Place of the last read.
     pub at: Place,
 }
 
 /// The newest change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put {
-    /// How.
+    /// The kind of change.
     pub change: Change,
     /// Digest of the new content, if the call had all of it.
     pub content: Option<Digest>,
-    /// Where.
+    /// Place of the change.
     pub at: Place,
 }
 
 /// A file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileRow {
-    /// Stretches that were read, the newest last, at most [`FileRow::LOOKS_MAX`].
+    /// Read stretches, the newest last, at most [`FileRow::LOOKS_MAX`].
     pub looks: Vec<Look>,
     /// The newest change.
     pub put: Option<Put>,
-    /// How often it was read.
+    /// Number of reads.
     pub reads: u32,
-    /// How often it was changed.
+    /// Number of changes.
     pub writes: u32,
 }
 
 impl FileRow {
-    /// Most stretches that a row keeps.
+    /// Most read stretches per row.
     pub const LOOKS_MAX: usize = 8;
 
-    /// The newest entry that touched it.
+    /// The newest entry that read or changed it.
     pub fn newest(&self) -> Seq {
         let looked = self.looks.iter().map(|look| look.at.answer);
         looked.chain(self.put.map(|put| put.at.answer)).max().unwrap_or_default()
@@ -120,59 +120,59 @@ impl FileRow {
     }
 }
 
-/// A command line and how it came out last.
+/// A command line and its last outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandRow {
-    /// Its words, shortened.
+    /// Its text, shortened.
     pub text: String,
-    /// How often it ran.
+    /// Number of runs.
     pub runs: u32,
-    /// How it came out last.
+    /// Outcome of the last run.
     pub outcome: Outcome,
-    /// Its exit code then, where it was told.
+    /// Exit code of the last run, where reported.
     pub exit: Option<i64>,
-    /// Its tests then, where a runner summed up.
+    /// Test figures of the last run, where reported.
     pub tests: Option<TestCounts>,
-    /// Whether it runs tests at all.
+    /// Whether it runs tests.
     pub is_test: bool,
-    /// When it ran last.
+    /// Place of the last run.
     pub at: Place,
 }
 
-/// Something that failed, once or again and again.
+/// Work that failed, once or repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Name and aim of the call, in few words.
+    /// Name and aim of the call, in a few words.
     pub what: String,
-    /// What was told about it last.
+    /// The last report about it.
     pub told: String,
-    /// How often it failed before it was cleared.
+    /// Number of failures before it was cleared.
     pub times: u32,
-    /// When it failed first.
+    /// Place of the first failure.
     pub first: Place,
-    /// When it failed last.
+    /// Place of the last failure.
     pub last: Place,
     /// The success that cleared it.
     pub cleared: Option<Place>,
 }
 
-/// An address that was fetched.
+/// A fetched address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UrlRow {
-    /// How often.
+    /// Number of fetches.
     pub times: u32,
-    /// Whether it answered last.
+    /// Outcome of the last fetch.
     pub outcome: Outcome,
-    /// When last.
+    /// Place of the last fetch.
     pub at: Place,
 }
 
-/// A commit, with where it was reported.
+/// A commit and the place of its report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRow {
     /// The commit.
     pub commit: Commit,
-    /// Where.
+    /// Place of the report.
     pub at: Place,
 }
 
@@ -181,12 +181,12 @@ pub struct CommitRow {
 pub struct TaskRow {
     /// The host's id, where it gives one.
     pub id: Option<String>,
-    /// Its words.
+    /// Its text.
     pub text: String,
-    /// How it stands.
+    /// Its state.
     pub state: TaskState,
-    /// Where it was opened.
+    /// Place of its opening.
     pub opened: Place,
-    /// Where its state changed last.
+    /// Place of its last change of state.
     pub changed: Place,
 }

@@ -1,4 +1,4 @@
-//! Which earlier results a later call has made worthless.
+//! Finds earlier results that a later call has made worthless.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use super::{Answered, Called, Deed, Fact, Lines, Outcome, Telling, shown};
 use crate::digest::Digest;
 use crate::id::Seq;
 
-/// Why an earlier result is not needed any more.
+/// Why an earlier result is no longer needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Why {
-    /// The same was asked again: the later answer stands.
+    /// An equal call was made again, and its answer counts.
     Repeated,
-    /// All of the lines were read again.
+    /// All of its lines were read again.
     ReadAgain,
-    /// The file was changed since; what was read is not what is there.
+    /// The file was changed since, so the shown content is outdated.
     Changed,
 }
 
@@ -36,7 +36,7 @@ struct Settled<'a> {
     at: Seq,
 }
 
-/// Later deeds, while going back.
+/// Later deeds, while walking back.
 #[derive(Default)]
 struct Later<'a> {
     same: BTreeMap<Digest, Seq>,
@@ -46,12 +46,12 @@ struct Later<'a> {
 
 /// Lists the results that later calls supersede, oldest first.
 ///
-/// * `history` - entries in order with their facts, up to where the prompt broke last.
+/// * `history` - entries in order with their facts, up to the prompt's last break.
 ///
-/// An equal call that was answered stands for earlier ones, if equal calls tell the same kind of thing
-/// ([`Telling`]); it may have failed if it is a command, whose failure is news. A result that only
-/// shows lines of files is superseded if each of them was read again in one piece, or its file was changed. Calls that
-/// were not run count for nothing. Everything superseded can still be expanded.
+/// An answered call supersedes earlier equal calls if equal calls tell the same kind of thing ([`Telling`]). A failed
+/// one does so only if it is a command, whose failure is news. A result that only shows lines of files is superseded
+/// once each of the lines was read again in one piece, or its file was changed. Calls that were never run do not count.
+/// Everything superseded can still be expanded.
 ///
 /// Cost: O(n log n) in calls. Source: field notes B3.
 pub fn superseded<'a>(history: impl IntoIterator<Item = (Seq, &'a [Fact])>) -> Vec<Superseded> {

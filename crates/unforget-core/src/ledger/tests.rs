@@ -238,8 +238,8 @@ fn rows_are_bounded_and_the_dropped_ones_counted() {
 }
 
 proptest! {
-    /// I22: folding is a function of the entries, wherever it was interrupted; and what is superseded by one
-    /// result is older than it.
+    /// I22: folding is a function of the entries, wherever it is interrupted, and every superseded result is older than
+    /// the superseding one.
     #[test]
     fn folding_is_the_same_in_pieces(
         words in prop::collection::vec(prop::sample::select(vec![

@@ -1,4 +1,4 @@
-//! Every rule in a table, and that recovery ends whatever providers say.
+//! A table for every rule, and the proof that recovery ends for any provider.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::too_many_lines, reason = "tests")]
 
 use proptest::prelude::*;
@@ -220,7 +220,7 @@ fn f007_switch_table() {
     }
 }
 
-/// A history of this size: halves down the ladder, to no less than the floor.
+/// A history of this size: each rung halves it, down to the floor.
 struct History {
     size: u64,
     floor: u64,
@@ -285,8 +285,8 @@ fn any_sent() -> impl Strategy<Value = Sent> {
 }
 
 proptest! {
-    /// Whatever is refused and however absurd its figures: a retry asks for less, in no part for more, and
-    /// its policy lets through exactly that.
+    /// For any refusal with any figures, a retry asks for less in one part and for no more in the others, and its
+    /// policy admits exactly that.
     #[test]
     fn f010_every_retry_is_strictly_smaller(attempt in 0..4_u8, refused in refused(), sent in any_sent()) {
         if let Recovery::Retry(retry) = plan(attempt, refused, &sent) {
@@ -297,7 +297,7 @@ proptest! {
         }
     }
 
-    /// What a provider that counts in its own way told, the second sending keeps.
+    /// The second attempt keeps within a limit that the provider named in its own count.
     #[test]
     fn f005_f011_a_told_limit_is_kept(
         input in 2_000..3_000_000_u64, percent in 30..400_u64, limit in WINDOW_MIN..2_000_000,
@@ -322,7 +322,7 @@ proptest! {
         }
     }
 
-    /// A provider that refuses for ever is asked a few times at most per call, by ever smaller requests.
+    /// A provider that refuses for ever is asked a few times per call at most, with ever smaller requests.
     #[test]
     fn f005_f010_recovery_ends(refusals in prop::collection::vec(refused(), 1..20), sent in any_sent()) {
         let (mut now, mut sendings) = (sent, 1);
@@ -350,8 +350,8 @@ proptest! {
         }
     }
 
-    /// Models are switched in any order on a history of any size: every request fits the window of the
-    /// moment, or the switch is refused because the floor does not, and nothing of an earlier window is left.
+    /// For models switched in any order on a history of any size, every request fits the current window, or the switch
+    /// is refused because the floor does not fit. Nothing of an earlier window remains.
     #[test]
     fn f007_every_request_fits_the_window_of_the_moment(
         windows in prop::collection::vec(prop::sample::select(vec![1_000_000, 200_000, 128_000, 32_000, 8_000_u64]), 1..12),

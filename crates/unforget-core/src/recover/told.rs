@@ -1,4 +1,4 @@
-//! What a provider's refusals say of a model's limits, and for how long that is believed.
+//! What a provider's refusals tell about a model's limits, and for how long they are believed.
 
 use std::time::Duration;
 
@@ -6,69 +6,69 @@ use super::{Refused, SHRINK_PERMILLE, Unit, share};
 use crate::policy::WINDOW_MIN;
 use crate::tokens::Tokens;
 
-/// How long a figure is believed. Servers are started again with other windows, and some tell what is not so.
+/// How long a figure is believed. Servers restart with other windows, and some figures are wrong.
 pub const BELIEVED: Duration = Duration::from_hours(1);
 
-/// A limit that was guessed grows while calls fill so much of it, in thousandths, and are answered.
+/// A guessed limit grows after answered calls that fill at least this share of it, in thousandths.
 const FULL_PERMILLE: u64 = 900;
 
 /// A guessed limit stops growing once the refused size is less than this share above it, in thousandths of that size.
 const NEAR_PERMILLE: u64 = 50;
 
-/// Each time it grows by one part in so many of the way to what was refused.
+/// Each growth covers one over this of the way to the refused size.
 const STEP: u64 = 4;
 
-/// A call that was refused: what it weighed by our ruler, and what it asked for as an answer, 0 if it did not say.
+/// A refused call: its size by our ruler, and the answer that it requested, 0 if unspecified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Its input, expected tokens.
+    /// Its input, in expected tokens.
     pub input: u64,
-    /// Its answer.
+    /// Its requested answer, in tokens.
     pub output: u64,
 }
 
-/// A limit of the input that nobody told, in tokens of our ruler: somewhere between what was taken and what was refused.
+/// A guessed limit of the input, in tokens of our ruler: between the accepted and the refused sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Guess {
-    /// What the input may have now.
+    /// The current limit.
     tokens: u64,
-    /// The least that was refused.
+    /// The smallest refused size.
     refused: u64,
-    /// The most that was taken since.
+    /// The largest size accepted since.
     taken: u64,
-    /// What was asked for as an answer.
+    /// The requested answer of the refused call.
     output: u64,
     at: Duration,
 }
 
-/// A figure in tokens, and when it came.
+/// A figure in tokens and the time of its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Figure {
     tokens: u64,
     at: Duration,
 }
 
-/// What is known of the limits of one model, for callers that have the same.
+/// The known limits of one model, for callers that share them.
 ///
-/// Times are counted from any fixed moment.
+/// Times are counted from an arbitrary fixed moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Told {
     /// The limit of input and answer together.
     window: Option<Figure>,
-    /// The limit of the input, and what was asked for as an answer when it was told.
+    /// The limit of the input, and the requested answer of the call that revealed it.
     input: Option<(Figure, u64)>,
-    /// The most input that was taken.
+    /// The largest accepted input.
     taken: Option<Figure>,
-    /// The most input with its answer that was taken.
+    /// The largest accepted sum of input and answer.
     taken_in_all: Option<Figure>,
-    /// What is made of refusals without a figure.
+    /// The limit guessed from refusals without a figure.
     guess: Option<Guess>,
 }
 
 impl Told {
-    /// Takes a refusal. Limits that no model has, that do not explain the refusal, or that a call was above which the model
-    /// took, are not believed. A refusal without a figure is a limit too: a share of what was refused, that grows back step
-    /// by step while calls that fill it are answered.
+    /// Takes a refusal. A limit is not believed if no model has it, if it does not explain the refusal, or if the model
+    /// accepted a larger call. A refusal without a figure gives a limit too: a share of the refused size, which grows
+    /// back step by step while calls that fill it are answered.
     ///
     /// Source: vLLM, whose limits have the answer subtracted; OpenAI, which tells no limit; F003.
     pub fn refused(&mut self, refused: Refused, asked: Asked, now: Duration) {
@@ -91,7 +91,7 @@ impl Told {
         self.guess = None;
     }
 
-    /// Takes a refusal without a figure. What was taken before under the same guess still may be sent.
+    /// Takes a refusal without a figure. Sizes accepted before under the same guess may still be sent.
     fn guess(&mut self, asked: Asked, now: Duration) {
         let known = self.guess.filter(|guess| is_fresh(guess.at, now));
         let refused = known.map_or(asked.input, |guess| guess.refused.min(asked.input));
@@ -100,8 +100,8 @@ impl Told {
         self.guess = Some(Guess { tokens, refused, taken, output: asked.output, at: now });
     }
 
-    /// Takes the weight, by our ruler, of a call that the model answered. A call that filled the guessed limit makes the limit
-    /// grow. A call above the refused size proves the guess wrong, and the guess goes.
+    /// Takes the size, by our ruler, of an answered call. A call that filled the guessed limit makes the limit grow. A
+    /// call above the refused size disproves the guess, which is dropped.
     pub fn fitted(&mut self, ours: Tokens, now: Duration) {
         let Some(guess) = &mut self.guess else { return };
         if !is_fresh(guess.at, now) || ours.expected >= guess.refused {
@@ -116,7 +116,7 @@ impl Told {
         }
     }
 
-    /// Takes what a call was counted that the model answered: a limit below it is not one.
+    /// Takes the provider's count of an answered call: any lower limit is wrong.
     ///
     /// * `input`, `output` - as the provider counted them.
     pub fn took(&mut self, input: u64, output: u64, now: Duration) {
@@ -127,15 +127,15 @@ impl Told {
         self.taken_in_all = most(self.taken_in_all, all, now);
     }
 
-    /// The limit of input and answer together, if one was told.
+    /// The limit of input and answer together, if one is known.
     pub fn window(&self, now: Duration) -> Option<u64> {
         fresh(self.window, now)
     }
 
-    /// The limit of the input alone, if one was told or guessed. A call that asks for a shorter answer may have as much more:
-    /// the limit may have had the answer subtracted. If it had not, the next refusal says so, of that call.
+    /// The limit of the input alone, if one was named or guessed. A call with a shorter answer may have as much more
+    /// input: the limit may be the window less the answer. If it is not, the next refusal corrects it.
     ///
-    /// * `output` - what the call asks for as an answer; 0 if it does not say.
+    /// * `output` - the requested answer; 0 if unspecified.
     pub fn input(&self, output: u64, now: Duration) -> Option<u64> {
         let told = self.input.and_then(|(told, of)| Some((fresh(Some(told), now)?, of)));
         let guess = self.guess.filter(|guess| is_fresh(guess.at, now));
@@ -162,10 +162,10 @@ fn most(before: Option<Figure>, tokens: u64, now: Duration) -> Option<Figure> {
 mod tests {
     use super::*;
 
-    /// What happens, at a minute.
+    /// An event at a minute.
     #[derive(Clone, Copy, Debug)]
     enum Event {
-        /// A refusal: unit, limit, sent, and the answer that was asked for.
+        /// A refusal: unit, limit, sent, and the requested answer.
         No(Unit, u64, Option<u64>, u64),
         /// An answer: input and output.
         Yes(u64, u64),
@@ -175,10 +175,10 @@ mod tests {
     const BOTH: Unit = Unit::InputAndOutput;
     const INPUT: Unit = Unit::Input;
 
-    /// The events, the window and the input's limit after them.
+    /// The events, then the window and the input's limit.
     type Row = (&'static [(u64, Event)], Option<u64>, Option<u64>, &'static str);
 
-    /// What holds for a call that asks for an answer of 8k, at minute 70.
+    /// The limits for a call that requests an answer of 8k, at minute 70.
     #[test]
     #[allow(clippy::too_many_lines, reason = "a table")]
     fn told_table() {
@@ -299,7 +299,7 @@ mod tests {
         Refused::Overflow { unit, limit: None, sent: None, output: None }
     }
 
-    /// A call by our ruler, at a minute: whether it was refused without a figure, or answered.
+    /// A call by our ruler, at a minute: refused without a figure, or answered.
     #[derive(Clone, Copy, Debug)]
     enum Ours {
         Refused(u64),
@@ -307,7 +307,7 @@ mod tests {
     }
     use Ours::{Refused as Out, Taken as In};
 
-    /// Calls by minute, the limit that they leave, and why.
+    /// Calls by minute, the resulting limit, and why.
     type Guess<'a> = (&'a [(u64, Ours)], Option<u64>, &'a str);
 
     #[test]
@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(told.input(0, minute(3)), Some(90_000), "a figure is worth more than a guess");
     }
 
-    /// Whatever the limit is, few calls are refused until it is known well enough.
+    /// For any limit, few calls are refused until it is known well enough.
     #[test]
     fn a_silent_limit_costs_few_refusals() {
         for limit in (10_000..200_000).step_by(1_237) {

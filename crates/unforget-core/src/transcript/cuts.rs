@@ -1,4 +1,4 @@
-//! Compactions that part a result from its call.
+//! Compactions that separate a result from its call.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::fact::Fact;
 use super::links::Links;
 use super::pairs::{Fate, Pairs};
 
-/// How many records a compaction may keep more of to hold a pair together. Beyond it the result goes.
+/// How many more records a compaction may keep to hold a pair together. Beyond that the result is removed.
 const BACK_MAX: u32 = 256;
 
-/// Compactions that part pairs.
+/// Compactions that separate pairs.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
-    /// Compactions that have to keep everything from an earlier record on, and that record.
+    /// Compactions that must keep everything from an earlier record on, with that record.
     pub(super) starts: BTreeMap<usize, usize>,
-    /// Results that a compaction parts from their call, and the compaction.
+    /// Results separated from their call, with the compaction.
     pub(super) parted: Vec<(usize, usize)>,
 }
 
-/// Finds them. Results that cannot be joined with their call are given up in `pairs`.
+/// Finds the compactions. Results that cannot be rejoined with their call are given up in `pairs`.
 pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> Cuts {
     if links.kept.is_empty() {
         return Cuts::default();
@@ -50,7 +50,7 @@ pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> Cuts
     found
 }
 
-/// The compaction that decides what of the past is sent with each record.
+/// For each record, the compaction that decides which earlier records are sent with it.
 fn governing(length: usize, links: &Links) -> Vec<Option<usize>> {
     let mut governing: Vec<Option<usize>> = Vec::with_capacity(length);
     for record in 0..length {
@@ -78,7 +78,7 @@ impl Joiner<'_, '_> {
         asked.extend(self.by_record.get(&record).into_iter().flatten());
     }
 
-    /// Moves the start of what a compaction keeps back until it holds whole pairs, as far as is decent.
+    /// Moves the start of a compaction's kept part back until it holds whole pairs, by at most [`BACK_MAX`] records.
     fn join(&mut self, compaction: usize, start: usize, mut asked: Vec<usize>) {
         let depth = |record| self.links.depth(record);
         let lowest = depth(start).saturating_sub(BACK_MAX);

@@ -1,35 +1,35 @@
-//! Who follows whom.
+//! The order of records along their paths.
 
 use std::collections::BTreeMap;
 
 use super::fact::{Customs, Fact, Kept, Link, Voice};
 
-/// The shape of a transcript. Every reference goes to an earlier record, so there are no circles.
+/// The shape of a transcript. Every reference points to an earlier record, so there are no cycles.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// The record that each one hangs on by its own words, or for want of them.
+    /// The parent of each record: the one it names, or a substitute.
     pub(super) up: Vec<Option<usize>>,
-    /// The record that a host sends before each one; `up` in trees.
+    /// The record that a host sends before each one; equal to `up` in trees.
     pub(super) before: Vec<Option<usize>>,
-    /// How many records are before each one on its path.
+    /// Number of records before each one on its path.
     pub(super) depth: Vec<u32>,
-    /// Where each compaction's kept part starts, if that is on its path.
+    /// Where each compaction's kept part starts, if that record is on its path.
     pub(super) kept: BTreeMap<usize, Option<usize>>,
-    /// Records whose parent is lost.
+    /// Records with a lost parent.
     pub(super) lost: Vec<usize>,
-    /// Records whose parent is in another file, or was before the start of this one.
+    /// Records whose parent is in another file, or stood before the start of this one.
     pub(super) foreign: Vec<usize>,
-    /// Records that another one repeats.
+    /// Records that repeat another one.
     pub(super) copies: Vec<usize>,
-    /// Records that have the id of an earlier, different one, with their new id.
+    /// Records with the id of an earlier, different record, and their new ids.
     pub(super) renamed: BTreeMap<usize, Box<str>>,
-    /// Records that are no part of it: outside, or copies.
+    /// Records outside the shape: no content, or copies.
     pub(super) is_out: Vec<bool>,
-    /// Which records the host sends next.
+    /// Which records are part of the host's next request.
     pub(super) is_active: Vec<bool>,
 }
 
-/// Finds the shape.
+/// Determines the shape.
 pub(super) fn links(facts: &[Fact], customs: Customs) -> Links {
     let mut links = Links { is_active: vec![false; facts.len()], ..Links::default() };
     let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
@@ -89,7 +89,7 @@ pub(super) fn links(facts: &[Fact], customs: Customs) -> Links {
     links
 }
 
-/// A name that nothing else has: by the old name and the place.
+/// A unique id, made from the old id and the place.
 pub(super) fn new_name(old: &str, place: usize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&(place as u64).to_le_bytes());
@@ -109,12 +109,12 @@ impl Links {
         self.depth.get(record).copied().unwrap_or_default()
     }
 
-    /// Whether the host sends this record next.
+    /// Whether the record is part of the host's next request.
     pub(super) fn is_active(&self, record: usize) -> bool {
         self.is_active.get(record).copied().unwrap_or_default()
     }
 
-    /// Forgets kept parts that do not start on the path of their compaction.
+    /// Forgets kept parts that start outside the path of their compaction.
     fn keep_to_paths(&mut self) {
         let mut budget = self.before.len() * 16 + 65_536;
         let starts: Vec<_> = self.kept.iter().map(|(at, start)| (*at, *start)).collect();
@@ -131,7 +131,7 @@ impl Links {
         }
     }
 
-    /// Follows the path that is sent next from its end.
+    /// Marks the path of the host's next request, from its end.
     fn activate(&mut self, facts: &[Fact]) {
         let mut records = facts.iter().zip(&self.is_out);
         let mut here = records.rposition(|(fact, is_out)| !is_out && fact.lane == 0);

@@ -1,4 +1,4 @@
-//! The smallest change that mends what was found.
+//! The smallest change that mends the findings.
 
 mod join;
 
@@ -11,43 +11,43 @@ use super::links::{Links, new_name};
 use super::pairs::{Fate, Pairs};
 use super::problem::{Finding, Problem};
 
-/// How far back a displaced result is brought home.
+/// How far back a displaced result may be moved to its call, in records.
 const HOME_MAX: usize = 4096;
 
-/// How many results of one call, on different branches, are looked at.
+/// How many results of one call, on different branches, are considered.
 const SAME_CALL_MAX: usize = 16;
 
 /// What to do with one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Take it out.
+    /// Remove it.
     Drop,
-    /// Put it behind another record, after those that were put there before.
+    /// Put it behind another record, after the records put there before.
     Move {
-        /// The record that it follows from now on.
+        /// The record that it now follows.
         behind: usize,
     },
-    /// Take these blocks out, by index, ascending.
+    /// Remove these blocks, by index, ascending.
     CutBlocks(Vec<usize>),
     /// Give a call another id.
     RenameCall {
         /// Index of its block.
         block: usize,
-        /// The id.
+        /// The new id.
         to: Box<str>,
     },
-    /// Let a result name another call id.
+    /// Let a result name another call.
     RenameResult {
         /// Index of its block.
         block: usize,
-        /// The id.
+        /// The new id of the call.
         to: Box<str>,
     },
     /// Give the record another id.
     Rename(Box<str>),
     /// Hang it on another parent; `None` makes it a root.
     Link(Option<Box<str>>),
-    /// Let a compaction keep everything from here on.
+    /// Let a compaction keep everything from this record on.
     Keep(KeptTo),
 }
 
@@ -60,15 +60,14 @@ pub enum KeptTo {
     Record(usize),
 }
 
-/// What to change.
+/// The changes to make.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Record, change, and the problem that it mends; ascending by record. A record that goes has no
-    /// other change.
+    /// Record, change, and the problem that it mends, ascending by record. A removed record has no other change.
     pub changes: Vec<(usize, Change, Problem)>,
 }
 
-/// Turns what was found into findings and a plan.
+/// Turns the collected problems into findings and a plan.
 pub(super) fn settle(
     facts: &[Fact],
     customs: Customs,
@@ -108,16 +107,16 @@ struct Settler<'a, 'b> {
     pairs: &'b Pairs<'a>,
     findings: Vec<Finding>,
     changes: Vec<(usize, Change, Problem)>,
-    /// Records that go, and the problem that asks for it.
+    /// Removed records, with the problem that demands it.
     gone: BTreeMap<usize, Problem>,
-    /// Blocks to take out of each record, with the first problem that asks for it.
+    /// Blocks to remove from each record, with the first problem that demands it.
     cut: BTreeMap<usize, (BTreeSet<usize>, Problem)>,
-    /// Records that are put behind another one.
+    /// Records put behind another one.
     inserted: BTreeMap<usize, Vec<usize>>,
     moved: BTreeSet<usize>,
-    /// Records that follow what was put behind their parent.
+    /// Records that follow a record put behind their parent.
     detours: BTreeSet<usize>,
-    /// Records all of whose children do.
+    /// Records all of whose children are detours.
     forks: BTreeSet<usize>,
 }
 
@@ -254,7 +253,7 @@ impl Settler<'_, '_> {
         }
     }
 
-    /// Takes blocks out, and whole records of which nothing is left.
+    /// Removes blocks, and records that would be left without content.
     fn take_out(&mut self) {
         for (record, (blocks, problem)) in std::mem::take(&mut self.cut) {
             let Some(fact) = self.facts.get(record) else { continue };
@@ -268,10 +267,10 @@ impl Settler<'_, '_> {
         }
     }
 
-    /// Brings displaced results to their calls. After everything that goes is known: what is between them counts.
+    /// Moves displaced results to their calls. Runs after all removals are known: the records between matter.
     fn bring_home(&mut self) {
         let pairs = self.pairs;
-        // Where two branches have a result of one call, the real one is brought home.
+        // Where two branches have a result of one call, the real one is moved.
         let mut displaced: Vec<_> = pairs.answers.iter().filter(|answer| answer.is_displaced()).collect();
         displaced.sort_by_key(|answer| answer.is_synthetic);
         let mut home = BTreeSet::new();
@@ -295,7 +294,7 @@ impl Settler<'_, '_> {
                 None => {}
             }
         }
-        // Lines are put there in file order, and parents stand before their children.
+        // Inserted lines are in file order, and parents stand before their children.
         self.inserted.values_mut().for_each(|inserted| inserted.sort_unstable());
     }
 
@@ -315,7 +314,7 @@ impl Settler<'_, '_> {
         })
     }
 
-    /// The record behind which a result belongs, and the one that has to follow it there. `None` if it has to
+    /// The record behind which a result belongs, and the record that must follow it there. `None` if the result must
     /// stay.
     fn home_of(&mut self, record: usize, call: usize) -> Option<(usize, Option<usize>)> {
         let home = self.pairs.calls.get(call)?.record;

@@ -6,23 +6,23 @@ use std::ops::Range;
 use super::fact::{Customs, Fact};
 use super::links::Links;
 
-/// How many calls of one id are looked at for a result. Bounds the work.
+/// How many calls of one id are considered for a result. Limits the work.
 const SAME_ID_MAX: usize = 64;
 
-/// What becomes of a result.
+/// The fate of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// It answers this call where it stands.
     Answers(usize),
     /// It answers this call from somewhere else.
     Displaced(usize),
-    /// No call before it.
+    /// No call stands before it.
     Orphan,
     /// Its call was cut off.
     OfCutOff,
-    /// Its call has another one.
+    /// Another result answers its call.
     Second,
-    /// It answers this call, and a compaction parts them for good.
+    /// It answers this call, but a compaction separates them for good.
     Parted,
 }
 
@@ -36,15 +36,15 @@ pub(super) struct Call<'a> {
     pub(super) block: usize,
     /// Its id.
     pub(super) id: &'a str,
-    /// Whether it was written to its end, in a message that was.
+    /// Whether it was written completely, in a complete message.
     pub(super) is_live: bool,
     /// Whether an earlier call on its path has the same id.
     pub(super) is_repeated: bool,
-    /// Whether any result answers it, on any branch.
+    /// Whether it has a result on any branch.
     pub(super) is_answered: bool,
-    /// Whether the conversation went on after it.
+    /// Whether the conversation continued after it.
     pub(super) is_followed: bool,
-    /// Index of the last result that was given to it, on any branch.
+    /// Index of the last result matched to it, on any branch.
     pub(super) last_answer: usize,
 }
 
@@ -57,34 +57,34 @@ pub(super) struct Answer<'a> {
     pub(super) block: usize,
     /// The id that it names.
     pub(super) id: &'a str,
-    /// Whether the host made it up.
+    /// Whether the host invented it.
     pub(super) is_synthetic: bool,
-    /// What becomes of it.
+    /// Its fate.
     pub(super) fate: Fate,
 }
 
 impl Answer<'_> {
-    /// Whether it has to be brought to its call.
+    /// Whether it has to be moved to its call.
     pub(super) fn is_displaced(&self) -> bool {
         matches!(self.fate, Fate::Displaced(_))
     }
 }
 
-/// Every call and every result, in the order in which paths meet them.
+/// Every call and every result, in the order in which the paths meet them.
 #[derive(Debug, Default)]
 pub(super) struct Pairs<'a> {
     /// The calls.
     pub(super) calls: Vec<Call<'a>>,
     /// The results.
     pub(super) answers: Vec<Answer<'a>>,
-    /// Whether anything comes after a record on any of its paths.
+    /// Whether any record follows on any path, by record.
     pub(super) is_followed: Vec<bool>,
     /// The results of each record, as a range of `answers`.
     pub(super) of_record: Vec<Range<usize>>,
 }
 
 impl Pairs<'_> {
-    /// Sees anew which calls are answered, after results were given up.
+    /// Recounts which calls are answered, after results were given up.
     pub(super) fn count_answers(&mut self) {
         self.calls.iter_mut().for_each(|call| call.is_answered = false);
         for answer in &self.answers {
@@ -97,19 +97,19 @@ impl Pairs<'_> {
     }
 }
 
-/// What comes after a record.
+/// The continuation after a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum After<'a> {
-    /// No message but results.
+    /// No message other than results.
     #[default]
     Nothing,
-    /// Only further pieces of this API message.
+    /// Only further fragments of this API message.
     Pieces(&'a str),
     /// A message.
     Message,
 }
 
-/// Finds the pairs.
+/// Matches calls and results.
 pub(super) fn pairs<'a>(facts: &'a [Fact], links: &Links, customs: Customs) -> Pairs<'a> {
     let mut walk = Walk {
         facts,
@@ -161,15 +161,15 @@ impl Children {
     }
 }
 
-/// What has to be undone when a record is left.
+/// What to undo when a record is left.
 struct Frame<'a> {
     record: usize,
     barrier: Option<usize>,
-    /// Ids whose newest call goes.
+    /// Ids whose newest call is removed.
     pushed: Vec<&'a str>,
-    /// Ids whose newest orphan goes.
+    /// Ids whose newest orphan is removed.
     waiting: Vec<&'a str>,
-    /// Calls, and what answered them before.
+    /// Calls, and their previous answers.
     answered: Vec<(usize, Option<usize>)>,
     after: After<'a>,
 }
@@ -183,17 +183,17 @@ struct Walk<'a, 'b> {
     open: BTreeMap<&'a str, Vec<usize>>,
     /// Results without a call on the path, by id, newest last.
     waiting: BTreeMap<&'a str, Vec<usize>>,
-    /// What answers each call on the path.
+    /// The answer of each call on the path.
     answered: Vec<Option<usize>>,
-    /// An orphan before each call that may be its result.
+    /// The orphan before each call that may be its result.
     candidates: Vec<Option<usize>>,
-    /// The newest message on the path that is no result.
+    /// The newest message on the path other than results.
     barrier: Option<usize>,
     stack: Vec<Frame<'a>>,
 }
 
 impl<'a> Walk<'a, '_> {
-    /// Visits a tree without recursion: hostile trees are deep.
+    /// Visits a tree without recursion, since hostile trees are deep.
     fn tree(&mut self, root: usize, children: &Children) {
         self.enter(root);
         let mut next = children.first.get(root).copied().flatten();
@@ -267,7 +267,7 @@ impl<'a> Walk<'a, '_> {
         self.pairs.calls.push(call);
     }
 
-    /// Gives a result to the newest call that waits for it.
+    /// Matches a result with the newest call that waits for it.
     fn answer(&mut self, result: usize) {
         let Some(answer) = self.pairs.answers.get(result) else { return };
         let (id, is_synthetic) = (answer.id, answer.is_synthetic);
@@ -281,7 +281,7 @@ impl<'a> Walk<'a, '_> {
         let fate = if let Some(call) = live().find(|at| by(*at).is_none()) {
             self.give(call, result)
         } else if let Some(call) = live().next() {
-            // A real result beats a synthetic one, whenever it comes.
+            // A real result beats a synthetic one, in either order.
             let held = by(call).filter(|held| {
                 !is_synthetic && self.pairs.answers.get(*held).is_some_and(|held| held.is_synthetic)
             });
@@ -322,7 +322,7 @@ impl<'a> Walk<'a, '_> {
         if is_parted && self.customs.sends_in_place { Fate::Displaced(call) } else { Fate::Answers(call) }
     }
 
-    /// Leaves the record on top and undoes what it did to the path. Returns it.
+    /// Leaves the top record and undoes its effects on the path. Returns the record.
     fn leave(&mut self) -> Option<usize> {
         let frame = self.stack.pop()?;
         self.barrier = frame.barrier;
@@ -356,7 +356,7 @@ impl<'a> Walk<'a, '_> {
         Some(frame.record)
     }
 
-    /// Gives what is left over: results that stand before their call.
+    /// Matches the remaining results, which stand before their call.
     fn finish(mut self) -> Pairs<'a> {
         for (at, call) in self.pairs.calls.iter_mut().enumerate() {
             call.is_followed = self.pairs.is_followed.get(call.record).copied().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! What can be wrong.
+//! The problems that a transcript can have.
 
-/// A pattern that makes a transcript toxic, or is odd.
+/// A pattern that makes a transcript toxic, or is unusual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The last line was cut off while it was written.
+    /// The last line was cut off while being written.
     TornLine,
     /// A line, or a part of one, that is no record.
     BrokenLine,
@@ -12,19 +12,19 @@ pub enum Problem {
     NulBytes,
     /// Several records on one line.
     GluedLine,
-    /// The last record is whole, and no newline is behind it.
+    /// The last record is whole but lacks its newline.
     NoNewline,
-    /// A record that stands there twice, byte for byte.
+    /// A record repeated byte for byte.
     RepeatedRecord,
     /// Two different records with one id.
     ReusedId,
-    /// The parent is not in front of the record.
+    /// A record whose parent does not stand before it.
     LostParent,
-    /// A compaction keeps everything from a record on that is not there.
+    /// A compaction that keeps everything from a missing record on.
     LostKept,
-    /// A compaction is sent with a result whose call it cut away.
+    /// A compaction that keeps a result but cut away its call.
     SplitPair,
-    /// A result of a call that is nowhere before it.
+    /// A result without a call before it.
     OrphanResult,
     /// A result of a call that was cut off: aborted, failed, or half written.
     ResultOfCutOff,
@@ -34,26 +34,26 @@ pub enum Problem {
     DisplacedResult,
     /// Two calls with one id.
     RepeatedCallId,
-    /// A call without a result, in a conversation that went on.
+    /// A call without a result in a conversation that continued.
     OrphanCall,
     /// A call that was cut off and has no result.
     CutOffCall,
-    /// A message without anything to say.
+    /// A message without content.
     Blank,
     /// A call without a result at the end of its branch.
     RunningCall,
-    /// A result that the host made up.
+    /// A result that the host invented.
     SyntheticResult,
 }
 
-/// How bad it is.
+/// The severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Odd and harmless.
+    /// Unusual but harmless.
     Note,
     /// Harmless until something else happens: the branch is resumed, the host fills a gap.
     Latent,
-    /// The host does not see a part of the history, and does not say so.
+    /// The host silently misses a part of the history.
     Loss,
     /// Every later request is refused.
     Fatal,
@@ -71,16 +71,16 @@ impl Severity {
     }
 }
 
-/// Something that is wrong.
+/// One place where a problem shows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// The problem.
     pub problem: Problem,
     /// The record where it shows.
     pub record: usize,
-    /// The call, id or parent that it is about.
+    /// The call, id or parent concerned.
     pub name: Option<Box<str>>,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// Whether the plan mends it.
     pub is_mended: bool,
@@ -137,7 +137,7 @@ impl Problem {
         }
     }
 
-    /// What is wrong, in words: lower case, no full stop.
+    /// Description of the problem: lower case, no full stop.
     pub const fn what(self) -> &'static str {
         match self {
             Self::TornLine => "the last line was cut off while it was written",
@@ -163,7 +163,7 @@ impl Problem {
         }
     }
 
-    /// What it leads to, for the person whose session it is.
+    /// Consequence for the person whose session it is.
     pub const fn consequence(self) -> &'static str {
         match self {
             Self::TornLine => {
@@ -196,9 +196,9 @@ impl Problem {
         }
     }
 
-    /// How bad it is.
+    /// The severity of the problem.
     ///
-    /// * `is_active` - whether the record is part of what the host sends next.
+    /// * `is_active` - whether the record is part of the host's next request.
     pub const fn severity(self, is_active: bool) -> Severity {
         match self {
             Self::SplitPair

@@ -1,4 +1,4 @@
-//! The records that stay, hung on records that stay.
+//! Reconnects the remaining records.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::transcript::fact::{Kept, Link, Voice};
 use crate::transcript::problem::Problem;
 
 impl Settler<'_, '_> {
-    /// Hangs what is left on what is left.
+    /// Re-parents the surviving records.
     pub(super) fn join_again(&mut self, cuts: &Cuts) {
         let parents = self.parents();
         for (record, fact) in self.facts.iter().enumerate() {
@@ -39,7 +39,8 @@ impl Settler<'_, '_> {
                 (Some(start), _) => {
                     self.keep(compaction, cuts.starts.get(&compaction).copied().unwrap_or(*start), &parents);
                 }
-                // What it names was not on its path and would be there now: it goes on to keep nothing.
+                // The named record was not on the compaction's path but would be now. The compaction still keeps
+                // nothing.
                 (None, Some(Kept::Id(name))) if moved.contains(&**name) => {
                     if let Some(own) = self.named(Some(compaction), &parents) {
                         let change = Change::Keep(KeptTo::Id(own));
@@ -51,7 +52,7 @@ impl Settler<'_, '_> {
         }
     }
 
-    /// The parent of each record once everything is done.
+    /// The final parent of each record.
     fn parents(&self) -> Vec<Option<usize>> {
         let is_off = |record: usize| self.is_gone(record) || self.moved.contains(&record);
         let mut over: Vec<Option<usize>> = Vec::with_capacity(self.facts.len());
@@ -78,7 +79,7 @@ impl Settler<'_, '_> {
         over
     }
 
-    /// The id of a record, or of the next one above it that has one.
+    /// The id of a record, or of its nearest ancestor with an id.
     fn named(&self, mut record: Option<usize>, parents: &[Option<usize>]) -> Option<Box<str>> {
         for _ in 0..HOME_MAX {
             let at = record?;
@@ -117,12 +118,12 @@ impl Settler<'_, '_> {
         Problem::DisplacedResult
     }
 
-    /// Lets a compaction start where it should, if that is elsewhere or gone.
+    /// Lets a compaction start at `start`, if it starts elsewhere or that record is gone.
     fn keep(&mut self, compaction: usize, start: usize, parents: &[Option<usize>]) {
         let Some(kept) = self.facts.get(compaction).and_then(|fact| fact.kept.as_ref()) else { return };
         let mut to = start;
         if self.is_gone(start) || self.moved.contains(&start) {
-            // The first one behind it that is left. What was brought home belongs to its call.
+            // The first remaining record behind it. A moved result belongs to its call and does not count.
             to = compaction;
             let mut here = parents.get(compaction).copied().flatten();
             while let Some(record) = here.filter(|record| *record > start || self.moved.contains(record)) {

@@ -1,4 +1,4 @@
-//! How fast a transcript is read: `cargo run --release --example read_speed -- FILE`.
+//! Measures the speed of reading a transcript: `cargo run --release --example read_speed -- FILE`.
 #![allow(clippy::print_stdout, reason = "a measuring program")]
 
 use std::io::BufReader;

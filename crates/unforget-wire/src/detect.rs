@@ -1,4 +1,4 @@
-//! Finds out what a transcript is, from its first records.
+//! Detects the format of a transcript from its first records.
 
 use unforget_core::digest::Digest;
 use unforget_core::id::ConversationKey;
@@ -9,19 +9,19 @@ use crate::json::{Object, Tape, Value};
 use crate::reader::Source;
 use crate::split::Piece;
 
-/// What the start of a file gives to look at.
+/// The start of a file, as far as detection looks at it.
 pub(crate) struct Start<'a> {
-    /// How the records lie; `None` if there is none.
+    /// The layout of the records; `None` without records.
     pub(crate) layout: Option<Layout>,
     /// The document's fields in front of its records.
     pub(crate) header: Option<&'a [u8]>,
-    /// The first pieces.
+    /// The first pieces of the file.
     pub(crate) pieces: Vec<&'a Piece>,
-    /// What is behind the last record, if the file is that short.
+    /// The bytes behind the last record, if the file is that short.
     pub(crate) trailer: &'a [u8],
 }
 
-/// Names the transcript.
+/// Detects the format and names the conversation.
 ///
 /// # Errors
 /// [`ReadError::NotATranscript`] if nothing in it is a JSON object or array.

@@ -7,7 +7,7 @@ use unforget_core::digest::Digest;
 
 use crate::Format;
 
-/// The form in which a provider takes a request.
+/// The form in which a provider accepts a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// Anthropic Messages.
@@ -24,8 +24,8 @@ pub enum Dialect {
     BedrockConverse,
 }
 
-/// Start of every call id that we made. An id of the host that starts like this is mapped too, so that no
-/// mapped id meets an unmapped one.
+/// Prefix of every call id that we made. A host's id with this prefix is mapped too, so that no mapped id collides with
+/// an unmapped one.
 const MAPPED: &str = "uf_";
 
 impl Dialect {
@@ -51,11 +51,11 @@ impl Dialect {
         }
     }
 
-    /// How long the provider keeps the beginning of a prompt after its last use, in milliseconds: where the documents
-    /// give a range, the longest, since what may still be there is not thrown away.
+    /// How long the provider caches the beginning of a prompt after its last use, in milliseconds. Where the documents
+    /// give a range, the longest time: a break would throw away a cache that may still exist.
     ///
-    /// Source: Anthropic and Bedrock 5 minutes by default; OpenAI 5 to 10 minutes, at most an hour; Gemini an hour. Of
-    /// pi the provider is not known; most of its sessions are Anthropic's.
+    /// Source: Anthropic and Bedrock 5 minutes by default; OpenAI 5 to 10 minutes, at most an hour; Gemini an hour. For
+    /// pi the provider is unknown; most of its sessions use Anthropic.
     pub const fn cache_ttl_ms(self) -> u64 {
         match self {
             Self::Anthropic | Self::Pi | Self::BedrockConverse => 300_000,
@@ -63,9 +63,10 @@ impl Dialect {
         }
     }
 
-    /// Whether signed reasoning may be bound to the prompt before it, so that it holds for no other one.
+    /// Whether the signature of reasoning may cover the prompt before it, so that it is invalid behind any other
+    /// prompt.
     ///
-    /// OpenAI's encrypted reasoning and Gemini's signatures are checked by themselves. Of pi the provider is not known.
+    /// OpenAI's encrypted reasoning and Gemini's signatures are verified on their own. For pi the provider is unknown.
     ///
     /// Source: F054 (Anthropic and Bedrock since 2026-08).
     pub const fn binds_reasoning(self) -> bool {
@@ -75,7 +76,7 @@ impl Dialect {
         }
     }
 
-    /// What input costs that the provider keeps, and what it costs from its cache.
+    /// Price ratios of input written to the provider's cache and of input read from it.
     ///
     /// Source: the providers' list prices, 2026-11: Anthropic 1.25 and 0.1, OpenAI and Gemini 1 and 0.1.
     pub const fn cache_ratios(self) -> Ratios {
@@ -94,8 +95,8 @@ impl Dialect {
         Self::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// Spells a call id so that the provider takes it: the id itself where it is legal, else `uf_` and 32
-    /// hex digits of its digest. Injective (up to a 128-bit collision) and the same on every call.
+    /// Spells a call id so that the provider accepts it: the id itself where it is legal, otherwise `uf_` and 32 hex
+    /// digits of its digest. Injective (up to a 128-bit collision) and equal on every call.
     ///
     /// Source: F063; Anthropic and Bedrock `^[a-zA-Z0-9_-]{1,64}$`, OpenAI Chat 40 characters, Responses 64.
     pub fn call_id(self, id: &str) -> Cow<'_, str> {
@@ -112,7 +113,7 @@ impl Dialect {
         Cow::Owned(format!("{MAPPED}{}", hex.get(..32).unwrap_or_default()))
     }
 
-    /// The dialect that a transcript of this format is sent in, if nobody says otherwise: that of its host.
+    /// The default dialect for a transcript of this format: that of its host.
     pub const fn usual(format: Format) -> Self {
         match format {
             Format::Pi
@@ -125,7 +126,8 @@ impl Dialect {
         }
     }
 
-    /// The form in which a client of this API sends its messages, and gets answers; `None` of those that no client sends.
+    /// The form in which a client of this API sends its messages and gets answers; `None` for dialects without such
+    /// clients.
     pub const fn form(self) -> Option<Format> {
         match self {
             Self::Anthropic => Some(Format::AnthropicMessages),
@@ -135,9 +137,9 @@ impl Dialect {
         }
     }
 
-    /// Spells a tool name so that the provider takes it: other characters become `_`, 64 at most, and
-    /// `unknown_tool` for an empty one. pi takes any name that is not empty; Gemini's begin with a
-    /// letter or `_` and may hold `.` and `:`.
+    /// Spells a tool name so that the provider accepts it: illegal characters become `_`, the length is limited to 64,
+    /// and an empty name becomes `unknown_tool`. pi accepts any non-empty name; Gemini's names begin with a letter or
+    /// `_` and may contain `.` and `:`.
     pub fn tool_name(self, name: &str) -> Cow<'_, str> {
         if name.is_empty() {
             return Cow::Borrowed("unknown_tool");

@@ -1,9 +1,9 @@
-//! A JSON document that may be larger than memory, as a stream of its records.
+//! Streams the records of a JSON document that may be larger than memory.
 //!
-//! Follows strings and brackets byte by byte and keeps only what was seen since the last record. It does
-//! not check the grammar: each record is checked on its own afterwards, so that one damaged record does
-//! not hide the others. A line break inside a string proves that a quote is missing: the string then ends
-//! there, and so does a record that began on that line.
+//! Follows strings and brackets byte by byte and keeps only the bytes since the last record. The grammar is not checked
+//! here: each record is checked on its own afterwards, so that one damaged record does not hide the others. A line
+//! break inside a string proves that a quote is missing. The string then ends there, and so does a record that began on
+//! that line.
 
 use std::io::{self, BufRead};
 
@@ -14,40 +14,40 @@ use crate::split::Splitter;
 /// Longest key that is compared with the names of record arrays.
 const KEY_BYTES_MAX: usize = 16;
 
-/// Most bytes of a header that is kept for detection.
+/// Most bytes of a header kept for detection.
 const HEADER_BYTES_MAX: usize = 1024 * 1024;
 
-/// Where in a document we are.
+/// The current place in a document.
 #[allow(clippy::struct_excessive_bools, reason = "the state of a scanner, each bit on its own")]
 pub(crate) struct Document {
     is_array: bool,
     depth: usize,
-    /// Depth of the elements of the record array that we are in; 0 outside of any.
+    /// Depth of the elements of the current record array; 0 outside of any.
     record_depth: usize,
     is_in_string: bool,
     is_escaped: bool,
     is_after_colon: bool,
     /// The last string seen outside of a record, as far as it may be a key.
     key: Vec<u8>,
-    /// Offset, since the last record, where the record at hand starts.
+    /// Offset of the current record's start from the end of the previous record.
     start: Option<usize>,
-    /// Whether the record at hand has had no line break so far.
+    /// Whether the current record has contained no line break so far.
     is_one_line: bool,
-    /// Offset, since the last record, where the object with the header starts.
+    /// Offset of the start of the header's object from the end of the previous record.
     header_start: usize,
     has_records: bool,
     is_closed: bool,
 }
 
-/// What a byte means for the document.
+/// The meaning of a byte for the document.
 enum Step {
     /// Go on.
     On,
-    /// The record at hand ends with this byte.
+    /// The current record ends with this byte.
     Record,
     /// A record array opens with this byte.
     Opens(&'static str),
-    /// An element that had an array of records of its own ends with this byte.
+    /// An element with an array of records of its own ends with this byte.
     TaskEnds,
     /// The document ends with this byte.
     Closed,
@@ -93,8 +93,9 @@ impl Document {
 
     /// Reads up to the end of the next record, into the splitter's lead.
     ///
-    /// Returns where in the lead the record starts; its end is the lead's. An offset at the lead's end
-    /// means that the lead became too long and has to be cut. `None`: the document or the file is over.
+    /// Returns the offset in the lead at which the record starts; the record ends at the lead's end. An offset equal to
+    /// the lead's end means that the lead became too long and has to be cut. `None` means that the document or the file
+    /// has ended.
     pub(crate) fn next_record<R: BufRead>(&mut self, file: &mut Splitter<R>) -> io::Result<Option<usize>> {
         if self.is_closed {
             return Ok(None);
@@ -131,7 +132,7 @@ impl Document {
         }
     }
 
-    /// Remembers the fields in front of the first record array.
+    /// Keeps the fields in front of the first record array.
     fn open<R>(&mut self, file: &mut Splitter<R>, key: &'static str) {
         self.has_records = true;
         if file.layout.is_none() {
@@ -144,7 +145,8 @@ impl Document {
         }
     }
 
-    /// Reads bytes up to the first that matters outside; returns how many and what the last one means.
+    /// Reads bytes up to the first relevant one outside of strings. Returns the number of bytes read and the meaning of
+    /// the last.
     fn scan(&mut self, bytes: &[u8], before: usize) -> (usize, Step) {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -164,7 +166,7 @@ impl Document {
         (at, Step::On)
     }
 
-    /// Reads inside a string; returns how many bytes, none only if the string ends for lack of a quote.
+    /// Reads inside a string. Returns the number of bytes read; 0 only if the string ends for lack of a quote.
     fn in_string(&mut self, bytes: &[u8]) -> usize {
         if self.is_escaped {
             self.is_escaped = false;
@@ -193,7 +195,7 @@ impl Document {
         1
     }
 
-    /// Depth at which an element of the array at hand starts and ends.
+    /// Depth at which an element of the current array starts and ends.
     fn element_depth(&self) -> usize {
         if self.record_depth > 0 { self.record_depth } else { 1 }
     }
@@ -241,7 +243,7 @@ impl Document {
         }
     }
 
-    /// The name of the record array that opens here, if it is one.
+    /// The name of the record array that opens here, if it is a record array.
     fn record_array(&self) -> Option<&'static str> {
         if self.record_depth > 0 {
             return None;

@@ -1,4 +1,4 @@
-//! What a reader reports.
+//! Errors and warnings of the reader.
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,14 +17,14 @@ impl Place {
     }
 }
 
-/// Something odd in a transcript that did not stop the reading.
+/// An irregularity in a transcript that did not stop the reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// Where it starts.
     pub place: Place,
-    /// How many bytes it concerns.
+    /// Number of bytes concerned.
     pub bytes: u64,
-    /// What is odd and what was done, for a person: lower case, no full stop.
+    /// The irregularity and its treatment, for a person: lower case, no full stop.
     pub what: String,
 }
 
@@ -35,16 +35,16 @@ pub enum ReadError {
     /// Reading failed.
     #[error("reading failed at byte {byte}")]
     Io {
-        /// Bytes read before.
+        /// Number of bytes read before.
         byte: u64,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: std::io::Error,
     },
     /// Not a transcript: no JSON object or array at its start.
     #[error("not a transcript: {what}")]
     NotATranscript {
-        /// What was found instead.
+        /// What the file contains instead.
         what: String,
     },
 }

@@ -1,25 +1,25 @@
-//! Buffered input that can be looked at before it is taken.
+//! Buffered input with lookahead.
 
 use std::io::{self, BufRead, ErrorKind};
 
 /// A reader with a place to look ahead.
 pub(crate) struct Input<R> {
     reader: R,
-    /// Bytes taken from the reader and not yet consumed, from `ahead_at` on.
+    /// Bytes taken from the reader but not yet consumed, from `ahead_at` on.
     ahead: Vec<u8>,
     ahead_at: usize,
     /// Bytes consumed so far.
     pub(crate) consumed: u64,
 }
 
-/// How a line ended.
+/// The end of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineEnd {
-    /// With a newline, which was consumed and is not part of the line.
+    /// A newline, which was consumed and is not part of the line.
     Newline,
-    /// With the file.
+    /// The end of the file.
     File,
-    /// Not at all within the limit; more of it follows.
+    /// The limit; the line continues.
     Limit,
 }
 
@@ -37,7 +37,7 @@ impl<R: BufRead> Input<R> {
         fill_buf(&mut self.reader)
     }
 
-    /// Takes `count` of the bytes that [`Input::fill`] or [`Input::peek`] gave.
+    /// Consumes `count` of the bytes that [`Input::fill`] or [`Input::peek`] returned.
     pub(crate) fn consume(&mut self, count: usize) {
         self.consumed += count as u64;
         if self.ahead_at < self.ahead.len() {

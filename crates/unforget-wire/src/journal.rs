@@ -1,5 +1,5 @@
-//! Writing our own journal, and reading what tells a delivered message from others. The shape of the
-//! journal is described in `format/journal.rs`.
+//! Writes our own journal and reads the properties by which delivered messages are recognised. The form of the journal
+//! is described in `format/journal.rs`.
 
 use unforget_core::entry::{Entry, Origin};
 use unforget_core::zoo::{self, Bug};
@@ -11,29 +11,29 @@ use crate::reader::{LARGE, Record};
 /// A message as a host delivers it, read once.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Its JSON, in one line.
+    /// Its JSON, as one line.
     pub text: String,
-    /// What it says.
+    /// Its content.
     pub entry: Entry,
-    /// The host's key of it, unique within its lane: an idempotency key or a response id.
+    /// The host's key for it, unique within its lane: an idempotency key or a response id.
     pub key: Option<String>,
-    /// It is our own output that comes back: a summary or a stub.
+    /// Whether it is our own output coming back: a summary or a stub.
     pub is_own: bool,
-    /// Where the host says, in fields of its own, that it wrote the message and not a person.
+    /// The host's statement, in fields of its own, that the host wrote the message and no person did.
     pub provenance: Option<String>,
 }
 
-/// Where a message came from, as the host says beside it.
+/// The source of a message, as the host declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Provenance {
-    /// What the message itself says: a user message is a person's.
+    /// No declaration: a user message counts as a person's.
     #[default]
     External,
-    /// Another session or a sub-agent.
+    /// Written by another session or a sub-agent.
     InterSession,
-    /// The host's own event.
+    /// An event of the host.
     InternalEvent,
-    /// The host asks again.
+    /// A repeated request of the host.
     RetryPrompt,
 }
 
@@ -57,7 +57,7 @@ impl Provenance {
     }
 }
 
-/// What a line follows.
+/// The predecessor of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum After {
     /// The newest message of the journal.
@@ -65,12 +65,12 @@ pub enum After {
     Newest,
     /// Nothing: a new beginning.
     Root,
-    /// The message that is called so.
+    /// The message with this name.
     Entry(String),
 }
 
 impl After {
-    /// As a field of a line, comma first; nothing for the newest.
+    /// As a field of a line, with a leading comma; empty for the newest message.
     fn field(&self) -> String {
         match self {
             Self::Newest => String::new(),
@@ -87,26 +87,26 @@ pub struct Line<'a> {
     pub form: Format,
     /// The message: [`Message::text`].
     pub message: &'a str,
-    /// The host's id of it, if no other entry of the journal has it.
+    /// The host's id of the message, if no other entry of the journal has it.
     pub id: Option<&'a str>,
-    /// What it follows.
+    /// Its predecessor.
     pub after: &'a After,
-    /// Where it came from.
+    /// Its source.
     pub provenance: Provenance,
-    /// The host will not put it into its transcript.
+    /// Whether the host keeps it out of its transcript.
     pub is_volatile: bool,
-    /// The entry that it is another copy of, or may be; then no prompt shows it.
+    /// The entry of which it is, or may be, another copy; prompts do not show it then.
     pub of: Option<&'a str>,
-    /// Key of its turn.
+    /// Key of its turn, if any.
     pub turn: Option<&'a str>,
-    /// When it arrived, in ms since 1970.
+    /// Time of arrival, in ms since 1970.
     pub at: i64,
 }
 
 /// Reads a delivered message.
 ///
 /// # Errors
-/// What is wrong with it and at which byte, if it is not one JSON object in UTF-8.
+/// A description of the defect and its byte offset, if the body is not one JSON object in UTF-8.
 ///
 /// Cost: O(bytes).
 pub fn read_message(form: Format, body: &[u8]) -> Result<Message, String> {
@@ -134,10 +134,10 @@ pub fn read_message(form: Format, body: &[u8]) -> Result<Message, String> {
     Ok(Message { text, entry, key, is_own, provenance })
 }
 
-/// Marks messages of our own in hosts that let us name a type.
+/// Marks our own messages in hosts that let us name a type.
 pub const OWN: &str = "unforget";
 
-/// Between tokens a line break is only space; inside strings JSON has none.
+/// Replaces line breaks by spaces. They can only stand between tokens, since JSON strings contain none.
 fn drop_line_breaks(text: &str) -> String {
     if text.bytes().any(|byte| matches!(byte, b'\n' | b'\r')) {
         text.replace(['\n', '\r'], " ")
@@ -177,19 +177,19 @@ pub fn message(line: &Line<'_>) -> String {
     json
 }
 
-/// A line about something that happened.
+/// A line about an event.
 ///
 /// * `detail` - a JSON value in one line.
-/// * `after` - what the path ends with from now on.
+/// * `after` - the new end of the path.
 pub fn event(event: &str, detail: Option<&str>, after: &After, at: i64) -> String {
     let detail = detail.map(|detail| format!(r#","detail":{detail}"#)).unwrap_or_default();
     let after = after.field();
     format!(r#"{{"unforget":1,"is":"event","at":{at},"event":{}{after}{detail}}}"#, quoted(event))
 }
 
-/// A line as a record, to be stored.
+/// A line as a record for the store.
 ///
-/// * `lead` - what separates it from the line before.
+/// * `lead` - the bytes between it and the previous line.
 pub fn record(lead: Vec<u8>, line: String) -> Record {
     let body = line.into_bytes();
     let mut tape = Tape::default();
@@ -203,7 +203,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What a journal line is, beside the entry that [`crate::decode`] gives.
+/// The content of a journal line beside the entry from [`crate::decode`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The message's bytes as the host sent them.
@@ -218,7 +218,7 @@ pub struct Kept {
     pub id: Option<String>,
     /// See [`Line::of`].
     pub of: Option<String>,
-    /// Name of the form of the message, or of the journal's messages.
+    /// Name of the form of the message or of the journal's messages.
     pub form: Option<String>,
     /// Name of the event.
     pub event: Option<String>,
@@ -226,7 +226,7 @@ pub struct Kept {
     pub detail: Option<String>,
 }
 
-/// Reads a line that this module wrote. Anything else gives an empty value.
+/// Reads a line that this module wrote. Any other line gives an empty value.
 pub fn read_line(body: &[u8]) -> Kept {
     let text = String::from_utf8_lossy(body);
     let text = trim(&text);
@@ -248,7 +248,7 @@ pub fn read_line(body: &[u8]) -> Kept {
     }
 }
 
-/// Whether a host's own summary or our output: such messages take no part in recognising others.
+/// Whether a message is excluded from the comparison: the host's own summary, or our output.
 pub fn is_aside(message: &Message) -> bool {
     message.is_own || matches!(message.entry.origin, Origin::HostSummary | Origin::Bookkeeping)
 }

@@ -1,11 +1,11 @@
 //! Tolerant, lazy access to JSON text.
 //!
-//! One pass over the bytes checks the grammar and writes a *tape*: the start and end of every value, in
-//! order. Everything after that walks the tape; no text is scanned twice, and nothing recurses, so
-//! depth costs nothing. Duplicate keys are all kept and the last one wins, as in `JSON.parse`; lone
-//! surrogate escapes become U+FFFD in decoded text; numbers of any length are valid.
+//! One pass over the bytes checks the grammar and writes a *tape*: the start and end of every value, in order. All
+//! later access walks the tape. No text is scanned twice and nothing recurses, so depth costs nothing. Duplicate keys
+//! are all kept and the last one wins, as in `JSON.parse`; lone surrogate escapes become U+FFFD in decoded text;
+//! numbers of any length are valid.
 //!
-//! Strict where `JSON.parse` is strict: a line that the host cannot parse is not a value here either.
+//! Strict where `JSON.parse` is strict: a line that the host cannot parse is no value here either.
 
 mod tape;
 #[cfg(test)]
@@ -31,7 +31,7 @@ pub(crate) struct Value<'a> {
 pub(crate) struct Object<'a>(Value<'a>);
 
 impl Tape {
-    /// The value that was read, in the same text as it was read from.
+    /// The top value. `text` must be the text that the tape was read from.
     ///
     /// Returns `None` after a failed read.
     pub(crate) fn value<'a>(&'a self, text: &'a str) -> Option<Value<'a>> {
@@ -39,7 +39,7 @@ impl Tape {
     }
 }
 
-/// Whether `text` is exactly one JSON value, space around it allowed.
+/// Whether `text` is exactly one JSON value, with optional space around it.
 pub(crate) fn is_value(text: &str) -> bool {
     let text = trim(text);
     Tape::default().read(text.as_bytes()) == Ok(text.len())
@@ -87,7 +87,7 @@ impl<'a> Value<'a> {
             .unwrap_or_default()
     }
 
-    /// The object, if it is one.
+    /// The value as an object; `None` for other types.
     pub(crate) fn obj(self) -> Option<Object<'a>> {
         (self.first_byte() == b'{').then_some(Object(self))
     }
@@ -107,13 +107,13 @@ impl<'a> Value<'a> {
         self.first_byte() == b'n'
     }
 
-    /// The decoded text, if it is a string.
+    /// The decoded text; `None` for other types.
     pub(crate) fn str(self) -> Option<Cow<'a, str>> {
         let raw = self.raw();
         raw.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')).map(unescape)
     }
 
-    /// The number, if it is one that is whole and fits.
+    /// The number, if it is an integer that fits.
     pub(crate) fn i64(self) -> Option<i64> {
         let raw = self.raw();
         raw.parse().ok().or_else(|| {
@@ -123,7 +123,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// `true` or `false`, if it is one.
+    /// `true` or `false`; `None` for other types.
     pub(crate) fn bool(self) -> Option<bool> {
         match self.first_byte() {
             b't' => Some(true),
@@ -132,7 +132,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The elements, in order; none if it is not an array.
+    /// The elements, in order; empty for other types.
     pub(crate) fn items(self) -> impl Iterator<Item = Value<'a>> {
         let end = if self.is_array() { self.node().map_or(0, |node| node.next as usize) } else { 0 };
         let mut at = self.at + 1;
@@ -179,9 +179,9 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// The value of `key`; of the last one if there are several.
+    /// The value of `key`; the last value if the key is repeated.
     ///
-    /// Cost: O(fields), whatever they contain.
+    /// Cost: O(fields), whatever their contents.
     pub(crate) fn get(self, key: &str) -> Option<Value<'a>> {
         let mut found = None;
         for (name, value) in self.members() {
@@ -198,17 +198,17 @@ impl<'a> Object<'a> {
         self.get(key).map(Value::raw)
     }
 
-    /// Whether the field is there and not `null`.
+    /// Whether the field is present and not `null`.
     pub(crate) fn has(self, key: &str) -> bool {
         self.get(key).is_some_and(|value| !value.is_null())
     }
 
-    /// The field as decoded text, if it is a string.
+    /// The field as decoded text; `None` for other types.
     pub(crate) fn str(self, key: &str) -> Option<Cow<'a, str>> {
         self.get(key)?.str()
     }
 
-    /// The field as owned decoded text, if it is a string.
+    /// The field as owned decoded text; `None` for other types.
     pub(crate) fn string(self, key: &str) -> Option<String> {
         self.str(key).map(Cow::into_owned)
     }
@@ -261,7 +261,7 @@ pub(crate) fn unescape(inside: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// Decodes what follows a backslash; returns the character and how many bytes it took.
+/// Decodes an escape behind its backslash. Returns the character and the number of bytes read.
 fn unescape_one(escape: &str) -> (char, usize) {
     let Some(first) = escape.chars().next() else { return (char::REPLACEMENT_CHARACTER, 0) };
     let simple = match first {
@@ -287,7 +287,7 @@ fn unescape_unicode(escape: &str) -> (char, usize) {
     (char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 5)
 }
 
-/// Reads ISO 8601 text; without a zone it is taken as UTC.
+/// Reads ISO 8601 text; text without a zone counts as UTC.
 pub(crate) fn iso_time(text: &str) -> Option<Timestamp> {
     if let Ok(time) = text.parse::<jiff::Timestamp>() {
         return Some(Timestamp(time.as_millisecond()));
@@ -297,7 +297,7 @@ pub(crate) fn iso_time(text: &str) -> Option<Timestamp> {
     Some(Timestamp(time.as_millisecond()))
 }
 
-/// Reads a number of seconds or milliseconds since 1970; below 10^11 it is seconds.
+/// Reads a number of seconds or milliseconds since 1970; numbers below 10^11 are seconds.
 fn number_time(number: f64) -> Option<Timestamp> {
     let milliseconds = if number.abs() < 1e11 { number * 1000.0 } else { number };
     (milliseconds.is_finite() && milliseconds.abs() < 9e15).then_some(Timestamp(milliseconds as i64))

@@ -1,13 +1,13 @@
-//! Provenance for hosts that do not say it: the only place that looks into text to learn a fact.
+//! Provenance for hosts that do not state it: the only module that looks into text to learn a fact.
 //!
-//! OpenClaw before its structured provenance marks what it puts in by the words at the start of a user
-//! message. A host that says where a message came from never passes through here.
+//! OpenClaw versions without structured provenance mark their own messages by the first words of a user message.
+//! Messages of hosts that state the provenance never pass through here.
 
 use unforget_core::entry::{Entry, Origin, Part};
 
 use crate::journal::Provenance;
 
-/// How a message of a marker begins, after white space, and what that means.
+/// The beginning of a marked message, after white space, and its provenance.
 ///
 /// Source: seed 002 (lossless-claw 688) for the first three; host.md §2 for the rest.
 const MARKERS: [(&str, Provenance); 6] = [
@@ -19,9 +19,9 @@ const MARKERS: [(&str, Provenance); 6] = [
     ("[Queued user message from a previous active turn;", Provenance::RetryPrompt),
 ];
 
-/// Where a message came from, by the words that it begins with.
+/// Reads the provenance of a message from its first words.
 ///
-/// A marker further inside is a quotation and says nothing: a person may talk about markers.
+/// A marker further inside is a quotation and proves nothing: a person may talk about markers.
 pub fn provenance(entry: &Entry) -> Provenance {
     let Some(Part::Text(text)) = entry.parts.first().filter(|_| entry.origin == Origin::Human) else {
         return Provenance::External;
@@ -31,7 +31,7 @@ pub fn provenance(entry: &Entry) -> Provenance {
     found.map_or(Provenance::External, |(_, provenance)| *provenance)
 }
 
-/// What OpenClaw's `provenance.kind` of a message means.
+/// The provenance for OpenClaw's `provenance.kind` of a message.
 pub fn kind(kind: &str) -> Option<Provenance> {
     match kind {
         "external_user" | "third_party_user" => Some(Provenance::External),
@@ -41,7 +41,7 @@ pub fn kind(kind: &str) -> Option<Provenance> {
     }
 }
 
-/// The host puts `[Wed 2026-05-06 10:00 UTC]` before some messages.
+/// Removes the `[Wed 2026-05-06 10:00 UTC]` that the host puts before some messages.
 fn without_date(text: &str) -> &str {
     let Some((date, rest)) = text.strip_prefix('[').and_then(|text| text.split_once("] ")) else {
         return text;

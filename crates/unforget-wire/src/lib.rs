@@ -1,15 +1,14 @@
 //! Formats in, formats out. Parses the transcripts of agent hosts, renders and validates provider
 //! requests. Decides nothing.
 //!
-//! * [`Reader`] - a transcript as a stream of [`Record`]s. Total: whatever cannot be parsed is an
-//!   opaque record with its bytes and a [`Warning`]. The leads and bodies of all records and the
-//!   trailer, end to end, are the file.
-//! * [`decode`] - what one record says; needs nothing but its bytes.
-//! * `render` - admitted messages to a request body of a dialect.
+//! * [`Reader`] - a transcript as a stream of [`Record`]s. Total: unparsable bytes become an opaque record and a
+//!   [`Warning`]. The leads and bodies of all records and the trailer, joined, are the file.
+//! * [`decode`] - the content of one record, from its bytes alone.
+//! * `render` - from admitted messages to a request body of a dialect.
 //! * `exchange` - one call of a provider's API as a gateway sees it: the body, the answer, our errors.
 //! * `validate` - rejects what the provider of a dialect rejects; its rules are in `docs/wire-rules.md`.
 //!
-//! The shape of each format and what in it a model sees is written at the top of its module.
+//! The top of each format's module describes its form and which parts of it a model sees.
 
 mod detect;
 mod dialect;

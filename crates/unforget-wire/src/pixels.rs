@@ -1,11 +1,11 @@
 //! Width and height of an image, from the first bytes of its base64 text.
 
-/// Segments of a JPEG file that are looked at before its frame.
+/// Most segments of a JPEG file to inspect before its frame.
 const SEGMENTS_MAX: usize = 1_000;
 
-/// Width and height in pixels of a PNG, GIF, WebP or JPEG; `None` if the bytes do not tell.
+/// Width and height in pixels of a PNG, GIF, WebP or JPEG; `None` if the bytes do not contain them.
 ///
-/// Cost: a few bytes, for JPEG a few per segment; the text is not decoded as a whole.
+/// Cost: reads a few bytes, for JPEG a few per segment; the text is never decoded as a whole.
 pub(crate) fn of_base64(data: &str) -> Option<(u32, u32)> {
     let bytes = Base64(data.as_bytes());
     match [bytes.at(0)?, bytes.at(1)?, bytes.at(2)?, bytes.at(3)?] {
@@ -55,7 +55,7 @@ impl Base64<'_> {
         Some((u32::from(high) << shift | u32::from(low) >> (6 - shift)) as u8)
     }
 
-    /// `count` bytes as a number, the highest first if `big`.
+    /// `count` bytes as a number, most significant first if `big`.
     fn number(self, from: usize, count: usize, big: bool) -> Option<u32> {
         let mut number = 0;
         for step in 0..count {

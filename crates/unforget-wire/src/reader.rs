@@ -1,4 +1,4 @@
-//! A transcript file as a stream of records.
+//! Reads a transcript file as a stream of records.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use crate::format::{self, Format};
 use crate::json::{Tape, Value};
 use crate::split::{Piece, RECORD_BYTES_MAX, Splitter};
 
-/// What a transcript says of itself.
+/// A transcript's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     /// Its format.
@@ -23,9 +23,9 @@ pub struct Source {
     /// Its stable name: `format:session id`, or `format:` and 16 hex digits of the digest of its first
     /// record where the format has no session id.
     pub key: ConversationKey,
-    /// The conversation that it is a sub-agent of.
+    /// The conversation of which it is a sub-agent.
     pub parent: Option<ConversationKey>,
-    /// A title, if it gives one early on.
+    /// A title, if one occurs early in the file.
     pub title: Option<String>,
 }
 
@@ -36,40 +36,40 @@ pub struct Record {
     pub lead: Vec<u8>,
     /// The record's bytes as received.
     pub body: Vec<u8>,
-    /// What it says.
+    /// Its parsed content.
     pub entry: Entry,
     /// Ranges of `body` inside long JSON strings: at least [`LARGE`] bytes, worth a blob of their own.
     pub large: Vec<Range<usize>>,
-    /// Something odd about it.
+    /// An irregularity of the record.
     pub warning: Option<Warning>,
 }
 
 /// Length in bytes from which the inside of a JSON string is reported in [`Record::large`].
 pub const LARGE: usize = 16 * 1024;
 
-/// Most records that are read ahead to detect the format and name the conversation.
+/// Most records read ahead to detect the format and name the conversation.
 const AHEAD_RECORDS_MAX: usize = 64;
 
-/// Read-ahead stops once it holds this many bytes.
+/// Reading ahead stops after this many bytes.
 const AHEAD_BYTES: usize = 1024 * 1024;
 
 /// Reads a transcript. Memory does not grow with the file, only with its largest record.
 ///
-/// The leads and bodies of all records in order, and then the trailer, are the bytes of the file. The
-/// records of a file that is caught while it is written are the first records of the finished file.
-/// A record longer than 256 MiB is cut into opaque records.
+/// The leads and bodies of all records in order, followed by the trailer, are the bytes of the file. A file caught
+/// while being written yields the first records of the finished file. A record longer than 256 MiB is cut into opaque
+/// records.
 pub struct Reader<R> {
     splitter: Splitter<R>,
     ahead: VecDeque<Piece>,
     follow: Follow,
     source: Source,
-    /// Whether the splitter's tape holds the piece at hand.
+    /// Whether the splitter's tape holds the current piece.
     is_tape_current: bool,
 }
 
 impl<R: BufRead> Reader<R> {
-    /// Detects the format and reads ahead as far as is needed to name the conversation: at most 64
-    /// records, and no further than the first megabyte unless one record is longer.
+    /// Detects the format and reads ahead as far as needed to name the conversation: at most 64 records, and no further
+    /// than the first megabyte unless one record is longer.
     ///
     /// # Errors
     /// [`ReadError::NotATranscript`] if the start is neither JSON lines nor a JSON document, or the file
@@ -99,7 +99,7 @@ impl<R: BufRead> Reader<R> {
         Ok(Self { splitter, ahead, follow, source, is_tape_current: false })
     }
 
-    /// What the transcript says of itself.
+    /// The transcript's description of itself.
     pub fn source(&self) -> &Source {
         &self.source
     }
@@ -107,7 +107,7 @@ impl<R: BufRead> Reader<R> {
     /// The next record, `None` at the end.
     ///
     /// # Errors
-    /// [`ReadError::Io`] only; odd bytes are records.
+    /// [`ReadError::Io`] only; irregular bytes become records.
     pub fn next_record(&mut self) -> Result<Option<Record>, ReadError> {
         if let Some(piece) = self.ahead.pop_front() {
             return Ok(Some(self.record(piece)));
@@ -118,12 +118,12 @@ impl<R: BufRead> Reader<R> {
         Ok(piece.map(|piece| self.record(piece)))
     }
 
-    /// After the last record: the bytes behind it. A half-written last line is here, not a record.
+    /// The bytes behind the last record; valid after the last record. A half-written last line is here, not a record.
     pub fn trailer(&self) -> &[u8] {
         if self.ahead.is_empty() { &self.splitter.trailer } else { &[] }
     }
 
-    /// After the last record: what is odd about the trailer, such as a half-written last line.
+    /// The trailer's irregularity, such as a half-written last line; valid after the last record.
     pub fn trailer_warning(&self) -> Option<&Warning> {
         if self.ahead.is_empty() { self.splitter.trailer_warning.as_ref() } else { None }
     }
@@ -135,7 +135,7 @@ impl<R: BufRead> Reader<R> {
         if is_json {
             let tape = &mut self.splitter.tape;
             if !self.is_tape_current {
-                // It parsed when it was cut.
+                // It parsed when the piece was cut.
                 tape.read(&body).ok();
             }
             if body.len() >= LARGE {
@@ -155,7 +155,7 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// The body as text. Bytes that are not UTF-8 become U+FFFD, and the tape is that of the new text.
+/// The body as text. Bytes that are not UTF-8 become U+FFFD, and the tape then belongs to the new text.
 fn text_of<'a>(body: &'a [u8], tape: &mut Tape, odd: &mut Option<String>) -> Cow<'a, str> {
     if let Ok(text) = std::str::from_utf8(body) {
         return Cow::Borrowed(text);

@@ -1,18 +1,17 @@
-//! What a provider's refusal means.
+//! Classifies a provider's refusal.
 //!
-//! [`classify`] judges the *error envelope* only: the status, the error's type, code and parameter, and
-//! the envelope's own message where a provider gives nothing else. A message counts only if all of it has
-//! a known form, from its first word on, with its numbers; the body is never searched, and what an answer
-//! or an echoed input says is never read (F005). Unknown forms are [`Refusal::Unknown`]; what to do then is
-//! `unforget_core::recover`'s to say.
+//! [`classify`] judges the *error envelope* only: the status, the error's type, code and parameter, and the envelope's
+//! own message where a provider gives nothing else. A message counts only if the whole of it, from the first word on,
+//! has a known form with its numbers. The body is never searched, and the text of an answer or of an echoed input is
+//! never read (F005). Unknown forms give [`Refusal::Unknown`], for which `unforget_core::recover` decides what to do.
 //!
 //! * `envelope` - finds the envelope: JSON documents, error events of streams, wrapped errors of proxies,
 //!   plain text and HTML.
 //! * `forms` - the forms of messages, and the matcher.
 //! * `tokens` - error types and codes.
 //!
-//! Total on any bytes: a document of more than 1 MiB is judged by its status, of a stream the last 64 KiB are
-//! read, and no more than four wrappers are opened.
+//! Total on any bytes. A document of more than 1 MiB is judged by its status, only the last 64 KiB of a stream are
+//! read, and at most four wrappers are opened.
 
 mod envelope;
 mod forms;
@@ -26,23 +25,24 @@ use unforget_core::recover::{Refused, Unit};
 use envelope::{Body, Envelope};
 use forms::{Class, Figures};
 
-/// What came back instead of an answer, or with one.
+/// A provider's reply, perhaps in place of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Reply<'a> {
     /// The HTTP status; `None` if there was no response at all.
     pub status: Option<u16>,
-    /// The headers that matter.
+    /// The relevant headers.
     pub headers: Headers<'a>,
-    /// The body as received, decompressed. Of a stream, all of it or its end from the start of an event.
+    /// The decompressed body. For a stream, all of it or its end, beginning at an event.
     pub body: &'a [u8],
-    /// Who answered, if known. It can make a refusal without a body suspected; it changes nothing else.
+    /// The answering provider, if known. Its only effect is that a refusal without a body may become a suspected
+    /// overflow.
     pub provider: Option<Provider>,
 }
 
-/// The response headers that say something about a refusal.
+/// The response headers that describe a refusal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Headers<'a> {
-    /// `retry-after`: seconds. A date is not read: that would take a clock.
+    /// `retry-after` in seconds. A date is not read, since that would take a clock.
     pub retry_after: Option<&'a str>,
     /// `retry-after-ms`: milliseconds; preferred.
     pub retry_after_ms: Option<&'a str>,
@@ -50,37 +50,37 @@ pub struct Headers<'a> {
     pub error_type: Option<&'a str>,
 }
 
-/// Providers that refuse in ways that only their name explains.
+/// Providers whose refusals can only be explained by knowing the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provider {
     /// Answers an overlong prompt with a bare 400 or 413.
     Cerebras,
-    /// Did the same.
+    /// As [`Provider::Cerebras`], in earlier versions.
     Mistral,
-    /// Anyone else.
+    /// Any other provider.
     Other,
 }
 
-/// Why there is no answer.
+/// The reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The request is too large.
     Overflow(Overflow),
-    /// A refusal without a reason from a provider that is known to refuse overlong prompts like that.
+    /// A refusal without a reason from a provider that is known to refuse overlong prompts this way.
     SuspectedOverflow,
-    /// The requested answer alone is longer than the model can give; the input is not at fault (F011).
+    /// The requested answer alone exceeds the model's limit; the input is not at fault (F011).
     Output {
-        /// The most that may be requested, in tokens.
+        /// The longest answer that may be requested, in tokens.
         limit: Option<u64>,
-        /// What was requested.
+        /// The requested length, in tokens.
         asked: Option<u64>,
     },
-    /// Too many requests or tokens in some time. Never an overflow, whatever it says about tokens.
+    /// Too many requests or tokens per time. Never an overflow, whatever the message says about tokens.
     RateLimited {
         /// How long to wait.
         retry_after: Option<Duration>,
-        /// Told when this request alone is above the limit, so that waiting cannot help: the limit, in tokens.
+        /// The limit in tokens, set if this request alone exceeds it, so that waiting cannot help.
         largest: Option<u64>,
     },
     /// The provider has no capacity now.
@@ -88,9 +88,9 @@ pub enum Refusal {
         /// How long to wait.
         retry_after: Option<Duration>,
     },
-    /// The key is missing, wrong, or may not do this.
+    /// The key is missing, wrong, or lacks permission.
     Auth,
-    /// Credit, quota or subscription does not allow it; waiting a minute does not help.
+    /// Credit, quota or subscription is exhausted; waiting a minute does not help.
     Quota,
     /// An image or document is damaged, of the wrong kind or too large (F064).
     BadImage {
@@ -101,7 +101,7 @@ pub enum Refusal {
     },
     /// Calls and results do not pair up (F046, F047, F049).
     ToolPairing,
-    /// Another rule for requests is broken: this one.
+    /// Another rule for requests is broken.
     Invalid(Breach),
     /// There is no such model or endpoint.
     NotFound,
@@ -114,30 +114,30 @@ pub enum Refusal {
     },
     /// No response.
     Network,
-    /// An error of no known form.
+    /// An error of an unknown form.
     Unknown {
-        /// The status, of the response or as the error itself says.
+        /// The status of the response or in the error itself.
         status: Option<u16>,
     },
 }
 
-/// The figures of an overflow, as far as the provider gave them.
+/// The figures of an overflow, as far as the provider named them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Overflow {
-    /// What is too large.
+    /// The thing that is too large.
     pub what: What,
     /// The limit on it.
     pub limit: Option<u64>,
-    /// What was sent, counted by the provider and in the unit of the limit.
+    /// The size of the request, counted by the provider in the unit of the limit.
     pub sent: Option<u64>,
-    /// The part of `sent` that was kept for the answer; told for [`What::InputPlusOutput`] only.
+    /// The part of `sent` reserved for the answer; only for [`What::InputPlusOutput`].
     pub output: Option<u64>,
 }
 
-/// What is too large.
+/// The thing that is too large.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum What {
-    /// Not told.
+    /// Unspecified.
     #[default]
     Unspecified,
     /// The input, in tokens.
@@ -154,27 +154,27 @@ pub enum What {
     Messages,
 }
 
-/// A rule for requests that a provider says is broken.
+/// A rule for requests that is broken according to the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breach {
     /// Roles in the wrong order, or the wrong one last (F060, F061).
     RoleOrder,
     /// A message or block without text (F059).
     EmptyText,
-    /// Reasoning altered, missing or without its item or signature (F053-F058).
+    /// Reasoning altered, missing, or without its item or signature (F053-F058).
     Reasoning,
     /// Too many cache breakpoints (F065).
     CacheMarks,
-    /// An id of a call or a name of a tool in the wrong alphabet or too long (F063).
+    /// A call id or tool name that is too long or has illegal characters (F063).
     CallId,
 }
 
-/// What a reply refuses, or `None` if it is no error.
+/// Classifies the refusal in a reply; `None` if the reply is no error.
 ///
 /// A reply with a success status is an error only if its document, or an event of its stream, is an error
 /// envelope at the top.
 ///
-/// Cost: O(body), bounded; see the module.
+/// Cost: O(body), within the limits of the module documentation.
 pub fn classify(reply: &Reply<'_>) -> Option<Refusal> {
     let failed = reply.status.is_some_and(|status| status >= 400) || reply.headers.error_type.is_some();
     match envelope::read(reply.body, failed) {
@@ -189,12 +189,12 @@ pub fn classify(reply: &Reply<'_>) -> Option<Refusal> {
     }
 }
 
-/// The class of an envelope: by its codes, by the form of its message, by its status.
+/// Classifies an envelope by its codes, then by the form of its message, then by its status.
 fn judge(envelope: &Envelope, reply: &Reply<'_>) -> Refusal {
     let status = reply.status.filter(|status| *status >= 400).or(envelope.status);
     let header = reply.headers.error_type.map(tokens::squeeze);
     let mut codes = envelope.tokens.iter().map(String::as_str).chain(header.as_deref());
-    // In a stream only the code says what a status would.
+    // A stream has no status; only the code can take its place.
     let status = status.or_else(|| codes.clone().any(tokens::is_invalid).then_some(400));
     let form = envelope.message.as_deref().and_then(forms::find);
     let strong = codes.clone().find_map(tokens::strong);
@@ -204,7 +204,7 @@ fn judge(envelope: &Envelope, reply: &Reply<'_>) -> Refusal {
     if envelope.flagged {
         return Refusal::Policy;
     }
-    // Words never make an overflow of a rate, a key or a bill.
+    // A message never turns a rate limit, a bad key or a billing problem into an overflow.
     let may_overflow = matches!(status, None | Some(400 | 413 | 422 | 500));
     let shaped = form.filter(|(class, _)| may_overflow || !class.is_size());
     if let Some(refusal) = shaped.and_then(|(class, _)| settle(class, shaped, envelope, reply)) {
@@ -216,13 +216,13 @@ fn judge(envelope: &Envelope, reply: &Reply<'_>) -> Refusal {
     }
     let weak = codes.find_map(tokens::weak).and_then(|class| settle(class, None, envelope, reply));
     match weak {
-        // Proxies call whatever went wrong behind them a server error; a status that says more knows better.
+        // Proxies report any failure behind them as a server error, so a more specific status takes precedence.
         Some(refusal) if matches!(status, None | Some(500)) => refusal,
         _ => by_status(status, reply),
     }
 }
 
-/// The refusal of a class, with the figures of the message and the envelope.
+/// The refusal of a class, with the figures of message and envelope.
 fn settle(
     class: Class,
     form: Option<(Class, Figures)>,
@@ -266,7 +266,7 @@ fn settle(
     })
 }
 
-/// A string above its limit. Ids and names have small limits; only long texts are a matter of size.
+/// Classifies a string above its limit. Ids and names have small limits, so only long texts are an overflow.
 fn too_long(figures: &Figures, param: Option<&str>) -> Option<Refusal> {
     const LONG: u64 = 100_000;
     match (figures.limit?, param) {
@@ -278,7 +278,7 @@ fn too_long(figures: &Figures, param: Option<&str>) -> Option<Refusal> {
     }
 }
 
-/// An array above its limit: messages are a matter of size, tools are not.
+/// Classifies an array above its limit: too many messages are an overflow, too many tools are not.
 fn too_many(figures: &Figures, param: Option<&str>) -> Option<Refusal> {
     matches!(param, Some("messages" | "input")).then(|| overflow(What::Messages, figures))
 }
@@ -312,7 +312,7 @@ fn by_status(status: Option<u16>, reply: &Reply<'_>) -> Refusal {
     }
 }
 
-/// How long the headers say to wait, a week at most.
+/// The delay from the headers, a week at most.
 fn wait(headers: &Headers<'_>) -> Option<Duration> {
     let milliseconds = headers.retry_after_ms.and_then(|text| text.trim().parse::<f64>().ok());
     let seconds = headers.retry_after.and_then(|text| text.trim().parse::<f64>().ok());
@@ -341,7 +341,7 @@ impl Refusal {
         }
     }
 
-    /// What recovery needs to know of it.
+    /// The refusal in the terms of the recovery rules.
     pub fn refused(&self) -> Refused {
         match *self {
             Self::Overflow(Overflow { what, limit, sent, output }) => {

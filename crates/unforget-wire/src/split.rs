@@ -1,12 +1,11 @@
-//! Cuts a file into pieces without understanding them.
+//! Cuts a file into pieces without interpreting them.
 //!
-//! Every byte of the file is in exactly one lead or body, or in the trailer, in order. A piece is cut as
-//! soon as its last byte is read, and never changed by what follows, so the pieces of a file that was
-//! caught while it grew are a prefix of the pieces of the grown file. What may still be completed by the
-//! next save stays in the trailer.
+//! Every byte of the file is in exactly one lead or body, or in the trailer, in order. A piece is cut as soon as its
+//! last byte is read, and later bytes never change it. The pieces of a growing file are therefore a prefix of the
+//! pieces of the grown file. Bytes that the next save may still complete stay in the trailer.
 //!
 //! * Lines: one or more JSON values per line, split on `\n` only.
-//! * Documents ([`crate::document`]): the elements of their arrays, without holding the document.
+//! * Documents ([`crate::document`]): the elements of their arrays, without keeping the document in memory.
 
 use std::io::{self, BufRead};
 
@@ -16,13 +15,13 @@ use crate::format::{Layout, RECORD_KEYS};
 use crate::input::{Input, LineEnd};
 use crate::json::{Broken, Tape};
 
-/// Most bytes of one record. What is longer is cut into opaque pieces of this length.
+/// Most bytes of one record. A longer record is cut into opaque pieces of this length.
 pub(crate) const RECORD_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// Bytes that detection of the layout looks at first.
+/// Number of bytes that layout detection inspects first.
 const PROBE_BYTES: usize = 4096;
 
-/// Most attempts to find a whole record behind a torn one on the same line.
+/// Most attempts to find a whole record behind a torn one on one line.
 const RESYNC_TRIES: usize = 16;
 
 /// One record's bytes.
@@ -36,27 +35,27 @@ pub(crate) struct Piece {
     pub(crate) place: Place,
     /// Whether the body is one JSON value; the splitter's tape then holds it.
     pub(crate) is_json: bool,
-    /// What is odd about it.
+    /// Its irregularity, if any.
     pub(crate) odd: Option<String>,
     /// Number of the document or task that it belongs to, from 0.
     pub(crate) group: u32,
 }
 
-/// What the splitter does next.
+/// The splitter's next action.
 enum Mode {
-    /// Look what the next value is.
+    /// Inspect the next value.
     Start,
     /// Read lines.
     Lines,
-    /// Inside a line that is too long for one record.
+    /// Continue inside a line that is too long for one record.
     LongLine,
-    /// Inside a document.
+    /// Continue inside a document.
     Document(Document),
-    /// Nothing is left.
+    /// Nothing: the file has ended.
     End,
 }
 
-/// The line at hand.
+/// The current line.
 struct Line {
     bytes: Vec<u8>,
     at: usize,
@@ -67,33 +66,33 @@ struct Line {
 pub(crate) struct Splitter<R> {
     /// The file.
     pub(crate) input: Input<R>,
-    /// The values of the last piece, if that is JSON.
+    /// The values of the last piece, if it is JSON.
     pub(crate) tape: Tape,
     /// Bytes since the last piece.
     pub(crate) lead: Vec<u8>,
-    /// How the records lie, once known.
+    /// The layout of the records, once known.
     pub(crate) layout: Option<Layout>,
     /// The first document's fields in front of its records, closed so that it is an object.
     pub(crate) header: Option<Vec<u8>>,
     /// Bytes behind the last record, once at the end.
     pub(crate) trailer: Vec<u8>,
-    /// What is odd about the trailer.
+    /// The trailer's irregularity.
     pub(crate) trailer_warning: Option<Warning>,
-    /// Number of the document or task at hand.
+    /// Number of the current document or task.
     pub(crate) group: u32,
     /// Start of `lead`.
     place: Place,
     mode: Mode,
     line: Option<Line>,
-    /// Whether a document came before, so that every value may be one.
+    /// Whether a document came before, so that every further value may be one too.
     pub(crate) is_sequence: bool,
-    /// How good records began, up to their first key, to find them behind torn ones.
+    /// The beginnings of good records up to their first key, for finding records behind torn ones.
     openers: Vec<Vec<u8>>,
     record_max: usize,
 }
 
 impl<R> Splitter<R> {
-    /// Bytes of the file that were taken so far.
+    /// Number of bytes consumed so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.input.consumed
     }
@@ -125,7 +124,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// The next piece; `None` at the end of the file, when the trailer is known.
+    /// The next piece; `None` at the end of the file. The trailer is known then.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Piece>> {
         loop {
             let piece = match std::mem::replace(&mut self.mode, Mode::Start) {
@@ -153,8 +152,8 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// Looks at the next value and decides how to read it. The decision depends only on the bytes up to
-    /// the point where it falls, never on how much of the file there is.
+    /// Inspects the next value and decides how to read it. The decision depends only on the bytes up to the point of
+    /// decision, never on the length of the file.
     fn start(&mut self) -> io::Result<Mode> {
         loop {
             let blank = blank_len(self.input.peek(PROBE_BYTES)?);
@@ -212,7 +211,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    /// The file ends inside its first value: it is all trailer.
+    /// Handles a file that ends inside its first value: all of it is trailer.
     fn unfinished(&mut self) -> io::Result<Mode> {
         let rest = self.input.peek(usize::MAX)?.to_vec();
         self.input.consume(rest.len());
@@ -220,7 +219,7 @@ impl<R: BufRead> Splitter<R> {
         Ok(self.end(Some((rest.len(), "the last value is not complete"))))
     }
 
-    /// Ends the file. `odd` is how many of the last bytes are odd, and why.
+    /// Ends the file. `odd` is the number of irregular bytes at the end and the reason.
     fn end(&mut self, odd: Option<(usize, &str)>) -> Mode {
         self.trailer = std::mem::take(&mut self.lead);
         self.trailer_warning = odd.map(|(bytes, what)| {
@@ -282,7 +281,7 @@ impl<R: BufRead> Splitter<R> {
         Ok(None)
     }
 
-    /// Goes to the next line. Blank lines without end must not fill memory, so they are cut, too.
+    /// Moves to the next line. Endless blank lines must not fill memory, so they are cut too.
     fn end_line(&mut self, line: &Line) -> Option<Piece> {
         if !line.is_ended {
             self.mode = self.end(None);
@@ -316,8 +315,8 @@ impl<R: BufRead> Splitter<R> {
         self.cut(body, true, None)
     }
 
-    /// Takes what does not parse as one opaque piece, up to the end of the line or to where a record
-    /// starts from which on it parses again: an append that was glued to a torn line is not lost.
+    /// Takes unparsable bytes as one opaque piece, up to the end of the line or to a place from which a record parses
+    /// again: a record appended to a torn line is not lost.
     fn take_broken(&mut self, mut line: Line) -> Piece {
         self.layout.get_or_insert(Layout::Lines);
         let rest = line.bytes.get(line.at..).unwrap_or_default();
@@ -402,7 +401,7 @@ fn ends_in_values(bytes: &[u8], length: usize) -> bool {
     matches!(behind.get(blank), None | Some(b'{'))
 }
 
-/// How many bytes from the start say nothing: space, NUL, byte order marks.
+/// Number of leading bytes without meaning: space, NUL, byte order marks.
 fn blank_len(bytes: &[u8]) -> usize {
     let mut at = 0;
     loop {

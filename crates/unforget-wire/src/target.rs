@@ -1,4 +1,4 @@
-//! What a request is rendered for: a form and, if it is known, a model.
+//! The target of rendering: a dialect and, if known, a model.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use unforget_core::message::Between;
 
 use crate::dialect::Dialect;
 
-/// Models that take each other's reasoning.
+/// Models that accept each other's reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
     /// Anthropic's models, wherever they are hosted.
     Claude,
-    /// OpenAI's hosted models. Their open weights are not among them: those sign nothing.
+    /// OpenAI's hosted models. The open-weight models are excluded, since they sign nothing.
     OpenAi,
     /// Google's Gemini.
     Gemini,
@@ -24,11 +24,11 @@ pub enum Family {
     Glm,
     /// Mistral's models.
     Mistral,
-    /// Any other model: equal only to itself. Holds a print of its name.
+    /// Any other model: equal only to itself. Holds a hash of its name.
     Named(u64),
 }
 
-/// Words in a model's name and the family that they tell; the first match wins.
+/// Words in a model's name and the family that they indicate; the first match wins.
 const WORDS: [(&str, Family); 17] = [
     ("claude", Family::Claude),
     ("deepseek", Family::DeepSeek),
@@ -79,15 +79,15 @@ impl Family {
     }
 }
 
-/// What a request is rendered for.
+/// The target of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Target {
     /// Form of the request.
     pub dialect: Dialect,
-    /// Family of the model that gets it. `None` if it is not known: then reasoning goes by its form alone.
+    /// Family of the receiving model. `None` if unknown: then only the form of reasoning decides whether it is sent.
     pub family: Option<Family>,
-    /// Whether the conversation is in the dialect's own form: its client sent it to this very API. Then instructions between
-    /// messages, and items and parts that we do not know, go back as they came.
+    /// Whether the conversation is already in the dialect, sent by its client to this very API. Then instructions
+    /// between messages and unknown items and parts go back unchanged.
     pub is_own: bool,
 }
 
@@ -98,12 +98,12 @@ impl From<Dialect> for Target {
 }
 
 impl Target {
-    /// A form for a model by name.
+    /// A dialect for a model given by name.
     pub fn of(dialect: Dialect, model: Option<&str>) -> Self {
         Self { dialect, family: model.map(Family::of), is_own: false }
     }
 
-    /// Where instructions between messages stand.
+    /// Where instructions between messages may stand.
     pub const fn between(self) -> Between {
         match self.dialect {
             _ if !self.is_own => Between::AsInput,
@@ -113,7 +113,7 @@ impl Target {
         }
     }
 
-    /// [`Dialect::call_id`], and nine letters and digits for Mistral.
+    /// Spells a call id: as [`Dialect::call_id`], but nine letters and digits for Mistral.
     pub fn call_id(self, id: &str) -> Cow<'_, str> {
         if self.family == Some(Family::Mistral) && self.dialect == Dialect::OpenAiChat {
             return Cow::Owned(nine(id));
@@ -121,17 +121,17 @@ impl Target {
         self.dialect.call_id(id)
     }
 
-    /// Whether reasoning of `model` means nothing to the target.
+    /// Whether the target cannot use reasoning of `model`.
     ///
-    /// * `home` - whose form the block has; stands for the model where that is not recorded.
+    /// * `home` - the family whose form the block has; replaces `model` where that is not recorded.
     pub(crate) fn is_foreign(self, model: Option<&str>, home: Option<Family>) -> bool {
         let from = model.map(Family::of).or(home);
         self.family.is_some_and(|family| from != Some(family))
     }
 }
 
-/// Nine letters and digits of the id's digest: 53 bits, so that two of a million ids meet in one of ten
-/// thousand histories. Ids that are legal already are mapped too, so that none meets a mapped one.
+/// Nine letters and digits of the id's digest: 53 bits, so that two of a million ids collide in one of ten thousand
+/// histories. Legal ids are mapped too, so that none collides with a mapped one.
 fn nine(id: &str) -> String {
     const DIGITS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut rest = Digest::of(id.as_bytes()).short() as u64;

@@ -18,7 +18,7 @@ fn text(text: &str) -> Block {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// A PNG of this size in pixels, at least so many bytes of base64. Only its beginning is one.
+/// A PNG of this size in pixels, with at least this many bytes of base64. Only its beginning is valid.
 fn png(side: u32, bytes: usize) -> String {
     let head =
         [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &side.to_be_bytes(), &1_u32.to_be_bytes()].concat();
@@ -109,7 +109,7 @@ fn check(request: &Request, dialect: Dialect, count: usize, want: Option<usize>,
     assert!(body.matches("[image: image/png]").count() >= count - sent, "{case}");
 }
 
-/// Images that go, go in steps: the beginning of the request stays for a while, and so does the provider's cache.
+/// Images are left out in steps: the beginning of the request stays for a while, and so does the provider's cache.
 #[test]
 fn f064_f075_old_images_go_in_steps() {
     let images = vec![image(10, 60); 130];
@@ -161,7 +161,7 @@ fn f062_f063_ids_are_legal_injective_and_stable() {
     }
 }
 
-/// What nests as deep as parsers allow is not sent as it is: it would be too deep inside the request.
+/// JSON as deep as parsers allow is not sent unchanged: inside the request it would be too deep.
 #[test]
 fn f062_deep_arguments_do_not_make_the_request_too_deep() {
     for depth in [1, 70, 79, 80, 81, 100, 126, 127, 128, 500] {
@@ -208,7 +208,7 @@ fn marked(kind: usize) -> Part {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
-    /// However many marks a client left in its history, no more are sent than a provider takes: none, since
+    /// Whatever marks a client left in its history, no more are sent than a provider accepts. In fact none are, since
     /// clients move them from call to call and the beginning of the request has to stay.
     #[test]
     fn f065_marks_for_caching_of_clients(kinds in proptest::collection::vec(0_usize..4, 0..9)) {

@@ -8,7 +8,7 @@ use unforget_wire::{Bound, Checks, Dialect, FakeSigner, Family, Target, losses, 
 
 const SIGNATURE: &str = "U2lnbmF0dXJlT2ZUaGVQcm92aWRlcg==";
 
-/// The models of the matrix and the form in which each gets its requests.
+/// The models of the matrix and the dialect of each.
 const MODELS: [(&str, Dialect); 8] = [
     ("claude-opus-4-5", Dialect::Anthropic),
     ("claude-sonnet-4-5", Dialect::Anthropic),
@@ -20,7 +20,7 @@ const MODELS: [(&str, Dialect); 8] = [
     ("llama-4-70b", Dialect::OpenAiChat),
 ];
 
-/// What of the reasoning of the row's model the column's model gets: `s` signed, `t` as text, `-` nothing.
+/// The reasoning that the column's model gets from the row's model: `s` signed, `t` as text, `-` nothing.
 const WANT: [(&str, &str); 8] = [
     ("ss------", "same model, then same family"),
     ("ss------", "same family, then same model"),
@@ -32,7 +32,7 @@ const WANT: [(&str, &str); 8] = [
     ("--------", "nothing signs it and nobody asks for it"),
 ];
 
-/// Reasoning as the model's host stores it. The words are never sent as the model's words.
+/// Reasoning as the model's host stores it. Its text is never sent as the model's words.
 fn thinking(model: &str) -> Part {
     let raw = match Family::of(model) {
         Family::Claude => format!(r#"{{"type":"thinking","thinking":"SECRET","signature":"{SIGNATURE}"}}"#),
@@ -98,7 +98,7 @@ fn f053_f055_f056_f057_model_switch_matrix() {
     }
 }
 
-/// Hosts with a form of their own convert it again: what they would turn into text must not reach them.
+/// Hosts with a form of their own convert requests again: reasoning that they would turn into text must not reach them.
 #[test]
 fn f055_model_switch_in_pi_and_bedrock() {
     for (from, _) in MODELS {
@@ -116,7 +116,7 @@ fn f055_model_switch_in_pi_and_bedrock() {
     }
 }
 
-/// A model that is not told changes nothing: the form of the block decides, as it does for whole transcripts.
+/// Without a model's name nothing changes: the form of the block decides, as for whole transcripts.
 #[test]
 fn f055_without_a_model_the_form_decides() {
     for (from, dialect) in MODELS {
@@ -165,7 +165,7 @@ fn f057_calls_that_gemini_did_not_sign_say_so() {
     }
 }
 
-/// What the provider wrote, as a host stores it.
+/// The provider's block, as a host stores it.
 fn signed_block(dialect: Dialect, model: &str, thought: &str, body: &str, signer: FakeSigner) -> Part {
     let summary = format!(r#"[{{"type":"summary_text","text":"{thought}"}}]"#);
     let content = if dialect == Dialect::OpenAiResponses { summary.as_str() } else { thought };
@@ -184,8 +184,8 @@ fn signed_block(dialect: Dialect, model: &str, thought: &str, body: &str, signer
     Part::Thinking { text: thought.into(), signature: Some(proof), raw: Some(raw.into()) }
 }
 
-/// A provider that checks what it signed accepts every request of a session that only grows. After a compaction one
-/// that binds the prefix refuses the kept tail, until its reasoning is left out.
+/// A provider that checks its signatures accepts every request of a session that only grows. After a compaction, a
+/// provider whose signatures cover the prefix refuses the kept tail until its reasoning is left out.
 #[test]
 fn f053_f054_a_provider_that_checks_its_signatures() {
     let providers = [
@@ -234,7 +234,7 @@ fn f053_f054_a_provider_that_checks_its_signatures() {
     }
 }
 
-/// Reasoning, words and a call, each or not.
+/// Reasoning, text and a call, each optional.
 fn any_answer() -> impl Strategy<Value = (usize, bool, bool, bool)> {
     (0..MODELS.len(), any::<bool>(), any::<bool>(), any::<bool>())
 }
@@ -256,7 +256,7 @@ fn mixed(answers: &[(usize, bool, bool, bool)]) -> Request {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// A session that went from model to model is accepted by each of them, and none gets another's reasoning.
+    /// A session that moved from model to model is accepted by each of them, and none gets another's reasoning.
     #[test]
     fn f055_f056_f057_mixed_histories(answers in proptest::collection::vec(any_answer(), 1..8)) {
         let request = mixed(&answers);
@@ -270,8 +270,8 @@ proptest! {
         }
     }
 
-    /// Wherever a history is cut and whatever reasoning is left out of the rest: no reasoning without what it led to,
-    /// no id of the provider's store.
+    /// Wherever a history is cut and whatever reasoning is left out: no reasoning stands without its consequence, and
+    /// no id of the provider's store is sent.
     #[test]
     fn f058_every_cut_of_a_responses_history(
         answers in proptest::collection::vec((Just(2_usize), any::<bool>(), any::<bool>(), any::<bool>()), 1..8),

@@ -1,4 +1,4 @@
-//! Real transcripts, brought into requests in the simplest way, are valid in every dialect.
+//! Real transcripts, turned into requests in the simplest way, are valid in every dialect.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use unforget_core::entry::{Entry, Part, Role, ToolCall, ToolResult};
 use unforget_core::message::{Block, Message, Request, Speaker};
 use unforget_wire::{Dialect, Reader, losses, render, validate};
 
-/// Pairs calls and results as core does, without its finer points.
+/// Pairs calls and results like core, without its finer points.
 #[derive(Default)]
 struct Simple {
     messages: Vec<Message>,
@@ -54,7 +54,7 @@ impl Simple {
                 exit_code: None,
             };
             let mut result = results.remove(&call.id).unwrap_or(none);
-            // Ids recur in real files; core makes them unique in the request.
+            // Ids recur in real files; core makes them unique within the request.
             call.id = format!("{}:{}", self.made, call.id);
             self.made += 1;
             result.call_id.clone_from(&call.id);
@@ -70,7 +70,7 @@ impl Simple {
             self.messages.push(message(Speaker::Assistant, std::mem::take(&mut self.assistant)));
         }
         match self.messages.last_mut() {
-            // Nothing of the assistant's is left between two inputs.
+            // Nothing of the assistant remains between two inputs.
             Some(last) if last.speaker == Speaker::User => last.blocks.append(&mut answers),
             _ => {}
         }

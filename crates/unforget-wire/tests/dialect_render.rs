@@ -1,4 +1,4 @@
-//! What is rendered is what the provider accepts, and the same every time.
+//! Rendered requests are accepted by the provider and reproducible.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::too_many_lines, reason = "tests")]
 
 use proptest::prelude::*;
@@ -118,7 +118,7 @@ fn golden() {
     }
 }
 
-/// What one block becomes per dialect; `-` where it is dropped.
+/// The rendered form of one block per dialect; `-` where it is dropped.
 #[test]
 fn f050_f053_f055_f058_f059_f064_blocks_table() {
     let signed = r#"{"type":"thinking", "thinking":"t","signature":"AAAA"}"#;
@@ -341,7 +341,7 @@ fn names_round_trip() {
     assert_eq!(Dialect::by_name("klingon"), None);
 }
 
-/// Text as hosts write it, with what breaks renderers.
+/// Text as hosts write it, with characters that break renderers.
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => "[a-z \"\\\\{}\\[\\]]{0,12}",
@@ -395,10 +395,10 @@ fn any_part() -> impl Strategy<Value = Part> {
     ]
 }
 
-/// What was asked, what was said, and calls: name, arguments and result of each.
+/// Input, answer, and calls with name, arguments and result.
 type Turn = (Vec<Part>, Vec<Part>, Vec<(String, String, Vec<Part>)>);
 
-/// A turn: words, then calls and their results as core promises them.
+/// A turn: text, then calls and their results as core guarantees them.
 fn any_turn() -> impl Strategy<Value = Turn> {
     let parts = || proptest::collection::vec(any_part(), 1..4);
     let calls = proptest::collection::vec(
@@ -428,7 +428,7 @@ fn build(turns: Vec<Turn>) -> Request {
     request(messages)
 }
 
-/// Every dialect, and models of which a request has to have more than its form, or less.
+/// Every dialect, and models whose requests need more or less than the dialect's form.
 fn targets() -> Vec<Target> {
     let models = [
         (Dialect::Anthropic, "gpt-5.5"),
@@ -445,7 +445,7 @@ fn targets() -> Vec<Target> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Whatever a host wrote, every dialect accepts what we send of it (I9), and the pieces make the whole.
+    /// For any input of a host, every dialect accepts our request (I9), and the pieces make up the whole.
     #[test]
     fn f055_f059_f060_f061_f062_rendered_requests_are_valid(turns in proptest::collection::vec(any_turn(), 1..4)) {
         let request = build(turns);

@@ -1,4 +1,4 @@
-//! Whatever the order of roles in a history: what core makes of it is accepted by every dialect, and nothing is lost.
+//! For any order of roles in a history, every dialect accepts core's request, and nothing is lost.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
@@ -13,7 +13,7 @@ use support::{History, call, entry, result, text};
 /// A user, the model, a call, a result, a summary. All calls have one id.
 const KINDS: [char; 5] = ['U', 'A', 'C', 'R', 'S'];
 
-/// The word that stands for the entry in every form of the request.
+/// The word that identifies the entry in every form of the request.
 fn word(kind: char, index: usize) -> String {
     format!("{kind}{index}x")
 }
@@ -33,7 +33,7 @@ fn history(kinds: &[char]) -> History {
     history
 }
 
-/// The string of roles with this number, in base 5 and with `length` digits.
+/// The string of roles with this number, in base 5 with `length` digits.
 fn string(number: usize, length: u32) -> Vec<char> {
     (0..length).map(|digit| KINDS[number / 5_usize.pow(digit) % 5]).collect()
 }
@@ -53,7 +53,7 @@ fn check(kinds: &[char], targets: &[Target]) {
     }
 }
 
-/// Every string up to length 6, and every 1009th of length 7 and 8.
+/// Every string up to length 6, and every 1009th of lengths 7 and 8.
 #[test]
 fn f047_f049_f060_f061_every_order_of_roles_is_accepted_and_nothing_is_lost() {
     let mut targets: Vec<Target> = Dialect::ALL.map(Target::from).to_vec();
@@ -70,7 +70,7 @@ fn f047_f049_f060_f061_every_order_of_roles_is_accepted_and_nothing_is_lost() {
     println!("{count} strings in {} forms", targets.len());
 }
 
-/// F046: the seed's case. The model was stopped in a call, the host wrote a result for it all the same.
+/// F046: the seed's case. The model was stopped inside a call, but the host still wrote a result for it.
 #[test]
 fn f046_a_stopped_call_and_its_synthetic_result_both_go() {
     let mut history = History::default();
@@ -88,7 +88,7 @@ fn f046_a_stopped_call_and_its_synthetic_result_both_go() {
     assert_eq!(omitted, [(Seq(1), Reason::CutOff), (Seq(2), Reason::NoCall)]);
 }
 
-/// The bodies of the reports, each made the naive way, and what we make of the same history.
+/// The bodies from the reports, each made the naive way, and our requests for these histories.
 #[test]
 fn f059_f066_what_bedrock_was_reported_to_refuse_is_sent_so_that_it_does_not() {
     let asked = r#"{"role":"user","content":[{"text":"go"}]}"#;

@@ -1,4 +1,4 @@
-//! Bodies that providers accept and bodies that they were reported to reject.
+//! Bodies that providers accept, and bodies whose rejection was reported.
 #![allow(clippy::panic, clippy::too_many_lines, reason = "tests")]
 
 use unforget_wire::{Dialect, rules, validate};

@@ -1,4 +1,4 @@
-//! Cache marks in messages: taken out, read, placed again.
+//! Cache marks in messages: removed, read, placed again.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
@@ -198,7 +198,7 @@ fn object(kind: &str, fields: &[(u8, String)], inner: Option<&str>) -> String {
 }
 
 proptest! {
-    /// Marks are outside the content: whatever is placed, the rest is the same and is JSON.
+    /// Marks are outside the content: placing them changes nothing else, and the result is JSON.
     #[test]
     fn placing_changes_nothing_else(
         message in block(),

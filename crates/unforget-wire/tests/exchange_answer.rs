@@ -1,4 +1,4 @@
-//! Answers of the three dialects, streamed and whole, to what a client sends back.
+//! Answers of the three dialects, streamed and whole, as the client sends them back.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
@@ -226,7 +226,8 @@ fn f049_calls_of_one_index_with_other_ids_are_other_calls() {
 }
 
 proptest! {
-    /// Twice, out of order, cut into other events, left out: never a panic, always JSON, at most what came.
+    /// Events repeated, out of order, split differently or missing: never a panic, always JSON, at most the received
+    /// content.
     #[test]
     fn any_events_in_any_order(
         picks in proptest::collection::vec((0..3_usize, any::<proptest::sample::Index>(), 0..200_usize), 0..40),
@@ -246,7 +247,7 @@ proptest! {
         }
     }
 
-    /// A stream that is cut gives the start of what the whole gives.
+    /// A cut stream gives the start of the whole answer.
     #[test]
     fn a_cut_stream_is_a_start(at in 0..22_usize) {
         for (dialect, events) in [(Anthropic, &CLAUDE[..]), (OpenAiChat, &CHAT), (OpenAiResponses, &RESPONSES)] {
@@ -259,7 +260,7 @@ proptest! {
         }
     }
 
-    /// The same for any bytes.
+    /// Any bytes: never a panic.
     #[test]
     fn any_bytes(body in proptest::collection::vec(any::<u8>(), 0..80)) {
         for dialect in Dialect::ALL {

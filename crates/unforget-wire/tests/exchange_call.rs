@@ -1,4 +1,4 @@
-//! Request bodies of the three dialects: what they say, and the same bodies with other messages.
+//! Request bodies of the three dialects: their content, and the same bodies with other messages.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
@@ -308,7 +308,7 @@ fn json() -> impl Strategy<Value = String> {
     })
 }
 
-/// An object, with the keys that matter.
+/// An object with the relevant keys.
 fn object(inner: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
     let key = "role|content|type|text|model|[a-z]{0,2}";
     proptest::collection::vec((key, inner, " {0,2}"), 0..5).prop_map(|fields| {
@@ -327,8 +327,8 @@ fn message() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Own messages in their own place are the body; others are what a parser then finds; the rest stays. Instructions
-    /// that stand among the messages stay too, but not where they were.
+    /// A body with its own messages in their places is unchanged; with other messages, a parser finds these, and the
+    /// rest stays. Instructions among the messages stay too, though not at their old places.
     #[test]
     fn splicing_is_exact(
         items in proptest::collection::vec(message(), 0..6),
@@ -356,7 +356,7 @@ proptest! {
         }
     }
 
-    /// No bytes make it panic, and what it gives is in the body.
+    /// No bytes cause a panic, and every returned range lies within the body.
     #[test]
     fn any_bytes(body in proptest::collection::vec(any::<u8>(), 0..60), text in json()) {
         for dialect in Dialect::ALL {
@@ -381,7 +381,7 @@ proptest! {
     }
 }
 
-/// What a provider would look up under an id, and what only looks like it.
+/// References that a provider would look up, and values that only look like references.
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table")]
 fn kept_table() {

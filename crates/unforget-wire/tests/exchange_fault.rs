@@ -1,4 +1,4 @@
-//! Our own errors, as each dialect has them.
+//! Our own errors in each dialect.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use unforget_wire::Dialect::{Anthropic, OpenAiChat, OpenAiResponses};

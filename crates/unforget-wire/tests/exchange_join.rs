@@ -1,4 +1,4 @@
-//! Answers with calls of ours as one answer for the client, whatever a model or a provider makes of them.
+//! Answers with our calls, joined into one answer for the client, for any behaviour of model and provider.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -45,7 +45,7 @@ fn call(index: Option<usize>, id: &str, name: &str, arguments: &str) -> Value {
     call
 }
 
-/// What the client gets of answers, in pieces of so many bytes.
+/// The bytes that the client gets for these answers, fed in pieces of this many bytes.
 fn joined(dialect: Dialect, answers: &[String], piece: usize) -> (Vec<Round>, String, Answered) {
     let mut join = Join::new(dialect, &OURS);
     let (mut out, mut rounds) = (Vec::new(), Vec::new());
@@ -286,7 +286,7 @@ fn blocks_of_anthropic_are_numbered_as_if_ours_were_not_there() {
     }
 }
 
-/// What goes back to a provider is what it takes, whatever the model wrote.
+/// For any output of the model, a provider accepts the messages that follow.
 #[test]
 fn what_follows_is_valid_whatever_the_model_wrote() {
     let outcome = |text: &str| Outcome { text: text.into(), is_error: false };
@@ -379,7 +379,7 @@ fn offers_table() {
             }
         }
     }
-    // Codex's newer models have their tools in an item before the messages.
+    // Codex sends the tools for newer models in an item before the messages.
     let item = json!({"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "exec"}]});
     let user = json!({"role": "user", "content": "Go"});
     for (input, want, why) in [
@@ -408,7 +408,7 @@ fn offers_table() {
 }
 
 proptest! {
-    /// Nothing of a stream, however broken, makes it panic, and no call of ours is shown.
+    /// No stream, however broken, causes a panic or shows one of our calls.
     #[test]
     fn any_stream(seed in prop::collection::vec((0_usize..15, any::<u8>()), 0..40), dialect in 0_usize..3, piece in 1_usize..60) {
         let dialect = [Anthropic, OpenAiChat, OpenAiResponses][dialect];
@@ -440,7 +440,7 @@ proptest! {
             let outcomes = vec![Outcome { text: "x".into(), is_error: true }; round.ours.len()];
             round.next(&outcomes, target);
         }
-        // Events of another dialect are passed on as they are.
+        // Events of another dialect pass through unchanged.
         let is_named = |line: &str| match dialect {
             Anthropic => line.contains("content_block_start"),
             OpenAiChat => line.contains("choices"),

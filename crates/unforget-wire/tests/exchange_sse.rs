@@ -64,7 +64,7 @@ fn large_events_are_told_and_the_stream_goes_on() {
         let bytes: Vec<&[u8]> = stream.as_bytes().chunks(1).collect();
         assert_eq!(events(30, &bytes), ["!", "|a"], "{why}, byte by byte");
     }
-    // What is kept counts, three bytes for each of these, wherever a piece ends.
+    // Kept text counts, three bytes for each of these bytes, wherever a piece ends.
     let no_utf8 = [b"data: ".as_slice(), &[0xff; 14], b"\n: cut"].concat();
     for size in 1..=no_utf8.len() {
         let pieces: Vec<_> = no_utf8.chunks(size).collect();
@@ -95,7 +95,7 @@ fn the_places_between_events_are_known() {
 }
 
 proptest! {
-    /// Where a stream is cut into pieces changes nothing.
+    /// The cutting of a stream into pieces changes nothing.
     #[test]
     fn any_chunking_gives_the_same_events(
         parts in proptest::collection::vec("data: |event: |: |x|\u{feff}|é|\r|\n|\r\n|\n\n|[a-z]{0,12}", 0..30),

@@ -1,7 +1,7 @@
-//! Standing context: found in bodies of known clients and of others, and put back into prompts.
+//! Standing context: found in bodies of known and unknown clients, and put back into prompts.
 //!
-//! The files in `standing/` have the shapes of requests of Claude Code 2.1.331, Codex 0.169.0, opencode 1.18.33 and
-//! pi 0.73.1; their words are ours.
+//! The files in `standing/` have the form of requests of Claude Code 2.1.331, Codex 0.169.0, opencode 1.18.33 and pi
+//! 0.73.1; their texts are ours.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ fn context(dialect: Dialect, body: &str) -> Context {
     Call::read(dialect, body.as_bytes()).unwrap().context()
 }
 
-/// What holds of a body: rank, topic, and a word of the text.
+/// The valid pieces of a body: rank, topic, and a word of the text.
 fn holding(context: &Context) -> Vec<(Rank, &'static str, String)> {
     let pieces = context.pieces();
     let text = |index: usize| context.text(index).unwrap().into_owned();
@@ -118,7 +118,7 @@ fn bodies_of_others_table() {
     assert!(context(OpenAiResponses, &partial).is_empty(), "the beginning is not here");
 }
 
-/// All pieces of a body that hold, put back into a prompt of these messages.
+/// All valid pieces of a body, put back into a prompt of these messages.
 fn put_back(dialect: Dialect, body: &str, share: Share, prompt: &[Value]) -> Vec<Value> {
     let context = context(dialect, body);
     let shares: Vec<_> = latest(&context.pieces()).into_iter().map(|index| (index, share)).collect();
@@ -183,7 +183,7 @@ fn instructions_are_put_back_as_instructions() {
 }
 
 proptest! {
-    /// Whatever a client sends, what is put back is JSON and shows each text that holds.
+    /// For any input of a client, the put-back messages are JSON and show each valid text.
     #[test]
     fn what_is_put_back_is_shown(
         texts in proptest::collection::vec("(<system-reminder>)?\n?(# Environment|Contents of /a|\"\\\\|é)?[a-z]{0,3}(</system-reminder>)?", 1..6),

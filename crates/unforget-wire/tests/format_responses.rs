@@ -1,4 +1,4 @@
-//! Items of OpenAI Responses: what each says, what is sent again as it is, and what the provider takes of it.
+//! Items of OpenAI Responses: their content, their unchanged form, and the provider's acceptance.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,4 @@
-//! Real transcripts of the formats decode, and what a model saw is seen.
+//! Real transcripts of the formats decode, with everything visible that a model saw.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn read(path: &Path) -> (Format, Vec<(Vec<u8>, Entry)>) {
     (format, records)
 }
 
-/// Files in these folders, of these formats; the counts say how much of them a model saw at least.
+/// Files in these folders have these formats; the counts are the least number of entries visible to a model.
 #[test]
 fn real_files_decode() {
     let root = folder();
@@ -95,7 +95,7 @@ fn check_file(path: &Path, want: Format, least: [usize; 3]) {
     pairs(&records, path);
 }
 
-/// Every result but those whose call is elsewhere answers a call before it, in its thread.
+/// Every result whose call is in the file follows that call in its thread.
 fn pairs(records: &[(Vec<u8>, Entry)], path: &Path) {
     let mut calls = std::collections::BTreeSet::new();
     let mut orphans = 0;

@@ -22,7 +22,7 @@ const SEEDS: [&str; 14] = [
     r#"{"action":"ls","observation":"o","response":"r","state":"{}","thought":"t"}"#,
 ];
 
-/// One change of a record: bytes, or a whole value put in place of another.
+/// One mutation of a record: bytes, or a whole value in place of another.
 fn mutate(seed: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
     const SPLICES: [&str; 12] = [
         "null",
@@ -47,7 +47,7 @@ fn mutate(seed: &str, changes: &[(usize, u8, u8)]) -> Vec<u8> {
             2 if at < bytes.len() => bytes[at] = with,
             3 if at < bytes.len() => drop(bytes.remove(at)),
             _ => {
-                // Put a value where one starts, so that the record stays JSON often.
+                // Puts a value where one starts, so that the record often stays JSON.
                 let start =
                     bytes.iter().skip(at).position(|byte| *byte == b':').map_or(at, |colon| at + colon + 1);
                 let end = bytes
@@ -77,11 +77,11 @@ const FORMATS: [Format; 8] = [
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100_000, ..ProptestConfig::default() })]
 
-    /// Decoding never panics, and no JSON object is beyond it.
+    /// Decoding never panics, and handles every JSON object.
     #[test]
     fn decode_is_total(seed in 0..SEEDS.len(), changes in proptest::collection::vec(any::<(usize, u8, u8)>(), 0..5)) {
         let bytes = mutate(SEEDS[seed], &changes);
-        // A reader cuts records without the space around them.
+        // A reader cuts records without the surrounding space.
         let is_cut = bytes.starts_with(b"{") && bytes.ends_with(b"}");
         let object = is_cut && serde_json::from_slice::<serde_json::Value>(&bytes).is_ok();
         for format in FORMATS {

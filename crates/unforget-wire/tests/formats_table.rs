@@ -1,10 +1,10 @@
-//! What each record of a format says, by hand-written records.
+//! The content of each format's records, by hand-written examples.
 #![allow(clippy::unwrap_used, clippy::too_many_lines, reason = "tests")]
 
 use unforget_core::entry::{Entry, Part, Status};
 use unforget_wire::{Format, decode};
 
-/// `role/origin: part, part` with the text, the ids and what else matters, short enough for a table.
+/// `role/origin: part, part` with text, ids and other relevant fields, short enough for a table.
 fn told(entry: &Entry) -> String {
     let parts: Vec<String> = entry.parts.iter().map(part).collect();
     let status = if entry.status == Status::Complete { "" } else { "!" };

@@ -1,4 +1,4 @@
-//! What Claude Code records say.
+//! The content of Claude Code records.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use unforget_core::entry::{Entry, HostParent, Origin, Part, Role, Status};

@@ -1,4 +1,4 @@
-//! What pi and OpenClaw records say.
+//! The content of pi and OpenClaw records.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use unforget_core::entry::{Entry, HostParent, Origin, Part, Role, Status};

@@ -4,8 +4,8 @@
 use unforget_core::entry::Origin;
 use unforget_wire::{Format, ReadError, Reader};
 
-/// Cuts a file and writes what came out: `lead|body` per record, `~` in front of bodies that did not
-/// parse, `=` and the trailer at the end, `?` behind a trailer with a warning.
+/// Cuts a file and writes the pieces: `lead|body` per record, `~` in front of unparsable bodies, `=` and the trailer at
+/// the end, `?` behind a trailer with a warning.
 fn cut(file: &[u8]) -> String {
     let mut reader = match Reader::open(file) {
         Ok(reader) => reader,

@@ -1,5 +1,5 @@
-//! What holds for every file, however damaged: nothing is lost, nothing panics, and a file that is caught
-//! while it grows gives the first records of the grown file.
+//! Properties of every file, however damaged: nothing is lost, nothing panics, and a file caught while it grows gives
+//! the first records of the grown file.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
@@ -65,7 +65,7 @@ fn records(file: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     records
 }
 
-/// One way in which a file gets damaged.
+/// One kind of damage to a file.
 #[derive(Clone, Debug)]
 enum Damage {
     Cut(Index),
@@ -140,7 +140,7 @@ fn cases() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
-    /// F094. Leads, bodies and trailer are the file, whatever happened to it, and decoding is repeatable.
+    /// F094. Leads, bodies and trailer are the file, for any damage, and decoding is repeatable.
     #[test]
     fn f094_nothing_is_lost(file in any_file(), damages in proptest::collection::vec(damage(), 0..4)) {
         let mut file = file;
@@ -150,7 +150,7 @@ proptest! {
         records(&file);
     }
 
-    /// The records of a file that is cut anywhere are the first records of the file.
+    /// The records of a file cut at any place are the first records of the file.
     #[test]
     fn a_growing_file_never_changes_its_mind(
         file in any_file(),

@@ -1,4 +1,4 @@
-//! Every real transcript in the shared data: the partition holds and the format is found.
+//! Every real transcript in the shared data is partitioned correctly, and its format is detected.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use unforget_core::entry::Origin;
 use unforget_wire::{Format, ReadError, Reader, Record};
 
-/// The folder of real transcripts; `None` where it is not there.
+/// The folder of real transcripts, if it exists.
 fn shared() -> Option<PathBuf> {
     let fixed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let folder = std::env::var_os("UNFORGET_DATA").map_or_else(|| PathBuf::from(fixed), PathBuf::from);
@@ -41,7 +41,7 @@ fn transcripts(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Reads a file and proves the partition; returns the format's name and how often each origin occurs.
+/// Reads a file and proves the partition. Returns the format's name and the frequency of each origin.
 fn read(path: &Path) -> (String, BTreeMap<Origin, usize>, Vec<String>) {
     let bytes = fs::read(path).unwrap();
     let mut reader = match Reader::open(BufReader::new(File::open(path).unwrap())) {
@@ -72,7 +72,7 @@ fn read(path: &Path) -> (String, BTreeMap<Origin, usize>, Vec<String>) {
     (reader.source().format.name().to_owned(), origins, warnings)
 }
 
-/// The format that the files of a folder have; `None` for folders of several.
+/// The format of the files of a folder; `None` for folders with several formats.
 fn expected(relative: &str) -> Option<Format> {
     let table = [
         ("claude-code-", Format::ClaudeCode),
@@ -117,7 +117,7 @@ fn every_real_file_is_read_whole() {
     assert!(wrong.is_empty(), "wrong format: {wrong:#?}");
 }
 
-/// Bodies of the records of a file's first bytes, as lengths: enough to compare with the whole file's.
+/// Lengths of the records in the first bytes of a file: enough for a comparison with the whole file.
 fn lengths(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut lengths = Vec::new();
     let Ok(mut reader) = Reader::open(bytes) else { return lengths };

@@ -1,10 +1,9 @@
-//! What providers' errors mean, by fixtures (`refusals/*.txt`), and that nothing else is taken for one.
+//! Classification of providers' errors by fixtures (`refusals/*.txt`), and of everything else as no error.
 //!
-//! A fixture begins with `== name`; then one field a line: `from` (who, and the status or `-`), `want` (the
-//! class and its figures, as [`told`] writes them), `source` (where the wording is documented or was reported;
-//! `own` if we made it), `why`, and if there are any `retry` (the header `retry-after`) and `error`
-//! (`x-amzn-errortype`). Lines of `body` are the lines of the body. Bodies are written by us after their
-//! sources, with ids shortened.
+//! A fixture begins with `== name`. One field per line follows: `from` (the provider, and the status or `-`), `want`
+//! (the class and its figures, as [`told`] writes them), `source` (where the wording is documented or was reported;
+//! `own` if we made it), `why`, and optionally `retry` (the header `retry-after`) and `error` (`x-amzn-errortype`).
+//! Lines of `body` are the lines of the body. We wrote the bodies after their sources, with shortened ids.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,7 +80,7 @@ fn fixtures() -> Vec<Fixture> {
     all
 }
 
-/// A class and its figures in one line, without what is not told.
+/// A class and its figures in one line, without unset fields.
 fn told(refusal: Option<&Refusal>) -> String {
     let Some(refusal) = refusal else { return "none".to_owned() };
     let mut text = refusal.name().to_owned();
@@ -225,7 +224,7 @@ fn f005_the_fixtures_cover_every_provider_both_ways() {
     }
 }
 
-/// What all fixtures say, as text.
+/// The messages of all fixtures, as text.
 fn messages() -> Vec<String> {
     let mut all = Vec::new();
     for fixture in fixtures() {
@@ -239,7 +238,7 @@ fn messages() -> Vec<String> {
     all
 }
 
-/// Bodies that are no errors, and errors that only echo, with `text` as what somebody said.
+/// Bodies that are no errors, and errors that only echo `text` as somebody's words.
 fn innocent(text: &str) -> Vec<(Option<u16>, String)> {
     let quoted = serde_json::to_string(text).unwrap();
     let is_form = ["{", "[", "data:", "event:", "id:", "retry:", ":"]
@@ -385,7 +384,7 @@ fn f003_f005_f011_f064_what_recovery_is_told() {
     for (refusal, want) in table {
         assert_eq!(refusal.refused(), want, "{refusal:?}");
     }
-    // No refusal of any fixture is answered by more than was refused.
+    // For no fixture does recovery ask for more than the refused request.
     for fixture in fixtures() {
         let body = fixture.body();
         let reply = Reply {
@@ -434,7 +433,7 @@ proptest! {
         classify(&Reply { status, body: &body, ..Reply::default() });
     }
 
-    /// What anybody says is no error, whatever it is.
+    /// No spoken text is taken for an error.
     #[test]
     fn f005_any_text_is_innocent(text in "\\PC{0,80}") {
         check_innocent(&text);

@@ -1,11 +1,11 @@
-//! Real transcripts are no refusals, though some of them quote many.
+//! Real transcripts are no refusals, although some of them quote many.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 
 use unforget_wire::refusal::{Refusal, Reply, classify};
 
-/// Most bytes of transcripts that are read.
+/// Most bytes of transcripts read.
 const BYTES_MAX: usize = 64 << 20;
 
 fn folder() -> PathBuf {
@@ -39,7 +39,7 @@ fn f005_real_transcripts_are_no_overflows() {
     for file in files {
         let text = std::fs::read(&file).unwrap();
         for line in text.split(|byte| *byte == b'\n') {
-            // As an answer, as a stream, and as what a broken server says.
+            // As an answer, as a stream, and as the output of a broken server.
             let stream = [b"data: ", line, b"\n\n"].concat();
             for (status, body) in [(Some(200), line), (Some(200), &*stream), (Some(400), &*stream)] {
                 let found = classify(&Reply { status, body, ..Reply::default() });

@@ -1,32 +1,32 @@
-//! What clients write into messages for the provider's cache alone.
+//! Annotations of messages that only concern the provider's cache.
 //!
 //! | key | where |
 //! |---|---|
 //! | `cache_control` | Anthropic: a block, and a block inside a result, a search result or a document; routers of OpenAI Chat: a part, or the message |
 //! | `prompt_cache_breakpoint` | OpenAI: a part |
 //!
-//! A client moves these from call to call, so they are no content: a message is recognised [`without`] them, and they are
-//! put back ([`place`]) into what is sent. Only the places above are looked at: a tool's arguments may have a field of
-//! the same name, and that is content.
+//! A client moves these from call to call, so they are no content: a message is recognised [`without`] them, and they
+//! are put back ([`place`]) into the sent messages. Only the places above are considered: a tool's arguments may have a
+//! field of this name, and that is content.
 
 use std::borrow::Cow;
 
 use super::edit::{add_field, cut_fields, edited};
 use crate::json::{Object, Tape, Value};
 
-/// Most marks that a provider takes in one request, instructions and tools included.
+/// Most marks that a provider accepts in one request, instructions and tools included.
 ///
 /// Source: Anthropic refuses more; OpenAI writes no more.
 pub const MARKS_MAX: usize = 4;
 
-/// What the names of all annotations have in common: text without it has none.
+/// A substring of all annotation names: text without it has no annotation.
 pub const IN_COMMON: &str = "cache_";
 
 const CACHE_CONTROL: &str = "cache_control";
 
 const KEYS: [&str; 2] = [CACHE_CONTROL, "prompt_cache_breakpoint"];
 
-/// Blocks that can carry a mark wherever they stand. Not thinking, and no text that is empty.
+/// Blocks that can carry a mark in any place. Neither thinking nor empty text can.
 const MARKABLE: [&str; 13] = [
     "text",
     "image",
@@ -46,17 +46,17 @@ const MARKABLE: [&str; 13] = [
 /// A mark in a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Which block: index in the message, then in the block, and so on. Empty for the message itself.
+    /// The marked block: index in the message, then in the block, and so on. Empty for the message itself.
     pub path: Vec<usize>,
     /// The field: `cache_control` or `prompt_cache_breakpoint`.
     pub key: &'static str,
-    /// Its value as it stands.
+    /// Its JSON value, unchanged.
     pub value: String,
 }
 
-/// A message without its annotations, otherwise byte for byte. Text that is no JSON object stays as it is.
+/// A message without its annotations, otherwise byte for byte. Text that is no JSON object stays unchanged.
 pub fn without(message: &str) -> Cow<'_, str> {
-    // A key may be written in escapes.
+    // A key may be written with escapes.
     let may_have = |text: &str| memchr::memmem::find(message.as_bytes(), text.as_bytes()).is_some();
     if !KEYS.into_iter().chain([r"\u"]).any(may_have) {
         return Cow::Borrowed(message);
@@ -66,7 +66,7 @@ pub fn without(message: &str) -> Cow<'_, str> {
     if edits.is_empty() { Cow::Borrowed(message) } else { Cow::Owned(edited(message, &edits)) }
 }
 
-/// The marks of a message, in order. `null` is none.
+/// The marks of a message, in order. `null` is no mark.
 pub fn marks(message: &str) -> Vec<Mark> {
     let mut marks = Vec::new();
     on_blocks(message, &mut |path, block| {
@@ -81,7 +81,7 @@ pub fn marks(message: &str) -> Vec<Mark> {
     marks
 }
 
-/// A message with these marks and no others. Marks for blocks that are not there are left out.
+/// A message with exactly these marks. Marks for missing blocks are left out.
 pub fn with(message: &str, marks: &[Mark]) -> String {
     let bare = without(message);
     let mut edits = Vec::new();
@@ -93,15 +93,15 @@ pub fn with(message: &str, marks: &[Mark]) -> String {
     edited(&bare, &edits)
 }
 
-/// Gives messages that are sent the marks of the client's.
+/// Transfers the client's marks to the sent messages.
 ///
-/// A mark says: the prompt up to here comes again. So the last mark of the client's last message goes to the last
-/// block of the last message that can carry one, and marks of a message that is sent as it is stay in it. Others
-/// have no place in what is sent. Where there are too many, the newest are kept.
+/// A mark says that the prompt up to this place will come again. So the last mark of the client's last message goes to
+/// the last markable block of the last sent message, and marks of a message that is sent unchanged stay in it. All
+/// other marks have no place in the sent messages. If there are too many, the newest are kept.
 ///
-/// * `client` - all messages of the history as the client sent them.
-/// * `sent` - the messages that are sent; their own marks go.
-/// * `shown` - index of the client's message that a sent one is, if it is a whole one.
+/// * `client` - all messages of the history as sent by the client.
+/// * `sent` - the messages to send; their own marks are removed.
+/// * `shown` - for a sent message, the index of the client's message that it shows whole, if any.
 /// * `taken` - marks outside the history: [`super::Call::marks`].
 pub fn place(
     client: &[&str],
@@ -135,15 +135,15 @@ pub fn place(
     placed
 }
 
-/// Puts one more mark behind the first blocks of what is sent, if there is room for it and the client's own mark stands
-/// further behind: when the prompt changes behind them, the provider still has it up to there.
+/// Adds a mark behind the first blocks of the sent messages, if the limit allows and the client's own mark stands
+/// further behind. If the prompt changes behind these blocks, the provider still has them in its cache.
 ///
-/// * `sent` - messages that [`place`] gave.
-/// * `blocks` - how many blocks of the first message these are.
+/// * `sent` - messages after [`place`].
+/// * `blocks` - number of these blocks in the first message.
 /// * `taken` - marks outside the history, as for [`place`].
 ///
-/// Cost: reads the messages that have marks. Source: Anthropic, prompt caching, which looks back 20 blocks from a mark: of a
-/// long turn the newest mark alone is not found again.
+/// Cost: reads the messages with marks. Source: Anthropic, prompt caching: the provider looks back 20 blocks from a
+/// mark, so in a long turn the newest mark alone does not find the cached prompt.
 pub fn place_behind(sent: &mut [String], blocks: usize, taken: usize) {
     let Some(at) = blocks.checked_sub(1) else { return };
     let has_any = |message: &&String| KEYS.iter().any(|key| message.contains(key));
@@ -162,7 +162,7 @@ pub fn place_behind(sent: &mut [String], blocks: usize, taken: usize) {
     }
 }
 
-/// Path of the last block at the top of a message that can carry a mark. OpenAI takes none in what the model wrote.
+/// Path of the last markable block at the top level of a message. OpenAI accepts no mark in the model's output.
 fn last_markable(message: &str, key: &str) -> Option<Vec<usize>> {
     let mut found = None;
     let mut is_open = true;
@@ -180,7 +180,7 @@ fn is_markable(block: Object<'_>) -> bool {
     MARKABLE.contains(&&*kind) && !(matches!(&*kind, "text" | "input_text") && is_empty())
 }
 
-/// Marks of a body outside its history: its own, those of `system`, of the tools and of the messages that are instructions.
+/// Number of marks outside the history: in the body itself, `system`, the tools and the leading instructions.
 pub(super) fn count_outside<'t>(body: Object<'_>, leading: impl IntoIterator<Item = &'t Value<'t>>) -> usize {
     let count = |object: Object<'_>| KEYS.iter().filter(|key| object.has(key)).count();
     let listed = body.items("system").chain(body.items("tools")).filter_map(Value::obj);
@@ -213,12 +213,12 @@ fn on_blocks(message: &str, each: &mut dyn FnMut(&[usize], Object<'_>)) {
 }
 
 fn blocks(holder: Object<'_>) -> impl Iterator<Item = (usize, Object<'_>)> {
-    // The output of a Responses item is a list of parts as content is.
+    // A Responses item's output is a list of parts, like content.
     let list = holder.get("content").or_else(|| holder.get("output"));
     list.into_iter().flat_map(Value::items).enumerate().filter_map(|(index, item)| Some((index, item.obj()?)))
 }
 
-/// Blocks in a block: of a result, of a search result, of a document that is a list of blocks.
+/// Blocks inside a block: of a result, a search result, or a document given as a list of blocks.
 fn inside(block: Object<'_>) -> impl Iterator<Item = (usize, Object<'_>)> {
     let kind = block.str("type").unwrap_or_default();
     let holder = match &*kind {

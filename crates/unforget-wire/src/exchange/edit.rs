@@ -1,4 +1,4 @@
-//! Changes of a text as ranges and replacements: everything that is not named stays byte for byte.
+//! Edits of a text as ranges and replacements: everything outside the ranges stays byte for byte.
 
 use std::ops::Range;
 
@@ -7,23 +7,23 @@ use crate::json::Object;
 /// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go. Empty where something is only added.
+    /// The bytes to remove; empty for an insertion.
     pub range: Range<usize>,
-    /// What stands there instead.
+    /// The replacement.
     pub text: String,
 }
 
 impl Edit {
-    /// A cut.
+    /// A deletion.
     pub(crate) const fn cut(range: Range<usize>) -> Self {
         Self { range, text: String::new() }
     }
 }
 
-/// The text with changes made.
+/// The text after the edits.
 ///
-/// * `edits` - in any order. One that begins inside an earlier one, or is not within the text, is left out; several at
-///   one place are made in the order given.
+/// * `edits` - in any order. An edit that begins inside an earlier one, or lies outside the text, is ignored; several
+///   edits at one place are applied in the given order.
 ///
 /// Cost: O(bytes + edits · log edits).
 pub fn edited(text: &str, edits: &[Edit]) -> String {
@@ -45,7 +45,7 @@ pub fn edited(text: &str, edits: &[Edit]) -> String {
     out
 }
 
-/// Cuts of the fields of an object that `goes` names, each with one comma, so that the rest is an object again.
+/// Deletes the fields whose names `goes` accepts, each with one comma, so that the result is an object again.
 pub(crate) fn cut_fields(object: Object<'_>, goes: &dyn Fn(&str) -> bool, edits: &mut Vec<Edit>) {
     let mut kept_end = None;
     let mut leading: Option<Range<usize>> = None;
@@ -53,12 +53,12 @@ pub(crate) fn cut_fields(object: Object<'_>, goes: &dyn Fn(&str) -> bool, edits:
         let (start, end) = (key.range().start, value.range().end);
         let is_gone = key.str().is_some_and(|key| goes(&key));
         match (is_gone, kept_end) {
-            // Behind a field that stays: from its end, with the comma in front.
+            // Behind a remaining field: from that field's end, with the comma in front.
             (true, Some(from)) => {
                 edits.push(Edit::cut(from..end));
                 kept_end = Some(end);
             }
-            // In front of all that stay: up to the next field, with the comma behind.
+            // In front of all remaining fields: up to the next field, with the comma behind.
             (true, None) => leading = Some(leading.map_or(start, |cut| cut.start)..end),
             (false, _) => {
                 if let Some(cut) = leading.take() {
@@ -71,7 +71,7 @@ pub(crate) fn cut_fields(object: Object<'_>, goes: &dyn Fn(&str) -> bool, edits:
     edits.extend(leading.map(Edit::cut));
 }
 
-/// A field behind the last one of an object that is left with `fields` of them.
+/// Adds a field behind the last one of an object that has `fields` fields left.
 pub(crate) fn add_field(object: Object<'_>, fields: usize, name: &str, value: &str) -> Edit {
     let end = object.range().end.saturating_sub(1);
     let comma = if fields > 0 { "," } else { "" };

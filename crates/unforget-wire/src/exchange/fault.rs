@@ -1,4 +1,4 @@
-//! Our own errors in the shape of the dialect, so that a client's SDK raises what it would raise for the provider's.
+//! Our own errors in the dialect's form, so that a client's SDK treats them like the provider's errors.
 //!
 //! | fault | status | Anthropic type | OpenAI type | OpenAI code |
 //! |---|---|---|---|---|
@@ -20,92 +20,92 @@ use super::call::CallFault;
 use super::quoted;
 use crate::Dialect;
 
-/// What the gateway could not do.
+/// A failure of the gateway.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The body is not a call.
     #[error("{0}")]
     Call(#[from] CallFault),
-    /// Something else of the request is wrong: a header, a path, an encoding.
+    /// Another part of the request is wrong: a header, a path, an encoding.
     #[error("{what}")]
     BadRequest {
-        /// What, for a person.
+        /// The defect, for a person.
         what: String,
     },
-    /// The body has more bytes than are taken.
+    /// The body exceeds the accepted size.
     #[error("request has more than {max} bytes")]
     TooLarge {
-        /// Most bytes that are taken.
+        /// Largest accepted body, in bytes.
         max: u64,
     },
-    /// No key, or one that is not known.
+    /// The key is missing or unknown.
     #[error("key is missing or not known")]
     Unauthorized,
-    /// The key may not do this.
+    /// The key lacks permission.
     #[error("key does not allow {what}")]
     Forbidden {
-        /// What was asked for.
+        /// The requested operation.
         what: String,
     },
     /// There is no such thing.
     #[error("{what} does not exist")]
     NotFound {
-        /// What was asked for.
+        /// The requested thing.
         what: String,
     },
     /// The state does not allow it: another call of the conversation is under way.
     #[error("{what}")]
     Conflict {
-        /// What is in the way.
+        /// The obstacle.
         what: String,
     },
-    /// The provider could not be reached.
+    /// The provider is unreachable.
     #[error("upstream {upstream} cannot be reached")]
     Unreachable {
-        /// Its name in the config.
+        /// The upstream's name in the config.
         upstream: String,
     },
     /// The provider did not answer in time.
     #[error("upstream {upstream} did not answer within {seconds} s")]
     Timeout {
-        /// Its name in the config.
+        /// The upstream's name in the config.
         upstream: String,
-        /// How long it had.
+        /// The time limit, in seconds.
         seconds: u64,
     },
-    /// Too much is under way.
+    /// Too many requests are under way.
     #[error("too many calls are under way")]
     Overloaded {
-        /// When to come again, in seconds.
+        /// Seconds until a retry makes sense.
         retry_after: u64,
     },
     /// Too many calls of one conversation wait.
     #[error("too many calls of this conversation at once, try again later")]
     TooMany {
-        /// When to come again, in seconds.
+        /// Seconds until a retry makes sense.
         retry_after: u64,
     },
-    /// What cannot be left out is already more than fits. All in tokens.
+    /// The parts that cannot be left out do not fit. All figures in tokens.
     #[error(
         "prompt is too long: {needed} tokens > {budget} maximum ({fixed} of them instructions and tools)"
     )]
     Irreducible {
         /// Upper bound of the smallest request.
         needed: u64,
-        /// What would have fitted.
+        /// The budget for it.
         budget: u64,
         /// Upper bound of instructions and tools.
         fixed: u64,
     },
-    /// What was said could not be stored, and what is not stored is not sent on. A disk may be full.
+    /// New messages could not be stored, and unstored messages are not sent on. The disk may be full.
     #[error("gateway cannot store the conversation: its disk may be full")]
     NotStored,
-    /// A defect of ours. What it was is in the log.
+    /// A defect of ours; the log has the details.
     #[error("gateway failed")]
     Internal,
 }
 
-/// Status, and the words of both families for it.
+/// Status and error words of both API families.
 struct Words {
     status: u16,
     anthropic: &'static str,
@@ -157,9 +157,9 @@ impl Fault {
         }
     }
 
-    /// The body of the response.
+    /// The body of the error response.
     ///
-    /// * `request` - our name of the request, for the log.
+    /// * `request` - our id of the request, for the log.
     pub fn body(&self, dialect: Dialect, request: &str) -> String {
         let (words, message, request) = (self.words(), quoted(&self.to_string()), quoted(request));
         if dialect == Dialect::Anthropic {
@@ -172,7 +172,8 @@ impl Fault {
         format!(r#"{{"error":{{"type":"{kind}","message":{message},"param":null,"code":{code}}}}}"#)
     }
 
-    /// The event that ends a stream which has begun, with the empty line behind it. It must stand between two events.
+    /// The event that ends a stream after it has begun, including the empty line behind it. It must stand between two
+    /// events.
     pub fn event(&self, dialect: Dialect, request: &str) -> String {
         match dialect {
             Dialect::Anthropic => format!("event: error\ndata: {}\n\n", self.body(dialect, request)),

@@ -1,16 +1,17 @@
-//! One call of a provider's API as a gateway between client and provider sees it.
+//! One call of a provider's API as seen by a gateway between client and provider.
 //!
-//! * [`Call`] - what a client's request body says, and the body with other messages in it.
-//! * [`Context`] - what a client puts into its history so that every call shows it.
-//! * [`annotations`] - what clients write into messages for the provider's cache alone.
+//! * [`Call`] - a client's request body, and that body with other messages.
+//! * [`Context`] - parts of a client's history meant for every call.
+//! * [`annotations`] - annotations of messages for the provider's cache.
 //! * [`sse`] - a stream as events.
-//! * [`Answer`] - an answer, streamed or whole, as what the client will send back of it.
-//! * [`Offer`] - a tool of the gateway's own in a call, and [`Join`] - the answers in which it is called, as one.
+//! * [`Answer`] - an answer, streamed or whole, as the messages that the client will send back.
+//! * [`Offer`] - a tool of the gateway's own in a call, and [`Join`] - several answers that call it, joined into one.
 //! * [`Fault`] - our own errors in the dialect's shape.
 //!
-//! Only for [`Dialect::OpenAiChat`](crate::Dialect::OpenAiChat), [`Dialect::OpenAiResponses`](crate::Dialect::OpenAiResponses)
-//! and [`Dialect::Anthropic`](crate::Dialect::Anthropic). Everything is pure and total; bodies are read in one pass and
-//! without recursion, so depth and size cost no more than their bytes.
+//! Only for [`Dialect::OpenAiChat`](crate::Dialect::OpenAiChat),
+//! [`Dialect::OpenAiResponses`](crate::Dialect::OpenAiResponses) and [`Dialect::Anthropic`](crate::Dialect::Anthropic).
+//! Everything is pure and total. Bodies are read in one pass and without recursion, so depth and size cost no more than
+//! their bytes.
 
 pub mod annotations;
 mod answer;
@@ -31,6 +32,6 @@ pub use offer::Offer;
 
 /// Text as a JSON string.
 fn quoted(text: &str) -> String {
-    // A string can always be written.
+    // Serialising a string cannot fail.
     serde_json::to_string(text).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Tools of the gateway's own in a client's call.
+//! The gateway's own tools in a client's call.
 
 use super::call::{Call, TOOLS_ITEM};
 use super::edit::Edit;
@@ -6,19 +6,19 @@ use super::quoted;
 use crate::Dialect;
 use crate::json::{Object, Tape, Value};
 
-/// A tool that is offered to a model beside the client's.
+/// A tool offered to a model beside the client's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// A description of its purpose.
     pub about: &'static str,
-    /// What it takes: a JSON Schema.
+    /// Its parameters: a JSON Schema.
     pub schema: String,
 }
 
 impl Offer {
-    /// The tool as a dialect has it.
+    /// The tool in the dialect's form.
     pub fn json(&self, dialect: Dialect) -> String {
         let (name, about, schema) = (quoted(&self.name), quoted(self.about), &self.schema);
         match dialect {
@@ -36,9 +36,9 @@ impl Offer {
 }
 
 impl Call<'_> {
-    /// Whether tools of ours may be offered in this call. An error says why not.
+    /// Whether our tools may be offered in this call. An error says why not.
     ///
-    /// * `prefix` - of their names: a client whose own tools are named so has them from elsewhere.
+    /// * `prefix` - of our tools' names. A client with tools of such names has our tools from elsewhere.
     ///
     /// Cost: reads the body again.
     pub fn takes_offers(&self, prefix: &str) -> Result<(), &'static str> {
@@ -48,7 +48,7 @@ impl Call<'_> {
         if self.tools_in(body).is_none() {
             return Err("the client has no tools of its own");
         }
-        // While a name comes in pieces, it is not known whose it is as long as it may still be one of ours.
+        // A streamed name may still become one of ours as long as it is a prefix of one.
         let is_ours = |name: &str| !name.is_empty() && (name.starts_with(prefix) || prefix.starts_with(name));
         if names(body).any(|name| is_ours(&name)) {
             return Err("the client has tools with these names");
@@ -73,7 +73,7 @@ impl Call<'_> {
         }
     }
 
-    /// What puts tools of ours behind the client's.
+    /// The edits that append our tools to the client's.
     pub fn offer_edits(&self, offers: &[Offer]) -> Vec<Edit> {
         let mut tape = Tape::default();
         tape.read(self.text().as_bytes()).ok();
@@ -86,8 +86,8 @@ impl Call<'_> {
         vec![Edit { range: end..end, text: format!("{comma}{}", all.join(",")) }]
     }
 
-    /// The list that has the client's tools: that of the body, else that of an item before its messages, in which Codex sends
-    /// those of its newer models.
+    /// The list of the client's tools: the body's, or that of an item before its messages, where Codex sends the tools
+    /// for newer models.
     fn tools_in<'t>(&self, body: Object<'t>) -> Option<Value<'t>> {
         let is_some = |tools: &Value<'t>| tools.is_array() && tools.items().next().is_some();
         let in_head = |item: &Value<'t>| self.head.contains(&item.range());
@@ -98,7 +98,7 @@ impl Call<'_> {
     }
 }
 
-/// Names of all tools of a body, those in its history too.
+/// Names of all tools of a body, including those in its history.
 fn names(body: Object<'_>) -> impl Iterator<Item = String> {
     let inside = body.items("input").filter_map(Value::obj).flat_map(|item| item.items("tools"));
     let all = body.items("tools").chain(inside).filter_map(Value::obj);

@@ -1,10 +1,10 @@
-//! Server-sent events: bytes in any pieces to events.
+//! Parses server-sent events from bytes that arrive in any pieces.
 //!
-//! Lines end with LF, CR LF or CR; a BOM at the start, comments and fields other than `event` and `data` mean nothing;
-//! several `data` lines are joined by LF. An event without data is none. Bytes that are no UTF-8 become U+FFFD.
+//! Lines end with LF, CR LF or CR. A BOM at the start, comments, and fields other than `event` and `data` are ignored;
+//! several `data` lines are joined by LF. An event without data is no event. Bytes that are not UTF-8 become U+FFFD.
 //!
-//! One thing differs from the standard: what is left when the stream ends is an event too. Providers and proxies
-//! close after their last line, and half a document is no JSON, so a cut event cannot be taken for a whole one.
+//! One difference from the standard: the remainder at the end of the stream is an event too. Providers and proxies
+//! close after their last line, and half a document is no JSON, so a cut event is never taken for a whole one.
 //!
 //! Source: WHATWG HTML, section 9.2.6.
 
@@ -16,29 +16,29 @@ pub const EVENT_MAX: usize = 16 << 20;
 /// An event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
-    /// A whole one.
+    /// A complete event.
     Message {
         /// Its `event` field, empty if it has none.
         name: &'a str,
         /// Its data.
         data: &'a str,
     },
-    /// One that is larger than what is kept. The stream goes on behind it.
+    /// An event larger than the limit. The stream continues behind it.
     TooLarge,
 }
 
-/// Splits a stream into events. Keeps no more than one event, and no more than its cap.
+/// Splits a stream into events. Keeps at most one event, up to the limit.
 #[derive(Clone, Debug)]
 pub struct Splitter {
-    /// Most bytes that are kept.
+    /// Most bytes kept.
     max: usize,
-    /// The start of a line that goes on in the next piece.
+    /// The start of a line that continues in the next piece.
     line: Vec<u8>,
     name: String,
-    /// Every line of the data with an LF behind it.
+    /// The lines of the data, each with an LF behind it.
     data: String,
     is_too_large: bool,
-    /// Whether the last byte was a CR: then an LF belongs to it.
+    /// Whether the last byte was a CR, so that a following LF belongs to it.
     is_behind_cr: bool,
     is_first_line: bool,
 }
@@ -52,7 +52,7 @@ impl Default for Splitter {
 impl Splitter {
     /// A splitter at the start of a stream.
     ///
-    /// * `max` - most bytes that are kept of one event.
+    /// * `max` - most bytes kept of one event.
     pub const fn new(max: usize) -> Self {
         Self {
             max,
@@ -65,12 +65,12 @@ impl Splitter {
         }
     }
 
-    /// Whether the stream stands between two events, so that something may be put in here.
+    /// Whether the stream stands between two events, so that another event may be inserted.
     pub fn is_between(&self) -> bool {
         self.line.is_empty() && self.name.is_empty() && self.data.is_empty() && !self.is_too_large
     }
 
-    /// Takes the next piece of the stream and gives the events that end in it.
+    /// Takes the next piece of the stream and calls `each` for the events that end in it.
     ///
     /// Cost: O(bytes).
     pub fn push(&mut self, mut bytes: &[u8], each: &mut dyn FnMut(Event<'_>)) {
@@ -87,29 +87,29 @@ impl Splitter {
         self.keep(bytes);
     }
 
-    /// Takes the end of the stream and gives what is left as an event.
+    /// Takes the end of the stream and hands out the remainder as an event.
     pub fn finish(mut self, each: &mut dyn FnMut(Event<'_>)) {
         self.line_ends(b"", each);
         self.dispatch(each);
     }
 
-    /// Keeps the start of a line, unless it is a comment or too much.
+    /// Keeps the start of a line, unless it is a comment or exceeds the limit.
     fn keep(&mut self, bytes: &[u8]) {
         if self.has_room(bytes) && self.line.first() != Some(&b':') {
             self.line.extend_from_slice(bytes);
         } else if self.line.is_empty() {
-            // A mark that a line is open.
+            // One byte marks the line as open.
             self.line.extend(bytes.first());
         }
     }
 
-    /// Whether more bytes of the line may be kept; notes it if not.
+    /// Whether the limit allows more bytes of the line; notes the excess if not.
     fn has_room(&mut self, more: &[u8]) -> bool {
         let is_comment = self.line.first().or(more.first()) == Some(&b':');
         self.fits(if is_comment { 0 } else { self.line.len() + more.len() })
     }
 
-    /// Whether the event may have so many bytes more; if not, nothing of it is kept.
+    /// Whether the limit allows this many more bytes of the event; if not, the event is dropped.
     fn fits(&mut self, more: usize) -> bool {
         self.is_too_large |= self.name.len() + self.data.len() + more > self.max;
         if self.is_too_large {
@@ -156,7 +156,7 @@ impl Splitter {
             }
             _ => {}
         }
-        // U+FFFD is longer than what it stands for.
+        // U+FFFD is longer than the bytes that it replaces.
         self.fits(0);
     }
 

@@ -7,7 +7,7 @@
 //! | role `system` | system, injected |
 //! | no role | bookkeeping |
 //!
-//! Blocks of types that are not known here (server tools, search results) stay opaque, byte for byte.
+//! Blocks of unknown types (server tools, search results) stay opaque, byte for byte.
 //! The blocks themselves are read by [`super::openai_chat::content`], which knows both families.
 
 use unforget_core::entry::{Entry, Origin, Role};
@@ -15,8 +15,8 @@ use unforget_core::entry::{Entry, Origin, Role};
 use crate::format::{Head, Identity, openai_chat};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format: all records are messages, and something in them
-/// is only Anthropic's: a `system` field beside them, a whole response, or a block of its own type.
+/// Whether a transcript with this head has this format: all records are messages, and one property is only Anthropic's:
+/// a `system` field beside them, a whole response, or a block of its own type.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_message = |record: &Object<'_>| {
         (record.is("role", "user") || record.is("role", "assistant"))
@@ -41,12 +41,12 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
         && (head.header.is_some_and(|header| header.has("system")) || head.records.iter().any(own))
 }
 
-/// What the head says of the conversation.
+/// The conversation's identity according to the head.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     openai_chat::identity(head)
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let role = record.str("role").unwrap_or_default();
     let (role, origin) = match &*role {

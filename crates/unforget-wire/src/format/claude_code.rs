@@ -4,30 +4,28 @@
 //! model worked (`queued_command`) and context that a hook adds (`hook_additional_context`). One API message
 //! comes as several lines, one per block: they share `message.id`.
 //!
-//! **Not a person's words, though of role user:** tool results, `isMeta` lines (caveats, skills, hook
-//! feedback), lines whose `origin.kind` is not `human`. Slash commands and interrupts are the person's.
-//! The task of a sub-agent counts as a person's words, by author `parent agent`: it is what the
-//! conversation is about.
+//! **Role user, but no person's words:** tool results, `isMeta` lines (caveats, skills, hook feedback), lines whose
+//! `origin.kind` is not `human`. Slash commands and interrupts are the person's. The task of a sub-agent counts as a
+//! person's words, with the author `parent agent`: it is the subject of the conversation.
 //!
 //! **The host's summary:** `isCompactSummary`.
 //!
-//! **Second copies:** `progress` (embeds whole sub-agent messages), and the field `toolUseResult`, which is
-//! not read except for an exit code.
+//! **Second copies:** `progress` (embeds whole sub-agent messages), and the field `toolUseResult`, which is not read
+//! except for an exit code.
 //!
-//! **Noise:** all other types; `assistant` lines of model `<synthetic>` (API errors and placeholders, which
-//! the model did not write and does not see); lines for the screen only (`isVisibleInTranscriptOnly`).
-//! Types that we do not know are opaque.
+//! **Noise:** all other types; `assistant` lines of model `<synthetic>` (API errors and placeholders, neither written
+//! nor seen by the model); lines for the screen only (`isVisibleInTranscriptOnly`). Unknown types are opaque.
 //!
-//! File order is the order. `parentUuid` is not followed: nearly all forks in it are false, and walking
-//! it loses a quarter of the tool results. It only finds the root of an inline sidechain
-//! (`isSidechain` in a main file), which becomes a lane of its own.
+//! File order is the order. `parentUuid` is not followed: nearly all forks in it are false, and walking it loses a
+//! quarter of the tool results. It only serves to find the root of an inline sidechain (`isSidechain` in a main file),
+//! which becomes a lane of its own.
 
 use unforget_core::entry::{Entry, Media, Origin, Part, Role, Status, ToolCall, ToolResult};
 
 use crate::format::{Head, Identity};
 use crate::json::{self, Object, Value};
 
-/// Types of lines that carry nothing for the model.
+/// Types of lines without content for the model.
 const NOISE: [&str; 14] = [
     "system",
     "summary",
@@ -45,7 +43,7 @@ const NOISE: [&str; 14] = [
     "worktree-state",
 ];
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     head.records.iter().any(|record| {
         let kind = record.str("type");
@@ -56,8 +54,8 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     })
 }
 
-/// Session id of the first line that has one. A file whose lines are all of one sub-agent is that
-/// sub-agent's conversation, with the session as its parent.
+/// Session id of the first line that has one. A file with lines of only one sub-agent is that sub-agent's conversation,
+/// with the session as its parent.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let session = head.records.iter().find_map(|record| record.string("sessionId"));
     let mut lines = head.records.iter().filter(|record| record.has("isSidechain")).peekable();
@@ -75,14 +73,14 @@ pub(crate) fn identity(head: &Head<'_>) -> Identity {
     }
 }
 
-/// The sub-agent that wrote a line, without the `agent-` in front.
+/// The sub-agent that wrote a line, without the prefix `agent-`.
 pub(crate) fn agent_id(record: Object<'_>) -> Option<String> {
     let id = record.str("agentId")?;
     let id = id.strip_prefix("agent-").unwrap_or(&id);
     (!id.is_empty()).then(|| id.to_owned())
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let kind = record.str("type").unwrap_or_default();
     let mut entry = match (kind.as_ref(), record.obj("message")) {
@@ -108,7 +106,7 @@ fn user(record: Object<'_>, message: Object<'_>) -> Entry {
         _ => None,
     });
     if let (Some(result), None) = (results.next(), results.next()) {
-        // The copy is of one result only.
+        // The copy belongs to a single result.
         result.exit_code = record.obj("toolUseResult").and_then(|copy| copy.i64("exitCode"));
     }
     let has_result = parts.iter().any(|part| matches!(part, Part::ToolResult(_)));
@@ -194,7 +192,7 @@ fn part(block: Value<'_>) -> Part {
     known.unwrap_or_else(|| plain_part(block))
 }
 
-/// A block that may stand in a message and in a result: calls in a result would be no calls.
+/// A block that may stand in a message and in a result: calls inside a result would not be calls.
 fn plain_part(block: Value<'_>) -> Part {
     if let Some(text) = block.str() {
         return Part::Text(text.into_owned());

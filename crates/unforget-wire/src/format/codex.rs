@@ -3,20 +3,20 @@
 //! | record | entry |
 //! |---|---|
 //! | `response_item` (or a bare item) | the canonical history, see below |
-//! | `event_msg` | copy: the same for the screen |
+//! | `event_msg` | copy for the screen |
 //! | `compacted` | the host's own summary if it has words, else bookkeeping; `replacement_history` repeats earlier items, but for the summary itself where `message` is empty |
 //! | `session_meta`, `turn_context`, `record_type: state`, anything else | bookkeeping |
 //!
-//! Items are those of OpenAI Responses: see `openai_responses`. A `message` of `user` is injected if Codex wrote it (see
-//! [`FRAGMENTS`]).
+//! Items are those of OpenAI Responses: see `openai_responses`. A `message` of `user` counts as injected if Codex wrote
+//! it (see [`FRAGMENTS`]).
 
 use unforget_core::entry::{Entry, Origin, Part, Role};
 
 use crate::format::{Head, Identity, openai_chat, openai_responses};
 use crate::json::{Object, Value};
 
-/// Starts and ends of the texts that Codex itself writes as user items. It recognises its own texts by
-/// these (`contextual_user_message.rs`); the record has no other mark.
+/// Starts and ends of the texts that Codex itself writes as user items. Codex recognises its own texts by them
+/// (`contextual_user_message.rs`); the record has no other mark.
 const FRAGMENTS: [(&str, &str); 9] = [
     ("<environment_context>", "</environment_context>"),
     ("# AGENTS.md instructions for ", "</INSTRUCTIONS>"),
@@ -29,7 +29,7 @@ const FRAGMENTS: [(&str, &str); 9] = [
     ("<ENVIRONMENT_CONTEXT>", "</ENVIRONMENT_CONTEXT>"),
 ];
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     head.records.iter().any(|record| {
         let kind = record.str("type").unwrap_or_default();
@@ -47,7 +47,7 @@ fn is_old_header(record: Object<'_>) -> bool {
     !record.has("type") && record.has("id") && record.has("timestamp") && record.get("instructions").is_some()
 }
 
-/// What the head says of the conversation.
+/// The conversation's identity according to the head.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let meta = head.records.iter().find_map(|record| match record.obj("payload") {
         Some(payload) if record.is("type", "session_meta") => Some(payload),
@@ -63,7 +63,7 @@ pub(crate) fn identity(head: &Head<'_>) -> Identity {
     }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let kind = record.str("type").unwrap_or_default();
     let mut entry = match (&*kind, record.obj("payload")) {
@@ -78,7 +78,7 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
     entry
 }
 
-/// The words with which Codex went on after it compacted by itself.
+/// The summary with which Codex continued after its own compaction.
 fn compacted(payload: Object<'_>) -> Entry {
     let mut entry = Entry::bare(Origin::Bookkeeping);
     openai_chat::content(payload.get("message"), &mut entry.parts);
@@ -96,14 +96,14 @@ fn compacted(payload: Object<'_>) -> Entry {
     entry
 }
 
-/// Whether Codex wrote this text in front of its summary, in a user's name: it recognises it by the same words
+/// Whether Codex wrote this text in a user's name before its summary. Codex recognises it by the same words
 /// (`templates/compact/summary_prefix.md`).
 fn is_summary(part: &Part) -> bool {
     matches!(part, Part::Text(text) if text.starts_with("Another language model started to solve this problem"))
 }
 
-/// What Codex alone puts into items, in rollouts and in requests: its own texts in a user's name, and the header of the
-/// output of a command.
+/// Handles Codex's own additions to items, in rollouts and in requests: its texts in a user's name, and the header of a
+/// command's output.
 pub(crate) fn own(entry: &mut Entry) {
     let is_words = entry.role == Role::User && entry.origin == Origin::Human;
     if is_words && !entry.parts.is_empty() && entry.parts.iter().all(is_fragment) {
@@ -124,8 +124,8 @@ fn is_fragment(part: &Part) -> bool {
     FRAGMENTS.iter().any(|(start, end)| text.starts_with(start) && text.ends_with(end))
 }
 
-/// The exit code in the header that Codex puts before the output of a command: the lines up to `Output:`,
-/// or the `metadata` behind it where the whole output is JSON (custom tools).
+/// The exit code in the header that Codex puts before the output of a command: the lines up to `Output:`, or the
+/// `metadata` behind it where the whole output is JSON (custom tools).
 fn exit_code(text: &str) -> Option<i64> {
     if text.starts_with(r#"{"output":"#) {
         let tail = text.rsplit_once(r#""metadata":{"exit_code":"#)?.1;
@@ -138,7 +138,7 @@ fn exit_code(text: &str) -> Option<i64> {
         code?.trim().parse().ok()
     };
     let mut seen = header.map(code);
-    // The header starts with one of its own lines, else it is not a header.
+    // A header starts with one of these lines; anything else is output.
     let own = ["Exit code: ", "Chunk ID: ", "Wall time: "].iter().any(|start| text.starts_with(start));
     own.then(|| seen.find_map(|code| code)).flatten()
 }

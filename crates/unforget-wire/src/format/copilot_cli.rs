@@ -2,7 +2,7 @@
 //!
 //! | record | entry |
 //! |---|---|
-//! | `user.message` | user, human: `content`, the person's words; `transformedContent` repeats them with reminders around |
+//! | `user.message` | user, human: `content`, the person's words; `transformedContent` repeats them between reminders |
 //! | `assistant.message` | assistant: text and `toolRequests` |
 //! | `tool.execution_complete` | tool: the result of a request |
 //! | `tool.execution_start` | copy of the request |
@@ -10,15 +10,15 @@
 //! | `system.notification` | user, injected: the model sees it |
 //! | everything else (`hook.*`, `permission.*`, `session.*`, `assistant.turn_*`) | bookkeeping |
 //!
-//! `parentId` chains all events, noise included, in file order, so it tells nothing that the order does not.
-//! `parentToolCallId` marks a sub-agent's events: their thread.
+//! `parentId` chains all events, noise included, in file order, so it adds nothing to the order. `parentToolCallId`
+//! marks a sub-agent's events and names their thread.
 
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 
 use crate::format::{Head, Identity, openai_chat};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_event = |record: &Object<'_>| {
         let kind = record.str("type").unwrap_or_default();
@@ -27,13 +27,13 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     !head.records.is_empty() && head.records.iter().all(is_event)
 }
 
-/// What the head says of the conversation.
+/// The conversation's identity according to the head.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let session = head.records.iter().find_map(|record| record.obj("data")?.string("sessionId"));
     Identity { session: session.filter(|id| !id.is_empty()), ..Identity::default() }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let kind = record.str("type").unwrap_or_default();
     let (role, origin) = match &*kind {

@@ -1,4 +1,4 @@
-//! The little that a record says only in the light of the records before it.
+//! Completes records with the facts that depend on earlier records.
 
 use std::collections::HashMap;
 
@@ -7,39 +7,39 @@ use unforget_core::entry::{Entry, HostParent, Origin};
 use crate::format::{Format, claude_code};
 use crate::json::Object;
 
-/// Most uuids that are remembered to find the root of an inline sidechain. Beyond it the oldest half is
-/// forgotten; a sidechain that is still running has recent ones.
+/// Most uuids kept for finding the root of an inline sidechain. Beyond that the oldest half is forgotten; a running
+/// sidechain has recent ones.
 const UUIDS_MAX: usize = 100_000;
 
-/// Most messages of a Gemini session that are remembered to follow a rewind. Beyond it the oldest half is forgotten.
+/// Most messages of a Gemini session kept for following a rewind. Beyond that the oldest half is forgotten.
 const MESSAGES_MAX: usize = 100_000;
 
-/// What was read so far, as far as later records depend on it. Bounded.
+/// The state of the records so far, as far as later records depend on it. Bounded.
 #[derive(Debug, Default)]
 pub(crate) struct Follow {
-    /// Number of records that parsed.
+    /// Number of records parsed.
     parsed: u64,
-    /// Root of the sidechain of each recent record in one.
+    /// Root of the sidechain for each recent record of a sidechain.
     roots: HashMap<String, String>,
     older_roots: HashMap<String, String>,
-    /// Whether the whole file is one sub-agent, so that its sidechain is the main lane.
+    /// Whether the whole file is one sub-agent's, so that its sidechain is the main lane.
     is_agent_file: bool,
     rewinds: Rewinds,
 }
 
-/// The messages that a Gemini session has after every rewind so far.
+/// The messages of a Gemini session that remain after every rewind so far.
 #[derive(Debug, Default)]
 struct Rewinds {
-    /// In the order in which they came first.
+    /// In order of first arrival.
     ids: Vec<String>,
     places: HashMap<String, usize>,
     has_forgotten: bool,
-    /// What the next message follows, from a rewind on until a model sees it.
+    /// The predecessor of the next message, from a rewind until a model sees the message.
     back: Option<HostParent>,
 }
 
 impl Rewinds {
-    /// `$rewindTo` takes back the message with that id and all behind it; with an id that is not there, all.
+    /// `$rewindTo` takes back the message with that id and all behind it; an unknown id takes back all.
     ///
     /// Source: `loadConversationRecord` in gemini-cli's `chatRecordingService.ts`.
     fn complete(&mut self, record: Object<'_>, entry: &mut Entry) {
@@ -58,7 +58,7 @@ impl Rewinds {
                 self.back = None;
             }
         }
-        // A message that is written again keeps its place.
+        // A rewritten message keeps its place.
         if !self.places.contains_key(id) {
             self.forget();
             self.places.insert(id.clone(), self.ids.len());
@@ -90,12 +90,12 @@ impl Follow {
         Self { is_agent_file: is_agent, ..Self::default() }
     }
 
-    /// Fills in what the order of records tells about this one.
+    /// Completes an entry with the facts that the order of records provides.
     ///
-    /// * `group` - number of the document or task in the file; every one but the first is a lane of its own.
+    /// * `group` - number of the document or task in the file; each but the first is a lane of its own.
     pub(crate) fn complete(&mut self, format: Format, record: Object<'_>, group: u32, entry: &mut Entry) {
         match format {
-            // pi v1 names nothing; a record is its index among those that parsed, header included.
+            // pi v1 has no ids. A record is named by its index among the parsed ones, header included.
             Format::Pi | Format::Journal if entry.host_id.is_none() && !record.is("type", "session") => {
                 entry.host_id = Some(format!("#{}", self.parsed));
             }

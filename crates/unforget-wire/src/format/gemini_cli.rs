@@ -3,14 +3,14 @@
 //! | record | entry |
 //! |---|---|
 //! | `user` | user, human |
-//! | `gemini` | assistant: thoughts, text, then each call followed by its result, which live together here |
-//! | `user` that holds only `functionResponse` | copy: the results live in the calls |
+//! | `gemini` | assistant: thoughts, text, then each call followed by its result, which share a record here |
+//! | `user` with nothing but `functionResponse` | copy: the results are in the calls |
 //! | `info`, `warning`, `error` | bookkeeping: shown to the person only |
 //! | header line, `{"$set":…}`, `{"$rewindTo":…}` and other patches | bookkeeping |
 //!
-//! In the JSON lines a message that changed is written again whole, with the same `id`, and the later record
-//! stands for the earlier one; `$rewindTo` takes back the message with that id and all behind it, or all if no
-//! message has that id. One record alone cannot tell either: `follow` says whom the next message follows.
+//! In JSON lines, a changed message is written again whole, with the same `id`, and the later record replaces the
+//! earlier one. `$rewindTo` takes back the message with that id and all behind it, or all messages if the id is
+//! unknown. A single record shows neither: `follow` determines the next message's predecessor.
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use crate::format::{Head, Identity, Layout, openai_chat};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_header = |record: &Object<'_>| {
         record.has("sessionId")
@@ -33,7 +33,7 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
             && record.get("content").is_some()
             && !record.has("message")
     };
-    // A file that other tools wrote may name its session only behind the messages.
+    // A file written by other tools may name its session only behind the messages.
     let is_document = head.layout == Layout::Under("messages") && !head.records.is_empty();
     head.header.as_ref().is_some_and(is_header)
         || head.records.first().is_some_and(is_header)
@@ -41,14 +41,14 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
         || (is_document && head.records.iter().all(is_message))
 }
 
-/// What the head says of the conversation.
+/// The conversation's identity according to the head.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let header = head.header.or_else(|| head.records.first().copied());
     let text = |key: &str| header.and_then(|header| header.string(key)).filter(|text| !text.is_empty());
     Identity { session: text("sessionId"), parent: None, title: text("summary") }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let kind = record.str("type").unwrap_or_default();
     let (role, origin) = match &*kind {
@@ -95,7 +95,7 @@ fn thought(value: Value<'_>) -> Option<Part> {
     Some(Part::Thinking { text: lines.join("\n"), signature: None, raw: Some(value.raw().into()) })
 }
 
-/// A part of a message: Gemini's own are told by their key, not by a type.
+/// A part of a message: Gemini's own parts are told apart by their key, not by a type.
 fn part(value: Value<'_>) -> Part {
     let own = value.obj().filter(|part| !part.has("type"));
     if let Some(text) = value.str().map(Cow::into_owned).or_else(|| own?.string("text")) {
@@ -127,7 +127,7 @@ fn result(call: Object<'_>, id: &str) -> Option<ToolResult> {
     })
 }
 
-/// One element of a result: what the tool said, without the wrapping.
+/// One element of a result: the tool's output without its wrapper.
 fn answer(value: Value<'_>) -> Part {
     let Some(response) = value.obj().and_then(|part| part.obj("functionResponse")) else {
         return part(value);

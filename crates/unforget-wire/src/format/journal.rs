@@ -1,4 +1,4 @@
-//! Our own journal: what a live host delivered, one record per line, in order of arrival.
+//! Our own journal: a live host's deliveries, one record per line, in order of arrival.
 //!
 //! ```text
 //! {"unforget":1,"is":"journal","lane":"agent:main","form":"pi","at":1795292714534}
@@ -7,11 +7,11 @@
 //! {"unforget":1,"is":"event","at":…,"event":"reset","detail":{…}}
 //! ```
 //!
-//! `message` holds the bytes as the host sent them, in the journal's `form` (or the line's own). `after` names
-//! the message that it follows where that is not the one before: `null` for a new beginning.
+//! `message` holds the bytes as the host sent them, in the journal's `form` (or the line's own). `after` names the
+//! predecessor of the message where that is not the previous line's: `null` for a new beginning.
 //!
-//! **Model-visible:** `message`. **Second copies:** `face`, a message once more in other clothes, or one that may be
-//! a replay. **Noise:** the header, events.
+//! **Model-visible:** `message`. **Second copies:** `face`, a message in another form, or a possible replay. **Noise:**
+//! the header, events.
 //!
 //! A record without `id` is named by its index among all records, header included: `#3`.
 
@@ -20,7 +20,7 @@ use unforget_core::entry::{Entry, HostParent, Origin, Role};
 use crate::format::{self, Format, Head, Identity};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     head.records.first().is_some_and(|record| is_ours(*record))
 }
@@ -29,14 +29,14 @@ fn is_ours(record: Object<'_>) -> bool {
     record.i64("unforget").is_some() && record.str("is").is_some()
 }
 
-/// The lane that the header names.
+/// The lane in the header.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let header = head.records.iter().find(|record| record.is("is", "journal"));
     let get = |key| header.and_then(|header| header.string(key));
     Identity { session: get("lane"), parent: get("parent"), title: get("title") }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let mut entry = match record.str("is").as_deref() {
         Some("message") => message(record),
@@ -64,7 +64,7 @@ fn message(record: Object<'_>) -> Entry {
     let is_person = !record.has("origin");
     let is_input = matches!(entry.origin, Origin::Human | Origin::Injected);
     if is_input && record.bool("volatile") == Some(true) {
-        // Instructions that come in the middle are input like any other.
+        // Instructions in the middle are input like any other.
         return Entry { role: Role::User, origin: Origin::Volatile, thread: None, ..entry };
     }
     let origin = if entry.origin == Origin::Human && !is_person { Origin::Injected } else { entry.origin };

@@ -1,9 +1,8 @@
-//! The formats, one module each.
+//! The transcript formats, one module each.
 //!
-//! A module gives three functions: `looks_like` (is this head mine?), `identity` (what does the head say
-//! of the conversation?) and `decode` (what does one record say?). None of them keeps anything between
-//! records; the little that depends on order (ids of pi v1, Claude Code's inline sidechains) is in
-//! `follow`.
+//! A module provides three functions: `looks_like` (does this head have the format?), `identity` (which conversation is
+//! it?) and `decode` (the content of one record). They keep no state between records; the few facts that depend on the
+//! order (ids of pi v1, Claude Code's inline sidechains) are in `follow`.
 
 pub(crate) mod anthropic;
 pub(crate) mod claude_code;
@@ -51,7 +50,7 @@ pub enum Format {
     TauBench,
     /// Our own journal of what a live host delivered.
     Journal,
-    /// JSON lines of no format that we know: kept, found by `grep`, never shown to a model.
+    /// JSON lines of an unknown format: kept, found by `grep`, never shown to a model.
     Unknown,
 }
 
@@ -105,7 +104,7 @@ pub(crate) const RECORD_KEYS: [&str; 4] = ["messages", "history", "trajectory", 
 /// Key of the array of records inside each element of a document that is an array (tau-bench).
 pub(crate) const TASK_KEY: &str = "traj";
 
-/// How the records of a file are laid out.
+/// The layout of a file's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Layout {
     /// One record per line.
@@ -116,22 +115,22 @@ pub(crate) enum Layout {
     Under(&'static str),
 }
 
-/// The start of a transcript: all that detection and naming may look at.
+/// The start of a transcript: everything that detection and naming may use.
 pub(crate) struct Head<'a> {
-    /// How the first records lie in the file.
+    /// The layout of the first records.
     pub(crate) layout: Layout,
     /// The document's fields in front of its records; `None` for lines and plain arrays.
     pub(crate) header: Option<Object<'a>>,
-    /// The first records, in order; only those that are objects.
+    /// The first records that are objects, in order.
     pub(crate) records: Vec<Object<'a>>,
 }
 
-/// What a transcript says of itself, as far as its head tells.
+/// A transcript's identity, as far as its head shows it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Identity {
-    /// The host's session id, with `/agent-…` behind it for a sub-agent. Without it the key is a digest.
+    /// The host's session id, with a suffix `/agent-…` for a sub-agent. Without an id the key is a digest.
     pub(crate) session: Option<String>,
-    /// The host's session id of the conversation that started this one.
+    /// The host's session id of the parent conversation.
     pub(crate) parent: Option<String>,
     /// A title for people.
     pub(crate) title: Option<String>,
@@ -160,7 +159,7 @@ fn looks_like(format: Format, head: &Head<'_>) -> bool {
     }
 }
 
-/// What the head of a transcript of this format says of its identity.
+/// The identity of a transcript of this format, from its head.
 pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
     match format {
         Format::Pi => pi::identity(head),
@@ -178,11 +177,10 @@ pub(crate) fn identity(format: Format, head: &Head<'_>) -> Identity {
     }
 }
 
-/// What one record says. Total: bytes that are not understood give an opaque entry.
+/// Decodes one record. Total: unintelligible bytes give an opaque entry.
 ///
-/// Gives the same entry as [`crate::Reader`] did, except for what only the whole file tells:
-/// `host_id` and `parent` where the format derives them from order, and `thread` where it depends
-/// on earlier records.
+/// Gives an entry equal to the one from [`crate::Reader`], except for facts that only the whole file provides:
+/// `host_id` and `parent` where the format derives them from order, and `thread` where it depends on earlier records.
 ///
 /// Cost: O(bytes).
 pub fn decode(format: Format, body: &[u8]) -> Entry {
@@ -196,7 +194,7 @@ pub fn decode(format: Format, body: &[u8]) -> Entry {
     object.map_or_else(|| Entry::bare(Origin::Opaque), |record| decode_object(format, record))
 }
 
-/// What one record says that is a JSON object.
+/// Decodes one record that is a JSON object.
 pub(crate) fn decode_object(format: Format, record: Object<'_>) -> Entry {
     match format {
         Format::Pi => pi::decode(record),

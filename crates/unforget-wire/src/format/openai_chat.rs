@@ -8,16 +8,15 @@
 //! | role `tool`, `function` | tool; a `function` message answers the call `function:NAME` |
 //! | no role | bookkeeping |
 //!
-//! `content` is a string, a list of parts, or `null` beside calls. Parts of the other message formats
-//! (Responses, Anthropic) are understood too: people's files mix them, and a plain-text conversation looks
-//! the same in all three.
+//! `content` is a string, a list of parts, or `null` beside calls. Parts of the other message formats (Responses,
+//! Anthropic) are understood too: real files mix them, and a plain-text conversation looks alike in all three.
 
 use unforget_core::entry::{Entry, Media, Origin, Part, Role, ToolCall, ToolResult};
 
 use crate::format::{Head, Identity};
 use crate::json::{Object, Value, is_value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_message = |record: &Object<'_>| {
         let role = record.str("role").unwrap_or_default();
@@ -27,7 +26,7 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     !head.records.is_empty() && head.records.iter().all(is_message)
 }
 
-/// What the head says of the conversation.
+/// The conversation's identity according to the head.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let text = |key: &str| head.header.and_then(|header| header.string(key)).filter(|text| !text.is_empty());
     Identity {
@@ -37,7 +36,7 @@ pub(crate) fn identity(head: &Head<'_>) -> Identity {
     }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let role = record.str("role").unwrap_or_default();
     let (role, origin) = match &*role {
@@ -62,7 +61,7 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
     entry
 }
 
-/// An entry of a user that holds nothing but results is a tool's.
+/// Turns a user's entry into a tool's, if it holds nothing but results.
 pub(crate) fn by_results(entry: &mut Entry) {
     let only_results = entry.parts.iter().all(|part| matches!(part, Part::ToolResult(_)));
     if entry.role == Role::User && !entry.parts.is_empty() && only_results {
@@ -115,7 +114,7 @@ fn part(value: Value<'_>) -> Part {
             id: block.string("id").unwrap_or_default(),
             name: block.string("name").unwrap_or_default(),
             arguments: block.raw("input").unwrap_or("{}").to_owned(),
-            // Our own mark of a call that was cut off while it was streamed.
+            // Our own mark of a call cut off during streaming.
             complete: !block.has("partial_json"),
             raw: Some(raw()),
         }),
@@ -145,7 +144,7 @@ pub(crate) fn inside(value: Option<Value<'_>>) -> Vec<Part> {
     parts
 }
 
-/// MIME type of a media block, empty if it does not say.
+/// MIME type of a media block, empty if unspecified.
 fn mime(block: Object<'_>, kind: &str) -> String {
     let source = block.obj("source");
     let said = source.and_then(|source| source.string("media_type")).or_else(|| block.string("mimeType"));
@@ -216,7 +215,7 @@ pub(crate) fn calls(record: Object<'_>) -> impl Iterator<Item = Part> {
     })
 }
 
-/// Arguments as JSON text: the string's content, or the object as it stands; `{}` if there are none.
+/// Arguments as JSON text: the string's content, or the object unchanged; `{}` if missing.
 fn arguments(function: Object<'_>) -> String {
     let value = function.get("arguments").or_else(|| function.get("input"));
     let text =

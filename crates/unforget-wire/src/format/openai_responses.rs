@@ -9,12 +9,12 @@
 //! | `function_call`, `custom_tool_call`, `local_shell_call` and other calls with a `call_id` | assistant: a call |
 //! | `web_search_call` and other calls without one | assistant: opaque |
 //! | `…_output` with a `call_id` | tool |
-//! | other types: `item_reference`, `compaction`, what is not known | assistant: opaque; `…_response` user |
+//! | other types: `item_reference`, `compaction`, unknown ones | assistant: opaque; `…_response` user |
 //! | no type and no role | bookkeeping |
 //!
-//! Neighbouring items of the assistant are one answer. A call whose item was done was whole: its arguments are kept as they are even where they are no JSON. The input of a
-//! custom tool is plain text and becomes `{"input": text}`. An `id` is the provider's name of an item in its own
-//! store; it does not name the entry.
+//! Neighbouring items of the assistant are one answer. The call of a finished item is whole: its arguments are kept
+//! unchanged even if they are no JSON. The input of a custom tool is plain text and becomes `{"input": text}`. An `id`
+//! is the provider's name of an item in its own store; it does not name the entry.
 
 use std::borrow::Cow;
 
@@ -23,7 +23,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use crate::format::{Head, Layout, codex, openai_chat};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format: an array of items, one of which is no message of Chat.
+/// Whether a transcript with this head has this format: an array of items, at least one of which is no Chat message.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_own = |record: &Object<'_>| {
         let kind = record.str("type").unwrap_or_default();
@@ -40,7 +40,7 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
         && head.records.iter().any(is_own)
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let mut entry = item(record);
     let kind = record.string("type").filter(|kind| kind != "message");
@@ -50,14 +50,14 @@ pub(crate) fn decode(record: Object<'_>) -> Entry {
         entry.origin = if is_answer { Origin::Injected } else { Origin::Model };
         entry.parts.push(Part::Opaque { kind, raw: record.raw_text().into() });
     }
-    // An answer is several items, and none of them names it.
+    // An answer consists of several items, none of which names it.
     entry.message_id = (entry.role == Role::Assistant).then(String::new);
-    // Codex speaks this form itself.
+    // Codex itself uses this form.
     codex::own(&mut entry);
     entry
 }
 
-/// What one item says; bookkeeping if it is of no type that is known.
+/// Decodes one item; bookkeeping for an unknown type.
 pub(crate) fn item(item: Object<'_>) -> Entry {
     let kind = item.str("type").unwrap_or_default();
     let mut entry = Entry::bare(Origin::Bookkeeping);
@@ -120,7 +120,7 @@ pub(crate) fn call(item: Object<'_>, kind: &str) -> ToolCall {
     }
 }
 
-/// A string's content, or any other value as it stands.
+/// A string's content, or any other value unchanged.
 fn text_of(value: Value<'_>) -> String {
     value.str().map_or_else(|| value.raw().to_owned(), Cow::into_owned)
 }
@@ -135,7 +135,7 @@ fn output(item: Object<'_>) -> ToolResult {
         (other, None) => content = openai_chat::inside(other),
     }
     for part in &mut content {
-        // What a shell returned is a list of objects without a type.
+        // A shell's output is a list of objects without a type.
         if let Part::Opaque { kind, raw } = part
             && kind.is_empty()
         {

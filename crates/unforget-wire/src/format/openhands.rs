@@ -7,15 +7,15 @@
 //! | action `message`, `finish`, `think` of the agent | assistant, text |
 //! | action `system` | system, injected |
 //! | any other action of the agent | assistant: its thought and one call |
-//! | observation of the agent's action | tool: the result; the call is told by `tool_call_metadata`, else by `cause` |
+//! | observation of the agent's action | tool: the result; `tool_call_metadata` or else `cause` names the call |
 //! | observations `recall` and `error` without a call, actions and output of the user's own commands | user, injected |
 //! | observations `null`, `agent_state_changed`, actions `change_agent_state`, `recall` | bookkeeping |
 //! | action `condensation` | the host's own summary |
 //! | anything else | bookkeeping |
 //!
-//! In evaluation output each line is a document whose `history` holds the events. Those of 2024 are flat: no
-//! `source`, `args`, `id` or `cause`. There a message is the agent's if it waits for a response, and an
-//! action and its observation meet by the command or code that both repeat.
+//! In evaluation output each line is a document whose `history` holds the events. Those of 2024 are flat: no `source`,
+//! `args`, `id` or `cause`. There, a message is the agent's if it waits for a response, and an action is matched to its
+//! observation by the command or code that both repeat.
 
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
@@ -23,7 +23,7 @@ use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
 use crate::format::{Head, Identity, openai_chat};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_event = |record: &Object<'_>| {
         let words = ["source", "args", "thought", "content", "command", "code"];
@@ -32,13 +32,13 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     !head.records.is_empty() && head.records.iter().all(is_event)
 }
 
-/// What the head says of the conversation.
+/// The conversation's identity according to the head.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let session = head.records.iter().find_map(|record| record.string("sid"));
     Identity { session: session.filter(|id| !id.is_empty()), ..Identity::default() }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let mut entry = Entry::bare(Origin::Bookkeeping);
     entry.time = record.time("timestamp");
@@ -107,7 +107,7 @@ fn action(record: Object<'_>, kind: &str, entry: &mut Entry) {
     }
 }
 
-/// The words of a message: its content or, for the last one, the final thought.
+/// The text of a message: its content or, for the last one, the final thought.
 fn message(args: Object<'_>, entry: &mut Entry) {
     for key in ["content", "thought", "final_thought"] {
         if args.str(key).is_some_and(|text| !text.is_empty()) {
@@ -126,7 +126,7 @@ fn message(args: Object<'_>, entry: &mut Entry) {
     }
 }
 
-/// Which response of the model the event is a piece of.
+/// The model's response to which the event belongs.
 fn from_response(record: Object<'_>, entry: &mut Entry) {
     let response = record.obj("tool_call_metadata").and_then(|meta| meta.obj("model_response"));
     entry.message_id = response.and_then(|response| response.string("id"));
@@ -136,7 +136,7 @@ fn from_response(record: Object<'_>, entry: &mut Entry) {
 fn call(record: Object<'_>, args: Object<'_>, kind: &str) -> ToolCall {
     let meta = record.obj("tool_call_metadata");
     let id = meta.and_then(|meta| meta.string("tool_call_id")).unwrap_or_else(|| event_id(record, "id"));
-    // The model's own words for the call are in its response; `args` are what the host made of them.
+    // The response has the call in the model's own words; `args` are the host's version.
     let choice = meta
         .and_then(|meta| meta.obj("model_response")?.items("choices").find_map(Value::obj)?.obj("message"));
     let asked = choice.into_iter().flat_map(openai_chat::calls).find_map(|part| match part {
@@ -152,14 +152,14 @@ fn call(record: Object<'_>, args: Object<'_>, kind: &str) -> ToolCall {
     })
 }
 
-/// Whether the event is one of 2024, with the fields of `args` on the record itself.
+/// Whether the event is from 2024, with the fields of `args` on the record itself.
 fn is_flat(record: Object<'_>) -> bool {
     !record.has("source") && !record.has("args")
 }
 
-/// The name under which an action without a call id and its observation meet.
+/// The name that links an action without a call id to its observation.
 ///
-/// * `key` - the field that names the action: `id` of the action, `cause` of the observation.
+/// * `key` - the field with the action's number: `id` of the action, `cause` of the observation.
 fn event_id(record: Object<'_>, key: &str) -> String {
     if let Some(id) = record.get(key) {
         return format!("event-{}", id.raw().trim_matches('"'));

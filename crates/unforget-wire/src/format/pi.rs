@@ -1,26 +1,26 @@
 //! pi and OpenClaw session JSONL, versions 1 to 3.
 //!
-//! **Model-visible:** `message` entries of all roles, `custom_message`; a `bashExecution`
-//! as the command and its output; neither this nor a `custom` message with `excludeFromContext`.
+//! **Model-visible:** `message` entries of all roles, `custom_message`; a `bashExecution` as the command and its
+//! output; neither `bashExecution` nor `custom` messages with `excludeFromContext`.
 //!
-//! **The host's summaries:** `compaction` and messages of role `compactionSummary`; `branch_summary`, by author `branch`:
-//! it stands for entries of a branch that was left.
+//! **The host's summaries:** `compaction` and messages of role `compactionSummary`; `branch_summary`, with the author
+//! `branch`, since it stands for entries of an abandoned branch.
 //!
-//! **Noise:** the header, `custom`, `label`, `session_info`, `model_change`, `thinking_level_change`, `leaf`,
-//! `reset`. There are no second copies. Types that we do not know are opaque.
+//! **Noise:** the header, `custom`, `label`, `session_info`, `model_change`, `thinking_level_change`, `leaf`, `reset`.
+//! There are no second copies. Unknown types are opaque.
 //!
-//! Entries of version 2 and 3 form a tree by `id` and `parentId`. Version 1 has no ids; there the
-//! reader names an entry by its index among all records, as pi does (`#0` is the header).
+//! Entries of versions 2 and 3 form a tree by `id` and `parentId`. Version 1 has no ids; there the reader names an
+//! entry by its index among all records, as pi does (`#0` is the header).
 //!
-//! A call is cut off if its message was stopped, or if `partialJson` (`partialArgs`) is not whole JSON:
-//! `arguments` then holds the part that had arrived and looks valid.
+//! A call is cut off if its message was stopped, or if `partialJson` (`partialArgs`) is incomplete JSON: `arguments`
+//! then holds the part received so far, which looks valid.
 
 use unforget_core::entry::{Entry, HostParent, Media, Origin, Part, Role, Status, ToolCall, ToolResult};
 
 use crate::format::{Head, Identity};
 use crate::json::{self, Object, Value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     head.records
         .iter()
@@ -35,7 +35,7 @@ fn is_message_line(record: Object<'_>) -> bool {
     record.is("type", "message") && record.obj("message").is_some_and(|message| message.str("role").is_some())
 }
 
-/// A message without its line: `pi` prints them so in its JSON mode.
+/// Whether a record is a message without its line, as `pi` prints in its JSON mode.
 fn is_bare_message(record: Object<'_>) -> bool {
     !record.has("type")
         && ((record.is("role", "assistant") && record.has("api") && record.has("stopReason"))
@@ -53,7 +53,7 @@ pub(crate) fn identity(head: &Head<'_>) -> Identity {
     }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     let kind = record.str("type");
     let mut entry = match kind.as_deref() {
@@ -109,7 +109,7 @@ fn spoken(message: Object<'_>, role: Role, origin: Origin) -> Entry {
     Entry { role, parts: content(message), ..Entry::bare(origin) }
 }
 
-/// What an extension put in: the model sees it as user input unless it is excluded.
+/// The addition of an extension: the model sees it as user input unless it is excluded.
 fn injected(message: Object<'_>) -> Entry {
     let is_excluded = message.bool("excludeFromContext") == Some(true);
     spoken(message, Role::User, if is_excluded { Origin::Bookkeeping } else { Origin::Injected })

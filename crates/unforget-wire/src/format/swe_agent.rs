@@ -6,17 +6,17 @@
 //! | of `history`: role `user` | user; human, unless the host marks it a demonstration (injected) |
 //! | of `history`: role `assistant` | assistant; `thought` and `action` repeat its content |
 //! | of `history`: role `tool`, or a user message with `tool_call_ids` | tool |
-//! | of `trajectory` (`action`, `observation`, `response`, `state`) | copy: `history` says the same |
+//! | of `trajectory` (`action`, `observation`, `response`, `state`) | copy of `history` |
 //!
-//! Without native tool calls the environment answers in user messages, and the file does not say which of
-//! them the person wrote. They are not guessed apart.
+//! Without native tool calls the environment answers in user messages, and the file does not say which of them a person
+//! wrote. No guess is made.
 
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolResult};
 
 use crate::format::{Head, Identity, openai_chat};
 use crate::json::{Object, Value};
 
-/// Whether a transcript with this head is of this format.
+/// Whether a transcript with this head has this format.
 pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     let is_message =
         |record: &Object<'_>| record.has("role") && (record.has("agent") || record.has("message_type"));
@@ -24,7 +24,7 @@ pub(crate) fn looks_like(head: &Head<'_>) -> bool {
     !head.records.is_empty() && head.records.iter().all(known)
 }
 
-/// A step of `trajectory`.
+/// Whether a record is a step of `trajectory`.
 fn is_step(record: Object<'_>) -> bool {
     record.has("observation")
         && !record.has("role")
@@ -32,13 +32,13 @@ fn is_step(record: Object<'_>) -> bool {
         && (record.has("response") || record.has("thought"))
 }
 
-/// What the head says of the conversation: nothing, the file has no session.
+/// No identity: the file has no session.
 pub(crate) fn identity(head: &Head<'_>) -> Identity {
     let title = head.header.and_then(|header| header.string("environment"));
     Identity { title: title.filter(|title| !title.is_empty()), ..Identity::default() }
 }
 
-/// What one record says.
+/// Decodes one record.
 pub(crate) fn decode(record: Object<'_>) -> Entry {
     if is_step(record) {
         return Entry::bare(Origin::Copy);

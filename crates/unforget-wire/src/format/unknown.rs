@@ -1,7 +1,7 @@
-//! JSON of no format that we know.
+//! JSON of an unknown format.
 //!
-//! Nothing in it is model-visible: a guess at who speaks could put a stranger's words into a prompt. Every
-//! record is kept, can be exported, and `grep` finds it.
+//! Nothing in it is model-visible: a guess at the speaker could put a stranger's words into a prompt. Every record is
+//! kept, can be exported, and is found by `grep`.
 
 use unforget_core::entry::{Entry, Origin};
 

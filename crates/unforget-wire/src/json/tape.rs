@@ -1,8 +1,8 @@
-//! The tape: where every value of a JSON text starts and ends.
+//! The tape: start and end of every value in a JSON text.
 
 use super::is_space;
 
-/// Most values that one tape may hold. A record with more is opaque: the tape must not outgrow memory.
+/// Most values on one tape. A record with more is opaque: the tape must not outgrow memory.
 pub(crate) const NODES_MAX: usize = 6 * 1024 * 1024;
 
 /// Place of one value, or of one key, in the text.
@@ -12,15 +12,15 @@ pub(super) struct Node {
     pub(super) start: u32,
     /// Offset behind its last byte.
     pub(super) end: u32,
-    /// Index of the node behind it and all that it contains.
+    /// Index of the node behind it and its contents.
     pub(super) next: u32,
 }
 
-/// The places of all values of one JSON text. Kept between records so that its memory is reused.
+/// The places of all values of one JSON text. Kept between records to reuse its memory.
 #[derive(Debug, Default)]
 pub(crate) struct Tape {
     pub(super) nodes: Vec<Node>,
-    /// Whether a key is written with escapes, so that keys cannot be compared as they stand.
+    /// Whether any key is written with escapes, so that keys cannot be compared byte for byte.
     pub(super) has_escaped_key: bool,
     /// Containers that are not closed yet.
     open: Vec<u32>,
@@ -38,7 +38,7 @@ pub(crate) enum Broken {
 }
 
 impl Tape {
-    /// Reads the value at the start of `bytes` (no space in front) and returns its length.
+    /// Reads the value at the start of `bytes` (without leading space) and returns its length.
     ///
     /// Bytes of 128 and above are taken as text, so this works on broken UTF-8 too.
     ///
@@ -51,7 +51,7 @@ impl Tape {
         done
     }
 
-    /// Like [`Tape::read`], but what was read before a failure stays, for [`Tape::top_array`].
+    /// Like [`Tape::read`], but keeps the values read before a failure, for [`Tape::top_array`].
     pub(crate) fn read_prefix(&mut self, bytes: &[u8]) -> Result<usize, Broken> {
         self.nodes.clear();
         self.open.clear();
@@ -78,7 +78,7 @@ impl Tape {
         }
     }
 
-    /// Ranges of the insides of strings of at least `min` bytes, in order. Keys count too.
+    /// Ranges of the insides of strings of at least `min` bytes, in order, including keys.
     pub(crate) fn long_strings(&self, bytes: &[u8], min: usize) -> Vec<std::ops::Range<usize>> {
         let mut ranges = Vec::new();
         for node in &self.nodes {
@@ -98,7 +98,7 @@ struct Scan<'t, 'b> {
     tape: &'t mut Tape,
 }
 
-/// What may come next.
+/// The tokens that may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Want {
     Value,
@@ -264,7 +264,7 @@ impl Scan<'_, '_> {
         }
     }
 
-    /// Moves behind the string that starts here; returns whether it is without escapes.
+    /// Moves behind the string that starts here. Returns whether it has no escapes.
     fn string(&mut self) -> Result<bool, Broken> {
         self.at += 1;
         let mut is_plain = true;
@@ -306,9 +306,9 @@ impl Scan<'_, '_> {
     }
 }
 
-/// How many bytes from the start need no attention inside a string: no quote, backslash or control byte.
+/// Number of leading bytes that need no attention inside a string: no quote, backslash or control byte.
 ///
-/// Eight bytes at a time, because most of every transcript is the insides of strings.
+/// Eight bytes at a time, because most of any transcript is inside strings.
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x8080_8080_8080_8080;

@@ -100,7 +100,7 @@ fn times_table() {
     }
 }
 
-/// JSON texts and texts that nearly are.
+/// JSON texts, and texts that are almost JSON.
 fn nearly_json() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("{"),
@@ -168,7 +168,7 @@ fn rebuild(value: Value<'_>) -> serde_json::Value {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
-    /// What is JSON for us is JSON for another parser, and the other way round.
+    /// This parser accepts exactly the texts that another JSON parser accepts.
     #[test]
     fn agrees_with_serde_json(text in nearly_json()) {
         let ours = is_value(&text);
@@ -176,7 +176,7 @@ proptest! {
         prop_assert_eq!(ours, theirs, "{:?}", text);
     }
 
-    /// Values read from the tape are the values.
+    /// Values read from the tape equal the written ones.
     #[test]
     fn reads_what_was_written(value in any_json(5)) {
         let text = value.to_string();
@@ -184,7 +184,7 @@ proptest! {
         prop_assert_eq!(rebuild(tape.value(&text).unwrap()), value);
     }
 
-    /// A cut value is unfinished or, for a number, still one; it is never broken.
+    /// A cut value is unfinished or, for a number, still a value; it is never broken.
     #[test]
     fn a_cut_value_is_unfinished(value in any_json(4), cut in any::<proptest::sample::Index>()) {
         let text = value.to_string();
@@ -193,7 +193,7 @@ proptest! {
         prop_assert!(matches!(read, Ok(_) | Err(Broken::Early)), "{:?}: {:?}", &text.as_bytes()[..cut], read);
     }
 
-    /// Eight bytes at a time finds what one at a time finds.
+    /// Reading eight bytes at a time finds the length that one at a time finds.
     #[test]
     fn plain_len_is_exact(bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0x1eu8..0x24, Just(b'\\')], 0..40)) {
         let slow = bytes.iter().position(|byte| *byte < 0x20 || *byte == b'"' || *byte == b'\\');

@@ -5,51 +5,50 @@ use std::time::Duration;
 use super::tokens::squeeze;
 use crate::json::{Object, Tape, Value, is_value};
 
-/// Longest document that is read; a longer one is judged by its status.
+/// Longest document read; a longer one is judged by its status.
 pub(super) const DOCUMENT_MAX: usize = 1 << 20;
-/// How much of the end of a stream is read: an error ends it.
+/// Length of the end of a stream that is read: an error ends a stream.
 const STREAM_MAX: usize = 1 << 16;
-/// Longest message that is kept; all known forms are shorter.
+/// Longest message kept; all known forms are shorter.
 const MESSAGE_MAX: usize = 4 << 10;
-/// Most envelopes inside each other.
+/// Most nested envelopes.
 const WRAPS_MAX: u8 = 4;
 
-/// What a body is.
+/// The classification of a body.
 #[derive(Debug)]
 pub(super) enum Body {
     /// An error.
     Envelope(Box<Envelope>),
-    /// A page of a server in between.
+    /// A page of a server between us and the provider.
     Html,
-    /// Nothing that says what went wrong.
+    /// A body without an error description.
     Other,
 }
 
-/// What an error says about itself.
+/// An error's description of itself.
 #[derive(Debug, Default)]
 pub(super) struct Envelope {
-    /// A status named inside.
+    /// A status inside the envelope.
     pub(super) status: Option<u16>,
-    /// Types and codes, squeezed, the most specific first.
+    /// Types and codes in token form, the most specific first.
     pub(super) tokens: Vec<String>,
-    /// The parameter that it names.
+    /// The parameter concerned.
     pub(super) param: Option<String>,
     /// Its message without the wrappers of proxies, [`MESSAGE_MAX`] bytes at most.
     pub(super) message: Option<String>,
     /// A limit in a field of its own.
     pub(super) limit: Option<u64>,
-    /// What was sent, in a field of its own.
+    /// The size of the request, in a field of its own.
     pub(super) sent: Option<u64>,
     /// A delay in a field of its own.
     pub(super) retry_after: Option<Duration>,
-    /// Whether it lists reasons of a moderation.
+    /// Whether it lists reasons of moderation.
     pub(super) flagged: bool,
 }
 
 /// Reads a body.
 ///
-/// * `failed` - whether status or headers say that it is an error; then messages without an envelope around
-///   them count too.
+/// * `failed` - whether status or headers indicate an error; then messages without an envelope count too.
 pub(super) fn read(body: &[u8], failed: bool) -> Body {
     let body = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body).trim_ascii();
     if failed && body.first() == Some(&b'<') {
@@ -66,7 +65,7 @@ pub(super) fn read(body: &[u8], failed: bool) -> Body {
 
 /// The envelope of the JSON document at the start of a text, or of the first element of an array.
 ///
-/// * `loose` - whether a document without `error` may be one.
+/// * `loose` - whether a document without `error` may be an envelope.
 fn document(text: &str, loose: bool, wraps: u8) -> Option<Envelope> {
     let mut tape = Tape::default();
     tape.read(text.as_bytes()).ok()?;
@@ -75,7 +74,7 @@ fn document(text: &str, loose: bool, wraps: u8) -> Option<Envelope> {
     strict(top, wraps).or_else(|| if loose { bare(top, wraps) } else { None })
 }
 
-/// An object that says that it is an error.
+/// An object that declares itself an error.
 fn strict(top: Object<'_>, wraps: u8) -> Option<Envelope> {
     let top = if top.is("type", "response.failed") { top.obj("response")? } else { top };
     match top.get("error") {
@@ -99,7 +98,7 @@ fn strict(top: Object<'_>, wraps: u8) -> Option<Envelope> {
     }
 }
 
-/// An object that is an error because the reply is one.
+/// An object that counts as an error because the reply is one.
 fn bare(top: Object<'_>, wraps: u8) -> Option<Envelope> {
     if let Some(detail) = top.obj("detail") {
         return Some(inner(detail, wraps));
@@ -135,7 +134,7 @@ fn inner(error: Object<'_>, wraps: u8) -> Envelope {
     with_message(envelope, raw.or(message), wraps)
 }
 
-/// Adds what stands in the fields for types and codes.
+/// Adds the values of the fields for types and codes.
 fn add_codes(envelope: &mut Envelope, object: Object<'_>) {
     for key in ["code", "type", "status", "__type", "errorType"] {
         push(envelope, object.get(key));
@@ -160,7 +159,7 @@ fn count(object: Object<'_>, key: &str) -> Option<u64> {
     object.i64(key).and_then(|number| u64::try_from(number).ok())
 }
 
-/// The envelope with a message, or with the envelope that the message wraps.
+/// The envelope with a message, or with the envelope inside the message.
 fn with_message(mut outer: Envelope, message: Option<Value<'_>>, wraps: u8) -> Envelope {
     let Some(text) = message.and_then(Value::str) else { return outer };
     let (text, is_overflow) = unwrap(text.trim());
@@ -186,7 +185,7 @@ fn nested(text: &str, wraps: u8) -> Option<Envelope> {
     document(text, true, wraps - 1)
 }
 
-/// Takes the words off a message that proxies put before it; says whether one of them names an overflow.
+/// Removes the words that proxies put before a message. Returns whether one of them names an overflow.
 fn unwrap(mut text: &str) -> (&str, bool) {
     let mut is_overflow = false;
     for _ in 0..8 {
@@ -214,7 +213,7 @@ fn unwrap(mut text: &str) -> (&str, bool) {
 
 /// The last error event in the end of a stream of server-sent events or of JSON lines.
 ///
-/// Only an event or a line of its own counts; what text between them looks like does not matter.
+/// Only a separate event or line counts, whatever the text in between looks like.
 fn stream(text: &str, body: &[u8]) -> Option<Envelope> {
     let first = text.lines().next()?;
     let is_lines = first.starts_with('{') && is_value(first);
@@ -256,13 +255,13 @@ fn plain(body: &[u8]) -> Option<Envelope> {
     is_message.then(|| Envelope { message: Some(unwrap(text).0.to_owned()), ..Envelope::default() })
 }
 
-/// Seconds as a duration, a week at most; `None` for what is no time.
+/// Seconds as a duration, a week at most; `None` for an invalid time.
 pub(super) fn duration(seconds: f64) -> Option<Duration> {
     const WEEK: f64 = 7.0 * 86_400.0;
     (seconds >= 0.0).then(|| Duration::try_from_secs_f64(seconds.min(WEEK)).ok()).flatten()
 }
 
-/// The first `length` bytes of a text, less what would be half a character.
+/// The first `length` bytes of a text, without a trailing partial character.
 fn cut(text: &str, length: usize) -> &str {
     text.get(..text.floor_char_boundary(length)).unwrap_or_default()
 }

@@ -6,19 +6,19 @@
 //! | hole | stands for |
 //! |---|---|
 //! | `{limit}` `{sent}` `{in}` `{out}` `{over}` | a number, thousands separators allowed |
-//! | `{end}` | a limit that itself is not allowed any more |
-//! | `{n}` | a number that does not matter |
+//! | `{end}` | a limit that is itself excluded |
+//! | `{n}` | an irrelevant number |
 //! | `{w}` | a word, up to the next space |
-//! | `{..}` | anything, only at the end, and never in a form that is an overflow |
+//! | `{..}` | anything, only at the end, and never in a form of an overflow |
 //!
-//! All of the message must fit. Behind a form with figures, a further sentence or parenthesis may follow.
+//! The whole message must match. Behind a form with figures, another sentence or parenthesis may follow.
 
 mod table;
 
 use super::{Breach, What};
 use table::TABLES;
 
-/// What a form or a code means.
+/// The meaning of a form or a code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Overflow(What),
@@ -33,14 +33,14 @@ pub(super) enum Class {
     NotFound,
     Policy,
     Server,
-    /// A string above its limit; which, the parameter says.
+    /// A string above its limit; the parameter names the string.
     TooLong,
     /// An array above its limit.
     TooMany,
 }
 
 impl Class {
-    /// Whether it says that something is too large.
+    /// Whether it means that something is too large.
     pub(super) const fn is_size(self) -> bool {
         matches!(self, Self::Overflow(_) | Self::TooLong | Self::TooMany)
     }
@@ -56,7 +56,7 @@ pub(super) struct Figures {
     pub(super) over: Option<u64>,
 }
 
-/// The first form that a message has.
+/// The first form that matches a message.
 ///
 /// Cost: O(forms + message); most forms fail at their first letters.
 pub(super) fn find(message: &str) -> Option<(Class, Figures)> {
@@ -67,7 +67,7 @@ pub(super) fn find(message: &str) -> Option<(Class, Figures)> {
     })
 }
 
-/// A message as forms are written.
+/// A message in the notation of forms.
 fn plain(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     for word in message.split_whitespace() {
@@ -85,7 +85,7 @@ fn plain(message: &str) -> String {
     text
 }
 
-/// The figures of a text if it has this form.
+/// The figures of a text, if it matches this form.
 fn fit(form: &str, text: &str) -> Option<Figures> {
     let mut figures = Figures::default();
     let (mut form, mut text) = (form, text);
@@ -102,7 +102,7 @@ fn fit(form: &str, text: &str) -> Option<Figures> {
         take(&mut figures, hole, head);
         text = tail;
     }
-    // With figures, what stands before is the provider's sentence and no other's; more may follow it.
+    // With figures, the text before is the provider's own sentence; more may follow.
     let has_figures = figures != Figures::default();
     let behind = text.trim_start_matches('.');
     let may_follow = if behind.len() < text.len() { behind.starts_with(' ') } else { is_aside(text) };
@@ -135,7 +135,7 @@ fn number(text: &str) -> Option<usize> {
     (1..=26).contains(&length).then_some(length)
 }
 
-/// Puts the number of a hole where it belongs; one that does not fit is not told.
+/// Stores the number of a hole; a number that does not fit is ignored.
 fn take(figures: &mut Figures, hole: &str, text: &str) {
     let number = text.replace(',', "").parse::<u64>().ok();
     match hole {

@@ -1,4 +1,4 @@
-//! Where a refused image stands in the request.
+//! Finds the place of a refused image in the request.
 
 /// Message and block of `messages.7.content.2.image.source.base64: …`; only if the path names an image or a
 /// document.

@@ -3,8 +3,8 @@
 use super::forms::Class;
 use super::{Breach, What};
 
-/// Makes a token of a type or code: letters and digits only, lower case, what stands behind `#` and before
-/// `:` (`com.amazon#ThrottlingException:http://…`), 64 bytes at most.
+/// Makes a token of a type or code: only letters and digits, lower case, without the part before `#` and behind `:`
+/// (`com.amazon#ThrottlingException:http://…`), 64 bytes at most.
 pub(super) fn squeeze(code: &str) -> String {
     let code = code.split(':').next().unwrap_or_default();
     let code = code.rsplit('#').next().unwrap_or_default();
@@ -12,17 +12,17 @@ pub(super) fn squeeze(code: &str) -> String {
     letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// What a code means that stands for one thing wherever it is used.
+/// The meaning of an unambiguous code.
 pub(super) fn strong(token: &str) -> Option<Class> {
     meaning(STRONG, token)
 }
 
-/// What a code means if nothing else says more: proxies use these for whatever went wrong behind them.
+/// The meaning of a code in the absence of better evidence: proxies use these codes for any failure behind them.
 pub(super) fn weak(token: &str) -> Option<Class> {
     meaning(WEAK, token)
 }
 
-/// Whether a code says that the request is wrong, and no more: what a status of 400 says.
+/// Whether a code only says that the request is wrong, as a status of 400 does.
 pub(super) fn is_invalid(token: &str) -> bool {
     ["invalidrequesterror", "invalidargument", "badrequest", "badrequesterror", "validationexception"]
         .contains(&token)

@@ -68,7 +68,7 @@ fn block(piece: &Piece<'_>, json: &mut Json) {
             .lit(r#"","source":{"bytes":""#)
             .lit(data)
             .lit(r#""}}}"#),
-        // The form keeps addresses out of this dialect.
+        // [`super::form`] never passes addresses to this dialect.
         Piece::ImageUrl(_) => json,
     };
 }

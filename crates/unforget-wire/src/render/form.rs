@@ -1,4 +1,4 @@
-//! What of a message a dialect takes, before it is written.
+//! Selects the parts of a message that a dialect accepts, before they are written.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use super::{Dropped, PLACEHOLDER};
 use crate::dialect::Dialect;
 use crate::target::{Family, Target};
 
-/// Stands for the signature of a call that Gemini did not sign: documented by Google for calls of other
-/// models. Source: F057.
+/// Replaces the signature of a call that Gemini did not sign: documented by Google for calls of other models. Source:
+/// F057.
 pub(super) const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// A message as the dialect takes it.
+/// A message as the dialect accepts it.
 pub(super) struct Form<'a> {
-    /// What it is for.
+    /// Its target.
     pub(super) target: Target,
     /// Who speaks.
     pub(super) speaker: Speaker,
@@ -41,30 +41,30 @@ pub(super) struct Answer<'a> {
     pub(super) name: Cow<'a, str>,
     /// Whether the tool failed.
     pub(super) is_error: bool,
-    /// What it returned, never empty.
+    /// The tool's output, never empty.
     pub(super) content: Vec<Piece<'a>>,
 }
 
-/// One block that the dialect takes.
+/// One block that the dialect accepts.
 pub(super) enum Piece<'a> {
-    /// Text with something to see in it.
+    /// Text with visible characters.
     Text(Cow<'a, str>),
-    /// A JSON object that is written as it is.
+    /// A JSON object, written unchanged.
     Raw(Cow<'a, str>),
-    /// The same, for a block that is reasoning.
+    /// A block of reasoning as a JSON object, written unchanged.
     RawThinking(Cow<'a, str>),
     /// Reasoning in the dialect's own form.
     Thinking {
-        /// The readable text, may be empty.
+        /// The readable text; may be empty.
         text: &'a str,
-        /// Proof by the provider.
+        /// The provider's proof.
         signature: Option<&'a str>,
     },
     /// A call; `arguments` is the text of a JSON object.
     Call {
-        /// Spelled for the dialect.
+        /// Id, spelled for the dialect.
         id: Cow<'a, str>,
-        /// Spelled for the dialect.
+        /// Name, spelled for the dialect.
         name: Cow<'a, str>,
         /// Text of a JSON object.
         arguments: Cow<'a, str>,
@@ -73,16 +73,16 @@ pub(super) enum Piece<'a> {
     },
     /// An image with its bytes; both fields need no escaping.
     Image {
-        /// One of the four types that every provider takes.
+        /// One of the four types that every provider accepts.
         mime: &'static str,
-        /// Checked base64.
+        /// Valid base64.
         data: Cow<'a, str>,
     },
     /// The address of an image.
     ImageUrl(Cow<'a, str>),
 }
 
-/// Whether there is nothing to see: white space, zero-width characters, or nothing at all.
+/// Whether a text shows nothing: white space, zero-width characters, or no characters.
 ///
 /// Source: F059.
 pub(super) fn is_blank(text: &str) -> bool {
@@ -92,9 +92,9 @@ pub(super) fn is_blank(text: &str) -> bool {
     text.chars().all(unseen)
 }
 
-/// Brings a message into the target's form. What is left out is added to `dropped`, with message 0.
+/// Brings a message into the target's form. Left-out blocks are added to `dropped`, with message 0.
 ///
-/// * `keep` - which of the media that are still to come are sent; moved on past those of this message.
+/// * `keep` - which of the remaining media are sent; advanced past the media of this message.
 pub(super) fn form<'a>(
     message: &'a Message,
     target: Target,
@@ -138,7 +138,7 @@ struct Former<'a, 'd> {
     model: Option<&'a str>,
     answers: Vec<Answer<'a>>,
     pieces: Vec<Piece<'a>>,
-    /// Images of results that this dialect can only send outside of them.
+    /// Images of results, in dialects that can only send them outside of results.
     pictures: Vec<Piece<'a>>,
     block: usize,
     keep: &'d mut Keep,
@@ -176,7 +176,7 @@ impl<'a> Former<'a, '_> {
         self.pieces.push(Piece::Call { id: self.target.call_id(&call.id), name, arguments, proof });
     }
 
-    /// Gemini's signature of a call, if it is Gemini's.
+    /// Gemini's signature of a call by Gemini.
     fn proof(&self, call: &'a ToolCall) -> Option<Cow<'a, str>> {
         let signature = CallHead::of(call.raw.as_deref()?)?.proof()?;
         let other = self.model.is_some_and(|model| Family::of(model) != Family::Gemini);
@@ -216,7 +216,7 @@ impl<'a> Former<'a, '_> {
         matches!(self.dialect, Dialect::OpenAiChat | Dialect::Gemini)
     }
 
-    /// A block that we cannot read, if its client sent it to this very API.
+    /// An unreadable block, if its client sent it to this very API.
     fn own(&self, raw: &'a str) -> Option<Piece<'a>> {
         self.target.is_own.then(|| without_cache_control(raw).map(Piece::Raw)).flatten()
     }
@@ -325,7 +325,7 @@ impl<'a> Former<'a, '_> {
     }
 }
 
-/// Gemini checks the first call of a step; those beside it need no signature.
+/// Signs the first call of a step, which Gemini checks; the calls beside it need no signature.
 fn sign_first_call(pieces: &mut [Piece<'_>]) {
     let first = pieces.iter_mut().find_map(|piece| match piece {
         Piece::Call { proof, .. } => Some(proof),
@@ -336,7 +336,7 @@ fn sign_first_call(pieces: &mut [Piece<'_>]) {
     }
 }
 
-/// An opaque block inside a result, where Anthropic knows it.
+/// An opaque block inside a result, if Anthropic knows its type.
 fn in_result(raw: &str, dialect: Dialect) -> Option<Piece<'_>> {
     let head = Head::of(raw)?;
     let known = matches!(&*head.kind, "document" | "search_result" | "tool_reference");

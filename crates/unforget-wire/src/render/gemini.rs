@@ -31,7 +31,7 @@ pub(super) fn content(form: &Form<'_>, json: &mut Json) {
     json.lit("]}");
 }
 
-/// A response is an object: `output` with what the tool said, or `error`. The form keeps images out of it.
+/// A response is an object: `output` with the tool's text, or `error`. [`super::form`] keeps images out of it.
 fn response(answer: &Answer<'_>, json: &mut Json) {
     let text = |piece: &Piece<'_>| match piece {
         Piece::Text(text) => Some(text.clone().into_owned()),
@@ -70,7 +70,7 @@ fn part(piece: &Piece<'_>, json: &mut Json) {
             .lit(r#"","data":""#)
             .lit(data)
             .lit(r#""}}"#),
-        // The form keeps addresses out of this dialect.
+        // [`super::form`] never passes addresses to this dialect.
         Piece::ImageUrl(_) => json,
     };
 }

@@ -1,4 +1,4 @@
-//! What the first level of a block says of itself, whoever wrote it.
+//! The identifying fields of a block, in any provider's form.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::json::is_object;
 
-/// The fields by which a block of any provider is known. A field of another type counts as absent.
+/// The fields that identify a block of any provider. A field of another type counts as absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Head<'a> {
@@ -18,10 +18,10 @@ pub(super) struct Head<'a> {
     /// Id of a call.
     #[serde(deserialize_with = "lenient")]
     pub(super) id: Option<Cow<'a, str>>,
-    /// Id of the call that the block answers.
+    /// Id of the answered call.
     #[serde(deserialize_with = "lenient")]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    /// Text of a part of Gemini's.
+    /// Text of a Gemini part.
     #[serde(deserialize_with = "lenient")]
     pub(super) text: Option<Cow<'a, str>>,
     /// Anthropic's proof of reasoning.
@@ -45,10 +45,10 @@ pub(super) struct Head<'a> {
     /// Gemini's proof of reasoning.
     #[serde(rename = "thoughtSignature", deserialize_with = "lenient")]
     pub(super) proof: Option<Cow<'a, str>>,
-    /// Gemini's code that ran at the provider.
+    /// Gemini's code, run at the provider.
     #[serde(rename = "executableCode")]
     pub(super) executable_code: Option<IgnoredAny>,
-    /// What became of it.
+    /// The outcome of that code.
     #[serde(rename = "codeExecutionResult")]
     pub(super) code_execution_result: Option<IgnoredAny>,
     /// Bedrock's reasoning.
@@ -72,7 +72,7 @@ struct ReasoningText<'a> {
 }
 
 impl Reasoning<'_> {
-    /// Its proof, or what is hidden.
+    /// Its proof, or its hidden content.
     pub(super) fn proof(&self) -> Option<&str> {
         let signature = self.reasoning_text.as_ref().map(|text| &*text.signature);
         signature.or(self.redacted_content.as_deref())
@@ -80,14 +80,14 @@ impl Reasoning<'_> {
 }
 
 impl<'a> Head<'a> {
-    /// Reads the head of a block; `None` unless it is one JSON object that strict parsers take.
+    /// Reads the head of a block; `None` unless the block is one JSON object that strict parsers accept.
     pub(super) fn of(raw: &'a str) -> Option<Self> {
         if is_object(raw) { serde_json::from_str(raw).ok() } else { None }
     }
 }
 
-/// Where hosts keep Gemini's signature of a call: pi and Gemini's own parts beside it, OpenAI's form
-/// in `extra_content`.
+/// Where hosts keep Gemini's signature of a call: pi and Gemini's own parts beside the call, OpenAI's form in
+/// `extra_content`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CallHead<'a> {
@@ -114,7 +114,7 @@ struct Google<'a> {
 }
 
 impl<'a> CallHead<'a> {
-    /// Reads the head of a call; `None` if it is no JSON object.
+    /// Reads the head of a call; `None` if the call is no JSON object.
     pub(super) fn of(raw: &'a str) -> Option<Self> {
         serde_json::from_str(raw).ok()
     }
@@ -126,7 +126,7 @@ impl<'a> CallHead<'a> {
     }
 }
 
-/// A value of this type, `None` for any other.
+/// A value of this type, or `None` for a value of any other type.
 fn lenient<'de, D: Deserializer<'de>, T: de::Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {

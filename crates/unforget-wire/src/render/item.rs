@@ -1,4 +1,4 @@
-//! Items of OpenAI Responses that are sent again as the host sent them.
+//! Items of OpenAI Responses that are sent back unchanged.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,8 @@ use crate::format::openai_responses;
 use crate::json::{Object, Tape, Value};
 use crate::target::Target;
 
-/// Items that are neither a message nor reasoning nor half of a pair, and what became of tools that the provider ran.
+/// Whether items of a type stand alone: neither a message nor reasoning nor half of a pair, and results of tools run by
+/// the provider.
 pub(super) fn stands_alone(kind: &str) -> bool {
     matches!(
         kind,
@@ -30,12 +31,12 @@ pub(super) fn stands_alone(kind: &str) -> bool {
     )
 }
 
-/// A stored item as it is sent again: its bytes without cache marks and, where the item does not need it, without the
-/// id that it has in the provider's store. `None` if it has to be rendered.
+/// A stored item in sendable form: its bytes without cache marks and, where the item does not need it, without its id
+/// in the provider's store. `None` if the item has to be rendered.
 ///
 /// * `raw` - the item, in the form of OpenAI Responses.
-/// * `entry` - what it says.
-/// * `model` - who wrote it, if that is known.
+/// * `entry` - its content.
+/// * `model` - its author, if known.
 ///
 /// Source: F058; an id implies the reasoning that came before the item.
 pub fn whole_item(raw: &str, entry: &Entry, target: Target, model: Option<&str>) -> Option<String> {
@@ -50,7 +51,7 @@ pub fn whole_item(raw: &str, entry: &Entry, target: Target, model: Option<&str>)
             target.call_id(&result.call_id) == result.call_id
                 && (target.is_own || result.content.iter().all(|part| matches!(part, Part::Text(_))))
         }
-        // Images are counted and left out by the renderer; what the client itself sent was taken.
+        // The renderer counts images and leaves some out; images from the client itself were accepted before.
         Part::Media(_) => target.is_own,
         Part::Opaque { kind, .. } => {
             target.is_own || (stands_alone(kind) && !(model.is_some() && target.is_foreign(model, None)))
@@ -63,7 +64,7 @@ pub fn whole_item(raw: &str, entry: &Entry, target: Target, model: Option<&str>)
     without_id(&annotations::without(raw))
 }
 
-/// Whether a call can go out as it is: its id and name are legal, and its type is one whose results are texts.
+/// Whether a call can be sent unchanged: its id and name are legal, and results of its type are texts.
 fn is_plain(call: &ToolCall, target: Target) -> bool {
     let is_named = target.call_id(&call.id) == call.id && target.dialect.tool_name(&call.name) == call.name;
     let kind = call.raw.as_deref().and_then(|raw| with_item(raw, |item| item.string("type"))).flatten();
@@ -75,7 +76,7 @@ fn is_plain(call: &ToolCall, target: Target) -> bool {
     is_named && is_known && call.complete
 }
 
-/// Items that need no id of the provider's store. Others do, or are of kinds that we do not know.
+/// Items that need no id of the provider's store. Other types need one, or are unknown.
 const NAMELESS: [&str; 9] = [
     "",
     "message",
@@ -88,7 +89,7 @@ const NAMELESS: [&str; 9] = [
     "web_search_call",
 ];
 
-/// The item without its id, unless that is what it says or nothing else names it.
+/// The item without its id, unless the id is its content or its only name.
 pub(super) fn without_id(raw: &str) -> Option<String> {
     with_item(raw, |item| {
         let kind = item.str("type").unwrap_or_default();
@@ -100,12 +101,13 @@ pub(super) fn without_id(raw: &str) -> Option<String> {
     })
 }
 
-/// Gives every output the type that its call wants: a custom tool's call is answered by an output of its own type. A call
-/// of a kind that we do not know becomes one of a function where its output is one: something of it was shortened.
+/// Gives every output the type that its call requires: a call of a custom tool is answered by an output of its own
+/// type. A call of an unknown kind becomes a function call if its output is a function's: then some of it was
+/// shortened.
 ///
 /// * `items` - the items of a request, in any groups.
 ///
-/// Cost: O(bytes) if there is a call that is no function's, else a search for it.
+/// Cost: O(bytes) if there is any call other than function calls, otherwise one search.
 pub fn pair_items(items: &mut [Vec<String>]) {
     let count = |text: &str, word: &str| memchr::memmem::find_iter(text.as_bytes(), word).count();
     if !items.iter().flatten().any(|text| count(text, "_call\"") > count(text, "function_call\"")) {
@@ -140,7 +142,7 @@ pub fn pair_items(items: &mut [Vec<String>]) {
     }
 }
 
-/// A call of any kind as that of a function.
+/// A call of any kind as a function call.
 fn as_function(item: Object<'_>) -> String {
     let kind = item.string("type").unwrap_or_default();
     let call = openai_responses::call(item, &kind);

@@ -1,4 +1,4 @@
-//! Writing JSON text and checking JSON text that is sent on as it is.
+//! Writes JSON text, and checks JSON text that is sent unchanged.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// JSON text that grows. What is written through it is whole UTF-8.
+/// A growing JSON text, always valid UTF-8.
 #[derive(Default)]
 pub(super) struct Json(Vec<u8>);
 
@@ -17,7 +17,7 @@ impl Json {
         Self(Vec::with_capacity(bytes + bytes / 16 + 256))
     }
 
-    /// Writes JSON text as it is.
+    /// Appends JSON text unchanged.
     pub(super) fn lit(&mut self, json: &str) -> &mut Self {
         self.0.extend_from_slice(json.as_bytes());
         self
@@ -45,11 +45,11 @@ impl Json {
     }
 }
 
-/// Nesting of what is sent on as it is; leaves room for what it is put into. Source: parsers of the
-/// providers stop at 128, protobuf's at 100.
+/// Deepest nesting of JSON that is sent unchanged; leaves room for the surrounding request. Source: the providers'
+/// parsers stop at 128, protobuf's at 100.
 const DEPTH_MAX: usize = 80;
 
-/// Whether strict parsers take `json` as one object: no lone surrogates, no nesting beyond 80.
+/// Whether strict parsers accept `json` as one object: no lone surrogates, no nesting beyond 80.
 pub(super) fn is_object(json: &str) -> bool {
     facts(json).is_some_and(|facts| facts.object)
 }
@@ -99,7 +99,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
-/// What one strict pass over JSON text found.
+/// Findings of one strict pass over JSON text.
 #[derive(Default)]
 struct Facts {
     depth: usize,
@@ -109,7 +109,7 @@ struct Facts {
     cache_control_inside: bool,
 }
 
-/// One strict pass; `None` if the text is not JSON that every provider parses.
+/// One strict pass; `None` unless every provider parses the text as JSON.
 fn facts(json: &str) -> Option<Facts> {
     let mut facts = Facts::default();
     let mut deserializer = serde_json::Deserializer::from_str(json);
@@ -174,7 +174,7 @@ impl<'de> Visitor<'de> for &mut Facts {
     }
 }
 
-/// Reads a key and says whether it is `cache_control`.
+/// Reads a key and returns whether it is `cache_control`.
 struct Key;
 
 impl<'de> DeserializeSeed<'de> for Key {

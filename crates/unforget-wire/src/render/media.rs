@@ -1,4 +1,4 @@
-//! Images between dialects.
+//! Converts images between dialects.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use super::json::without_cache_control;
 use crate::dialect::Dialect;
 use crate::pixels;
 
-/// What a provider takes of images. Source: F064 and the limits that each documents.
+/// A provider's limits for images. Source: F064 and the documentation of each provider.
 #[derive(Clone, Copy)]
 struct Limits {
     /// Base64 text of one image, in bytes.
@@ -22,9 +22,9 @@ struct Limits {
     side: u32,
     /// Images in a request.
     count: usize,
-    /// Base64 text of all images together, in bytes: less than a request may have, to leave room for words.
+    /// Base64 text of all images together, in bytes: less than a request may have, which leaves room for text.
     total: usize,
-    /// From how many images on the longest side is shorter, and how long it is then.
+    /// Number of images from which the longest side is limited further, and that limit.
     many: (usize, u32),
 }
 
@@ -48,7 +48,7 @@ const fn limits(dialect: Dialect) -> Limits {
     }
 }
 
-/// Where a medium stands in a user's message.
+/// The place of a medium in a user's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// Among the blocks.
@@ -57,36 +57,36 @@ pub(super) enum Place {
     InResult,
 }
 
-/// A medium as the dialect takes it at this place, looked at alone; `None` if it does not.
+/// A medium as the dialect accepts it at this place, considered alone; `None` if it does not.
 pub(super) fn piece(media: &Media, place: Place, dialect: Dialect) -> Option<Piece<'_>> {
     let document = || (place == Place::Beside).then(|| document(media, dialect)).flatten();
     image(media, dialect).or_else(document)
 }
 
-/// A document that came from Anthropic's own form.
+/// A document in Anthropic's own form.
 fn document(media: &Media, dialect: Dialect) -> Option<Piece<'_>> {
     let head = Head::of(&media.raw)?;
     let taken = dialect == Dialect::Anthropic && head.kind == "document";
     taken.then(|| without_cache_control(&media.raw).map(Piece::Raw)).flatten()
 }
 
-/// Which media of a request are sent: the oldest go where all together are too many or too large.
+/// Which media of a request are sent: if there are too many or they are too large together, the oldest are left out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Keep {
-    /// How many media that the dialect takes are still to be passed over.
+    /// Number of acceptable media still to skip.
     skip: usize,
-    /// Longest side in pixels of those that are sent.
+    /// Longest side of sent images, in pixels.
     side: u32,
 }
 
 impl Keep {
-    /// Every image that the dialect takes alone.
+    /// Sends every image that the dialect accepts alone.
     pub(super) const fn all() -> Self {
         Self { skip: 0, side: u32::MAX }
     }
 
-    /// Chooses for a request. Images go in steps of a quarter of what is taken, so that the beginning of the
-    /// request stays the same for a while. Costs nothing for a request that is far from the limits.
+    /// Chooses for a request. Images are left out in steps of a quarter of the limit, so that the beginning of the
+    /// request stays stable for a while. Free of cost for a request far from the limits.
     pub(super) fn of(request: &Request, dialect: Dialect) -> Self {
         let limits = limits(dialect);
         let all: Vec<(&Media, Place)> = request.messages.iter().flat_map(sent_media).collect();
@@ -101,7 +101,7 @@ impl Keep {
         Self { skip, side }
     }
 
-    /// Whether this medium is sent; to be asked once for each that the dialect takes, in order.
+    /// Whether this medium is sent. Must be called once for each acceptable medium, in order.
     pub(super) fn takes(&mut self, piece: &Piece<'_>, media: &Media) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
@@ -111,7 +111,7 @@ impl Keep {
     }
 }
 
-/// How many of the oldest go.
+/// Number of the oldest images to leave out.
 fn oldest(sizes: &[usize], limits: Limits) -> usize {
     let (mut skip, mut kept, mut total) = (sizes.len(), 0, 0);
     for size in sizes.iter().rev() {
@@ -124,11 +124,11 @@ fn oldest(sizes: &[usize], limits: Limits) -> usize {
         return 0;
     }
     let step = (kept / 4).max(1);
-    // The newest image is kept if it can be sent at all.
+    // The newest image is kept whenever it can be sent at all.
     skip.next_multiple_of(step).min((sizes.len() - 1).max(skip))
 }
 
-/// Media of a message that may be sent, in the order in which the form meets them.
+/// Sendable media of a message, in the order in which the form visits them.
 fn sent_media(message: &Message) -> impl Iterator<Item = (&Media, Place)> {
     let is_user = message.speaker == Speaker::User;
     let parts = message.blocks.iter().filter(move |_| is_user).flat_map(|block| {
@@ -155,7 +155,7 @@ fn weight(image: &Piece<'_>) -> usize {
     }
 }
 
-/// In pixels, by the bytes, else by what the host says.
+/// Longest side in pixels, from the image's bytes or else from the host's figures.
 fn longest_side(image: &Piece<'_>, media: &Media) -> Option<u32> {
     let measured = match image {
         Piece::Image { data, .. } => pixels::of_base64(data),
@@ -164,7 +164,7 @@ fn longest_side(image: &Piece<'_>, media: &Media) -> Option<u32> {
     measured.or(media.size).map(|(width, height)| width.max(height))
 }
 
-/// An image block in any of the forms that hosts write.
+/// An image block in any host's form.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct AnyImage<'a> {
@@ -174,10 +174,10 @@ struct AnyImage<'a> {
     source: Option<AnySource<'a>>,
     #[serde(borrow)]
     image_url: Option<AnyUrl<'a>>,
-    /// Gemini's.
+    /// Gemini's form.
     #[serde(borrow, rename = "inlineData")]
     inline: Option<AnySource<'a>>,
-    /// Bedrock's.
+    /// Bedrock's form.
     #[serde(borrow)]
     image: Option<Sourced<'a>>,
 }
@@ -210,8 +210,8 @@ enum AnyUrl<'a> {
     },
 }
 
-/// The image as the dialect takes it, `None` if it cannot: not an image that we can read, of a type that
-/// providers refuse, too large, or an address where the dialect wants bytes.
+/// The image as the dialect accepts it. `None` if the block is unreadable, has a type that providers refuse, is too
+/// large, or is an address where the dialect needs bytes.
 fn image<'a>(media: &'a Media, dialect: Dialect) -> Option<Piece<'a>> {
     let block: AnyImage<'a> = serde_json::from_str(&media.raw).ok()?;
     let inner = block.inline.or(block.image.and_then(|image| image.source));
@@ -236,7 +236,7 @@ fn image<'a>(media: &'a Media, dialect: Dialect) -> Option<Piece<'a>> {
     longest_side(&image, media).is_none_or(|side| side <= limits.side).then_some(image)
 }
 
-/// A visible note in place of media: `[image: image/png 640x480]`.
+/// A visible note in place of a medium: `[image: image/png 640x480]`.
 pub(super) fn note(media: &Media) -> String {
     let family = media.mime.split('/').next().unwrap_or_default();
     let word = match family {
@@ -274,7 +274,7 @@ fn address(url: Cow<'_, str>, dialect: Dialect) -> Option<Piece<'_>> {
     (taken && fits).then_some(Piece::ImageUrl(url))
 }
 
-/// Standard alphabet, padded, not empty.
+/// Whether text is base64 in the standard alphabet, padded, not empty.
 fn is_base64(data: &str) -> bool {
     let body = data.trim_end_matches('=');
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'+' || byte == b'/';
@@ -284,7 +284,7 @@ fn is_base64(data: &str) -> bool {
         && body.bytes().all(legal)
 }
 
-/// The type that the bytes have, whatever the host says: Anthropic refuses a wrong label.
+/// The type that the bytes show, whatever the host's label: Anthropic refuses a wrong label.
 fn mime_of(data: &str) -> Option<&'static str> {
     const STARTS: [(&str, &str); 4] = [
         ("iVBORw0KGgo", "image/png"),

@@ -1,10 +1,10 @@
-//! Admitted messages to the request of a dialect: same input, same bytes.
+//! Renders admitted messages to a request of a dialect: same input, same bytes.
 //!
-//! A message is first brought into a [`form`]: what of it the dialect takes, in the order in which the
-//! dialect wants it, with ids and names spelled for it. What it does not take is listed by [`losses`].
-//! Then the form is written as JSON. [`visible_text`] walks the same form, so what is counted is what is sent.
+//! A message is first brought into a [`form`]: the parts that the dialect accepts, in the order that it requires, with
+//! ids and names spelled for it. Omitted parts are listed by [`losses`]. Then the form is written as JSON.
+//! [`visible_text`] walks the same form, so the counted text is the sent text.
 //!
-//! What happens to each kind of block:
+//! The treatment of each kind of block:
 //!
 //! | block | anthropic | openai-chat | openai-responses | pi | gemini | bedrock-converse |
 //! |---|---|---|---|---|---|---|
@@ -13,14 +13,14 @@
 //! | reasoning item with encrypted content | dropped | dropped | byte for byte, if an item follows | kept | dropped | dropped |
 //! | thought or call signed by Gemini | dropped | dropped | dropped | kept | kept | dropped |
 //! | other thinking | dropped | `reasoning_content` for models that want it | dropped | kept | dropped | dropped |
-//! | call whose arguments are no object | `{"_raw":text}` | the same | the same | the same | the same | the same |
+//! | call whose arguments are no object | `{"_raw":text}` | as left | as left | as left | as left | as left |
 //! | image (png, jpeg, gif, webp within limits) | `image` | `image_url` (a tool's: in a user message) | `input_image` | `image` | `inlineData` (a tool's: beside its result; no gif) | `image` |
 //! | other media | a note | a note | a note | a note | a note | a note |
 //! | opaque block | known types, byte for byte | dropped | items of known types | in assistant messages | code and its outcome, byte for byte | dropped |
 //!
-//! A slot that must not be empty gets `(empty)`. Where the [`Target`] says which model gets the request, reasoning
-//! and tools of another family are dropped, never turned into text. Media that are too many or too large
-//! together become notes, the oldest first.
+//! A field that must not be empty gets `(empty)`. Where the [`Target`] names the model's family, reasoning and tools of
+//! another family are dropped, never turned into text. If media are too many or too large together, the oldest become
+//! notes.
 
 mod anthropic;
 mod bedrock;
@@ -47,40 +47,40 @@ use media::Keep;
 
 pub use item::{pair_items, whole_item};
 
-/// The one text that stands where a provider wants some and there is none.
+/// The only filler, for places where a provider requires text and there is none.
 pub const PLACEHOLDER: &str = "(empty)";
 
-/// What ends every request: see [`render_head`].
+/// The end of every request. See [`render_head`].
 pub const TAIL: &str = "]}";
 
-/// Something of a message that a dialect cannot take and that is therefore not sent.
+/// A part of a message that a dialect cannot accept and that is therefore not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dropped {
     /// Index of the message in the request.
     pub message: usize,
     /// Index of the block in the message.
     pub block: usize,
-    /// What was dropped or changed, and why: lower case, no full stop.
+    /// The omission or change and its reason: lower case, no full stop.
     pub what: &'static str,
 }
 
-/// How much structure a rendered message has, for the token ruler's overheads.
+/// The amount of structure in a rendered message, for the token ruler's overheads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Units {
     /// Message objects or items.
     pub messages: usize,
     /// Content blocks, calls and results.
     pub blocks: usize,
-    /// Images: their bytes are not among the visible text.
+    /// Images: their bytes are not part of the visible text.
     pub images: usize,
 }
 
 /// The request's content as JSON text: `render_head`, the messages joined by `,`, and [`TAIL`].
 ///
-/// * `target` - a [`Dialect`], or a [`Target`] that says which model gets it.
+/// * `target` - a [`Dialect`], or a [`Target`] that names the receiving model.
 ///
-/// Differs from its pieces only where the media of all messages together are more than the provider takes:
-/// then the oldest are notes.
+/// Differs from the joined pieces only if the media of all messages together exceed the provider's limits: then the
+/// oldest become notes.
 ///
 /// Cost: O(bytes), one buffer.
 pub fn render(request: &Request, target: impl Into<Target>) -> String {
@@ -98,10 +98,10 @@ pub fn render(request: &Request, target: impl Into<Target>) -> String {
     json.finish()
 }
 
-/// What comes before the first message: the system text and the opening of the message list.
+/// The part before the first message: the system text and the opening of the message list.
 ///
-/// For `openai-chat` the system text is itself in messages; then the head ends in a comma if any message
-/// follows it, so it is told with `any_message`.
+/// For `openai-chat` the system text itself consists of messages. The head then ends in a comma if any message follows,
+/// which `any_message` says.
 pub fn render_head(system: &[String], dialect: Dialect, any_message: bool) -> String {
     let mut json = Json::default();
     head(system, dialect, &mut json);
@@ -111,15 +111,15 @@ pub fn render_head(system: &[String], dialect: Dialect, any_message: bool) -> St
     json.finish()
 }
 
-/// The dialect's message objects for one message, joined by `,`. Never empty. Needs nothing but the
-/// message, so it can be kept and joined with others.
+/// The dialect's message objects for one message, joined by `,`. Never empty. Depends on the message alone, so it can
+/// be cached and joined with others.
 pub fn render_message(message: &Message, target: impl Into<Target>) -> String {
     let mut json = Json::with_room(size_of(message));
     write(&form::form(message, target.into(), &mut Keep::all(), &mut Vec::new()), &mut json);
     json.finish()
 }
 
-/// Everything that [`render`] leaves out or changes, in order. Costs as much as rendering.
+/// Everything that [`render`] omits or changes, in order. Costs as much as rendering.
 pub fn losses(request: &Request, target: impl Into<Target>) -> Vec<Dropped> {
     let target = target.into();
     let mut keep = Keep::of(request, target.dialect);
@@ -134,8 +134,8 @@ pub fn losses(request: &Request, target: impl Into<Target>) -> Vec<Dropped> {
     all
 }
 
-/// Gives every piece of text of a message that the provider will count: text, reasoning that is sent,
-/// names, ids and arguments of calls, results. Blocks that are sent byte for byte are given whole.
+/// Passes to `each` every text of a message that the provider will count: text, sent reasoning, names, ids and
+/// arguments of calls, results. Blocks that are sent byte for byte are passed whole.
 pub fn visible_text(message: &Message, target: impl Into<Target>, each: &mut dyn FnMut(&str)) -> Units {
     let form = form::form(message, target.into(), &mut Keep::all(), &mut Vec::new());
     let dialect = form.target.dialect;
@@ -205,7 +205,7 @@ fn write(form: &Form<'_>, json: &mut Json) {
     }
 }
 
-/// Bytes of content, to size the buffer.
+/// Bytes of content, for the size of the buffer.
 fn size_of(message: &Message) -> usize {
     let block = |block: &Block| match block {
         Block::Part(part) => part_size(part),

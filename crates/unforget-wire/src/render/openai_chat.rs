@@ -1,7 +1,7 @@
 //! OpenAI Chat Completions: `{"messages":[…]}`.
 //!
-//! Two things differ by model. Those that replay reasoning get it as `reasoning_content`, and a placeholder with
-//! calls that have none (F056). Mistral wants an assistant between results and a user (F061).
+//! Two things differ by model. Models that replay reasoning get it as `reasoning_content`, and a placeholder beside
+//! calls that have none (F056). Mistral requires an assistant message between results and a user (F061).
 
 use unforget_core::message::Speaker;
 

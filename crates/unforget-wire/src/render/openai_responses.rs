@@ -1,5 +1,5 @@
-//! OpenAI Responses: `{"instructions":…,"input":[…]}`. Items carry no ids of the provider's store, so that
-//! none can point to something that is not there (F058).
+//! OpenAI Responses: `{"instructions":…,"input":[…]}`. Items carry no ids of the provider's store, so that none can
+//! refer to a missing item (F058).
 
 use unforget_core::message::Speaker;
 
@@ -36,7 +36,7 @@ pub(super) fn items(form: &Form<'_>, json: &mut Json) {
     }
 }
 
-/// Whether it stands inside of a message. Raw pieces are items, but for the client's own parts.
+/// Whether a piece stands inside a message. Raw pieces are items, except for the client's own parts.
 fn is_content(piece: &Piece<'_>) -> bool {
     match piece {
         Piece::Text(_) | Piece::Image { .. } | Piece::ImageUrl(_) => true,

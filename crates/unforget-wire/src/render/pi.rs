@@ -1,7 +1,7 @@
 //! pi and OpenClaw (pi-ai's `Context`): `{"systemPrompt":…,"messages":[…]}`.
 //!
-//! A request does not say when a message was written, through which API, and what it cost: times are 0,
-//! `api` and `provider` are `unknown`, usage is 0.
+//! A request does not contain the time, API and cost of a message: times are 0, `api` and `provider` are `unknown`,
+//! usage is 0.
 
 use unforget_core::message::Speaker;
 
@@ -82,7 +82,7 @@ fn block(piece: &Piece<'_>, json: &mut Json) {
             .lit(r#"","mimeType":""#)
             .lit(mime)
             .lit(r#""}"#),
-        // The form keeps addresses out of this dialect.
+        // [`super::form`] never passes addresses to this dialect.
         Piece::ImageUrl(_) => json,
     };
 }

@@ -1,4 +1,4 @@
-//! Which reasoning a target takes, and in what form: its own, byte for byte where it is signed, or none.
+//! Decides which reasoning a target gets, and in what form: its own, byte for byte where signed, or none.
 
 use std::borrow::Cow;
 
@@ -8,21 +8,21 @@ use super::json::without_cache_control;
 use crate::dialect::Dialect;
 use crate::target::{Family, Target};
 
-/// Reasoning as an entry holds it.
+/// Reasoning as stored in an entry.
 #[derive(Clone, Copy)]
 pub(super) struct Thinking<'a> {
     /// The readable text.
     pub(super) text: &'a str,
-    /// Proof by the provider.
+    /// The provider's proof.
     pub(super) signature: Option<&'a str>,
     /// The block as received.
     pub(super) raw: Option<&'a str>,
-    /// The model that wrote it.
+    /// The model that wrote the reasoning.
     pub(super) model: Option<&'a str>,
 }
 
 impl<'a> Thinking<'a> {
-    /// The block for the target, `None` if the target cannot verify it or it is another family's.
+    /// The block for the target; `None` if the target cannot verify it or it belongs to another family.
     ///
     /// Source: F053, F055, F056, F057.
     pub(super) fn piece(self, target: Target) -> Option<Piece<'a>> {
@@ -44,9 +44,9 @@ impl<'a> Thinking<'a> {
         self.model.map(Family::of)
     }
 
-    /// Anthropic replays its own reasoning byte for byte; of others' it refuses the signature.
+    /// Anthropic accepts its own reasoning byte for byte and refuses foreign signatures.
     ///
-    /// A block in Anthropic's own form is its own. In other forms the model's name has to say so.
+    /// A block in Anthropic's own form is Anthropic's. In other forms the model's name has to prove it.
     fn anthropic(self, head: Head<'a>) -> Option<Piece<'a>> {
         let own = match &*head.kind {
             "thinking" => head.signature.is_some_and(|signature| !is_blank(&signature)),
@@ -66,13 +66,13 @@ impl<'a> Thinking<'a> {
         Some(Piece::Thinking { text: self.text, signature: Some(signature) })
     }
 
-    /// Only models that are known to want it get their reasoning back as text.
+    /// Only models that are known to want their reasoning get it back, as text.
     fn chat(self, target: Target) -> Option<Piece<'a>> {
         let wanted = target.family.is_some_and(Family::replays_reasoning) && !is_blank(self.text);
         wanted.then_some(Piece::Thinking { text: self.text, signature: None })
     }
 
-    /// pi keeps all reasoning. That of another form is brought into pi's; OpenAI's item is pi's signature.
+    /// pi keeps all reasoning. Other forms are converted to pi's; OpenAI's item becomes pi's signature.
     fn pi(self, head: Head<'a>) -> Option<Piece<'a>> {
         let Self { text, signature, .. } = self;
         match (&*head.kind, self.raw) {
@@ -90,7 +90,7 @@ impl<'a> Thinking<'a> {
         }
     }
 
-    /// A thought of Gemini's with its signature. Without one the API makes nothing of it.
+    /// Gemini's thought with its signature. The API ignores a thought without one.
     fn gemini(self, head: &Head<'a>) -> Option<Piece<'a>> {
         let whole = head.thought == Some(true) && head.text.is_some();
         if whole && head.proof.as_deref().is_some_and(is_base64) {
@@ -102,7 +102,7 @@ impl<'a> Thinking<'a> {
         Some(Piece::Thinking { text: self.text, signature: Some(signature) })
     }
 
-    /// Claude's reasoning: its signatures hold on all platforms.
+    /// Claude's reasoning: its signatures are valid on all platforms.
     fn bedrock(self, head: &Head<'a>) -> Option<Piece<'a>> {
         if let Some(reasoning) = &head.reasoning_content
             && reasoning.proof().is_some_and(|proof| !is_blank(proof))
@@ -116,7 +116,7 @@ impl<'a> Thinking<'a> {
     }
 }
 
-/// The family whose form the block has.
+/// The family to which the block's form belongs.
 fn home(head: &Head<'_>) -> Option<Family> {
     match &*head.kind {
         "thinking" if head.signature.is_some() => Some(Family::Claude),
@@ -127,13 +127,13 @@ fn home(head: &Head<'_>) -> Option<Family> {
     }
 }
 
-/// Base64 as Anthropic's signatures are: long, no JSON (OpenAI's are), no field name (pi writes those).
+/// Whether text is base64 as in Anthropic's signatures: long, no JSON (OpenAI's are), no field name (pi writes those).
 pub(super) fn is_proof(signature: &str) -> bool {
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
     signature.len() >= 24 && signature.bytes().all(legal)
 }
 
-/// Base64 in whole groups of four, as Gemini reads its signatures.
+/// Whether text is base64 in whole groups of four, as Gemini reads its signatures.
 pub(super) fn is_base64(signature: &str) -> bool {
     let body = signature.trim_end_matches('=');
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_');
@@ -143,7 +143,7 @@ pub(super) fn is_base64(signature: &str) -> bool {
         && body.bytes().all(legal)
 }
 
-/// A reasoning item of OpenAI that carries its own content, so that it needs nothing stored at the provider.
+/// A reasoning item of OpenAI that carries its own content, so that it depends on nothing stored at the provider.
 fn reasoning_item(raw: Option<&str>) -> Option<Piece<'_>> {
     let raw = raw?;
     let head = Head::of(raw)?;

@@ -1,4 +1,4 @@
-//! Tools run at the provider: both halves of a pair are sent, or none.
+//! Tools run at the provider: both halves of a pair are sent, or neither.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,18 +11,18 @@ use super::json::without_cache_control;
 use crate::dialect::Dialect;
 use crate::target::Target;
 
-/// What a message holds of tools run at the provider.
+/// Traces of provider-run tools in a message.
 pub(super) enum Servers<'a> {
     /// The dialect has none.
     None,
-    /// Anthropic: ids of which the message holds only one half, or not in order, or two open calls.
+    /// Anthropic: ids with only one half in the message, with halves out of order, or with two open calls.
     Broken(BTreeSet<Cow<'a, str>>),
-    /// Gemini: indices of code and its outcome, where they are neighbours; ascending.
+    /// Gemini: ascending indices of code and outcome, where they are neighbours.
     Code(Vec<usize>),
 }
 
 impl<'a> Servers<'a> {
-    /// Looks through a message. Costs nothing for dialects without such blocks.
+    /// Examines a message. Free of cost for dialects without such blocks.
     pub(super) fn of(message: &'a Message, target: Target) -> Self {
         match target.dialect {
             Dialect::Anthropic => Self::Broken(broken(message)),
@@ -31,7 +31,7 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// Whether the block is half of a pair that is there as a whole.
+    /// Whether the block is half of a complete pair.
     ///
     /// * `block` - its index in the message.
     pub(super) fn are_whole(&self, head: &Head<'_>, block: usize) -> bool {
@@ -43,13 +43,13 @@ impl<'a> Servers<'a> {
     }
 }
 
-/// Whether a block looks like one half of a tool run at the provider, whole or not.
+/// Whether a block looks like one half of a provider-run tool, complete or not.
 pub(super) fn is_of_server_tool(head: &Head<'_>) -> bool {
     matches!(&*head.kind, "server_tool_use" | "mcp_tool_use") || head.kind.ends_with("_tool_result")
 }
 
-/// Whether the block is one half of a tool run at the provider. Their names follow a pattern, so that a
-/// new one survives too (F050).
+/// Whether the block is one half of a provider-run tool. Their names follow a pattern, so that a new tool survives too
+/// (F050).
 fn is_server_tool(head: &Head<'_>) -> bool {
     is_server_call(head) || (head.kind.ends_with("_tool_result") && head.tool_use_id.is_some())
 }
@@ -80,7 +80,7 @@ fn broken(message: &Message) -> BTreeSet<Cow<'_, str>> {
     let mut open: BTreeSet<Cow<'_, str>> = BTreeSet::new();
     let mut broken = BTreeSet::new();
     for raw in message.blocks.iter().filter_map(opaque) {
-        // A half that will not be sent does not complete the other.
+        // An unsendable half does not complete the other one.
         let sent = Head::of(raw).filter(|head| is_server_tool(head) && without_cache_control(raw).is_some());
         let Some(head) = sent else { continue };
         if is_server_call(&head) {

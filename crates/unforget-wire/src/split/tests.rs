@@ -1,9 +1,9 @@
-//! Limits, with a small one so that tests are fast.
+//! Limits, set low so that the tests are fast.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use super::*;
 
-/// Cuts a file with at most 16 bytes per record; returns the pieces as text, and proves the partition.
+/// Cuts a file with at most 16 bytes per record. Returns the pieces as text, and proves the partition.
 fn cut(file: &str) -> (Vec<String>, String) {
     let mut splitter = Splitter::new(file.as_bytes(), 16);
     let (mut pieces, mut again) = (Vec::new(), Vec::new());

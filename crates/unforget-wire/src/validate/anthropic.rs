@@ -1,4 +1,4 @@
-//! What Anthropic Messages refuses.
+//! The rules of Anthropic Messages.
 
 use serde_json::Value;
 
@@ -27,7 +27,8 @@ fn system(body: &Value, found: &mut Found) {
     }
 }
 
-/// Instructions between messages, which newer models take: text, behind a user and before nothing or an assistant.
+/// Instructions between messages, accepted by newer models: text, behind a user message, and last or before an
+/// assistant message.
 fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
     found.fields(turn.value, &["role", "content", "cache_control", "output_config"], turn.place);
     let before = turn.before.and_then(|before| field(before, "role"));
@@ -150,7 +151,7 @@ fn thinking(block: &Value, kind: &str, place: &str, found: &mut Found) {
     }
 }
 
-/// With thinking switched on, the answer that a tool loop goes on with begins with its thinking.
+/// With thinking switched on, the answer that a tool loop continues must begin with its thinking.
 fn starts_with_thinking(body: &Value, found: &mut Found) {
     let thinking = body.get("thinking").and_then(|thinking| field(thinking, "type"));
     let [.., asked, last] = items(body, "messages") else { return };
@@ -202,7 +203,7 @@ fn marks(body: &Value, found: &mut Found) {
     }
 }
 
-/// Marks on blocks and inside results; not in the input of calls, which is the tool's business.
+/// Collects marks on blocks and inside results; not in the input of calls, which belongs to the tool.
 fn collect<'a>(value: Option<&'a Value>, marks: &mut Vec<&'a Value>) {
     match value {
         Some(Value::Array(blocks)) => blocks.iter().for_each(|block| collect(Some(block), marks)),

@@ -1,4 +1,4 @@
-//! What Amazon Bedrock Converse refuses.
+//! The rules of Amazon Bedrock Converse.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::pairs::Pairs;
 use super::walk::{Turn, dialogue};
 use super::{blank, field, items};
 
-/// Kinds of blocks, and whose message they stand in; empty for any.
+/// Kinds of blocks, and the role of the message that may hold them; empty for any.
 const KINDS: [(&str, &str); 11] = [
     ("text", ""),
     ("cachePoint", ""),
@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 11] = [
     ("citationsContent", "assistant"),
 ];
 
-/// What is counted over the whole body.
+/// Counts over the whole body.
 #[derive(Default)]
 struct Counts {
     marks: usize,
@@ -145,7 +145,7 @@ fn thinking(inner: &Value, place: &str, found: &mut Found) {
     found.want(signed || redacted, "thinking-signature", place, "reasoning has no signature");
 }
 
-/// With thinking switched on, the answer that a tool loop goes on with begins with its thinking.
+/// With thinking switched on, the answer that a tool loop continues must begin with its thinking.
 fn starts_with_thinking(body: &Value, found: &mut Found) {
     let extra = body.get("additionalModelRequestFields").and_then(|extra| extra.get("thinking"));
     let [.., asked, last] = items(body, "messages") else { return };

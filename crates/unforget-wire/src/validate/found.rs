@@ -6,22 +6,22 @@ use super::media::Seen;
 use super::{Checks, Violation, blank, name_char, rules};
 use crate::dialect::Dialect;
 
-/// Longest text that OpenAI takes in one string, in bytes.
+/// Longest string that OpenAI accepts, in bytes.
 const TEXT_BYTES_MAX: usize = 10_485_760;
 
 /// Violations found so far.
 pub(super) struct Found {
     all: Vec<Violation>,
-    /// What the body is held against.
+    /// The rules to check.
     pub(super) checks: Checks,
     /// Media so far.
     pub(super) media: Seen,
-    /// Whether there was a call or a result.
+    /// Whether a call or a result has occurred.
     pub(super) tools_used: bool,
 }
 
 impl Found {
-    /// Nothing yet.
+    /// No violations yet.
     pub(super) fn new(checks: Checks) -> Self {
         Self { all: Vec::new(), checks, media: Seen::default(), tools_used: false }
     }
@@ -31,7 +31,7 @@ impl Found {
         self.checks.target.dialect
     }
 
-    /// Reports, if the table has the rule for the dialect.
+    /// Reports a violation, if the table has the rule for the dialect.
     pub(super) fn add(&mut self, rule: &'static str, place: impl Into<String>, what: impl Into<String>) {
         if rules::applies(rule, self.dialect()) {
             self.all.push(Violation { rule, place: place.into(), what: what.into() });
@@ -61,7 +61,7 @@ impl Found {
         self.want(bytes <= megabytes * 1_000_000, "request-size", "", "the request is too large");
     }
 
-    /// Why the body is no JSON.
+    /// Reports the parser's error for a body that is no JSON.
     pub(super) fn no_json(&mut self, error: &str) {
         let rule = if error.contains("surrogate") || error.contains("unexpected end of hex escape") {
             "surrogate"
@@ -73,7 +73,7 @@ impl Found {
         self.add(rule, String::new(), error);
     }
 
-    /// Text that a provider refuses when there is nothing in it.
+    /// Checks text that a provider refuses if it is empty.
     pub(super) fn text(&mut self, value: Option<&Value>, place: &str) {
         match value.and_then(Value::as_str) {
             None => self.add("content-shape", place, "text is missing or no string"),
@@ -82,18 +82,18 @@ impl Found {
         }
     }
 
-    /// Text of any content, also none.
+    /// Checks the size of any text, empty or not.
     pub(super) fn text_size(&mut self, text: &str, place: &str) {
         self.want(text.len() <= TEXT_BYTES_MAX, "text-length", place, "text is too long");
     }
 
-    /// Instructions: a text with something in it.
+    /// Checks instructions: text that is not empty.
     pub(super) fn instructions(&mut self, text: Option<&str>, place: &str) {
         let good = text.is_some_and(|text| !blank(text));
         self.want(good, "instructions", place, "system text has another form, or is blank");
     }
 
-    /// Only these fields.
+    /// Checks that a value has only these fields.
     pub(super) fn fields(&mut self, value: &Value, known: &[&str], place: &str) {
         let Some(members) = value.as_object() else {
             return self.add("content-shape", place, "not an object");
@@ -103,19 +103,19 @@ impl Found {
         }
     }
 
-    /// An id of a call: known charset, known length.
+    /// Checks a call id: characters and length.
     pub(super) fn call_id(&mut self, id: &str, longest: usize, place: &str) {
         let legal = !id.is_empty() && id.len() <= longest && id.chars().all(name_char);
         self.want(legal, "call-id", place, "call id has a character or length that the provider refuses");
     }
 
-    /// A tool's name.
+    /// Checks a tool's name.
     pub(super) fn tool_name(&mut self, name: Option<&str>, place: &str) {
         let legal = name.is_some_and(|name| self.is_tool_name(name));
         self.want(legal, "tool-name", place, "tool name has a character or length that the provider refuses");
     }
 
-    /// Whether the dialect takes a tool of this name.
+    /// Whether the dialect accepts a tool of this name.
     pub(super) fn is_tool_name(&self, name: &str) -> bool {
         let legal = (1..=64).contains(&name.len()) && name.chars().all(name_char);
         match self.dialect() {
@@ -128,7 +128,7 @@ impl Found {
         }
     }
 
-    /// A string that holds a JSON object.
+    /// Checks a string that must hold a JSON object.
     pub(super) fn arguments(&mut self, value: Option<&Value>, place: &str) {
         let object = value
             .and_then(Value::as_str)

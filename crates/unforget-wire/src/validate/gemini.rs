@@ -1,4 +1,4 @@
-//! What Gemini's `generateContent` refuses.
+//! The rules of Gemini's `generateContent`.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
 
-/// Google's documented stand-in for a signature.
+/// Google's documented substitute for a signature.
 pub(super) const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// The fields of which a part has exactly one.
+/// Fields of which a part has exactly one.
 const KINDS: [&str; 7] = [
     "text",
     "inlineData",
@@ -23,7 +23,7 @@ const KINDS: [&str; 7] = [
     "codeExecutionResult",
 ];
 
-/// Calls so far: their pairs and the names that their responses repeat.
+/// Calls so far: their pairs, and the names that responses must repeat.
 #[derive(Default)]
 struct Calls<'a> {
     pairs: Pairs<'a>,
@@ -66,7 +66,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     calls.pairs.close("/contents", found);
 }
 
-/// Where the current turn begins: at the last content of the user's that is not only responses.
+/// Index of the start of the current turn: the user's last content that is more than responses.
 fn current_turn(contents: &[Value]) -> usize {
     let asks = |content: &Value| {
         field(content, "role") == Some("user")
@@ -75,7 +75,7 @@ fn current_turn(contents: &[Value]) -> usize {
     contents.iter().rposition(asks).unwrap_or_default()
 }
 
-/// The first call of each step of the current turn is signed.
+/// Checks that the first call of each step of the current turn is signed.
 fn signed(turn: &Turn<'_, '_>, found: &mut Found) {
     let first = items(turn.value, "parts").iter().find(|part| part.get("functionCall").is_some());
     let good =
@@ -106,13 +106,13 @@ fn content<'a>(turn: &Turn<'a, '_>, calls: &mut Calls<'a>, found: &mut Found) {
         }
         results_over |= kind != "functionResponse";
         signature(part, &place, found);
-        // Code and its outcome are neighbours.
+        // Code and its outcome must be neighbours.
         let after_code = std::mem::replace(&mut code_open, kind == "executableCode");
         let good = after_code == (kind == "codeExecutionResult");
         found.want(good, "server-tool-pair", &place, "code without its outcome, or the reverse");
         match kind {
             "" => found.add("block-type", &place, "part holds nothing that is known"),
-            // The last part of a stream may hold nothing but the signature.
+            // The last part of a stream may hold only the signature.
             "text" if part.get("thoughtSignature").is_some() && part.get("text") == Some(&"".into()) => {}
             "text" => found.text(part.get("text"), &place),
             "functionCall" => call(part, turn.role, &place, calls, found),

@@ -1,10 +1,10 @@
-//! What providers refuse of images: alone and together.
+//! The rules for images, alone and together.
 
 use super::found::Found;
 use crate::dialect::Dialect;
 use crate::pixels;
 
-/// Images of a body so far.
+/// The images of a body so far.
 #[derive(Default)]
 pub(super) struct Seen {
     count: usize,
@@ -12,7 +12,7 @@ pub(super) struct Seen {
 }
 
 impl Found {
-    /// The bytes of an image: base64, of a type that is taken and that the label tells, not too large.
+    /// Checks an image's bytes: base64, of an accepted type that matches the label, not too large.
     pub(super) fn image(&mut self, label: &str, data: &str, place: &str) {
         let dialect = self.dialect();
         let megabytes = match dialect {
@@ -42,7 +42,7 @@ impl Found {
         self.media.count += 1;
     }
 
-    /// An image address as OpenAI takes it: `data:` with base64, or http.
+    /// Checks an image address by OpenAI's rules: `data:` with base64, or http.
     pub(super) fn image_url(&mut self, url: Option<&str>, place: &str) {
         let Some(url) = url else {
             return self.add("image-shape", place, "image has no address");
@@ -55,12 +55,12 @@ impl Found {
         self.want(web, "image-shape", place, "image address is neither data: with base64 nor http");
     }
 
-    /// An image that is not in the body.
+    /// Counts an image whose bytes are outside the body.
     pub(super) fn image_elsewhere(&mut self) {
         self.media.count += 1;
     }
 
-    /// Limits on all images of the body.
+    /// Checks the limits on all images of the body.
     pub(super) fn media_together(&mut self) {
         let count_max = match self.dialect() {
             Dialect::Anthropic | Dialect::Pi => 100,

@@ -1,9 +1,9 @@
-//! A strict acceptor per dialect, offline: rejects what the provider rejects. Written from the providers'
-//! rules and from reported rejections, not from the renderer.
+//! A strict offline validator per dialect: rejects whatever the provider rejects. Written from the providers' rules and
+//! from reported rejections, not from the renderer.
 //!
-//! Where providers of one dialect differ, the strictest rule known is taken. Rules on what the host adds (tools,
-//! thinking switched on) apply where the body has it. All rules with their sources are in one table, [`wire_rules`],
-//! which is `docs/wire-rules.md`; a check that reports what the table does not list for its dialect is silent.
+//! Where providers of one dialect differ, the strictest known rule applies. Rules on the host's additions (tools,
+//! thinking switched on) apply where the body has them. All rules with their sources are in one table, [`wire_rules`],
+//! published as `docs/wire-rules.md`; a check is silent for dialects for which the table does not list its rule.
 
 mod anthropic;
 mod bedrock;
@@ -36,18 +36,18 @@ pub struct Violation {
     pub rule: &'static str,
     /// JSON pointer (RFC 6901) to the place.
     pub place: String,
-    /// What is wrong, for a person: lower case, no full stop.
+    /// The defect, for a person: lower case, no full stop.
     pub what: String,
 }
 
-/// What a body is held against.
+/// The rules for a body.
 #[derive(Clone, Copy, Debug)]
 pub struct Checks {
-    /// The form, and the model if it is known: some rules are a model's.
+    /// The dialect and, if known, the model: some rules depend on the model.
     pub target: Target,
-    /// Whether the host's part is in the body, so that what is missing is missing.
+    /// Whether the body includes the host's part, so that a missing field is a defect.
     pub whole: bool,
-    /// Stands for the provider's own check of its signatures, which nobody else can make.
+    /// Replaces the provider's own check of its signatures, which only the provider can make.
     pub signer: Option<FakeSigner>,
 }
 
@@ -57,12 +57,12 @@ impl<T: Into<Target>> From<T> for Checks {
     }
 }
 
-/// Whether the provider takes `body`: the text that [`crate::render()`] makes, or a client's.
+/// Checks whether the provider accepts `body`: the output of [`crate::render()`], or a client's body.
 ///
-/// * `checks` - a [`Dialect`], a [`Target`], or all of it.
+/// * `checks` - a [`Dialect`], a [`Target`], or complete [`Checks`].
 ///
 /// # Errors
-/// Every violation found, in the order of the body; only a body that is no JSON ends the search.
+/// All violations, in the order of the body. Only a body that is no JSON ends the search early.
 ///
 /// Cost: O(bytes), one parse.
 pub fn validate(body: &str, checks: impl Into<Checks>) -> Result<(), Vec<Violation>> {
@@ -94,7 +94,7 @@ fn field<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
     value.get(key)?.as_str()
 }
 
-/// The elements of a list, none if it is no list.
+/// The elements of a list; empty if the field is no list.
 fn items<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }

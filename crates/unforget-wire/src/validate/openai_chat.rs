@@ -1,4 +1,4 @@
-//! What OpenAI Chat Completions, and servers that speak it, refuse.
+//! The rules of OpenAI Chat Completions and of compatible servers.
 
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
     }
 }
 
-/// Mistral wants an assistant between a result and a user.
+/// Checks Mistral's rule: an assistant message between a result and a user.
 fn after_tool(turn: &Turn<'_, '_>, found: &mut Found) {
     let behind = turn.before.and_then(|before| field(before, "role")) == Some("tool");
     let wrong = behind && found.checks.target.family == Some(Family::Mistral);
@@ -109,7 +109,7 @@ fn assistant<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) 
     }
 }
 
-/// Some models want their reasoning back with their calls; all other servers refuse the field.
+/// Checks reasoning: some models require it beside their calls; all other servers refuse the field.
 fn reasoning(turn: &Turn<'_, '_>, calls: bool, found: &mut Found) {
     let text = turn.value.get("reasoning_content");
     if found.checks.target.family.is_some_and(Family::replays_reasoning) {

@@ -1,4 +1,4 @@
-//! What OpenAI Responses refuses, without anything stored at the provider.
+//! The rules of OpenAI Responses without any state stored at the provider.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
 
-/// Items of the provider's own tools, and what stands for other items.
+/// Items of the provider's own tools, and references to other items.
 const ALONE: [&str; 10] = [
     "additional_tools",
     "file_search_call",
@@ -23,15 +23,15 @@ const ALONE: [&str; 10] = [
     "compaction",
 ];
 
-/// What is known of the items so far.
+/// Facts about the items so far.
 #[derive(Default)]
 struct Items<'a> {
     pairs: Pairs<'a>,
     /// Ids of the provider's store.
     ids: BTreeSet<&'a str>,
-    /// Ids of calls of custom tools: their outputs have a type of their own.
+    /// Call ids of custom tools, whose outputs have a type of their own.
     custom: BTreeSet<&'a str>,
-    /// Whether the answer that is being read has reasoning.
+    /// Whether the current answer has reasoning.
     reasoned: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
             "system" | "developer" => Who::System,
             _ => Who::User,
         };
-        // An answer may come later than the next item, but not behind the next words.
+        // An answer may come later than the next item, but not behind the next text.
         if matches!(who, Who::User | Who::System) {
             known.pairs.close(turn.place, found);
             known.reasoned = false;
@@ -178,7 +178,7 @@ fn reasoning<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) 
     found.want(led_to, "thinking-alone", turn.place, "reasoning is not followed by what it led to");
 }
 
-/// Ids of the provider's store: of their type, once, and not without the reasoning that they imply.
+/// Checks an id of the provider's store: of the right type, unique, and not without the reasoning that it implies.
 fn item_id<'a>(turn: &Turn<'a, '_>, prefix: &str, known: &mut Items<'a>, found: &mut Found) {
     let Some(id) = turn.value.get("id") else { return };
     let id = id.as_str().unwrap_or_default();

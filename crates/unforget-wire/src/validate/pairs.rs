@@ -9,19 +9,19 @@ use super::found::Found;
 pub(super) struct Pairs<'a> {
     /// Ids of all calls so far.
     pub(super) seen: BTreeSet<&'a str>,
-    /// Those that wait for a result.
+    /// Ids of calls that wait for a result.
     pub(super) open: BTreeSet<&'a str>,
 }
 
 impl<'a> Pairs<'a> {
-    /// A call.
+    /// Takes a call.
     pub(super) fn call(&mut self, id: &'a str, place: &str, found: &mut Found) {
         found.tools_used = true;
         found.want(self.seen.insert(id), "call-id-unique", place, "call id is used twice");
         self.open.insert(id);
     }
 
-    /// A result.
+    /// Takes a result.
     pub(super) fn result(&mut self, id: &'a str, place: &str, found: &mut Found) {
         found.tools_used = true;
         if self.open.remove(id) {
@@ -34,7 +34,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// No call may stay open beyond this place.
+    /// Checks that no call stays open beyond this place.
     pub(super) fn close(&mut self, place: &str, found: &mut Found) {
         for id in std::mem::take(&mut self.open) {
             found.add("call-answered", place, format!("call {id} has no result where the provider wants it"));

@@ -1,4 +1,4 @@
-//! What pi-ai's types do not allow, and what its providers would refuse after it converted the messages.
+//! The rules of pi-ai's types, and of its providers after its conversion of the messages.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
             pairs.close(turn.place, found);
         }
         match turn.role {
-            // A host of pi converts its own kind of message to a user's.
+            // Hosts of pi convert their own kind of message to a user's.
             "user" | "custom" => {
                 content(turn, found);
                 Who::User
@@ -112,7 +112,7 @@ fn content(turn: &Turn<'_, '_>, found: &mut Found) {
                 );
             }
             ("assistant", "toolCall") => call(block, &place, found),
-            // Blocks of newer hosts: pi's converters pass over them in assistant messages only.
+            // Blocks of newer hosts: pi's converters skip them, but only in assistant messages.
             ("assistant", kind) if !kind.is_empty() && kind != "image" => {}
             ("toolResult", kind) => {
                 let what = format!("a block of type {kind:?} is refused in a result");

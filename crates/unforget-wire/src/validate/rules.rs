@@ -1,4 +1,4 @@
-//! All rules in one table: what they say and who says so.
+//! All rules in one table, with their sources.
 
 mod table;
 
@@ -9,15 +9,15 @@ use crate::dialect::Dialect;
 pub struct Rule {
     /// Its name, unique in the dialect.
     pub id: &'static str,
-    /// Whose rule it is.
+    /// The dialect to which the rule belongs.
     pub dialect: Dialect,
-    /// What it demands.
+    /// The requirement.
     pub what: &'static str,
-    /// A provider's document or error message, or the failures of `docs/failures.md` that it comes from.
+    /// The source: a provider's document or error message, or failures of `docs/failures.md`.
     pub source: &'static str,
 }
 
-/// One rule with all dialects that have it.
+/// One rule for all dialects that have it.
 struct Row {
     id: &'static str,
     what: &'static str,
@@ -25,7 +25,7 @@ struct Row {
     on: &'static [(&'static [Dialect], &'static str)],
 }
 
-/// Every rule of every dialect, by topic. This is `docs/wire-rules.md`.
+/// Every rule of every dialect, by topic. Published as `docs/wire-rules.md`.
 pub fn wire_rules() -> impl Iterator<Item = Rule> {
     table::ROWS.iter().flat_map(|row| {
         row.on.iter().flat_map(move |(dialects, source)| {

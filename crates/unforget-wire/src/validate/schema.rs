@@ -1,4 +1,4 @@
-//! What providers refuse of the JSON schemas of tools.
+//! The rules for the JSON schemas of tools.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ const GEMINI_FIELDS: [&str; 22] = [
     "maximum",
 ];
 
-/// What is counted over one schema.
+/// Counts over one schema.
 struct Counts {
     strict: bool,
     properties: usize,
@@ -63,7 +63,7 @@ pub(super) fn check(schema: &Value, strict: bool, place: &str, found: &mut Found
     }
 }
 
-/// One schema inside another. Depth is bounded by the parser.
+/// Checks one nested schema. The parser limits the depth.
 fn node(schema: &Value, depth: usize, place: &str, counts: &mut Counts, found: &mut Found) {
     let Some(members) = schema.as_object() else { return };
     valid(schema, place, found);
@@ -102,7 +102,7 @@ fn node(schema: &Value, depth: usize, place: &str, counts: &mut Counts, found: &
     }
 }
 
-/// Keywords have the types that the schema language gives them.
+/// Checks that keywords have the types of the schema language.
 fn valid(schema: &Value, place: &str, found: &mut Found) {
     let name = |kind: &Value| {
         let known = ["object", "array", "string", "number", "integer", "boolean", "null"];
@@ -134,7 +134,7 @@ fn gemini(schema: &Value, place: &str, found: &mut Found) {
     found.want(words, "schema-enum", place, "enum values are no texts, or empty");
 }
 
-/// Every object is closed and requires all that it has.
+/// Checks that every object is closed and requires all of its properties.
 fn strict(schema: &Value, place: &str, found: &mut Found) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     let required = items(schema, "required");

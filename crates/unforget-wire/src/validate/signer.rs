@@ -1,4 +1,4 @@
-//! A provider's check of its own signatures, with a key of ours.
+//! Imitates a provider's check of its own signatures, with a key of ours.
 
 use serde_json::Value;
 use unforget_core::digest::Digest;
@@ -7,32 +7,31 @@ use super::found::Found;
 use super::{field, items};
 use crate::dialect::Dialect;
 
-/// What a signature proves.
+/// The scope of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bound {
-    /// That the reasoning is as it was. Source: F053.
+    /// The reasoning is unchanged. Source: F053.
     Content,
-    /// The same, and that instructions, tools and all messages before it are as they were. Source: F054.
+    /// The reasoning is unchanged, and so are the instructions, tools and all messages before it. Source: F054.
     Prefix,
 }
 
-/// Signs and checks reasoning as a provider does, for tests of what is sent. Proves nothing
-/// to a real provider.
+/// Signs and checks reasoning like a provider, for tests of rendered requests. Proves nothing to a real provider.
 #[derive(Clone, Copy, Debug)]
 pub struct FakeSigner {
-    /// What its signatures prove.
+    /// The scope of its signatures.
     pub bound: Bound,
-    /// Two signers with different keys do not take each other's.
+    /// Signers with different keys refuse each other's signatures.
     pub key: u64,
 }
 
 impl FakeSigner {
-    /// The signature that the provider would give to reasoning in its answer to `body`.
+    /// The signature that the provider would add to reasoning in its answer to `body`.
     ///
-    /// * `content` - the readable text; for `openai-responses` the JSON text of the `summary`, for a call of
-    ///   Gemini's its name.
+    /// * `content` - the readable text; for `openai-responses` the JSON text of the `summary`, for a Gemini call its
+    ///   name.
     ///
-    /// Marks for caching do not count as part of the request.
+    /// Cache marks do not count as part of the request.
     pub fn sign(self, content: &str, body: &str, dialect: Dialect) -> String {
         let body = serde_json::from_str(body).unwrap_or_default();
         let mut prefix = self.start(&body);
@@ -66,7 +65,7 @@ fn seal(content: &str, prefix: &Digest) -> String {
     Digest::of(&bytes).hex()
 }
 
-/// Writes a value without marks for caching. Depth is bounded by the parser.
+/// Writes a value without cache marks. The parser limits the depth.
 fn absorb(value: &Value, bytes: &mut Vec<u8>) {
     match value {
         Value::Array(list) => {
@@ -108,7 +107,7 @@ pub(super) fn check(body: &Value, signer: FakeSigner, found: &mut Found) {
         Bound::Prefix => "signature-prefix",
     };
     let mut prefix = signer.start(body);
-    // What the model answered: items of one answer do not stand before each other.
+    // The question to the model: items of one answer do not stand before each other.
     let mut asked = prefix;
     for (index, message) in items(body, key).iter().enumerate() {
         let before = if dialect == Dialect::OpenAiResponses { &asked } else { &prefix };
@@ -124,7 +123,7 @@ pub(super) fn check(body: &Value, signer: FakeSigner, found: &mut Found) {
     }
 }
 
-/// What is signed in a message, with its signature.
+/// The signed contents of a message, with their signatures.
 fn proofs(message: &Value, dialect: Dialect) -> Vec<(String, &str)> {
     let each: fn(&Value) -> Option<(String, &str)> = match dialect {
         Dialect::Anthropic => |block| signed(field(block, "thinking"), field(block, "signature")),

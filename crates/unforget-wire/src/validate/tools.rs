@@ -1,4 +1,4 @@
-//! What providers refuse of tools, where the host passes them.
+//! The rules for tools, where the host sends them.
 
 use std::collections::BTreeSet;
 
@@ -10,11 +10,11 @@ use crate::dialect::Dialect;
 
 const NULL: &Value = &Value::Null;
 
-/// A tool as its dialect writes it.
+/// A tool in its dialect's form.
 struct Tool<'a> {
-    /// What has the name.
+    /// The object with the name.
     spec: &'a Value,
-    /// Its schema, if it may have one here.
+    /// Its schema, if one may stand here.
     schema: Option<&'a Value>,
 }
 
@@ -65,7 +65,7 @@ fn description(spec: &Value, place: &str, found: &mut Found) {
     found.want(good && !empty, "tools-description", place, "description is too long, empty or no text");
 }
 
-/// The tools in one element of the list. Those that run at the provider have no schema.
+/// The tools in one element of the list. Provider-run tools have no schema.
 fn specs(tool: &Value, dialect: Dialect) -> Vec<Tool<'_>> {
     let kind = field(tool, "type");
     let declared = tool.get("functionDeclarations");

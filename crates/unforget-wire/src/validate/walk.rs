@@ -1,4 +1,4 @@
-//! What the message lists of all dialects have in common.
+//! Common checks of the message lists of all dialects.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::field;
 use super::found::Found;
 use super::pairs::Pairs;
 
-/// Whose a message is.
+/// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Who {
     /// Instructions: not part of the conversation.
@@ -15,11 +15,11 @@ pub(super) enum Who {
     User,
     /// The model.
     Model,
-    /// A tool, or nobody that the dialect knows.
+    /// A tool, or a speaker unknown to the dialect.
     Other,
 }
 
-/// A message and where it stands.
+/// A message and its place.
 pub(super) struct Turn<'a, 'p> {
     /// The message.
     pub(super) value: &'a Value,
@@ -34,16 +34,16 @@ pub(super) struct Turn<'a, 'p> {
 }
 
 impl Turn<'_, '_> {
-    /// Roles alternate.
+    /// Checks that roles alternate.
     pub(super) fn alternates(&self, found: &mut Found) {
         let same = self.before.and_then(|before| field(before, "role")) == Some(self.role);
         found.want(!same, "alternate", self.place, "two messages in a row have one role");
     }
 }
 
-/// Goes through the list at `key`: it is there and not empty, a user comes first, the model not last.
+/// Walks the list at `key`: it exists and is not empty, a user comes first, and the model is not last.
 ///
-/// * `each` - checks a message and says whose it is.
+/// * `each` - checks a message and returns its speaker.
 pub(super) fn walk<'a>(
     body: &'a Value,
     key: &str,
@@ -70,10 +70,10 @@ pub(super) fn walk<'a>(
     found.want(last != Who::Model, "last-not-assistant", &all, "last message is the assistant's");
 }
 
-/// The list `messages` of a dialect that knows users and assistants only, with results in users' messages.
+/// Walks the list `messages` of a dialect with users and assistants only, with results in users' messages.
 ///
-/// * `instructions` - checks a message of the role `system`, where the dialect takes one between the others.
-/// * `content` - checks a message's content, its calls and results paired.
+/// * `instructions` - checks a message of role `system`, in dialects that accept one between the others.
+/// * `content` - checks a message's content and pairs its calls with results.
 pub(super) fn dialogue<'a>(
     body: &'a Value,
     found: &mut Found,

@@ -1,18 +1,18 @@
-//! Streams that no provider should send: what is run as a call of ours is what the client did not get.
+//! Streams that no provider should send: a call runs as ours only if the client did not get it.
 
 use serde_json::{Value, json};
 use unforget_wire::Dialect::{Anthropic, OpenAiChat};
 
 use super::{OURS, call, joined, stream};
 
-/// What of Chat's answers is looked at is what the client gets, in odd chunks too.
+/// The examined part of a Chat answer is the part that the client gets, in odd chunks too.
 #[test]
 fn odd_chunks_of_chat_table() {
     let chunk = |choices: Value| json!({"id": "c", "choices": choices});
     let calls = |name: &str| json!({"tool_calls": [call(Some(0), "a", name, "{}")]});
     let end = chunk(json!([{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]));
     let first = |delta: Value| chunk(json!([{"index": 0, "delta": delta}]));
-    // Calls of ours, those of others, names of the client's.
+    // Our calls, other calls, names in the client's calls.
     let table = [
         (
             vec![first(calls("unforget_")), end.clone(), first(calls("search"))],
@@ -66,7 +66,7 @@ fn a_call_is_ours_if_what_announces_it_says_so() {
     let begun = |content: Value| json!({"type": "message_start", "message": {"id": "m", "type": "message", "role": "assistant", "content": content}});
     let text = json!({"type": "text", "text": "So."});
     let end = json!({"type": "message_stop"});
-    // Calls of ours, those of others, the client's blocks.
+    // Our calls, other calls, the client's blocks.
     let table = [
         (
             vec![begun(json!([])), named("x_delta", OURS[0]), arguments.clone()],

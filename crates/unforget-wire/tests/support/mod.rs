@@ -1,4 +1,4 @@
-//! Histories as core makes them into requests: grouped, paired, assembled.
+//! Turns histories into requests like core: grouped, paired, assembled.
 #![allow(dead_code, reason = "each test uses some of it")]
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) fn call(id: &str, arguments: &str) -> Part {
     })
 }
 
-/// A result as hosts store it that do not repeat the name.
+/// A result as stored by hosts that do not repeat the name.
 pub(crate) fn result(id: &str, is_error: bool, content: Vec<Part>) -> Part {
     let name = String::new();
     Part::ToolResult(ToolResult { call_id: id.into(), name, content, is_error, exit_code: None })
@@ -39,29 +39,29 @@ pub(crate) fn entry(role: Role, parts: Vec<Part>) -> Entry {
     Entry { role, parts, ..Entry::bare(origin) }
 }
 
-/// A history that grows, and summaries of ours at places in it.
+/// A growing history, with our summaries at places in it.
 #[derive(Default)]
 pub(crate) struct History {
     groups: Vec<Group>,
     next: u64,
-    /// Number of groups in front of each.
+    /// Each summary, with the number of groups before it.
     summaries: Vec<(usize, Message)>,
 }
 
 impl History {
-    /// The next entry.
+    /// Adds the next entry.
     pub(crate) fn entry(&mut self, entry: Entry) {
         push(&mut self.groups, Item { seq: Seq(self.next), entry: Arc::new(entry) });
         self.next += 1;
     }
 
-    /// A summary here.
+    /// Adds a summary here.
     pub(crate) fn summary(&mut self, text: &str) {
         self.summaries.push((self.groups.len(), unforget_core::assemble::ours(text)));
         self.next += 1;
     }
 
-    /// The request, and what of the history is not in it.
+    /// The request, and the parts of the history missing from it.
     pub(crate) fn request(&self) -> (Request, Vec<(Seq, Reason)>) {
         let mut sent = Vec::new();
         let mut omitted = Vec::new();

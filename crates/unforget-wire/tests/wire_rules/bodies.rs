@@ -1,9 +1,9 @@
-//! One body per dialect that its provider takes, with all that the rules speak of. Words and ids are the same
-//! in all of them, so that one replacement breaks one rule everywhere.
+//! One accepted body per dialect, with everything that the rules concern. Texts and ids are equal in all of them, so
+//! that one replacement breaks one rule everywhere.
 
 use unforget_wire::Dialect;
 
-/// What the provider takes.
+/// A body that the provider accepts.
 pub(crate) fn good(dialect: Dialect) -> String {
     match dialect {
         Dialect::Anthropic => ANTHROPIC.concat(),

@@ -1,4 +1,4 @@
-//! What breaks each rule: a replacement in the body that the provider takes.
+//! A violation of each rule, as a replacement in the accepted body.
 
 use unforget_wire::{Bound, Checks, Dialect, FakeSigner, Target, rules};
 
@@ -11,7 +11,7 @@ const P: Dialect = Dialect::Pi;
 const G: Dialect = Dialect::Gemini;
 const B: Dialect = Dialect::BedrockConverse;
 
-/// A body that is accepted and one that is rejected by one rule, under the same checks.
+/// An accepted body, and one that a single rule rejects under the same checks.
 pub(crate) struct Case {
     pub(crate) rule: &'static str,
     pub(crate) checks: Checks,
@@ -113,7 +113,7 @@ fn list_name(list: &str) -> &'static str {
     if list == "contents" { r#""contents""# } else { r#""messages""# }
 }
 
-/// A message of the model's that ends the request.
+/// A message of the model at the end of the request.
 fn last_words(dialect: Dialect) -> &'static str {
     match dialect {
         A | C | R => r#",{"role":"assistant","content":"done"}"#,
@@ -125,7 +125,7 @@ fn last_words(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The user goes on without results.
+/// The user continues without results.
 fn ending(dialect: Dialect) -> &'static str {
     match dialect {
         G => r#",{"role":"user","parts":[{"text":"go on"}]}]}"#,
@@ -362,7 +362,7 @@ fn bedrock() -> Vec<Row> {
     ]
 }
 
-/// A provider that checks its signatures: reasoning that was changed, and instructions that were.
+/// A provider that checks its signatures: changed reasoning, and changed instructions.
 fn signers(dialect: Dialect) -> Vec<Case> {
     let content = if dialect == R { "[]" } else { "hm" };
     let case = |rule, bound, from: &str, to: &str| {
@@ -388,7 +388,7 @@ fn signers(dialect: Dialect) -> Vec<Case> {
     ]
 }
 
-/// Cases that no replacement makes.
+/// Cases beyond replacements.
 fn special(dialect: Dialect) -> Vec<Case> {
     let case = |rule, bad: String| Case { rule, checks: dialect.into(), good: good(dialect), bad };
     let [tools, system, user, model, results] = pieces(dialect);
@@ -425,7 +425,7 @@ fn special(dialect: Dialect) -> Vec<Case> {
     cases
 }
 
-/// Rules of models that speak OpenAI's form.
+/// Rules of models that use OpenAI's form.
 fn models() -> Vec<Case> {
     let reasoned = good(C).replace(r#""content":"ok""#, r#""content":"ok","reasoning_content":"hm""#);
     let mut cases = Vec::new();
@@ -459,7 +459,7 @@ const fn small_png() -> &'static str {
     "iVBORw0KGgo="
 }
 
-/// As many images as are taken, and one more; for `image-side-many` 20 and 21.
+/// The accepted number of images, and one more; for `image-side-many` 20 and 21.
 fn images(dialect: Dialect, data: &str, rule: &'static str) -> Case {
     let count = match (rule, dialect) {
         ("image-side-many", _) | (_, B) => 20,

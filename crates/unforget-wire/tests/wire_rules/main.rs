@@ -1,5 +1,5 @@
-//! Every rule of every dialect has a body that it rejects and the same body, accepted, without the defect. The table
-//! of rules is `docs/wire-rules.md`; `UNFORGET_WRITE_FIXTURE=1` writes it.
+//! Every rule of every dialect has a body that it rejects and an accepted one that lacks only the defect. The table of
+//! rules is `docs/wire-rules.md`; `UNFORGET_WRITE_FIXTURE=1` writes it.
 #![allow(clippy::unwrap_used, clippy::format_push_string, reason = "tests")]
 
 mod bodies;
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use unforget_wire::{Dialect, Rule, validate, wire_rules};
 
-/// The rules that some case of the dialect breaks; what goes wrong with a case is added to `problems`.
+/// The rules that the dialect's cases break; failures of cases are added to `problems`.
 fn broken(dialect: Dialect, problems: &mut Vec<String>) -> BTreeSet<&'static str> {
     let mut broken = BTreeSet::new();
     for case in cases::all(dialect) {

@@ -17,17 +17,17 @@ pub(super) struct Blocks {
 /// A block.
 #[derive(Debug, Default)]
 struct Block {
-    /// What announced it; empty if a delta came first.
+    /// The block in its `content_block_start`; empty if a delta came first.
     start: String,
-    /// Type of a block that nothing announced.
+    /// Type of an unannounced block.
     kind: &'static str,
     texts: Texts,
-    /// Arguments as far as they came.
+    /// Arguments received so far.
     partial_json: String,
     citations: Vec<String>,
 }
 
-/// The latest of each count.
+/// The latest value of each count.
 #[derive(Debug, Default)]
 struct Counted {
     input: Option<u64>,
@@ -77,7 +77,7 @@ impl Blocks {
         self.content(body, &mut facts.room);
     }
 
-    /// Blocks that are there from the start.
+    /// Takes the blocks that a message already has at its start.
     fn content(&mut self, message: Object<'_>, room: &mut Room) {
         for (index, block) in message.items("content").enumerate() {
             if self.by_index.contains_key(&(index as i64)) || !room.takes_block() {
@@ -96,7 +96,7 @@ impl Blocks {
         Some(self.by_index.entry(index).or_default())
     }
 
-    /// Counts are of the whole message so far; the latest of each holds.
+    /// Takes counts. They cover the whole message so far, so the latest value of each is valid.
     fn count(&mut self, usage: Option<Object<'_>>, facts: &mut Facts) {
         if usage.is_none() {
             return;
@@ -117,7 +117,7 @@ impl Blocks {
             Some(Usage { input, cached, cache_written, output: counted.output.unwrap_or_default() });
     }
 
-    /// The message, if it has blocks.
+    /// The message; `None` without blocks.
     pub(super) fn message(self) -> Option<String> {
         let blocks: Vec<String> = self.by_index.into_values().filter_map(Block::json).collect();
         (!blocks.is_empty()).then(|| format!(r#"{{"role":"assistant","content":[{}]}}"#, blocks.join(",")))
@@ -141,7 +141,7 @@ impl Block {
                     "thinking_delta" | "signature_delta" => self.kind = "thinking",
                     _ => {}
                 }
-                // What a block is and what it is called, only what announces it says.
+                // Only `content_block_start` has type, id and name.
                 let texts = delta.fields().filter(|(key, _)| !matches!(&**key, "type" | "id" | "name"));
                 for (key, text) in texts.filter_map(|(key, value)| Some((key, value.str()?))) {
                     self.texts.add(&key, &text, room);
@@ -150,7 +150,7 @@ impl Block {
         }
     }
 
-    /// The block as it is sent back; `None` if there is nothing that says what it is.
+    /// The block as it is sent back; `None` if its type is unknown.
     fn json(self) -> Option<String> {
         let is_bare = self.texts.is_empty() && self.partial_json.is_empty() && self.citations.is_empty();
         if is_bare {
@@ -185,7 +185,7 @@ impl Block {
     }
 }
 
-/// JSON without the space between its tokens, as clients write what they have parsed.
+/// JSON without space between its tokens, as clients write parsed JSON.
 fn compact(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let (mut is_inside, mut is_escaped) = (false, false);

@@ -1,4 +1,4 @@
-//! OpenAI Chat: chunks with deltas of choices; of several choices the first is kept.
+//! OpenAI Chat: chunks with deltas of choices. Only the first of several choices is kept.
 
 use super::merge::{Fields, Room, Texts};
 use super::{Facts, Usage, count};
@@ -8,16 +8,16 @@ use crate::json::{Object, Value};
 /// Choice 0.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// The message of a whole answer, as it stands.
+    /// The message of a whole answer, unchanged.
     whole: Option<String>,
-    /// `content`, `refusal`, `reasoning_content` and other fields that are text.
+    /// `content`, `refusal`, `reasoning_content` and other text fields.
     texts: Texts,
-    /// Other fields, the latest value of each, as it stands.
+    /// The latest JSON value of each other field, unchanged.
     others: Vec<(String, String)>,
-    /// Items of lists that come in pieces (`reasoning_details`, `annotations`).
+    /// Items of lists that arrive in pieces (`reasoning_details`, `annotations`).
     lists: Vec<(String, String)>,
     calls: Vec<Call>,
-    /// The call of the older form.
+    /// The call of the legacy form.
     function: Texts,
     has_delta: bool,
 }
@@ -30,9 +30,9 @@ struct Call {
     /// The name of its inner object: `function` or `custom`.
     inner: &'static str,
     texts: Texts,
-    /// Its name is whole: the answer has said its end.
+    /// Whether its name is complete: the answer has announced its end.
     has_name: bool,
-    /// Other fields of the call, the latest value of each.
+    /// The latest value of each other field of the call.
     others: Vec<(String, String)>,
 }
 
@@ -116,8 +116,8 @@ impl Choice {
         }
     }
 
-    /// Where the call of a delta is. By index; another id at the same index is another call, since some
-    /// providers give every call the index 0, or none.
+    /// The call that a delta belongs to. Calls are told apart by index. Another id at an index is another call, since
+    /// some providers give every call the index 0 or none.
     fn place(&mut self, index: Option<i64>, id: &str, room: &mut Room) -> Option<usize> {
         let same = |call: &Call| {
             index.is_none_or(|index| call.index == index)
@@ -134,7 +134,7 @@ impl Choice {
         Some(self.calls.len() - 1)
     }
 
-    /// The message, if there is one.
+    /// The message; `None` without content.
     pub(super) fn message(mut self) -> Option<String> {
         if self.whole.is_some() || !self.has_delta {
             return self.whole.filter(|whole| !whole.is_empty());
@@ -164,7 +164,7 @@ impl Choice {
 }
 
 impl Call {
-    /// What comes behind the end of an answer gives no call another name.
+    /// Fixes the names of all calls: nothing behind the end of an answer may change them.
     fn seal(&mut self) {
         self.has_name |= self.texts.get("name").is_some_and(|name| !name.is_empty());
     }
@@ -181,25 +181,25 @@ impl Call {
     }
 }
 
-/// Whether a piece of a call's name is none: some providers say the whole name with every piece.
+/// Whether a piece of a call's name is a repetition: some providers send the whole name with every piece.
 pub(in crate::exchange) fn says_again(known: &str, piece: &str) -> bool {
     known == piece
 }
 
-/// The delta of a choice of a chunk, and the field that it is in: some servers send whole messages.
+/// The delta in a chunk's choice, and its field: some servers send whole messages.
 pub(in crate::exchange) fn delta(choice: Object<'_>) -> Option<(&'static str, Object<'_>)> {
     ["delta", "message"].into_iter().find_map(|key| Some((key, choice.obj(key)?)))
 }
 
-/// Whether a chunk's choice says the end.
+/// Whether a chunk's choice announces the end.
 pub(in crate::exchange) fn ends(choice: Object<'_>) -> bool {
     choice.get("finish_reason").is_some_and(|reason| !reason.is_null())
 }
 
-/// What stands at the top of a chunk and of a whole answer.
+/// Takes the top-level fields of a chunk or a whole answer.
 fn top(body: Object<'_>, facts: &mut Facts) {
     facts.named(body);
-    // Groq puts it into a field of its own.
+    // Groq uses a field of its own.
     let usage = body.obj("usage").or_else(|| body.obj("x_groq")?.obj("usage"));
     facts.usage = usage.map(used).or(facts.usage);
 }
@@ -240,12 +240,12 @@ fn set(others: &mut Vec<(String, String)>, key: &str, json: &str, room: &mut Roo
     }
 }
 
-/// Tokens of a `usage` of OpenAI: cached and written input are within the input.
+/// Tokens of OpenAI's `usage`: cached and written input are included in the input.
 fn used(usage: Object<'_>) -> Usage {
     let details = usage.obj("prompt_tokens_details");
     Usage {
         input: count(Some(usage), "prompt_tokens").unwrap_or_default(),
-        // DeepSeek has its own name for it.
+        // DeepSeek's name for it.
         cached: count(details, "cached_tokens")
             .or_else(|| count(Some(usage), "prompt_cache_hit_tokens"))
             .unwrap_or_default(),

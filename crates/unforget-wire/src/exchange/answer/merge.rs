@@ -1,15 +1,15 @@
-//! Text that comes in pieces, put into the JSON that announced it.
+//! Merges streamed text into the JSON that announced it.
 
 use super::{ANSWER_MAX, BLOCKS_MAX};
 use crate::exchange::quoted;
 use crate::json::{Object, Tape, Value};
 
-/// What may still be kept.
+/// The room left for an answer.
 #[derive(Debug)]
 pub(super) struct Room {
     bytes: usize,
     blocks: usize,
-    /// Whether something was left out.
+    /// Whether anything was left out.
     pub(super) is_full: bool,
 }
 
@@ -20,19 +20,19 @@ impl Default for Room {
 }
 
 impl Room {
-    /// Bytes that are kept.
+    /// Number of bytes kept.
     pub(super) const fn kept(&self) -> usize {
         ANSWER_MAX - self.bytes
     }
 
-    /// Adds text, if there is room for it.
+    /// Adds text, if the room allows it.
     pub(super) fn add(&mut self, text: &mut String, more: &str) {
         if self.takes(more.len()) {
             text.push_str(more);
         }
     }
 
-    /// A copy, if there is room for it.
+    /// A copy, if the room allows it.
     pub(super) fn copy(&mut self, text: &str) -> String {
         if self.takes(text.len()) { text.to_owned() } else { String::new() }
     }
@@ -55,12 +55,12 @@ impl Room {
     }
 }
 
-/// Texts by name, in the order in which they began.
+/// Texts by name, in order of their first piece.
 #[derive(Debug, Default)]
 pub(super) struct Texts(Vec<(String, String)>);
 
 impl Texts {
-    /// Adds to a text. No more than 64 names are kept.
+    /// Appends to a text. At most 64 names are kept.
     pub(super) fn add(&mut self, name: &str, more: &str, room: &mut Room) {
         if let Some((_, text)) = self.0.iter_mut().find(|(known, _)| known == name) {
             room.add(text, more);
@@ -86,7 +86,7 @@ impl Texts {
     }
 }
 
-/// Fields of an object with other values or new ones, in order; all that is not named stays as it stands.
+/// New values for fields of an object, in order; all other fields stay unchanged.
 #[derive(Default)]
 pub(super) struct Fields(Vec<(String, String)>);
 
@@ -99,7 +99,7 @@ impl Fields {
 
     /// The object with these fields.
     ///
-    /// * `start` - its JSON; anything else is an object without fields.
+    /// * `start` - its JSON; text of any other kind counts as an empty object.
     pub(super) fn over(self, start: &str) -> String {
         let mut tape = Tape::default();
         tape.read(start.as_bytes()).ok();

@@ -1,4 +1,4 @@
-//! An answer: from the events of a stream or from one body, to what the client will send back of it.
+//! Reads an answer, streamed or whole, into the messages that the client will send back.
 //!
 //! | dialect | messages |
 //! |---|---|
@@ -6,9 +6,9 @@
 //! | OpenAI Chat | one assistant message, of choice 0 |
 //! | OpenAI Responses | the output items, each by itself, byte for byte where they are done |
 //!
-//! Total on any events in any order, twice or never. Fields and deltas of kinds that are not known are kept where they are
-//! text. A call that was cut off says so: Anthropic's in a field `partial_json`, a Responses item by its status; of a Chat
-//! call the arguments are no JSON.
+//! Total on events in any order, repeated or missing. Fields and deltas of unknown kinds are kept where they are text.
+//! A cut-off call is marked: Anthropic's by a field `partial_json`, a Responses item by its status; a Chat call's
+//! arguments are no JSON.
 
 mod anthropic;
 pub(in crate::exchange) mod chat;
@@ -20,13 +20,13 @@ use crate::json::{Object, Tape, Value};
 
 use merge::Room;
 
-/// Most bytes of one answer that are kept.
+/// Most bytes kept of one answer.
 pub const ANSWER_MAX: usize = 64 << 20;
 
-/// Most blocks, calls or items of one answer.
+/// Most blocks, calls or items in one answer.
 pub const BLOCKS_MAX: usize = 4_096;
 
-/// An answer that is being read.
+/// An answer while being read.
 #[derive(Debug)]
 pub struct Answer {
     kind: Kind,
@@ -40,73 +40,73 @@ enum Kind {
     Responses(responses::Items),
 }
 
-/// What is known of an answer beside its content.
+/// Facts about an answer beside its content.
 #[derive(Debug, Default)]
 struct Facts {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Usage>,
     stop: Option<String>,
-    /// Whether the provider said that this is all.
+    /// Whether the provider announced the end.
     is_done: bool,
-    /// Why it is not all, if the provider said so.
+    /// The provider's reason for an early end.
     cut: Option<String>,
-    /// The provider's error as it stands.
+    /// The provider's error, unchanged.
     error: Option<String>,
     choices: usize,
     unread: usize,
     room: Room,
 }
 
-/// An answer that is read.
+/// An answer after reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// What the client will send back, in order. Empty if the model said nothing.
+    /// The messages that the client will send back, in order. Empty if the model said nothing.
     pub messages: Vec<String>,
-    /// The provider's name of the response.
+    /// The provider's id of the response.
     pub id: Option<String>,
-    /// The model, as the provider names it.
+    /// The model, by the provider's name.
     pub model: Option<String>,
-    /// What was counted, if the provider told.
+    /// The provider's token counts, if reported.
     pub usage: Option<Usage>,
-    /// Why the model stopped, in the provider's word.
+    /// The provider's stop reason, unchanged.
     pub stop: Option<String>,
-    /// Whether this is all of it.
+    /// Whether the answer is complete.
     pub ended: Ended,
-    /// How many answers there were: of `n` > 1 only choice 0 is in `messages`.
+    /// Number of answers: with `n` > 1, only choice 0 is in `messages`.
     pub choices: usize,
-    /// Events or bodies that were no JSON.
+    /// Number of events or bodies that were no JSON.
     pub unread: usize,
 }
 
-/// How an answer ended.
+/// The end of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// As the provider meant it to.
+    /// Complete, according to the provider.
     Complete,
-    /// Before that.
+    /// Ended too early.
     Interrupted(Why),
-    /// By an error of the provider's; what it said, as it stands. There may be content in front of it.
+    /// Ended by the provider's error, here unchanged. Content may precede it.
     Error(String),
 }
 
-/// Why an answer is not whole.
+/// Why an answer is incomplete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The stream or the body ended early.
     Cut,
-    /// More than [`ANSWER_MAX`] or [`BLOCKS_MAX`]; the rest is not in `messages`.
+    /// The answer exceeds [`ANSWER_MAX`] or [`BLOCKS_MAX`]; the rest is missing from `messages`.
     TooLarge,
-    /// The provider says so, in its word.
+    /// The provider's own reason, unchanged.
     Told(String),
 }
 
-/// Tokens as the provider counted them. The same meaning for every dialect.
+/// Tokens by the provider's count. All dialects are brought to one meaning.
 ///
 /// Source: F071; Anthropic counts cached input beside `input_tokens`, OpenAI within it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All input, whatever the cache did with it.
+    /// All input, cached or not.
     pub input: u64,
     /// Input read from the cache.
     pub cached: u64,
@@ -117,7 +117,7 @@ pub struct Usage {
 }
 
 impl Answer {
-    /// An answer of which nothing has come. Other dialects than the three are read as Chat.
+    /// An empty answer. Dialects other than the three are read as Chat.
     pub fn new(dialect: Dialect) -> Self {
         let kind = match dialect {
             Dialect::Anthropic => Kind::Anthropic(anthropic::Blocks::default()),
@@ -129,7 +129,7 @@ impl Answer {
 
     /// Takes an event of the stream.
     ///
-    /// * `name` - its `event` field; counts where the data has no `type`.
+    /// * `name` - the event's `event` field, used where the data has no `type`.
     ///
     /// Cost: O(data).
     pub fn event(&mut self, name: &str, data: &str) {
@@ -155,17 +155,17 @@ impl Answer {
         self.facts.unread += usize::from(!is_read);
     }
 
-    /// An event that was too large to be read: [`super::sse::Event::TooLarge`].
+    /// Notes an event that was too large to be read: [`super::sse::Event::TooLarge`].
     pub fn lost(&mut self) {
         self.facts.room.is_full = true;
     }
 
-    /// Bytes of it that are kept in memory, about.
+    /// Approximate number of bytes kept in memory.
     pub const fn kept(&self) -> usize {
         self.facts.room.kept()
     }
 
-    /// Reads a body that is the whole answer.
+    /// Reads a body that is a whole answer.
     pub fn whole(dialect: Dialect, body: &[u8]) -> Answered {
         let mut answer = Self::new(dialect);
         let facts = &mut answer.facts;
@@ -186,7 +186,7 @@ impl Answer {
         answer.finish()
     }
 
-    /// Whether the provider said how it ended: nothing that matters comes behind, but a count in some dialects.
+    /// Whether the provider announced the end. In some dialects only the token counts still follow.
     pub const fn has_ended(&self) -> bool {
         self.facts.is_done || self.facts.cut.is_some() || self.facts.error.is_some()
     }
@@ -220,14 +220,14 @@ impl Answer {
 }
 
 impl Facts {
-    /// Takes the names that a response has at its top; the first of each counts.
+    /// Takes the top-level names of a response; the first value of each counts.
     fn named(&mut self, response: Object<'_>) {
         let text = |key: &str| response.string(key).filter(|text| !text.is_empty());
         self.id = self.id.take().or_else(|| text("id"));
         self.model = self.model.take().or_else(|| text("model"));
     }
 
-    /// Takes why the model stopped.
+    /// Takes the stop reason.
     fn stopped(&mut self, reason: Option<String>) {
         if let Some(reason) = reason {
             self.is_done = true;
@@ -236,7 +236,7 @@ impl Facts {
     }
 }
 
-/// Reads text as one object and gives it; tells whether it is one.
+/// Reads text as one object and passes it to `then`. Returns whether it is an object.
 fn with_object(text: &str, then: impl FnOnce(Object<'_>)) -> bool {
     let mut tape = Tape::default();
     let is_whole = tape.read(text.as_bytes()).is_ok();
@@ -247,9 +247,9 @@ fn with_object(text: &str, then: impl FnOnce(Object<'_>)) -> bool {
     })
 }
 
-/// The error that a document is, as it stands: an `error` that says something, or an `error` event.
+/// The error in a document, unchanged: a non-empty `error`, or an `error` event.
 ///
-/// The end of a Responses stream that failed has its error inside its response and is not meant here.
+/// A failed Responses stream has its error inside the response of its last event; that error is not found here.
 fn error_of(object: Object<'_>, name: &str) -> Option<String> {
     let error = object.get("error").filter(|error| !error.is_null());
     let is_response = object.has("output") || name.starts_with("response.");
@@ -260,7 +260,7 @@ fn error_of(object: Object<'_>, name: &str) -> Option<String> {
     }
 }
 
-/// A count; 0 if it is none.
+/// A count; 0 if the field is missing or no number.
 fn count(object: Option<Object<'_>>, key: &str) -> Option<u64> {
     object?.i64(key).map(|count| u64::try_from(count).unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! OpenAI Responses: items by output index, each announced, filled by deltas, and done.
+//! OpenAI Responses: items by output index, each first announced, then filled by deltas, then done.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ pub(super) struct Items {
 /// An item.
 #[derive(Debug, Default)]
 struct Item {
-    /// The item as it stands when done; until then what announced it.
+    /// The finished item, unchanged; before that, the announced one.
     json: String,
     is_done: bool,
-    /// `arguments` or `input`, as far as it came.
+    /// `arguments` or `input`, received so far.
     argument: Option<(&'static str, String)>,
     /// Parts by list and index: `content` and `summary`.
     parts: BTreeMap<(&'static str, i64), Part>,
@@ -33,7 +33,7 @@ struct Part {
     text: String,
 }
 
-/// Which text a delta goes to: list, field of its index, type and key of the part.
+/// The target of each delta: list, its index field, type and key of the part.
 const DELTAS: [(&str, &str, &str, &str, &str); 4] = [
     ("response.output_text.delta", "content", "content_index", "output_text", "text"),
     ("response.refusal.delta", "content", "content_index", "refusal", "refusal"),
@@ -60,7 +60,7 @@ impl Items {
         }
     }
 
-    /// A response as a whole: a body, or at the start or end of a stream.
+    /// Takes a whole response: a body, or the one at the start or end of a stream.
     pub(super) fn response(&mut self, response: Object<'_>, facts: &mut Facts) {
         facts.named(response);
         facts.usage = response.obj("usage").map(used).or(facts.usage);
@@ -88,7 +88,7 @@ impl Items {
         }
     }
 
-    /// An item that began or is done. What is done stays as it was first told.
+    /// Takes an announced or finished item. A finished item never changes again.
     fn announced(&mut self, index: i64, json: Object<'_>, is_done: bool, room: &mut Room) {
         let Some(item) = self.item(index, room) else { return };
         if !item.is_done && (is_done || item.json.is_empty()) {
@@ -123,7 +123,7 @@ impl Items {
         room.add(&mut part.text, &event.str("delta").unwrap_or_default());
     }
 
-    /// The items in order. One that is not done has what came of it, and says that it is not.
+    /// The items in order. An unfinished item has the content received so far, and a status that says so.
     pub(super) fn items(self) -> Vec<String> {
         self.by_index.into_values().map(Item::json).filter(|json| !json.is_empty()).collect()
     }
@@ -154,7 +154,7 @@ impl Item {
         fields.over(&self.json)
     }
 
-    /// Text that came without its item is still an answer; a call without its name is nothing.
+    /// Text without its item is still an answer; a call without its name is nothing.
     fn unannounced(&self) -> String {
         let parts = self.list("content");
         if parts.is_empty() {
@@ -171,7 +171,7 @@ impl Item {
     }
 }
 
-/// Tokens of a `usage` of OpenAI: cached and written input are within the input.
+/// Tokens of OpenAI's `usage`: cached and written input are included in the input.
 fn used(usage: Object<'_>) -> Usage {
     let details = usage.obj("input_tokens_details");
     let get = |object, key| count(object, key).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What stands beside the history: instructions, tools, the form of the answer.
+//! The parts of a body beside the history: instructions, tools, the form of the answer.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,15 +7,15 @@ use unforget_core::digest::Digest;
 
 use crate::json::{Object, Value, unescape};
 
-/// Fields whose JSON the model gets to see in some form.
+/// Fields whose JSON the model sees in some form.
 const SEEN: [&str; 4] = ["tools", "functions", "response_format", "output_format"];
 
-/// Text that counts, by its place in the body.
+/// Text that counts as input, by its place in the body.
 #[derive(Clone, Debug)]
 pub(super) enum Fixed {
     /// Inside of a JSON string.
     Text(Range<usize>),
-    /// JSON as it stands.
+    /// Plain JSON.
     Json(Range<usize>),
 }
 
@@ -41,14 +41,14 @@ impl Fixed {
 /// The fixed parts of a body.
 #[derive(Default)]
 pub(super) struct Head {
-    /// All that counts.
+    /// All text that counts as input.
     pub(super) fixed: Vec<Fixed>,
     /// Digests of the texts of the instructions.
     pub(super) system: Vec<Digest>,
 }
 
 impl Head {
-    /// * `leading` - messages that are instructions.
+    /// * `leading` - the leading messages with instructions.
     pub(super) fn of(body: Object<'_>, leading: &[Value<'_>]) -> Self {
         let mut head = Self::default();
         for key in ["system", "instructions"] {
@@ -65,7 +65,7 @@ impl Head {
         head
     }
 
-    /// Takes instructions that stand in the history. They count, but do not tell what a call is for.
+    /// Takes instructions inside the history. They count as input, but say nothing about the purpose of a call.
     pub(super) fn stand(&mut self, standing: &[Value<'_>]) {
         let told = self.system.len();
         for message in standing.iter().filter_map(|message| message.obj()) {
@@ -75,7 +75,7 @@ impl Head {
         self.system.truncate(told);
     }
 
-    /// A string, or a list of parts: the words of those that have words, the JSON of the others.
+    /// Takes a string or a list of parts: the text of text parts, the JSON of the others.
     fn instructions(&mut self, value: Option<Value<'_>>) {
         let Some(value) = value else { return };
         let whole = value.is_str().then_some(value);
@@ -88,17 +88,17 @@ impl Head {
     }
 }
 
-/// Digest of the sorted names of the tools of any dialect; `None` if there are none.
+/// Digest of the sorted names of the tools in any dialect; `None` without tools.
 pub(super) fn tools(body: Object<'_>) -> Option<Digest> {
     let listed = body.items("tools").chain(body.items("functions")).filter_map(Value::obj);
     let mut names: Vec<String> = listed.map(name).collect();
     names.sort_unstable();
-    // Lengths in front keep two lists of names apart.
+    // The lengths keep different lists of names apart.
     let texts: Vec<String> = names.iter().map(|name| format!("{}:{name}", name.len())).collect();
     (!names.is_empty()).then(|| Digest::of(texts.concat().as_bytes()))
 }
 
-/// The name of a tool; its kind if the provider runs it.
+/// The name of a tool; its type if the provider runs it.
 fn name(tool: Object<'_>) -> String {
     let inner = tool.obj("function").or_else(|| tool.obj("custom")).unwrap_or(tool);
     let name = inner.string("name").or_else(|| tool.string("server_label"));

@@ -1,15 +1,15 @@
-//! What a body says of the conversation that it belongs to.
+//! Hints in a body at the conversation that it belongs to.
 
 use crate::Dialect;
 use crate::json::{Object, Tape, Value};
 
-/// Names that clients put into a body. None of them is proof: a client may reuse or forget each.
+/// Names that clients put into a body. None is proof: a client may reuse or forget any of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
-    /// Anthropic `metadata.user_id`, as it stands.
+    /// Anthropic `metadata.user_id`, unchanged.
     pub user_id: Option<String>,
-    /// The session that `user_id` names: Claude Code writes JSON with a `session_id`, and wrote
-    /// `user_…_account_…_session_…` before.
+    /// The session in `user_id`: Claude Code writes JSON with a `session_id`; older versions wrote
+    /// `user_…_account_…_session_…`.
     pub session_id: Option<String>,
     /// OpenAI `prompt_cache_key`.
     pub prompt_cache_key: Option<String>,
@@ -26,7 +26,7 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Whether the call brings only what comes after something that the provider keeps.
+    /// Whether the call sends only the messages behind a state that the provider keeps.
     pub const fn is_partial(&self) -> bool {
         self.previous_response_id.is_some() || self.conversation.is_some()
     }

@@ -1,16 +1,16 @@
-//! What a body names of the things that a provider keeps under ids, beside answers and conversations.
+//! References of a body to things that a provider stores under ids, beside answers and conversations.
 
 use std::borrow::Cow;
 
 use super::Call;
 use crate::json::{Object, Tape, Value};
 
-/// Fields whose insides are the client's own data or schemas: what looks like a name there is none.
+/// Fields that hold the client's own data or schemas: ids inside them are no references.
 const THEIRS: [&str; 6] = ["arguments", "input_schema", "json_schema", "metadata", "parameters", "schema"];
 
 impl Call<'_> {
-    /// The first id in the body that the provider would look up: of an item, a file, a container, a vector store, or a stored
-    /// prompt. What answers brought along, such as the file that an annotation cites, is not looked up.
+    /// The first id in the body that the provider would look up: of an item, a file, a container, a vector store, or a
+    /// stored prompt. Ids inside answers, such as the file of a citation, are not looked up.
     ///
     /// Cost: one pass over the body.
     ///
@@ -25,7 +25,7 @@ impl Call<'_> {
     }
 }
 
-/// The first such id in a value, however deep.
+/// The first such id in a value, at any depth.
 fn within(value: Value<'_>) -> Option<String> {
     let mut open = vec![value];
     while let Some(value) = open.pop() {
@@ -33,7 +33,7 @@ fn within(value: Value<'_>) -> Option<String> {
             if let Some(id) = named(object) {
                 return Some(id);
             }
-            // The input of a call is a list or a text, that of a tool an object.
+            // A call's input is a list or a text, a tool's input an object.
             let is_theirs = |name: &str, value: Value<'_>| {
                 THEIRS.contains(&name) || (name == "input" && value.obj().is_some())
             };
@@ -45,13 +45,13 @@ fn within(value: Value<'_>) -> Option<String> {
     None
 }
 
-/// The id of an input item that is nothing else: a reference may leave its type out.
+/// The id of an input item that is only a reference: references may leave out their type.
 fn bare(item: Value<'_>) -> Option<String> {
     let item = item.obj()?;
     if item.has("type") || item.has("role") { None } else { id(item, "id") }
 }
 
-/// The id that a block, an item or a tool names.
+/// The id in a block, an item or a tool.
 fn named(object: Object<'_>) -> Option<String> {
     match object.str("type")?.as_ref() {
         "item_reference" => id(object, "id"),

@@ -1,4 +1,4 @@
-//! A client's request body: what it says, and the same body with other messages in it.
+//! Reads a client's request body, and writes it again with other messages.
 //!
 //! | dialect | history | head | output |
 //! |---|---|---|---|
@@ -6,12 +6,12 @@
 //! | OpenAI Chat | `messages` | leading system and developer messages, `tools` | `max_completion_tokens`, else `max_tokens` |
 //! | OpenAI Responses | `input`, a list or one string | `instructions`, leading system and developer items, `tools` | `max_output_tokens` |
 //!
-//! Instructions may stand in the list too, behind the first input and before the first answer: Claude Code's environment,
-//! developer items of Codex. Those are fixed like the head: they are no history, and stay behind the first input whatever
-//! becomes of it. Later ones are history. Other standing context is history too; a prompt that has left it out is given it
-//! back: [`Call::context`].
+//! Instructions may also stand in the list, behind the first input and before the first answer: Claude Code's
+//! environment, developer items of Codex. They are fixed like the head: they are no history, and always stay behind the
+//! first input. Later instructions are history. Other standing context is history too; a prompt that leaves it out gets
+//! it back: see [`Call::context`].
 //!
-//! Of a key that is there twice the last value counts, as with the providers' parsers.
+//! Of a repeated key the last value counts, as in the providers' parsers.
 
 mod head;
 mod hints;
@@ -31,18 +31,18 @@ use crate::json::{Broken, Object, Tape, Value, is_space};
 pub use hints::Hints;
 pub use standing::Context;
 
-/// A request body, read. Holds places in the body, not copies of it.
+/// A request body after reading. Holds places in the body, not copies.
 #[derive(Clone, Debug)]
 pub struct Call<'a> {
     /// Form of the body.
     pub dialect: Dialect,
-    /// The model that is asked for, as the client names it.
+    /// The requested model, by the client's name.
     pub model: Option<String>,
-    /// Whether the answer is wanted as events.
+    /// Whether the answer is to be streamed as events.
     pub is_streamed: bool,
-    /// Most tokens that the answer may have, if the client says.
+    /// The client's limit for the answer, in tokens.
     pub output: Option<u64>,
-    /// The part of it that the client gives to thinking (Anthropic).
+    /// The part of that limit for thinking (Anthropic).
     pub thinking: Option<u64>,
     /// Instructions at the start of the message list: places of its leading system and developer messages.
     pub head: Vec<Range<usize>>,
@@ -50,32 +50,32 @@ pub struct Call<'a> {
     pub standing: Vec<Range<usize>>,
     /// The history: places of the other messages behind the head, in order. See [`Call::message`].
     pub messages: Vec<Range<usize>>,
-    /// How the history is written.
+    /// The form of the history.
     pub shape: Shape,
-    /// What tells which conversation it is.
+    /// Hints at the conversation.
     pub hints: Hints,
-    /// Digest of the names of the tools, sorted; `None` if there are none.
+    /// Digest of the sorted names of the tools; `None` without tools.
     pub tools: Option<Digest>,
     /// Whether there are tools, in their own field or as an item of the list.
     pub has_tools: bool,
     /// Digests of the texts of the instructions, in order: `system` or `instructions`, then the head.
     pub system: Vec<Digest>,
-    /// Cache marks outside the history. They count against [`annotations::MARKS_MAX`].
+    /// Number of cache marks outside the history. They count towards [`annotations::MARKS_MAX`].
     pub marks: usize,
     fixed: Vec<head::Fixed>,
-    /// Inside of the message list, without brackets.
+    /// The inside of the message list, without brackets.
     list: Range<usize>,
     text: &'a str,
 }
 
-/// How a history is written.
+/// The form of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A list of messages or items.
     List,
-    /// One string, the words of a user (Responses).
+    /// One string with a user's text (Responses).
     Text,
-    /// Not there (Responses: a stored prompt, or nothing but what the provider has).
+    /// Missing (Responses: a stored prompt, or only messages that the provider has).
     Absent,
 }
 
@@ -83,13 +83,13 @@ pub enum Shape {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {byte}")]
 pub struct CallFault {
-    /// What is wrong.
+    /// The defect.
     pub what: Wrong,
-    /// Where, from the start of the body.
+    /// Its offset from the start of the body.
     pub byte: usize,
 }
 
-/// What is wrong with a body.
+/// The defect of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
     /// Not UTF-8.
@@ -101,7 +101,7 @@ pub enum Wrong {
     /// The JSON ends early.
     #[error("body is cut off")]
     CutOff,
-    /// More bytes or values than are read.
+    /// The body exceeds the limit of bytes or values.
     #[error("body has too many values")]
     TooLarge,
     /// JSON, but not an object.
@@ -113,7 +113,7 @@ pub enum Wrong {
     /// A field is not a list of objects.
     #[error("{0} is not a list of objects")]
     NotMessages(&'static str),
-    /// The dialect has no gateway.
+    /// The gateway does not support the dialect.
     #[error("dialect is not served")]
     Dialect,
 }
@@ -122,8 +122,8 @@ impl<'a> Call<'a> {
     /// Reads a body.
     ///
     /// # Errors
-    /// [`CallFault`] if it is not JSON or has no history where the dialect has one. Everything else that a provider may
-    /// refuse is left to the provider.
+    /// [`CallFault`] if the body is not JSON or lacks the history that its dialect requires. All other defects are left
+    /// for the provider to refuse.
     ///
     /// Cost: one pass over the body, then O(fields and messages).
     pub fn read(dialect: Dialect, body: &'a [u8]) -> Result<Self, CallFault> {
@@ -184,7 +184,7 @@ impl<'a> Call<'a> {
         self.text
     }
 
-    /// A message of the history as an object of the dialect: its bytes, or an item around the string.
+    /// A message of the history as an object of the dialect: its own bytes, or an item made from the string.
     pub fn message(&self, index: usize) -> Option<Cow<'a, str>> {
         let raw = self.text.get(self.messages.get(index)?.clone())?;
         Some(match self.shape {
@@ -198,10 +198,10 @@ impl<'a> Call<'a> {
         (0..self.messages.len()).filter_map(|index| self.message(index))
     }
 
-    /// Standing context in the history: what the client put there so that every call shows it, such as project instructions.
-    /// None of a call that brings only the rest of what the provider keeps.
+    /// Standing context in the history: content meant for every call, such as project instructions. Empty for a call
+    /// that sends only the messages behind a state that the provider keeps.
     ///
-    /// Cost: reads the messages before the first answer, and later ones that have a mark of the client's.
+    /// Cost: reads the messages before the first answer, and later ones that contain a mark of the client.
     pub fn context(&self) -> Context {
         Context::of(self)
     }
@@ -212,7 +212,7 @@ impl<'a> Call<'a> {
         texts.map(|fixed| fixed.text(self.text)).collect()
     }
 
-    /// Gives all text that counts beside the history, in the order of the body's meaning: instructions, head, tools,
+    /// Passes all text outside the history that counts as input to `each`, in logical order: instructions, head, tools,
     /// the schema of the answer.
     pub fn fixed_text(&self, each: &mut dyn FnMut(&str)) {
         for fixed in &self.fixed {
@@ -220,28 +220,28 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// The body with other messages in place of the history: everything else, the head and the space between messages
-    /// too, is byte for byte as it came.
+    /// The body with other messages in place of the history. Everything else, including the head and the space between
+    /// messages, stays byte for byte.
     ///
     /// * `messages` - objects of the dialect.
     pub fn with_messages(&self, messages: &[String]) -> Vec<u8> {
         edited(self.text, &self.message_edits(messages)).into_bytes()
     }
 
-    /// The body without its history: instructions, tools and parameters as they came. Without `client_metadata` too, in
-    /// which Codex numbers its turns: it is no part of what is asked, and would make every request another one.
+    /// The body without its history: instructions, tools and parameters unchanged. It also lacks `client_metadata`, in
+    /// which Codex numbers its turns: these are no part of the question, and would make every request different.
     pub fn without_messages(&self) -> String {
         let mut edits = self.message_edits(&[]);
         edits.extend(self.field_edits("client_metadata", None));
         edited(self.text, &edits)
     }
 
-    /// The body with several changes: [`Call::message_edits`], [`Call::field_edits`].
+    /// The body after several edits: [`Call::message_edits`], [`Call::field_edits`].
     pub fn with_edits(&self, edits: &[Edit]) -> Vec<u8> {
         edited(self.text, edits).into_bytes()
     }
 
-    /// What puts other messages in place of the history.
+    /// The edits that replace the history by other messages.
     pub fn message_edits(&self, messages: &[String]) -> Vec<Edit> {
         match self.shape {
             Shape::List if !self.standing.is_empty() => vec![self.around_standing(messages)],
@@ -253,7 +253,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Old messages are replaced one by one, so that what stands between them stays.
+    /// Replaces the old messages one by one, so that the space between them stays.
     fn list_edits(&self, messages: &[String]) -> Vec<Edit> {
         let mut edits: Vec<Edit> = self
             .messages
@@ -274,7 +274,7 @@ impl<'a> Call<'a> {
         edits
     }
 
-    /// All of the list behind the head anew: the instructions that stand in it are behind the first input again.
+    /// Rewrites the list behind the head, with its standing instructions again behind the first input.
     fn around_standing(&self, messages: &[String]) -> Edit {
         let places = || self.messages.iter().chain(&self.standing);
         let start = places().map(|place| place.start).min().unwrap_or(self.list.start);
@@ -284,7 +284,7 @@ impl<'a> Call<'a> {
         let mut stand: Vec<&str> =
             self.standing.iter().filter_map(|place| self.text.get(place.clone())).collect();
         if self.dialect == Dialect::Anthropic {
-            // It takes one message of instructions at a place.
+            // The dialect accepts only one message of instructions at a place.
             let also = behind.iter().take_while(|message| standing::is_instruction_text(message)).count();
             stand.extend(behind.iter().take(also).map(String::as_str));
             behind = behind.get(also..).unwrap_or_default();
@@ -297,7 +297,7 @@ impl<'a> Call<'a> {
         Edit { range: start..end, text: all.join(",") }
     }
 
-    /// What gives the answer fewer tokens at most. Nothing if the client does not say how many it may have.
+    /// The edits that lower the limit of the answer. None if the client sets no limit.
     pub fn output_edits(&self, tokens: u64) -> Vec<Edit> {
         let mut tape = Tape::default();
         tape.read(self.text.as_bytes()).ok();
@@ -306,9 +306,9 @@ impl<'a> Call<'a> {
         field.map_or_else(Vec::new, |(key, _)| self.field_edits(key, Some(&tokens.to_string())))
     }
 
-    /// What gives a field at the top of the body another value, adds it, or removes it (`None`).
+    /// The edits that change a top-level field of the body, add it, or remove it (`None`).
     ///
-    /// Several of them at once: at most one may add a field.
+    /// Of several combined calls, at most one may add a field.
     ///
     /// Cost: reads the body again.
     pub fn field_edits(&self, name: &str, value: Option<&str>) -> Vec<Edit> {
@@ -327,7 +327,7 @@ impl<'a> Call<'a> {
 
 type History<'t> = (Shape, Range<usize>, Vec<Value<'t>>);
 
-/// Where the history stands and what is in it.
+/// Finds the history and its messages.
 fn find_history(dialect: Dialect, object: Object<'_>) -> Result<History<'_>, CallFault> {
     let fault = |what, byte| Err(CallFault { what, byte });
     let key = match dialect {
@@ -355,7 +355,7 @@ fn find_history(dialect: Dialect, object: Object<'_>) -> Result<History<'_>, Cal
     Ok((Shape::List, whole.start + 1..whole.end.saturating_sub(1), messages))
 }
 
-/// The field that bounds the answer, and its value.
+/// The field that limits the answer, and its value.
 fn output(dialect: Dialect, object: Object<'_>) -> Option<(&'static str, u64)> {
     let keys: &[&'static str] = match dialect {
         Dialect::OpenAiChat => &["max_completion_tokens", "max_tokens"],
@@ -372,7 +372,7 @@ fn count(object: Object<'_>, key: &str) -> Option<u64> {
 /// The item in which Codex 0.169.0 sends its tools.
 pub(super) const TOOLS_ITEM: &str = "additional_tools";
 
-/// Whether a message of the list is instructions of the client's, or tools: Codex 0.169.0 sends those as an item.
+/// Whether a message of the list holds the client's instructions, or its tools: Codex 0.169.0 sends those as an item.
 fn is_instruction(message: Value<'_>) -> bool {
     let Some(message) = message.obj() else { return false };
     if message.is("type", TOOLS_ITEM) {

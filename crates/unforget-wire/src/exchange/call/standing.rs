@@ -1,7 +1,7 @@
-//! What a client puts into the list of messages so that every call shows it.
+//! Standing context: parts of a client's messages meant for every call.
 //!
-//! * Messages that are instructions, between the first input and the first answer: they are fixed, as the head is.
-//! * Texts of the history, wherever the client puts them: see [`Context`]. One module per client knows their shapes.
+//! * Instructions between the first input and the first answer: they are fixed like the head.
+//! * Texts of the history, at any place: see [`Context`]. One module per client knows their forms.
 
 mod claude_code;
 mod codex;
@@ -17,12 +17,12 @@ use context::{Found, Kind, Place};
 use super::is_instruction;
 use crate::json::{Object, Tape, Value};
 
-/// Most instructions that are fixed, and their bytes. What is more is history, and put back as far as there is room for it:
-/// no prompt could be made smaller by it otherwise.
+/// Limits of fixed instructions, in number and bytes. Further instructions are history, and are put back as far as
+/// there is room: otherwise no prompt could be made smaller.
 const COUNT_MAX: usize = 8;
 const BYTES_MAX: usize = 32 * 1024;
 
-/// The instructions of a history that are fixed, in order.
+/// The fixed instructions of a history, in order.
 ///
 /// * `history` - the messages behind the head.
 pub(super) fn find<'t>(history: &[Value<'t>]) -> Vec<Value<'t>> {
@@ -32,23 +32,23 @@ pub(super) fn find<'t>(history: &[Value<'t>]) -> Vec<Value<'t>> {
     if found.len() <= COUNT_MAX && bytes <= BYTES_MAX { found } else { Vec::new() }
 }
 
-/// Whether a message is input, or instructions: what comes before the first answer.
+/// Whether a message is input or instructions, as all messages before the first answer are.
 fn is_input(message: Object<'_>) -> bool {
     let is_role = ["user", "system", "developer"].into_iter().any(|role| message.is("role", role));
     is_role || message.is("type", "additional_tools")
 }
 
-/// Whether a message, as text, is a user's words.
+/// Whether the JSON of a message is a user's text.
 pub(super) fn is_words_of_user(message: &str) -> bool {
     with_message(message, |message| message.is("role", "user")).unwrap_or_default()
 }
 
-/// Whether a message, as text, is instructions.
+/// Whether the JSON of a message is instructions.
 pub(super) fn is_instruction_text(message: &str) -> bool {
     with_message(message, |message| message.is("role", "system")).unwrap_or_default()
 }
 
-/// Several messages of instructions as one; `None` if there are not several.
+/// Joins several messages of instructions into one; `None` for fewer than two.
 pub(super) fn joined(messages: &[&str]) -> Option<String> {
     if messages.len() < 2 {
         return None;

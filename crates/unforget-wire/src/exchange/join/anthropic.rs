@@ -6,14 +6,14 @@ use super::{Dialect, Edit, Object, Step, edited, is_function, is_ours, quoted, s
 
 #[derive(Default)]
 pub(super) struct Blocks {
-    /// The client's index of each block of the answer that comes now; none for those of ours.
+    /// The client's index of each block of the current answer; `None` for our blocks.
     shown: BTreeMap<i64, Option<i64>>,
     next: i64,
-    /// Whether the answer that comes now has calls for the client.
+    /// Whether the current answer has calls for the client.
     has_calls: bool,
-    /// Blocks of whole answers before, as they stand.
+    /// Blocks of earlier whole answers, unchanged.
     before: Vec<String>,
-    /// Tokens of the answers before.
+    /// Tokens of the earlier answers.
     output: i64,
 }
 
@@ -45,7 +45,7 @@ impl Blocks {
         }
     }
 
-    /// A message that may have blocks already.
+    /// Begins a message, which may have blocks already.
     fn begin(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
         let mut edits = Vec::new();
         if let Some(message) = event.obj("message") {
@@ -80,7 +80,7 @@ impl Blocks {
         }
     }
 
-    /// Something that was held back, or a whole answer, is not for the client.
+    /// Handles a withheld event or a whole answer that the client does not get.
     pub(super) fn leave(&mut self, held: Object<'_>, ours: &[String]) {
         self.before.extend(kept(held, ours));
         self.output = self.output.saturating_add(output(held));
@@ -114,7 +114,7 @@ impl Blocks {
     }
 }
 
-/// Tokens of an answer, as its end tells.
+/// Tokens of an answer, from its end.
 fn output(held: Object<'_>) -> i64 {
     held.obj("usage").and_then(|usage| usage.i64("output_tokens")).unwrap_or_default()
 }
@@ -127,7 +127,7 @@ fn is_own(block: Object<'_>, ours: &[String]) -> bool {
     is_call(block) && block.str("name").is_some_and(|name| is_ours(ours, &name))
 }
 
-/// The blocks of a whole answer but for those of ours, as they stand.
+/// The blocks of a whole answer without ours, unchanged.
 fn kept(body: Object<'_>, ours: &[String]) -> Vec<String> {
     let blocks = body.items("content").filter(|block| !block.obj().is_some_and(|block| is_own(block, ours)));
     blocks.map(|block| block.raw().to_owned()).collect()

@@ -1,4 +1,4 @@
-//! An answer with calls of ours, and their results, as the next request has them.
+//! Writes an answer with calls of ours, and their results, for the next request.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::json::{is_value, trim};
 use crate::render::whole_item;
 use crate::{Dialect, Format, Target, decode};
 
-/// Messages or items: what the model said as it said it, its calls in the form that providers take, then the results.
+/// Messages or items: the model's output unchanged, its calls in the form that providers accept, then the results.
 pub(super) fn messages(
     said: &[String],
     ours: &[ToolCall],
@@ -38,7 +38,7 @@ pub(super) fn messages(
     }
 }
 
-/// A call as it is sent again: with an id, and with arguments that are an object.
+/// A call in sendable form: with an id, and with an object as arguments.
 struct Sent<'a> {
     id: Cow<'a, str>,
     name: &'a str,
@@ -131,7 +131,7 @@ fn chat(said: &[String], calls: &[Sent<'_>], target: Target) -> String {
     format!(r#"{{"role":"assistant","content":{content}{reasoning},"tool_calls":[{}]}}"#, calls.join(","))
 }
 
-/// An item of the answer that is no call.
+/// An item of the answer other than calls.
 fn around(item: &str, target: Target) -> Option<String> {
     let entry = decode(Format::OpenAiResponses, item.as_bytes());
     let is_call = entry.parts.iter().any(|part| matches!(part, Part::ToolCall(_)));

@@ -1,4 +1,4 @@
-//! OpenAI Chat: choice 0, and the calls in it by index.
+//! OpenAI Chat: choice 0, and its calls by index.
 
 use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, quoted, set, with_object};
 use crate::exchange::answer::chat::{delta, ends, says_again};
@@ -6,18 +6,18 @@ use crate::exchange::cut_fields;
 
 #[derive(Default)]
 pub(super) struct Choice {
-    /// Calls of the answer that comes now.
+    /// Calls of the current answer.
     calls: Vec<Call>,
     /// The client's index of the next call.
     next: usize,
     /// The id of the first answer.
     id: Option<String>,
-    /// Text of answers before that the client has; of whole answers, the text itself.
+    /// Text of earlier answers that the client has; for whole answers, the text itself.
     before: String,
-    /// Whether the answer that comes now has said text.
+    /// Whether the current answer has text.
     has_text: bool,
     is_ending: bool,
-    /// Tokens of the answers before.
+    /// Tokens of the earlier answers.
     output: i64,
 }
 
@@ -26,7 +26,7 @@ struct Call {
     id: String,
     name: String,
     fate: Fate,
-    /// Pieces that came before it was known whose it is.
+    /// Pieces received while the owner of the call was unknown.
     waiting: Vec<String>,
 }
 
@@ -34,11 +34,11 @@ struct Call {
 enum Fate {
     Unknown,
     Ours,
-    /// The client's, with this index.
+    /// A call of the client, with this index.
     Shown(usize),
 }
 
-/// What stands between the text of two answers.
+/// Separates the texts of two answers.
 const GAP: &str = "\n\n";
 
 impl Choice {
@@ -66,7 +66,7 @@ impl Choice {
         }
         self.is_ending = true;
         if says {
-            // Its words are the client's, whatever becomes of its end.
+            // The text is for the client, whatever happens to the end.
             let mut words = edits.clone();
             set(choice, "finish_reason", "null", &mut words);
             step.write(name, &edited(data, &words));
@@ -85,7 +85,7 @@ impl Choice {
         step.hold(name, edited(data, &end));
     }
 
-    /// Later answers have the name of the first.
+    /// Gives later answers the id of the first.
     fn name(&mut self, chunk: Object<'_>, edits: &mut Vec<Edit>) {
         let Some(id) = chunk.string("id").filter(|id| !id.is_empty()) else { return };
         match &self.id {
@@ -95,7 +95,7 @@ impl Choice {
         }
     }
 
-    /// What of a delta the client gets. Gives whether that is anything.
+    /// Selects the client's part of a delta. Returns whether there is any.
     fn delta(&mut self, delta: Object<'_>, step: &Step<'_>, edits: &mut Vec<Edit>) -> bool {
         let is_later = step.before > 0;
         let (mut says, mut hides) = (false, false);
@@ -125,7 +125,7 @@ impl Choice {
         says || !(is_later || hides)
     }
 
-    /// Pieces of calls: those of the client's, with its index.
+    /// Pieces of calls: the client's, with its index.
     fn entries(&mut self, list: Value<'_>, step: &Step<'_>) -> Vec<String> {
         let mut kept = Vec::new();
         for entry in list.items().filter_map(Value::obj) {
@@ -134,7 +134,7 @@ impl Choice {
             let Some(call) = self.calls.get_mut(at) else { continue };
             let inner = entry.obj("function").or_else(|| entry.obj("custom"));
             let name = inner.and_then(|inner| inner.str("name")).unwrap_or_default();
-            // The end that was said is held back, so what comes behind it would reach the client before it.
+            // The announced end is withheld, so a piece behind it would reach the client before it.
             let has_name = is_ending && !call.name.is_empty();
             if !has_name && !says_again(&call.name, &name) {
                 call.name.push_str(&name);
@@ -161,7 +161,7 @@ impl Choice {
         kept
     }
 
-    /// Pieces of calls whose name ended where one of ours could still begin: they are the client's.
+    /// Releases pieces of calls whose name ended while it could still become one of ours: they are the client's.
     fn left(&mut self) -> Vec<String> {
         let mut left = Vec::new();
         let is_left = |call: &&mut Call| call.fate == Fate::Unknown && !call.name.is_empty();
@@ -173,7 +173,7 @@ impl Choice {
         left
     }
 
-    /// The call that a piece is of, as [`super::super::Answer`] has it.
+    /// The call that a piece belongs to, as in [`super::super::Answer`].
     fn place(&mut self, entry: Object<'_>) -> usize {
         let (index, id) = (entry.i64("index"), entry.str("id").unwrap_or_default());
         let is_it = |call: &Call| {
@@ -263,7 +263,7 @@ fn output(held: Object<'_>) -> i64 {
     held.obj("usage").and_then(|usage| usage.i64("completion_tokens")).unwrap_or_default()
 }
 
-/// A piece of a call with the client's index; where the call has its name, without one.
+/// A piece of a call with the client's index, and without the name where the call already has it.
 fn shown(piece: &str, index: usize, has_name: bool) -> String {
     let edits = with_object(piece, |entry| {
         let mut edits = Vec::new();

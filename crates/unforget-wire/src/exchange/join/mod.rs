@@ -1,15 +1,15 @@
-//! Several answers of a model as one: those in which it calls tools of the gateway's own, and the one that ends it.
+//! Joins several answers of a model into one: those that call tools of the gateway's own, and the final one.
 //!
-//! A client gets the text and the reasoning of all of them as they come, and the calls of its own tools. It never sees a call
-//! of ours: those are held back, and what is left is numbered as if they had never been there.
+//! A client gets the text and reasoning of all answers as they arrive, and the calls of its own tools. It never sees a
+//! call of ours: those are withheld, and the rest is numbered as if they had never existed.
 //!
-//! | dialect | held back | numbered anew | said at the end |
+//! | dialect | withheld | renumbered | written at the end |
 //! |---|---|---|---|
 //! | Anthropic | `tool_use` blocks of ours, `message_delta`, `message_stop` | `index` | `stop_reason` without calls: `end_turn` |
 //! | OpenAI Chat | entries of `tool_calls` of ours, everything from the `finish_reason` on | `index` of calls, `id` | `finish_reason` without calls: `stop` |
 //! | OpenAI Responses | `function_call` items of ours, the end | `output_index`, `sequence_number`, `id` | `output` of all answers |
 //!
-//! Comments of a stream, and white space between its lines, are not passed on.
+//! Comments of a stream, and white space between its lines, are dropped.
 
 mod anthropic;
 mod back;
@@ -25,17 +25,17 @@ use super::sse::{EVENT_MAX, Event, Splitter};
 use crate::json::{Object, Tape, Value};
 use crate::{Dialect, Format, Target, decode};
 
-/// See the module.
+/// Joins the answers of several rounds, as described in the module documentation.
 pub struct Join {
     dialect: Dialect,
     /// Names of our tools.
     ours: Vec<String>,
     splitter: Splitter,
-    /// The answer that comes now, as the model gave it.
+    /// The current answer, as the model gave it.
     answer: Answer,
-    /// Answers before it.
+    /// Number of earlier answers.
     before: usize,
-    /// Events that end it: name and data.
+    /// Events that end the current answer: name and data.
     held: Vec<(String, String)>,
     is_over: bool,
     is_lost: bool,
@@ -48,28 +48,28 @@ enum Form {
     Responses(responses::Items),
 }
 
-/// One of the answers.
+/// One answer of several.
 #[derive(Clone, Debug)]
 pub struct Round {
-    /// What the model said, calls of ours among it.
+    /// The model's answer, including calls of ours.
     pub answered: Answered,
     /// Calls of our tools, in order.
     pub ours: Vec<ToolCall>,
-    /// How many calls of other tools there are.
+    /// Number of calls of other tools.
     pub others: usize,
 }
 
 /// The result of a call of ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Whether it failed.
     pub is_error: bool,
 }
 
 impl Join {
-    /// Before the first answer.
+    /// The state before the first answer.
     ///
     /// * `ours` - names of our tools.
     pub fn new(dialect: Dialect, ours: &[&str]) -> Self {
@@ -91,7 +91,7 @@ impl Join {
         }
     }
 
-    /// Takes bytes of a stream, in any pieces, and gives what of it the client gets now.
+    /// Takes bytes of a stream, in any pieces, and returns the bytes for the client.
     pub fn push(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut splitter = std::mem::replace(&mut self.splitter, Splitter::new(EVENT_MAX));
         let mut out = String::new();
@@ -110,17 +110,17 @@ impl Join {
         }
     }
 
-    /// Whether no answer came before this one.
+    /// Whether this is the first answer.
     pub const fn is_first(&self) -> bool {
         self.before == 0
     }
 
-    /// Whether the answer that comes now has said its end.
+    /// Whether the current answer has announced its end.
     pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether an event was too large to be looked at: nobody knows what was in it.
+    /// Whether an event was too large to be read, so that its content is unknown.
     pub const fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -130,7 +130,8 @@ impl Join {
         let mut tape = Tape::default();
         let is_whole = tape.read(data.as_bytes()).is_ok();
         let Some(object) = tape.value(data).and_then(Value::obj).filter(|_| is_whole) else {
-            // Behind the end of Chat; what nobody can read says nothing to a client either.
+            // The marker behind the end of a Chat stream. An event that cannot be parsed means nothing to a client
+            // either.
             if data.trim() == "[DONE]" {
                 self.held.push((name.to_owned(), data.to_owned()));
                 self.is_over = true;
@@ -151,9 +152,9 @@ impl Join {
         }
     }
 
-    /// The answer has ended: what it was, and what the client still gets of it. The next one may come.
+    /// Takes the end of the answer. Returns the answer and the last bytes for the client. The next answer may follow.
     pub fn round(&mut self) -> (Round, Vec<u8>) {
-        // What stands behind the last empty line is an event too: see `sse`.
+        // The bytes behind the last empty line are an event too: see `sse`.
         let splitter = std::mem::replace(&mut self.splitter, Splitter::new(EVENT_MAX));
         let mut rest = String::new();
         splitter.finish(&mut |event| self.take(event, &mut rest));
@@ -173,7 +174,7 @@ impl Join {
         Round { answered, ours, others }
     }
 
-    /// Another answer follows the one that has ended: what ended it is not for the client.
+    /// Prepares for another answer: the end of the previous one is withheld from the client.
     pub fn go_on(&mut self) {
         let held = std::mem::take(&mut self.held);
         for (_, data) in &held {
@@ -192,7 +193,7 @@ impl Join {
         self.is_over = false;
     }
 
-    /// The end, for the client: of a stream what was held back, of a body that is whole all of it.
+    /// The end for the client: the withheld end of a stream, or all of a whole body.
     pub fn close(&mut self, is_streamed: bool) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
         let mut out = String::new();
@@ -215,11 +216,11 @@ impl Join {
 }
 
 impl Round {
-    /// What stands behind the answer in the next request: the answer itself, and the results of our calls in it.
+    /// The messages behind the answer in the next request: the answer itself, and the results of our calls.
     ///
-    /// * `outcomes` - of [`Round::ours`], in order.
+    /// * `outcomes` - results of [`Round::ours`], in order.
     ///
-    /// Nothing if the answer has calls of others: they have no results.
+    /// Empty if the answer has calls of the client's tools, since those have no results.
     pub fn next(&self, outcomes: &[Outcome], target: Target) -> Vec<String> {
         if self.others > 0 || self.ours.len() != outcomes.len() {
             return Vec::new();
@@ -228,7 +229,7 @@ impl Round {
     }
 }
 
-/// What an event may do.
+/// The effects that an event may have.
 struct Step<'a> {
     ours: &'a [String],
     before: usize,
@@ -269,11 +270,11 @@ fn write(out: &mut String, name: &str, data: &str) {
     out.push('\n');
 }
 
-/// Calls of ours, and how many others there are.
+/// Our calls, and the number of all other calls.
 fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCall>, usize) {
     let form = dialect.form().unwrap_or(Format::OpenAiChat);
     let is_own = |call: &ToolCall| {
-        // A call of Chat's older form has no `function`, and none of ours is offered in it.
+        // A call of Chat's legacy form has no `function`, and our tools are never offered in that form.
         let is_offered = |call: Object<'_>| {
             is_function(dialect, call) && (form != Format::OpenAiChat || call.has("function"))
         };
@@ -294,7 +295,7 @@ fn calls(dialect: Dialect, ours: &[String], answered: &Answered) -> (Vec<ToolCal
     (own, others)
 }
 
-/// Whether a call is one of a function: what takes free text, or runs at the provider, is none of ours.
+/// Whether a call is a function call. Calls with free text as input, or run at the provider, are never ours.
 fn is_function(dialect: Dialect, call: Object<'_>) -> bool {
     match dialect {
         Dialect::Anthropic => call.is("type", "tool_use"),
@@ -310,7 +311,7 @@ fn with_object<T>(text: &str, then: impl FnOnce(Object<'_>) -> T) -> Option<T> {
     tape.value(text).and_then(Value::obj).map(then)
 }
 
-/// Gives a field of an object another value, if it has it.
+/// Gives a field of an object another value, if the field exists.
 fn set(object: Object<'_>, key: &str, text: &str, edits: &mut Vec<Edit>) {
     edits.extend(object.get(key).map(|value| Edit { range: value.range(), text: text.to_owned() }));
 }

@@ -6,15 +6,15 @@ use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, qu
 
 #[derive(Default)]
 pub(super) struct Items {
-    /// The client's index of each item of the answer that comes now; none for those of ours.
+    /// The client's index of each item of the current answer; `None` for our items.
     shown: BTreeMap<i64, Option<i64>>,
     next: i64,
     sequence: i64,
     /// The id of the first answer.
     id: Option<String>,
-    /// Items of answers before, as they stand.
+    /// Items of earlier answers, unchanged.
     before: Vec<String>,
-    /// Tokens of the answers before.
+    /// Tokens of the earlier answers.
     output: i64,
 }
 
@@ -95,7 +95,7 @@ fn is_own(item: Object<'_>, ours: &[String]) -> bool {
     is_function(Dialect::OpenAiResponses, item) && item.str("name").is_some_and(|name| is_ours(ours, &name))
 }
 
-/// The items of a response but for those of ours, as they stand.
+/// The items of a response without ours, unchanged.
 fn kept(response: Object<'_>, ours: &[String]) -> Vec<String> {
     let items = response.items("output").filter(|item| !item.obj().is_some_and(|item| is_own(item, ours)));
     items.map(|item: Value<'_>| item.raw().to_owned()).collect()

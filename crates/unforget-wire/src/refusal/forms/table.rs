@@ -1,4 +1,4 @@
-//! The forms, by class. The first table with a form that fits decides.
+//! The forms by class. The first table with a matching form decides.
 //!
 //! Sources: the fixtures in `tests/refusals/`, each of which names where its wording was reported.
 
@@ -72,7 +72,7 @@ const INPUT: &[&str] = &[
     "range of input length should be [{n}, {limit}]",
     "prompt contains {sent} tokens and {n} draft tokens, too large for model with {limit} maximum context length",
     "prompt contains {sent} tokens, too large for model with {limit} maximum context length",
-    // OpenRouter and what stands behind it.
+    // OpenRouter and the servers behind it.
     "this endpoint's maximum context length is {limit} tokens. however, you requested about {sent} tokens ({n} of text input)",
     "this endpoint's maximum context length is {limit} tokens. however, you requested about {sent} tokens ({n} of text input, {n} of tool input)",
     "input length {sent} exceeds the maximum allowed input length of {limit} tokens",
@@ -138,7 +138,7 @@ const REQUEST_BYTES: &[&str] = &[
     "maximum request body size {limit} exceeded, actual body size {sent}",
 ];
 
-/// The requested answer alone is above what the model can give.
+/// The requested answer alone exceeds the model's limit.
 const OUTPUT: &[&str] = &[
     "max_tokens: {out} > {limit}, which is the maximum allowed number of output tokens for {w}",
     "max_tokens is too large: {out}. this model supports at most {limit} completion tokens, whereas you provided {n}",

@@ -1,7 +1,7 @@
-//! Claude Code puts its context into blocks of user messages, each wrapped in `<system-reminder>`; with newer models some of
-//! it into messages of role `system`, which are not wrapped.
+//! Claude Code puts its context into blocks of user messages, each wrapped in `<system-reminder>`; for newer models
+//! partly into messages of role `system`, without the wrapper.
 //!
-//! The first line of a block tells what it is. Read from the requests of 2.1.331.
+//! The first line of a block tells its topic. Observed in requests of 2.1.331.
 
 use unforget_core::standing::Rank;
 
@@ -10,18 +10,18 @@ use super::{Kind, Place};
 const OPEN: &str = "<system-reminder>";
 const CLOSE: &str = "</system-reminder>";
 
-/// How a later block is to an earlier one of its topic.
+/// How a later block relates to an earlier one of its topic.
 #[derive(Clone, Copy)]
 enum Way {
-    /// It takes its place.
+    /// It replaces the earlier one.
     Replaces,
-    /// It adds to it.
+    /// It adds to the earlier one.
     Adds,
-    /// It takes the place of what was said of the same files.
+    /// It replaces earlier blocks about the same files.
     Files,
 }
 
-/// How blocks begin, what they are about, and how later ones are to earlier ones.
+/// First words of blocks, their topics, and how later blocks relate to earlier ones.
 const BLOCKS: [(&str, Rank, &str, Way); 22] = [
     ("Codebase and user instructions", Rank::Instructions, "instructions", Way::Files),
     ("Instruction files were re-read", Rank::Instructions, "instructions", Way::Files),
@@ -47,19 +47,20 @@ const BLOCKS: [(&str, Rank, &str, Way); 22] = [
     ("Token usage:", Rank::Other, "counter", Way::Replaces),
 ];
 
-/// How it names a file of instructions.
+/// First words of the heading of an instructions file.
 const FILE: [&str; 2] = ["Contents of ", "Instructions no longer present: "];
 
-/// Whether a text of a user message before the first answer is of this client: others wrap reminders of one turn too.
+/// Whether a text of a user message before the first answer is this client's context: other clients use the wrapper for
+/// reminders of one turn too.
 pub(super) fn is_its(text: &str) -> bool {
     inside(text).and_then(known).is_some()
 }
 
-/// What may be in the JSON of a message that has a block.
+/// Substring of the JSON of every message with such a block.
 pub(super) const MARK: &str = "system-reminder";
 
-/// What a text is, if it is standing context. Before the first answer all blocks are; later ones only if they are of a
-/// topic that is known: others, such as a note about a file that changed, are part of what happens.
+/// Classifies a text, if it is standing context. Before the first answer all blocks are; later ones only if their topic
+/// is known: others, such as a note about a changed file, are part of the history.
 pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
     let said = if place.is_instruction { text.trim() } else { inside(text)? };
     let Some((start, rank, topic, way)) = known(said) else {
@@ -79,17 +80,17 @@ pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
     })
 }
 
-/// The row of the table for words that begin so.
+/// The row of the table for these first words.
 fn known(said: &str) -> Option<(&'static str, Rank, &'static str, Way)> {
     BLOCKS.into_iter().find(|(start, ..)| said.starts_with(start))
 }
 
-/// The words in a block of this client.
+/// The text inside a block of this client.
 fn inside(text: &str) -> Option<&str> {
     Some(text.trim().strip_prefix(OPEN)?.strip_suffix(CLOSE)?.trim())
 }
 
-/// The file that a line is the heading of: `Contents of PATH (what it is):`.
+/// The file in a heading of the form `Contents of PATH (what it is):`.
 fn file(line: &str) -> Option<String> {
     let name = FILE.into_iter().find_map(|start| line.strip_prefix(start))?;
     let end = name.find(" (").unwrap_or(name.len());

@@ -1,11 +1,11 @@
-//! Codex puts its context into items of role `user` and `developer` of their own; the first line of a part, or the tag around
-//! it, tells what it is. Read from the requests of 0.169.0.
+//! Codex puts its context into separate items of role `user` and `developer`. The first line of a part, or the tag
+//! around it, tells its topic. Observed in requests of 0.169.0.
 
 use unforget_core::standing::Rank;
 
 use super::{Kind, Place};
 
-/// How a text of project instructions begins: the folder follows.
+/// First words of project instructions; the folder follows.
 const AGENTS: &str = "# AGENTS.md instructions";
 
 /// Tags around texts of role `user`.
@@ -14,7 +14,7 @@ const OF_USER: [(&str, Rank, &str); 2] = [
     ("environment_context", Rank::Environment, "environment"),
 ];
 
-/// Tags around texts of role `developer`, which a later one with the same tag replaces.
+/// Tags around texts of role `developer`. A later text replaces an earlier one of its tag.
 const OF_DEVELOPER: [(&str, Rank, &str); 8] = [
     ("permissions instructions", Rank::Environment, "permissions"),
     ("collaboration_mode", Rank::Environment, "collaboration"),
@@ -26,15 +26,15 @@ const OF_DEVELOPER: [(&str, Rank, &str); 8] = [
     ("plugins_instructions", Rank::Agents, "plugins"),
 ];
 
-/// What may be in the JSON of a message that has such a text.
+/// Substrings: the JSON of every message with such a text contains at least one.
 pub(super) const MARKS: [&str; 3] = ["AGENTS.md", "environment_context", "instructions"];
 
-/// Whether a text of a user message before the first answer is of this client.
+/// Whether a text of a user message before the first answer is this client's context.
 pub(super) fn is_its(text: &str) -> bool {
     kind(text, Place { is_opening: true, is_instruction: false }).is_some()
 }
 
-/// What a text is, if it is standing context.
+/// Classifies a text, if it is standing context.
 pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
     let text = text.trim();
     if !place.is_instruction && text.starts_with(AGENTS) {
@@ -49,13 +49,13 @@ pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
     };
     let (_, rank, topic) = *tags.iter().find(|(tag, ..)| is_in(tag))?;
     Some(match topic {
-        // A later one may say only what changed.
+        // A later one may contain only the changes.
         "environment" => Kind::covering(rank, topic, text.lines().filter_map(field)),
         _ => Kind::replaces(rank, topic),
     })
 }
 
-/// The tag that a line begins with.
+/// The tag at the start of a line.
 fn field(line: &str) -> Option<String> {
     let inner = line.trim_start().strip_prefix('<')?;
     let end = inner.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;

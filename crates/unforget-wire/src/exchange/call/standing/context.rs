@@ -1,4 +1,4 @@
-//! Standing context that is in the history: found by the shapes of known clients.
+//! Finds standing context in the history by the forms of known clients.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use super::super::{Call, Shape};
 use super::{claude_code, codex, is_input, opencode, pi, unknown, with_message};
 use crate::json::{Object, Value, unescape};
 
-/// What a text is.
+/// The classification of a text.
 #[derive(Clone, Debug)]
 pub(super) struct Kind {
     rank: Rank,
@@ -19,17 +19,17 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// It adds to earlier ones.
+    /// A text that adds to earlier ones.
     pub(super) const fn adds(rank: Rank, topic: &'static str) -> Self {
         Self { rank, topic, covers: BTreeSet::new() }
     }
 
-    /// It replaces all earlier ones of its topic.
+    /// A text that replaces all earlier ones of its topic.
     pub(super) fn replaces(rank: Rank, topic: &'static str) -> Self {
         Self::covering(rank, topic, [topic.to_owned()])
     }
 
-    /// It replaces earlier ones that cover no more than this.
+    /// A text that replaces earlier ones with no wider coverage.
     pub(super) fn covering(
         rank: Rank,
         topic: &'static str,
@@ -39,7 +39,7 @@ impl Kind {
     }
 }
 
-/// Where a text stands.
+/// The place of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// Before the first answer.
@@ -63,7 +63,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Takes what it is.
+    /// Sets its classification.
     pub(super) fn is(&mut self, kind: Kind) {
         let Kind { rank, topic, covers } = kind;
         self.piece = Piece { rank, topic, covers, digest: self.piece.digest };
@@ -80,14 +80,14 @@ impl Found {
     }
 }
 
-/// Standing context in a history, piece by piece in the order in which it came. See [`Call::context`].
+/// Standing context in a history, piece by piece, in order of arrival. See [`Call::context`].
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     pub(super) found: Vec<Found>,
 }
 
 impl Context {
-    /// Whether there is none.
+    /// Whether there is no standing context.
     pub fn is_empty(&self) -> bool {
         self.found.is_empty()
     }
@@ -102,7 +102,7 @@ impl Context {
         self.found.get(index).map(Found::text)
     }
 
-    /// Digests of the texts that messages show which are no answers.
+    /// Digests of all texts in the messages other than answers.
     ///
     /// Cost: one pass over the messages.
     pub fn shown<'m>(messages: impl IntoIterator<Item = &'m str>) -> BTreeSet<Digest> {
@@ -110,7 +110,7 @@ impl Context {
         found.map(|found| found.piece.digest).collect()
     }
 
-    /// That of a call.
+    /// The standing context of a call.
     pub(in super::super) fn of(call: &Call<'_>) -> Self {
         if call.shape != Shape::List || call.hints.is_partial() {
             return Self::default();
@@ -123,7 +123,7 @@ impl Context {
         let client = Client::of(call, &opened);
         let (instructions, words): (Vec<Found>, Vec<Found>) =
             opened.into_iter().partition(Found::is_instruction);
-        // Those that are too many to be fixed.
+        // Instructions beyond the limit of fixed ones.
         let mut found: Vec<Found> =
             instructions.into_iter().map(|found| as_instructions(client, found)).collect();
         if client == Client::Unknown {
@@ -140,12 +140,12 @@ impl Context {
     }
 }
 
-/// Which client wrote a body, as far as its history shows it.
+/// The client that wrote a body, as far as its history shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
     ClaudeCode,
     Codex,
-    /// All that stands is in its instructions.
+    /// A client whose standing context is all in its instructions.
     OfHead,
     Unknown,
 }
@@ -167,7 +167,7 @@ impl Client {
         }
     }
 
-    /// Whether a message, as JSON, may have standing context behind the first answer.
+    /// Whether the JSON of a message behind the first answer may have standing context.
     fn may_have(self, message: &str) -> bool {
         let has = |mark: &str| memchr::memmem::find(message.as_bytes(), mark.as_bytes()).is_some();
         match self {
@@ -193,7 +193,7 @@ impl Client {
     }
 }
 
-/// A text of instructions before the first answer: whatever it is, it stands.
+/// Classifies instructions before the first answer: of whatever kind, they are standing context.
 fn as_instructions(client: Client, mut found: Found) -> Found {
     let place = Place { is_opening: false, is_instruction: true };
     let known = client.kind(&found.text(), place);
@@ -201,7 +201,7 @@ fn as_instructions(client: Client, mut found: Found) -> Found {
     found
 }
 
-/// The texts of a message that is no answer, results of tools aside.
+/// The texts of a message that is no answer, without results of tools.
 fn texts(message: &str, index: usize) -> Vec<Found> {
     with_message(message, |message| texts_in(message, index)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Standing context back in a prompt that has left it out.
+//! Puts standing context back into a prompt that lacks it.
 
 use std::borrow::Cow;
 
@@ -10,8 +10,8 @@ use crate::Dialect;
 use crate::exchange::quoted;
 
 impl Context {
-    /// The text of a piece, as far as it is put back; empty if nothing of it is. What is begun ends with a whole line, and
-    /// with how much is missing.
+    /// The text of a piece, as far as it is put back; empty for [`Share::Out`]. A shortened text ends with a whole line
+    /// and with the size of the missing rest.
     pub fn share(&self, index: usize, share: Share) -> Cow<'_, str> {
         let Some(text) = self.text(index) else { return Cow::Borrowed("") };
         match share {
@@ -21,17 +21,17 @@ impl Context {
         }
     }
 
-    /// Puts pieces back at the beginning of a prompt's messages, in the order in which they came, with the client's own
-    /// bytes where they are whole.
+    /// Puts pieces back at the beginning of a prompt's messages, in order of arrival; whole pieces keep the client's
+    /// bytes.
     ///
-    /// | dialect | words of role `user` | instructions |
+    /// | dialect | text of role `user` | instructions |
     /// |---|---|---|
     /// | Anthropic | the first blocks of the first message, which is the user's | a message behind the first ones of the user |
     /// | OpenAI | messages of their own before all others, grouped as they came | the same |
     ///
-    /// * `shares` - indices of pieces, and how much of each; ascending.
+    /// * `shares` - indices of pieces and the share of each, ascending.
     ///
-    /// Gives how many blocks of the first message they are (Anthropic).
+    /// Returns the number of blocks added to the first message (Anthropic).
     pub fn put_back(&self, dialect: Dialect, shares: &[(usize, Share)], messages: &mut Vec<String>) -> usize {
         let pieces: Vec<(&Found, String)> = shares
             .iter()
@@ -62,7 +62,7 @@ impl Context {
     }
 }
 
-/// The beginning of a text, up to the last end of a line within so many bytes.
+/// The beginning of a text, up to the last line end within this many bytes.
 fn begun(text: &str, bytes: usize) -> String {
     let end = text.floor_char_boundary(bytes);
     let kept = text.get(..end).unwrap_or_default();
@@ -74,7 +74,7 @@ fn block(raw: &str) -> String {
     format!(r#"{{"type":"text","text":{raw}}}"#)
 }
 
-/// Messages of OpenAI's APIs: parts that came in one message are in one again.
+/// Messages of OpenAI's APIs: parts that arrived in one message share a message again.
 fn grouped(pieces: &[(&Found, String)], dialect: Dialect) -> Vec<String> {
     let kind = if dialect == Dialect::OpenAiResponses { r#""type":"message","# } else { "" };
     let message = |group: &[(&Found, String)]| {
@@ -91,7 +91,7 @@ fn grouped(pieces: &[(&Found, String)], dialect: Dialect) -> Vec<String> {
     pieces.chunk_by(|one, next| one.0.message == next.0.message).filter_map(message).collect()
 }
 
-/// Puts blocks before those of the first message, if that is the user's; else into one of their own before it.
+/// Puts blocks before those of the first message, if it is the user's; otherwise into a new message before it.
 fn in_first(messages: &mut Vec<String>, blocks: &[String]) {
     let blocks = blocks.join(",");
     let first = messages.first().filter(|first| is_words_of_user(first));
@@ -118,7 +118,7 @@ fn with_blocks(message: &str, blocks: &str) -> Option<String> {
     Some(format!("{before}[{blocks}{comma}{own}]{behind}"))
 }
 
-/// Puts a message of instructions behind the first ones of the user. There may be one at a place.
+/// Puts a message of instructions behind the user's first messages. There may be only one at a place.
 fn behind_first(messages: &mut Vec<String>, blocks: &[String]) {
     let at = messages.iter().take_while(|message| is_words_of_user(message)).count();
     let made = format!(r#"{{"role":"system","content":[{}]}}"#, blocks.join(","));

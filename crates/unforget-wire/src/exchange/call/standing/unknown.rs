@@ -1,11 +1,11 @@
-//! A client that is not known: nothing tells its context from a person's words but the place. Text of user messages before
-//! the first answer is context, all but the last: that is what was asked.
+//! An unknown client: only the place tells its context from a person's text. Text of user messages before the first
+//! answer is context, except the last one, which is the question.
 
 use unforget_core::standing::Rank;
 
 use super::{Found, Kind};
 
-/// Takes what is context.
+/// Selects the standing context.
 ///
 /// * `texts` - all texts of user messages before the first answer, in order.
 pub(super) fn take(mut texts: Vec<Found>) -> Vec<Found> {

@@ -1,6 +1,6 @@
-//! Identifiers in text: what a later reader needs letter by letter.
+//! Identifiers in text: the words that a later reader needs letter by letter.
 
-/// What an identifier is.
+/// The kind of an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AnchorKind {
     /// `https://…`
@@ -17,10 +17,10 @@ pub enum AnchorKind {
     Id,
 }
 
-/// An identifier, as it stands in the text.
+/// An identifier, verbatim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Anchor<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: AnchorKind,
     /// Its letters.
     pub text: &'a str,
@@ -29,20 +29,19 @@ pub struct Anchor<'a> {
 /// Shortest and longest identifier, in bytes.
 const LENGTH: std::ops::RangeInclusive<usize> = 2..=160;
 
-/// Stands behind a word that was cut off.
+/// Marks a word that was cut off.
 pub(crate) const CUT: char = '…';
 
-/// The identifiers in `text`, in order, repeated ones as often as they occur. One that was cut off (`src/ma…`) is none.
-/// Cost: linear.
+/// The identifiers in `text`, in order, including repetitions. A cut-off one (`src/ma…`) does not count. Cost: linear.
 pub fn anchors(text: &str) -> impl Iterator<Item = Anchor<'_>> {
     anchors_and_cut(text).filter_map(|(anchor, cut)| (!cut).then_some(anchor))
 }
 
-/// The same, and whether each was cut off.
+/// The identifiers in `text`, each with whether it was cut off.
 pub(crate) fn anchors_and_cut(text: &str) -> impl Iterator<Item = (Anchor<'_>, bool)> {
     text.split(is_gap).filter_map(|raw| {
         let word = trim(raw);
-        // Most words are plain letters.
+        // Most words consist of plain letters.
         if !LENGTH.contains(&word.len()) || word.bytes().all(|byte| byte.is_ascii_alphabetic()) {
             return None;
         }
@@ -50,7 +49,7 @@ pub(crate) fn anchors_and_cut(text: &str) -> impl Iterator<Item = (Anchor<'_>, b
     })
 }
 
-/// Whether a character stands between words. Quotes, brackets and `=` do.
+/// Whether a character separates words. Quotes, brackets and `=` do.
 pub(crate) fn is_gap(c: char) -> bool {
     c.is_whitespace()
         || c.is_control()
@@ -79,7 +78,7 @@ pub(crate) fn is_gap(c: char) -> bool {
         )
 }
 
-/// A word without what sentences put around it.
+/// A word without the punctuation of its sentence.
 pub(crate) fn trim(word: &str) -> &str {
     let word = word.trim_matches(|c| matches!(c, '!' | '?' | '*' | ':' | '…' | '^' | '&' | '+'));
     let word = word.trim_end_matches('.');
@@ -135,7 +134,7 @@ fn is_path(word: &str, letters: usize) -> bool {
         return false;
     }
     let name = word.rsplit('/').next().unwrap_or(word);
-    // `src/a.rs:12:3` names a place in a file.
+    // `src/a.rs:12:3` is a place in a file.
     let name = name.split(':').next().unwrap_or(name);
     let extension = name.rsplit_once('.');
     let has_extension = extension.is_some_and(|(stem, extension)| {
@@ -145,7 +144,7 @@ fn is_path(word: &str, letters: usize) -> bool {
             && extension.bytes().any(|byte| byte.is_ascii_lowercase())
     });
     let slashes = word.bytes().filter(|&byte| byte == b'/').count();
-    // `/compact` is a command of a host, `/name` the end of a tag.
+    // `/compact` is a host's command, `/name` the end of a tag.
     let rooted = word.starts_with(['/', '~', '.'])
         && word.len() > 3
         && (slashes > 1 || (slashes > 0 && (has_extension || !word.starts_with('/'))));
@@ -182,7 +181,7 @@ fn is_version(word: &str) -> bool {
     pieces >= 3 || (pieces == 2 && number.len() < word.len())
 }
 
-/// What numbers are followed by.
+/// Words that follow quantities.
 const UNITS: &[&str] = &[
     "ns", "us", "µs", "ms", "s", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "k",
     "x", "%", "px", "rem", "em", "hz", "khz", "mhz", "ghz", "fps", "mb/s", "gb/s", "kb/s", "rps", "qps",

@@ -1,11 +1,11 @@
-//! Cutting text to a length without breaking a character.
+//! Cuts text to a length without breaking a character.
 
 use std::borrow::Cow;
 
 use regex::Regex;
 
-/// The first `max` characters of `text`; the last of them is `…` if anything was cut off. Prefers to cut
-/// after a whole word, so that no identifier is left half written.
+/// The first `max` characters of `text`, the last of which is `…` if anything was cut off. Prefers to cut after a whole
+/// word, so that no identifier is left half written.
 ///
 /// Cost: O(max).
 pub(crate) fn clip(text: &str, max: usize) -> Cow<'_, str> {
@@ -38,7 +38,7 @@ pub(crate) fn tail(text: &str, max: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// `text` on one line: each run of white space and control characters becomes one space, none at the ends.
+/// `text` on one line: each run of white space and control characters becomes one space, with none at the ends.
 pub(crate) fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     let mut gap = false;
@@ -69,7 +69,7 @@ pub(crate) fn grouped(number: usize) -> String {
     text
 }
 
-/// Compiles a pattern with ASCII classes and boundaries, which stay fast on any text; `None` if it is wrong.
+/// Compiles a pattern with ASCII classes and boundaries, which stays fast on any text; `None` if it is invalid.
 pub(crate) fn pattern(pattern: &str) -> Option<Regex> {
     let classes = [(r"\b", r"(?-u:\b)"), (r"\w", "0-9A-Za-z_"), (r"\d", "0-9"), (r"\s", r" \t\r\n")];
     let mut ascii = String::with_capacity(pattern.len() * 2);

@@ -1,8 +1,9 @@
-//! What a model's words say beyond what it is about to do: what was done, found and decided, and why.
+//! Extracts statements from a model's words: completed work, findings, decisions, and their reasons.
 //!
-//! A turn's last text weighs most, for it is written for the person who asked. What comes before is a model talking to
-//! itself: of that only causes are taken. A heading, or a sentence that ends in a colon, says nothing alone: it goes before what
-//! follows it. Nothing is reworded but for marks of emphasis, so that no identifier is made up here.
+//! A turn's last text weighs most, for it is written for the person who asked. In earlier texts the model talks to
+//! itself, so only causes are taken from them. A heading, or a sentence that ends in a colon, means nothing alone: it
+//! is put before the text that follows it. Nothing is reworded except for marks of emphasis, so that no identifier is
+//! invented here.
 
 mod cues;
 mod reply;
@@ -14,49 +15,50 @@ use crate::sentences::{Line, LineKind, prose, split_line};
 use cues::{Label, is};
 pub(crate) use reply::{Reply, overturns, reply};
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Class {
-    /// Why something is as it is.
+    /// The reason for a state of affairs.
     Cause,
-    /// What was chosen, and over what.
+    /// A choice, with the rejected alternative.
     Choice,
-    /// What was done or how it came out.
+    /// Completed work, or its outcome.
     Deed,
-    /// What is not so, or does not work.
+    /// A denial: something is not so, or does not work.
     Denial,
-    /// What is left to do.
+    /// Remaining work.
     Next,
     /// Anything else.
     Other,
 }
 
-/// A statement, and what it is.
+/// A statement and its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
-    /// What it is.
+    /// Its kind.
     pub(crate) class: Class,
     /// On one line, of at most [`POINT_CHARS`].
     pub(crate) text: String,
 }
 
-/// What the last text of a turn says.
+/// The content of a turn's last text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// What it tells, in its order.
+    /// Its statements, in order.
     pub(crate) points: Vec<Point>,
-    /// What it asks at its end, with what it asks about.
+    /// The question at its end, with its subject.
     pub(crate) question: Option<String>,
 }
 
 /// Most characters of a statement.
 pub(crate) const POINT_CHARS: usize = 280;
-/// Most statements of one answer, of one that ends in a question, of its next steps, and of one text before it.
+/// Limits: statements of one answer, of an answer that ends in a question, next steps, and statements of an earlier
+/// text.
 const POINTS_MAX: usize = 6;
 const OFFER_POINTS_MAX: usize = 3;
 const NEXT_MAX: usize = 3;
 const FINDINGS_MAX: usize = 2;
-/// Weight from which a statement is taken whatever else there is.
+/// Weight from which a statement is always taken.
 const WEIGHT_MIN: u32 = 3;
 
 /// Reads the last text of a turn. Cost: linear.
@@ -87,7 +89,7 @@ pub(crate) fn answer(text: &str) -> Answer {
     Answer { points, question }
 }
 
-/// Reads a text that more work followed: its causes, the newest last. Cost: linear.
+/// Reads a text that was followed by more work: its causes, the newest last. Cost: linear.
 pub(crate) fn findings(text: &str) -> Vec<Point> {
     let found = Statements::of(text, Voice::Aside).found;
     let causes = found.iter().filter(|found| found.class == Class::Cause && !is(&cues::GUESS, &found.text));
@@ -96,7 +98,7 @@ pub(crate) fn findings(text: &str) -> Vec<Point> {
     points
 }
 
-/// Whether a question says what a person agrees to with `yes`.
+/// Whether a question says what a person would agree to with `yes`.
 pub(crate) fn is_offer(question: &str) -> bool {
     let words = question.split_whitespace().count();
     words > 5 && (words > 14 || is(&cues::EXACT, question) || !is(&cues::ASSURES, question))
@@ -112,15 +114,15 @@ enum Voice {
 struct Statement {
     class: Class,
     text: String,
-    /// It stands among things that were not done: options, examples.
+    /// Whether it stands among things that were not done: options, examples.
     is_aside: bool,
 }
 
 impl Statement {
-    /// How much it says. Zero is nothing.
+    /// The weight of its content. Zero means none.
     ///
     /// * `first` - whether it opens the text.
-    /// * `offers` - whether the text ends in a question: what it would do is not done.
+    /// * `offers` - whether the text ends in a question: the proposed work is not done then.
     fn weight(&self, first: bool, offers: bool) -> u32 {
         let would = is(&cues::WOULD, &self.text);
         let known = match self.class {
@@ -149,9 +151,9 @@ struct Statements {
     voice: Voice,
     found: Vec<Statement>,
     question: Option<String>,
-    /// What the next statement stands under.
+    /// The label above the next statement.
     label: Option<Label>,
-    /// Items of a list that stand under one label.
+    /// Items of a list under one label.
     items: Vec<String>,
 }
 
@@ -172,7 +174,7 @@ impl Statements {
             LineKind::Heading => {
                 self.close_list();
                 let label = Label::of(&text);
-                // `Root problem: the diff was incomplete` says it all.
+                // A label such as `Root problem: the diff was incomplete` is complete in itself.
                 if label.says() {
                     self.state(&text);
                 } else {
@@ -204,7 +206,7 @@ impl Statements {
         }
     }
 
-    /// The question at the end, with what it is about if it does not say so itself.
+    /// The question at the end, with its subject if the question does not name it.
     fn ask(&mut self, sentence: &str) {
         let about = self.found.iter().rev().find(|found| is(&cues::WOULD, &found.text) || found.is_aside);
         let about = about.or(self.found.last()).filter(|_| is(&cues::POINTS_BACK, sentence));
@@ -215,14 +217,14 @@ impl Statements {
 
     fn state(&mut self, sentence: &str) {
         if is(&cues::POINTER, sentence) {
-            // `This is the actual root cause.`: what it was stands before it.
+            // `This is the actual root cause.`: the cause stands before it.
             if let Some(last) = self.found.last_mut() {
                 last.class = Class::Cause;
             }
             return;
         }
         if is(&cues::EMPTY_CAUSE, sentence) {
-            // `Now I see the problem.`: what it is comes next.
+            // `Now I see the problem.`: the problem comes next.
             self.label = Some(Label::cause());
             return;
         }
@@ -255,7 +257,7 @@ impl Statements {
         }
     }
 
-    /// Makes statements of the items of a list: as many in one as fit, behind the label that they stand under.
+    /// Turns the items of a list into statements: as many per statement as fit, behind their label.
     fn close_list(&mut self) {
         let items = std::mem::take(&mut self.items);
         if items.is_empty() {
@@ -292,7 +294,7 @@ impl Statements {
     }
 }
 
-/// A line without the marks of bold text that stand around words.
+/// A line without marks of bold text around words.
 fn without_emphasis(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     let mut rest = line;

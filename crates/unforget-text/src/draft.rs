@@ -1,7 +1,7 @@
-//! What a draft of a summary, written by a model, looks like beside its source.
+//! Inspects a model's draft of a summary beside its source.
 //!
-//! Finds facts for [`unforget_core::gate`], which decides. Nothing here depends on a model, so the rate of
-//! identifiers that a committed summary has and its source lacks is zero by construction: one is a finding, and
+//! Collects findings for [`unforget_core::gate`], which decides. Nothing here depends on a model. The rate of invented
+//! identifiers in committed summaries is zero by construction: an identifier that the source lacks is a finding, and
 //! one finding refuses the draft.
 
 mod known;
@@ -17,44 +17,44 @@ use crate::summary::without_reasoning;
 use known::{Known, identifiers};
 pub(crate) use shape::unquoted;
 
-/// What a draft was asked for.
+/// The order for a draft.
 #[derive(Clone, Copy, Debug)]
 pub struct Assignment<'a> {
-    /// The text that the summariser was given to summarise.
+    /// The text that the summariser was asked to summarise.
     pub source: &'a str,
-    /// The instructions that it was given with it.
+    /// The summariser's instructions.
     pub instructions: &'a str,
-    /// Size of what the summary would stand for.
+    /// Size of the content that the summary would stand for.
     pub size: Tokens,
-    /// Identifiers that must come through; see [`must_keep`].
+    /// Identifiers that the draft must contain. See [`must_keep`].
     pub must_keep: &'a [String],
 }
 
-/// A draft as it would be stored, with what was found in it.
+/// A draft in its stored form, with the findings about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inspected {
-    /// Without a closed block of reasoning before it, credentials redacted, and with the missing identifiers
+    /// The draft without a closed block of reasoning before it, with credentials redacted and the missing identifiers
     /// in a last line.
     pub text: String,
-    /// For [`unforget_core::gate::judge`].
+    /// Findings for [`unforget_core::gate::judge`].
     pub findings: Findings,
 }
 
 /// Heading of the line of missing identifiers.
 const ANCHORS: &str = "Identifiers: ";
 
-/// Looks at a draft.
+/// Inspects a draft.
 ///
 /// * `draft` - the visible text of the answer, as received; no reasoning blocks, no calls.
-/// * `ending` - how the answer ended, as the provider said.
+/// * `ending` - how the answer ended, according to the provider.
 ///
-/// An identifier (path, quantity, hash, version, URL, error code, name of a function, quoted code) is in the
-/// source if it stands there as a whole word, or as whole steps of a path or scoped name; the case of hex
-/// digits, a shortened hash, `./`, a trailing slash, quotes, punctuation, a `v` before a version, digit groups and a
-/// blank before a unit make no difference. `path:line`, `name/arity` and `owner.member` count if both halves stand there; a word that ends in
-/// `…` counts if one begins with it.
+/// An identifier (path, quantity, hash, version, URL, error code, function name, quoted code) counts as part of the
+/// source if it stands there as a whole word, or as whole steps of a path or scoped name. The following make no
+/// difference: the case of hex digits, a shortened hash, `./`, a trailing slash, quotes, punctuation, a `v` before a
+/// version, digit groups, and a blank before a unit. `path:line`, `name/arity` and `owner.member` count if both halves
+/// stand there. A word that ends in `…` counts if a word of the source begins with it.
 ///
-/// Cost: O(source log draft), two rulings.
+/// Cost: O(source log draft), two token counts.
 pub fn inspect(draft: &str, ending: Ending, asked: &Assignment<'_>, ruler: &dyn Ruler) -> Inspected {
     let text = without_thoughts_before(draft);
     let text = redact(text.trim()).into_owned();
@@ -84,7 +84,7 @@ pub fn inspect(draft: &str, ending: Ending, asked: &Assignment<'_>, ruler: &dyn 
     Inspected { findings: Findings { draft, source: asked.size, ending, flaws, invented, missing }, text }
 }
 
-/// The identifiers of a draft that its source lacks, in order, each once.
+/// The identifiers of a draft that its source lacks, in order, without duplicates.
 ///
 /// Cost: O(source log source).
 pub fn invented(draft: &str, source: &str) -> Vec<String> {
@@ -98,16 +98,17 @@ pub fn invented(draft: &str, source: &str) -> Vec<String> {
     invented
 }
 
-/// The identifiers that a summary by a model must keep: the weightiest of the deterministic summary of the
-/// same source, weightiest first.
+/// The identifiers that a model's summary must keep: the weightiest of the deterministic summary of that source,
+/// weightiest first.
 ///
-/// * `max` - how many at most. All of them are in the deterministic summary, so none is out of reach.
+/// * `max` - maximum number. All of them are in the deterministic summary, so all are attainable.
 pub fn must_keep(summary: &Summary, max: usize) -> Vec<String> {
     let anchors = summary.items(SectionKind::Anchors);
     anchors.iter().rev().take(max).map(|item| item.text.clone()).collect()
 }
 
-/// Some servers put closed reasoning before the answer. That is taken off; reasoning anywhere else stays and is found.
+/// Some servers put closed reasoning before the answer. It is removed here; reasoning anywhere else stays and becomes a
+/// finding.
 fn without_thoughts_before(draft: &str) -> std::borrow::Cow<'_, str> {
     let start = draft.trim_start();
     let opens = ["<think>", "<thinking>", "<reasoning>"].iter().any(|tag| start.starts_with(tag));

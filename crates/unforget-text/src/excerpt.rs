@@ -1,19 +1,19 @@
-//! Head and tail of a text that is too long for its place.
+//! Shortens a text that is too long for its place to head and tail.
 
 use unforget_core::tokens::Ruler;
 
 use crate::clip::{clip, grouped, head, one_line, tail};
 use crate::lines::{ending_lines, error_lines};
 
-/// Shortens `text` to at most `max_tokens` by `ruler`'s upper bound: its head (60 %), a line that says how many
-/// bytes are left out and how they are expanded, what the left-out middle says of errors and exit codes if
-/// there is room, and its tail (40 %).
+/// Shortens `text` to at most `max_tokens` by `ruler`'s upper bound. The result consists of the head (60 %), a line
+/// with the number of left-out bytes and the way to expand them, errors and exit codes from the left-out middle if
+/// there is room, and the tail (40 %).
 ///
-/// * `max_tokens` - at least 64 for the marker to be certain of its place; below, the result may be empty.
-/// * `handle` - such as `s:123`; at most 48 characters of it are shown.
+/// * `max_tokens` - at least 64 for the marker to fit in any case; below that, the result may be empty.
+/// * `handle` - such as `s:123`; at most 48 of its characters are shown.
 ///
-/// A text that fits is given back as it is. Cuts fall between lines where one is near, never inside a
-/// character. Credentials are not redacted: this is the text itself. Cost: linear, a few counts of the result.
+/// A text that fits is returned unchanged. Cuts fall between lines where a line end is near, never inside a character.
+/// Credentials are not redacted, since this is the text itself. Cost: linear, with a few token counts of the result.
 pub fn excerpt(text: &str, max_tokens: u64, ruler: &dyn Ruler, handle: &str) -> String {
     let whole = ruler.count(text).upper;
     if whole <= max_tokens {
@@ -28,7 +28,7 @@ pub fn excerpt(text: &str, max_tokens: u64, ruler: &dyn Ruler, handle: &str) -> 
         if count <= max_tokens {
             return shortened;
         }
-        // Aim a little below, so that the next try fits.
+        // Aims a little lower, so that the next attempt fits.
         let next = bytes.saturating_mul(max_tokens) / count.max(1) * 31 / 32;
         bytes = next.min(bytes - bytes.div_ceil(64));
         with_errors &= bytes >= 256;
@@ -41,7 +41,7 @@ fn marker(left_out: usize, handle: &str) -> String {
     format!("[… {} bytes left out: expand {handle} …]", grouped(left_out))
 }
 
-/// The excerpt with about `bytes` bytes, marker included.
+/// The excerpt in about `bytes` bytes, marker included.
 fn cut(text: &str, bytes: usize, handle: &str, with_errors: bool) -> String {
     let room = bytes.saturating_sub(marker(text.len(), handle).len() + 2);
     let report = if with_errors { room / 8 } else { 0 };
@@ -72,7 +72,7 @@ fn cut(text: &str, bytes: usize, handle: &str, with_errors: bool) -> String {
     shortened
 }
 
-/// `text` without its last, begun line, if that costs less than a quarter.
+/// `text` without its incomplete last line, if that costs less than a quarter.
 fn to_line_end(text: &str) -> &str {
     match memchr::memrchr(b'\n', text.as_bytes()) {
         Some(at) if at * 4 >= text.len() * 3 => text.get(..=at).unwrap_or(text),
@@ -80,7 +80,7 @@ fn to_line_end(text: &str) -> &str {
     }
 }
 
-/// `text` without its first, begun line, if that costs less than a quarter.
+/// `text` without its incomplete first line, if that costs less than a quarter.
 fn from_line_start(text: &str) -> &str {
     match memchr::memchr(b'\n', text.as_bytes()) {
         Some(at) if at * 4 <= text.len() => text.get(at + 1..).unwrap_or(text),

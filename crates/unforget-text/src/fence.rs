@@ -2,12 +2,12 @@
 
 use unforget_core::id::{Seq, Timestamp};
 
-/// Wraps a summary so that a model sees where it starts and ends and that it is a record, not an order.
+/// Wraps a summary so that a model sees its start and end, and that it is a record and no order.
 ///
-/// * `id` - how the summary is expanded; unusual characters are replaced.
-/// * `span` - first and last entry that the summary stands for.
-/// * `body` - any text. What could close or open a wrapper in it is escaped (`<` becomes `&lt;`), all else is
-///   as it was.
+/// * `id` - the handle for expanding the summary; unusual characters are replaced.
+/// * `span` - first and last entry of the summary's span.
+/// * `body` - any text. Text in it that could close or open a wrapper is escaped (`<` becomes `&lt;`); all other text
+///   stays unchanged.
 ///
 /// Cost: O(body).
 pub fn fence(id: &str, span: (Seq, Seq), body: &str) -> String {
@@ -17,17 +17,17 @@ pub fn fence(id: &str, span: (Seq, Seq), body: &str) -> String {
     wrap("history-summary", &facts, body)
 }
 
-/// Wraps what was done with tools, in the same way.
+/// Wraps the ledger of tool work, like [`fence`].
 ///
-/// * `until` - the last entry that it is of.
+/// * `until` - the last entry covered by the ledger.
 pub fn fence_ledger(until: Seq, body: &str) -> String {
     wrap("history-ledger", &format!(" until=\"s:{until}\""), body)
 }
 
-/// Wraps the host's own words about what came before an entry, in the same way.
+/// Wraps the host's own summary of the entries before an entry, like [`fence`].
 ///
-/// * `at` - the entry that holds them.
-/// * `is_branch` - whether they are about a branch that the conversation came back from.
+/// * `at` - the entry that holds the summary.
+/// * `is_branch` - whether it is about an abandoned branch of the conversation.
 pub fn fence_host(at: Seq, is_branch: bool, body: &str) -> String {
     let of = if is_branch { "a branch that was left before" } else { "what came before" };
     let facts = format!(" at=\"s:{at}\"");
@@ -35,14 +35,14 @@ pub fn fence_host(at: Seq, is_branch: bool, body: &str) -> String {
     wrap("history-host-summary", &facts, &body)
 }
 
-/// Wraps where things stand, in the same way.
+/// Wraps the current state of the work, like [`fence`].
 ///
-/// * `until` - the last entry that it is of.
+/// * `until` - the last entry covered by the state.
 pub fn fence_state(until: Seq, body: &str) -> String {
     wrap("history-state", &format!(" until=\"s:{until}\""), body)
 }
 
-/// Wraps what was recalled for one call, in the same way.
+/// Wraps entries recalled for one call, like [`fence`].
 pub fn fence_recalled(body: &str) -> String {
     wrap("history-recall", "", body)
 }
@@ -62,13 +62,13 @@ fn wrap(name: &str, facts: &str, body: &str) -> String {
 /// Names of the wrappers that [`fence_passage`] makes.
 const PASSAGES: [&str; 6] = ["history", "entry", "tool", "summary", "earlier", "wishes"];
 
-/// Wraps a piece of a history for a model that is to describe it, so that nothing in it can end the wrapper or
-/// start another (F028).
+/// Wraps a passage of a history for a model that is to describe it, so that nothing in the passage can end the wrapper
+/// or start another (F028).
 ///
 /// * `name` - `entry`, `tool-call`, `tool-output`, `summary`, `earlier` or `wishes`.
-/// * `facts` - what is known of it, by name. Values are put on one line, and marks of tags in them replaced.
-/// * `body` - any text. What could close or open a wrapper is escaped as in [`fence`], and so is what looks like
-///   such an escape: different bodies give different text.
+/// * `facts` - known properties, by name. Values are put on one line, and tag marks in them replaced.
+/// * `body` - any text. Text that could close or open a wrapper is escaped as in [`fence`], and so is text that looks
+///   like such an escape: different bodies give different results.
 ///
 /// Cost: O(body).
 pub fn fence_passage(name: &str, facts: &[(&str, &str)], body: &str) -> String {
@@ -92,8 +92,8 @@ pub fn fence_passage(name: &str, facts: &[(&str, &str)], body: &str) -> String {
     text
 }
 
-/// Writes `body` with every `<` escaped that a reader could take for the start of a closing tag or of a
-/// wrapper of ours: one that is followed, after blanks and invisible characters, by `/` or a name of `openers`.
+/// Writes `body`, escaping every `<` that a reader could take for the start of a closing tag or of a wrapper of ours:
+/// every `<` followed, after blanks and invisible characters, by `/` or a name of `openers`.
 fn escape_into(text: &mut String, body: &str, openers: &[&str]) {
     let mut rest = body;
     while let Some(at) = rest.find('<') {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// Different bodies give different text, and no body ends its wrapper.
+        /// Different bodies give different results, and no body ends its wrapper.
         #[test]
         fn f028_passages_are_injective(a in "[<>/&;a-ept lnry]{0,12}", b in "[<>/&;a-ept lnry]{0,12}") {
             let wrap = |body: &str| fence_passage("entry", &[("seq", "1")], body);

@@ -1,4 +1,4 @@
-//! The host's own summary of earlier entries: its words, kept and shortened by its own structure.
+//! The host's own summary of earlier entries: kept verbatim, and shortened by its own structure.
 
 use unforget_core::entry::{Entry, Part};
 use unforget_core::tokens::{Ruler, fair_share};
@@ -7,23 +7,23 @@ use crate::clip::head;
 use crate::sections::Item;
 use crate::summary::clean;
 
-/// Most bytes of a host's summary that are stored in a summary of ours, and most that are read of one.
+/// Most bytes of a host's summary stored in a summary of ours, and most bytes read of one.
 const KEPT_BYTES: usize = 32 << 10;
 const READ_BYTES: usize = 1 << 20;
 
-/// Most sections that are told apart; what comes behind them belongs to the last.
+/// Most sections told apart; further text belongs to the last section.
 const SECTIONS_MAX: usize = 64;
 
-/// Stands where lines of a section are left out.
+/// Marks left-out lines of a section.
 const CUT: &str = "[…]";
 
-/// Most summaries of branches that stand beside the newest summary of the host.
+/// Most summaries of branches beside the host's newest summary.
 const BRANCHES_MAX: usize = 2;
 
-/// Times that a text is shortened again because the whole weighs more than its lines.
+/// Most repetitions of shortening when the whole weighs more than the sum of its lines.
 const ROUNDS: usize = 4;
 
-/// The words of an entry that holds a summary of the host.
+/// The text of an entry that holds a host's summary.
 pub fn host_text(entry: &Entry) -> String {
     let texts = entry.parts.iter().filter_map(|part| match part {
         Part::Text(text) => Some(text.as_str()),
@@ -32,26 +32,26 @@ pub fn host_text(entry: &Entry) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// The words of a host's summary as they are stored: credentials redacted, of a very long one the start of each
-/// section. Cost: linear in the first megabyte.
+/// The stored form of a host's summary: credentials redacted, and a very long one reduced to the start of each section.
+/// Cost: linear in the first megabyte.
 pub(crate) fn kept(text: &str) -> String {
     shortened(clean(head(text, READ_BYTES)).trim(), KEPT_BYTES as u64, &|text| text.len() as u64)
 }
 
-/// The words of a host's summary, in at most `max_tokens` by `ruler`'s upper bound.
+/// A host's summary in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// Credentials are redacted. What is too long is shortened by its own structure: each section (from one heading to the
-/// next) keeps its beginning, the longest lose most, code in them goes first. Empty where nothing fits.
+/// Credentials are redacted. A summary that is too long is shortened by its own structure: each section (from one
+/// heading to the next) keeps its beginning, the longest lose most, and code in them goes first. Empty if nothing fits.
 ///
-/// Cost: linear in the first megabyte, a ruling per line of what is kept.
+/// Cost: linear in the first megabyte, one token count per kept line.
 pub fn host_words(text: &str, max_tokens: u64, ruler: &dyn Ruler) -> String {
     shortened(&kept(text), max_tokens, &|text| ruler.count(text).upper)
 }
 
-/// Of the summaries that a host made of a history, oldest first, those that still count: the newest, which tells what
-/// the ones before it told, and those of branches that came after it.
+/// Of a host's summaries of a history, oldest first, those that still count: the newest, which repeats the content of
+/// the earlier ones, and later summaries of branches.
 ///
-/// A summary with an author is of a branch that was left: it stands for no other.
+/// A summary with an author belongs to an abandoned branch and replaces no other.
 pub(crate) fn newest(mut items: Vec<Item>) -> Vec<Item> {
     items.sort_by_key(|item| item.seqs.last().copied());
     let main = items.iter().rposition(|item| item.author.is_none());
@@ -66,7 +66,7 @@ pub(crate) fn newest(mut items: Vec<Item>) -> Vec<Item> {
     kept
 }
 
-/// Shortens a text to `max` by a measure.
+/// Shortens a text to `max` in a given measure.
 fn shortened(text: &str, max: u64, cost: &dyn Fn(&str) -> u64) -> String {
     if cost(text) <= max {
         return text.to_owned();
@@ -93,7 +93,7 @@ struct Section<'a> {
 struct Line<'a> {
     text: &'a str,
     cost: u64,
-    /// Whether it stands in a block of code, its marks included.
+    /// Whether it belongs to a block of code, the block's marks included.
     is_code: bool,
 }
 
@@ -116,7 +116,7 @@ fn sections<'a>(text: &'a str, cost: &dyn Fn(&str) -> u64) -> Vec<Section<'a>> {
     sections
 }
 
-/// Whether a line opens a section: a heading of Markdown, or a short numbered line at the margin that ends in a colon.
+/// Whether a line opens a section: a Markdown heading, or a short numbered line at the margin that ends in a colon.
 fn is_heading(line: &str) -> bool {
     let short = line.len() <= 120;
     let title = line.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -128,7 +128,7 @@ fn is_heading(line: &str) -> bool {
             || is_numbered)
 }
 
-/// The sections in `room`: as much of each as the largest equal share allows.
+/// The sections within `room`: as much of each as the largest equal share allows.
 fn joined(sections: &[Section<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> String {
     let share = fair_share(sections.iter().map(|section| section.cost).collect(), room).unwrap_or(room);
     let mut text = String::new();
@@ -139,7 +139,7 @@ fn joined(sections: &[Section<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> St
     text
 }
 
-/// Writes the start of a section, without its code if that is too much; a mark says what is left out.
+/// Writes the start of a section, without its code if the code is too long; a mark shows omissions.
 fn start_of(section: &Section<'_>, share: u64, cost: &dyn Fn(&str) -> u64, text: &mut String) {
     let is_whole = section.cost <= share;
     let mut left = if is_whole { share } else { share.saturating_sub(cost(CUT) + 1) };
@@ -148,7 +148,7 @@ fn start_of(section: &Section<'_>, share: u64, cost: &dyn Fn(&str) -> u64, text:
         let is_dropped = !is_whole && line.is_code;
         if is_dropped || line.cost > left {
             if !is_cut && !is_dropped {
-                // A long line is better than none.
+                // Part of a long line is better than none.
                 let bytes = (line.text.len() as u64 * left / line.cost.max(1)) as usize;
                 let start = head(line.text, bytes);
                 if start.chars().count() > 40 {
@@ -272,7 +272,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the text, the room holds, and shortening again changes nothing that fits.
+        /// For any text, the room is respected, and shortening again changes nothing that fits.
         #[test]
         fn the_room_holds(text in "([#0-9.: a-z`\n]{0,40}\n){0,20}", max in 0_u64..400) {
             let short = host_words(&text, max, &Bytes);

@@ -1,8 +1,8 @@
-//! Descriptions of text: previews of tool results and deterministic summaries.
+//! Describes text: previews of tool results and deterministic summaries.
 //!
-//! This crate may look into text, to describe it. It decides nothing: what is stored, covered or sent follows
-//! from structure alone, and every description here can be dropped and made again. Everything is total and
-//! deterministic: any input, no panic, linear time; same input, same bytes.
+//! This crate may look into text in order to describe it. It decides nothing: storing, covering and sending depend on
+//! structure alone, and every description can be dropped and made again. Everything is total and deterministic: no
+//! input causes a panic, time is linear, and equal input gives equal bytes.
 
 mod anchors;
 mod clip;

@@ -1,4 +1,4 @@
-//! Lines that say that something went wrong, or how it ended.
+//! Lines that report an error or the end of a command.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::clip::pattern;
 
-/// What an error line looks like in the output of common tools. Linear time, whatever the text.
+/// Matches error lines in the output of common tools. Linear time on any text.
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?m)(?:^|[\s\[(:|])(?:error|Error|ERROR|fatal|FATAL|Fatal|FAILED|FAIL|panic|PANIC|CRITICAL|E)(?:\[[A-Z]?\d+\])?:",
@@ -16,22 +16,22 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Lines that tell how a command ended.
+/// Matches lines that tell how a command ended.
 static ENDING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(r"(?mi)^.{0,40}\b(?:exit(?:ed)?(?: with)?(?: code| status)|exit_code|return code)\b\W{0,3}-?\d+")
 });
 
-/// Longest stretch that is looked at, from either end of a text, in bytes.
+/// Longest stretch read from either end of a text, in bytes.
 const LOOK_BYTES: usize = 1 << 20;
 
-/// The first lines of `text` that report an error, at most `max` of them, each once, in order.
+/// The first lines of `text` that report an error, at most `max`, without duplicates, in order.
 ///
-/// Looks at the first and the last megabyte. Cost: linear.
+/// Reads the first and the last megabyte. Cost: linear.
 pub(crate) fn error_lines(text: &str, max: usize) -> Vec<&str> {
     matching(text, &ERROR, max)
 }
 
-/// The lines of `text` that name an exit code, at most `max` of them.
+/// The lines of `text` that name an exit code, at most `max`.
 pub(crate) fn ending_lines(text: &str, max: usize) -> Vec<&str> {
     matching(text, &ENDING, max)
 }
@@ -50,7 +50,7 @@ fn matching<'a>(text: &'a str, wanted: &LazyLock<Option<Regex>>, max: usize) -> 
             let Some(found) = wanted.find_at(part, at) else { break };
             let place = found.end().max(found.start() + 1).min(part.len());
             let bytes = part.as_bytes();
-            // The match may begin with the line end before the line that it means.
+            // The match may begin with the line end before the matching line.
             let inside = found.end().saturating_sub(1);
             let start =
                 memchr::memrchr(b'\n', bytes.get(..inside).unwrap_or_default()).map_or(0, |at| at + 1);

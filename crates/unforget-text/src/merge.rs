@@ -1,4 +1,4 @@
-//! Summaries of neighbouring spans as one.
+//! Merges summaries of neighbouring spans.
 
 use std::borrow::Borrow;
 
@@ -7,16 +7,17 @@ use unforget_core::id::Seq;
 use crate::discourse::overturns;
 use crate::sections::{CORRECTED, EARLIER, Item, Section, SectionKind, Span, State, Summary};
 
-/// Newest outcomes and decisions that a merge keeps whole; of older answers only the first statement of each is kept.
+/// Number of newest outcomes and decisions that a merge keeps whole; of each older answer only the first statement is
+/// kept.
 const WHOLE_MAX: usize = 40;
 
 impl Summary {
     /// Merges summaries of neighbouring spans, oldest first, into one.
     ///
-    /// Equal items become one, with the sources of all and the newest state; an ask that was open and is done
-    /// or cancelled later keeps the later mark and is no longer among the open asks. What the last answer of a span
-    /// says and the first message of the next corrects is left out. Of old answers only the first statement is kept. Each kind keeps
-    /// its newest items, up to a fixed number.
+    /// Equal items become one, with the sources of all and the newest state. An open ask that is later marked done or
+    /// cancelled keeps the later mark and is no longer among the open asks. Statements of a span's last answer that the
+    /// next span's first message corrects are left out. Of old answers only the first statement is kept. Each kind
+    /// keeps its newest items, up to a fixed number.
     ///
     /// Cost: O(n log n) in items.
     pub fn merge<S: Borrow<Self>>(parts: &[S]) -> Self {
@@ -52,7 +53,7 @@ impl Summary {
         merged
     }
 
-    /// The entry of the newest answer that outcomes or decisions stand in.
+    /// The entry of the newest answer among outcomes and decisions.
     pub(crate) fn newest_answer(&self) -> Option<Seq> {
         let told = self.items(SectionKind::Outcomes).iter().chain(self.items(SectionKind::Decisions));
         told.filter(|item| !item.text.starts_with(CORRECTED))
@@ -62,7 +63,7 @@ impl Summary {
     }
 }
 
-/// Outcomes and decisions of neighbouring spans, without what the first message of a later span corrects.
+/// Outcomes and decisions of neighbouring spans, without those that a later span's first message corrects.
 fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
     let mut told: Vec<(SectionKind, Item)> = Vec::new();
     for part in parts {
@@ -71,7 +72,7 @@ fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
         if let Some(correction) = correction.filter(|_| !told.is_empty()) {
             overturn(&mut told, &correction.text);
         }
-        // What stands before the first of the spans may still come to be merged with it.
+        // A correction at the very beginning stays open: spans before the first may be merged later.
         let settled = !told.is_empty();
         for kind in [SectionKind::Outcomes, SectionKind::Decisions] {
             told.extend(part.items(kind).iter().map(|item| {
@@ -86,7 +87,7 @@ fn told(parts: &[&Summary]) -> Vec<(SectionKind, Item)> {
     told
 }
 
-/// Drops what a correction overturns of the newest answer.
+/// Drops the statements of the newest answer that a correction overturns.
 fn overturn(told: &mut Vec<(SectionKind, Item)>, correction: &str) {
     let of = |item: &Item| item.seqs.first().copied().filter(|_| !item.text.starts_with(CORRECTED));
     let Some(answer) = told.iter().filter_map(|(_, item)| of(item)).max() else { return };
@@ -99,7 +100,7 @@ fn overturn(told: &mut Vec<(SectionKind, Item)>, correction: &str) {
     told.retain(|(_, item)| of(item) != Some(answer) || !gone.next().unwrap_or_default());
 }
 
-/// Of answers that are not among the newest, keeps the first statement.
+/// Keeps the first statement of each answer older than the newest ones.
 fn thin(items: &mut Vec<Item>) {
     let old = items.len().saturating_sub(WHOLE_MAX);
     let mut at = 0;
@@ -112,8 +113,8 @@ fn thin(items: &mut Vec<Item>) {
     });
 }
 
-/// Where things stand at the end of neighbouring spans, oldest first: the newest request, what the newest answer says,
-/// what is open, and all rules. Everything else is left out.
+/// The state of the work at the end of neighbouring spans, oldest first: the newest request, the newest answer's
+/// statements, open asks, and all rules. Everything else is left out.
 ///
 /// Render it with [`crate::render_state`]. Cost: O(n log n) in items.
 pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {
@@ -136,9 +137,9 @@ pub fn state_of<S: Borrow<Summary>>(parts: &[S]) -> Summary {
     state
 }
 
-/// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request
-/// before it; a newer request leaves an open one behind without a known end. Gives all requests, and those that are
-/// open at the end together with the open questions of the last span.
+/// Walks through the requests of neighbouring spans, oldest first. A mark for [`EARLIER`] settles the request before
+/// it; a newer request leaves an open one without a known end. Returns all requests, and those open at the end together
+/// with the last span's open questions.
 fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
     let mut asks: Vec<Item> = Vec::new();
     for ask in parts.iter().flat_map(|part| part.items(SectionKind::Goal)) {
@@ -163,7 +164,7 @@ fn settle(parts: &[&Summary]) -> (Vec<Item>, Vec<Item>) {
     (asks, open)
 }
 
-/// Equal items as one, in order of their newest mention.
+/// Merges equal items, in order of their newest mention.
 fn newest(items: Vec<Item>) -> Vec<Item> {
     let mut order: Vec<(usize, Item)> = items.into_iter().enumerate().collect();
     order.sort_by(|(at, a), (bt, b)| (&a.text, &a.author, at).cmp(&(&b.text, &b.author, bt)));
@@ -181,12 +182,12 @@ fn newest(items: Vec<Item>) -> Vec<Item> {
     kept.into_iter().map(|(_, item)| item).collect()
 }
 
-/// The first and the last title, where they differ.
+/// The first and the last title, if they differ.
 fn title_of(parts: &[&Summary]) -> String {
     let mut titles = parts.iter().map(|part| part.title.as_str()).filter(|title| !title.is_empty());
     let Some(first) = titles.next() else { return String::new() };
     let half = |title| crate::clip::clip(title, 70).into_owned();
-    // A merged title holds two; a merge of merges keeps the outer ones.
+    // A merged title holds two titles; merging again keeps the outer ones.
     let start = first.split(" … ").next().unwrap_or(first);
     match titles.next_back().map(|last| last.rsplit(" … ").next().unwrap_or(last)) {
         Some(last) if last != start => format!("{} … {}", half(start), half(last)),

@@ -1,4 +1,4 @@
-//! What a long text is, in a few words.
+//! Describes a long text in a few words.
 
 mod code;
 mod json;
@@ -15,16 +15,16 @@ use crate::summary::without_blobs;
 
 pub(crate) use log::{counts_text, test_counts};
 
-/// What a text was taken for, from its structure.
+/// The kind of a text, recognised by its structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// Nothing but blanks.
     Empty,
-    /// One JSON value.
+    /// A single JSON value.
     Json,
     /// A JSON value per line.
     JsonLines,
-    /// Values with commas, tabs or semicolons between them.
+    /// Values separated by commas, tabs or semicolons.
     Table,
     /// A unified diff.
     Diff,
@@ -40,10 +40,10 @@ pub enum Kind {
     Text,
 }
 
-/// A text in a few words.
+/// A short description of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
-    /// What it was taken for.
+    /// Its kind.
     pub kind: Kind,
     /// At most [`PREVIEW_CHARS`] characters, one line or a few; credentials redacted.
     pub text: String,
@@ -51,10 +51,10 @@ pub struct Preview {
 
 /// Most characters of a preview.
 pub const PREVIEW_CHARS: usize = 320;
-/// Longer texts are described from their first and last bytes of this number.
+/// Longer texts are described by their first and last bytes, this many each.
 const LOOK_BYTES: usize = 1 << 20;
 
-/// Describes `text`: what kind it is, how large, and what is in it. Cost: linear.
+/// Describes `text`: kind, size and content. Cost: linear.
 pub fn preview(text: &str) -> Preview {
     let size = size(text);
     if text.trim().is_empty() {
@@ -83,7 +83,7 @@ pub fn preview(text: &str) -> Preview {
     Preview { kind, text }
 }
 
-/// The text parts of a result as one text; other parts as their kind in brackets.
+/// The text parts of a result as one text; other parts appear as their kind in brackets.
 pub(crate) fn result_text(result: &ToolResult) -> Cow<'_, str> {
     if let [Part::Text(text)] = result.content.as_slice() {
         return Cow::Borrowed(text);
@@ -149,7 +149,7 @@ fn some<T: AsRef<str>>(names: &[T], max: usize) -> String {
     format!("{}{rest}", shown.join(", "))
 }
 
-/// Without the line numbers that tools for reading files put before each line (`   12→`, `12\t`).
+/// Removes the line numbers that file-reading tools put before each line (`   12→`, `12\t`).
 fn unnumbered(text: &str) -> Cow<'_, str> {
     let strip = |line: &str| -> Option<usize> {
         let digits = line.trim_start_matches(' ').trim_start_matches(|c: char| c.is_ascii_digit());

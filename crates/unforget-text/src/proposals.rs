@@ -1,9 +1,9 @@
-//! Sentences by which a person lays down a rule: for the summaries, and to be proposed as pins.
+//! Finds sentences by which a person lays down a rule: for the summaries, and as proposals for pins.
 //!
-//! Conservative: a proposal costs a person's attention, and one that is taken stands in every prompt. So only
-//! people's own words count, and of them only sentences that lay down a rule, tell a preference or give leave. What is
-//! quoted, pasted, shown as code, asked, told of others, guessed ("it must be"), or meant for now only, is no rule. A
-//! request that has the form of a question ("can we not …") is one.
+//! Conservative, since a proposal costs a person's attention, and an accepted one stands in every prompt. Only people's
+//! own words count, and of them only sentences that lay down a rule, state a preference or give leave. Text that is
+//! quoted, pasted, shown as code, asked, reported about others, guessed ("it must be"), or meant for now only, is no
+//! rule. A request in the form of a question ("can we not …") is one.
 
 mod cues;
 #[cfg(test)]
@@ -23,16 +23,16 @@ use cues::{
     APPROVAL, ASKED, DEMAND, NO_WISH, OTHER, PREFERRED, PROHIBITION, SPOKEN_TO, TOLD, UNWANTED, WANTED,
 };
 
-/// Why a sentence is proposed.
+/// The reason for a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProposalKind {
-    /// It forbids: never, do not, must not.
+    /// It forbids something: never, do not, must not.
     Prohibition,
-    /// It demands: always, must, only.
+    /// It demands something: always, must, only.
     Demand,
     /// It gives leave: you may, I approve.
     Approval,
-    /// It is a rule of a file that the host puts in front (`AGENTS.md`, `CLAUDE.md` and their like).
+    /// It is a rule of a file that the host inserts (`AGENTS.md`, `CLAUDE.md` and similar).
     RuleFile,
 }
 
@@ -51,30 +51,30 @@ impl ProposalKind {
 /// A sentence to pin, verbatim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proposal<'a> {
-    /// Why.
+    /// The reason.
     pub kind: ProposalKind,
-    /// The words as they stand in the entry.
+    /// The words, as in the entry.
     pub text: &'a str,
 }
 
-/// Bytes of a text that are read.
+/// Most bytes of a text that are read.
 const READ_BYTES: usize = 64 << 10;
-/// Longest text that somebody types, in bytes.
+/// Length in bytes beyond which a text is unlikely to be typed.
 const LONG_BYTES: usize = 2_400;
-/// Shortest and longest sentence that is proposed.
+/// Shortest and longest proposed sentence, in characters.
 const CHARS_MIN: usize = 8;
 const CHARS_MAX: usize = 300;
 /// Most proposals from one entry.
 const PROPOSALS_MAX: usize = 32;
 
-/// Starts of texts that hosts put in front from rule files.
+/// First words of texts that hosts insert from rule files.
 const RULE_FILES: [&str; 4] =
     ["# AGENTS.md instructions", "<user_instructions>", "Contents of ", "# claudeMd"];
 
-/// The sentences of an entry that a person may want to pin, in order, each once.
+/// The sentences of an entry that a person may want to pin, in order, without duplicates.
 ///
-/// Of a person's entry every text counts; of what a host put in, only the text of rule files. Tool output, words of
-/// the model and summaries propose nothing.
+/// Every text of a person's entry counts; of the host's insertions, only the text of rule files. Tool output, the
+/// model's words and summaries yield no proposals.
 ///
 /// Cost: linear in the first 64 kilobytes of each text.
 pub fn proposals(entry: &Entry) -> Vec<Proposal<'_>> {
@@ -100,10 +100,10 @@ pub fn proposals(entry: &Entry) -> Vec<Proposal<'_>> {
     found
 }
 
-/// The rules in what a person sent, in order. Cost: linear.
+/// The rules in a person's message, in order. Cost: linear.
 pub(crate) fn rules(text: &str) -> Vec<(ProposalKind, &str)> {
     let own = spoken(text);
-    // A long text is an article or a plan: what it says is its own, unless somebody is spoken to.
+    // A long text is an article or a plan, and its rules are its own unless it addresses somebody.
     let is_long = own.iter().map(|line| line.len()).sum::<usize>() > LONG_BYTES;
     let speaks = |sentence: &&str| {
         !is_long
@@ -113,7 +113,7 @@ pub(crate) fn rules(text: &str) -> Vec<(ProposalKind, &str)> {
     told.filter_map(|sentence| Some((kind(sentence)?, sentence))).collect()
 }
 
-/// Rules in a file of rules, outside code and quoted lines.
+/// Rules in a rule file, outside code and quoted lines.
 fn file_rules(text: &str) -> Vec<(ProposalKind, &str)> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -129,15 +129,15 @@ fn file_rules(text: &str) -> Vec<(ProposalKind, &str)> {
     found
 }
 
-/// What a sentence lays down, if anything.
+/// The kind of rule in a sentence, if any.
 fn kind(sentence: &str) -> Option<ProposalKind> {
-    // Scripts without blanks say more in fewer characters.
+    // Scripts without blanks need fewer characters for the same content.
     let least = if sentence.is_ascii() { CHARS_MIN } else { CHARS_MIN / 2 };
     let length = sentence.chars().count();
     if !(least..=CHARS_MAX).contains(&length) || sentence.ends_with(':') {
         return None;
     }
-    // What is quoted is somebody else's.
+    // Quoted words are somebody else's.
     let plain = one_line(&unquoted(sentence));
     let plain = plain.trim_matches(['*', '_']);
     let is = |wanted: &LazyLock<Option<Regex>>| wanted.as_ref().is_some_and(|wanted| wanted.is_match(plain));

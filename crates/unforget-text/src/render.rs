@@ -1,4 +1,4 @@
-//! A summary as text for a model, within a number of tokens.
+//! Renders a summary as text for a model, within a number of tokens.
 
 mod line;
 
@@ -10,8 +10,7 @@ use crate::fence::time_text;
 use crate::sections::{EARLIER, Item, SectionKind, State, Summary};
 use line::line;
 
-/// A part of the text. The order is the order in the text: where things stand first, then the story, then what
-/// can be looked up.
+/// A part of the text. The order is the order in the text: first the state, then the story, then details to look up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Block {
     Aim,
@@ -58,14 +57,14 @@ impl Block {
         }
     }
 
-    /// One line for all items instead of a line each.
+    /// Whether all items share one line instead of a line each.
     const fn is_joined(self) -> bool {
         matches!(self, Self::Written | Self::Read | Self::Anchors)
     }
 }
 
-/// What is placed in turn, and the share of the room, in percent, that may be used up to and with it. What is left
-/// over goes round again. Identifiers have a share of what the rest takes.
+/// The placement order: each block, and the share of the room, in percent, that may be used up to and with that block.
+/// Remaining room is distributed in a second round. Identifiers get a share of the room that the other blocks use.
 const STEPS: [(Block, u64); 20] = [
     (Block::Aim, 20),
     (Block::Now, 40),
@@ -89,19 +88,19 @@ const STEPS: [(Block, u64); 20] = [
     (Block::Anchors, 100),
 ];
 
-/// Share of the text, in percent, that identifiers may take in their turn, and at the end, of room that nothing else takes.
+/// Share of the text, in percent, for identifiers in their turn, and share at the end, of room that nothing else uses.
 const ANCHORS_PERCENT: u64 = 8;
 const ANCHORS_LEFT_PERCENT: u64 = 14;
 
 /// Renders `summary` for a prompt in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// A record of the past, in the third person, never an order. It begins with the state: what was asked last, where
-/// things stood, what is open, which rules hold; then comes the story, and behind it files, failures, tools and
-/// identifiers. What matters most is placed first into the room there is; items that do not
-/// fit are left out whole. With little room, the title and a few items remain; with none, nothing.
-/// Wrap the text with [`crate::fence`], whose own tokens are not counted here.
+/// The text is a record of the past, in the third person, never an order. It begins with the state: the last request,
+/// the state of the work, open asks, valid rules. Then comes the story, and behind it files, failures, tools and
+/// identifiers. The most important items are placed first; items that do not fit are left out whole. With little room,
+/// the title and a few items remain; with none, nothing. Wrap the text with [`crate::fence`], whose own tokens are not
+/// counted here.
 ///
-/// Cost: linear in the summary, a few rulings per section.
+/// Cost: linear in the summary, a few token counts per section.
 pub fn render(summary: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
     let span = summary.span.map(|span| format!("Entries {}-{}", span.first, span.last));
     let times = summary.span.map(|span| match (span.from.map(time_text), span.to.map(time_text)) {
@@ -116,9 +115,9 @@ pub fn render(summary: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
     fill(summary, &heads, max_tokens, ruler)
 }
 
-/// Renders what [`crate::state_of`] gives: where things stand, to be put before the summaries of the story.
+/// Renders the result of [`crate::state_of`]: the state of the work, to be put before the summaries of the story.
 ///
-/// Takes at most `max_tokens` by `ruler`'s upper bound, as [`render`] does. Cost: as there.
+/// Takes at most `max_tokens` by `ruler`'s upper bound, like [`render`], at an equal cost.
 pub fn render_state(state: &Summary, max_tokens: u64, ruler: &dyn Ruler) -> String {
     let at = state.span.map(|span| format!("Where things stand, as of entry {}", span.last));
     fill(state, &[at.unwrap_or_default()], max_tokens, ruler)
@@ -132,7 +131,7 @@ fn headed(prefix: &str, title: &str) -> String {
     }
 }
 
-/// * `heads` - first lines to choose from, the longest first.
+/// * `heads` - alternatives for the first line, the longest first.
 fn fill(summary: &Summary, heads: &[String], max: u64, ruler: &dyn Ruler) -> String {
     let mut page = Page::new(summary, max, ruler);
     if !page.head(heads) {
@@ -147,7 +146,7 @@ fn fill(summary: &Summary, heads: &[String], max: u64, ruler: &dyn Ruler) -> Str
 /// An item by kind and index.
 type Place = (SectionKind, usize);
 
-/// What may stand in a block, most telling first, and what does.
+/// The candidates for a block, most telling first, and those already placed.
 #[derive(Default)]
 struct Shelf {
     offered: Vec<Place>,
@@ -174,11 +173,11 @@ impl<'a> Page<'a> {
         self.ruler.count(text).upper
     }
 
-    /// Takes the first line that fits; false if not even the shortest does.
+    /// Takes the longest first line that fits; false if not even the shortest does.
     fn head(&mut self, heads: &[String]) -> bool {
         for head in heads {
             let cost = self.cost(head);
-            // A third of a small room is enough.
+            // A third of a small room is enough for it.
             if cost * 3 <= self.max.max(120) && cost <= self.max {
                 (self.head, self.used) = (head.clone(), cost);
                 return true;
@@ -206,7 +205,7 @@ impl<'a> Page<'a> {
         let mut left = Vec::new();
         for place in std::mem::take(&mut shelf.offered) {
             let Some(item) = self.item(place) else { continue };
-            // An identifier that another line has need not be named again.
+            // An identifier in another line need not be listed again.
             if !said.is_empty() && said.contains(&item.text) {
                 continue;
             }
@@ -231,7 +230,7 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The words that are placed so far, identifiers apart.
+    /// The text placed so far, without identifiers.
     fn said(&self) -> String {
         let mut said = self.head.clone();
         for (block, shelf) in
@@ -245,7 +244,7 @@ impl<'a> Page<'a> {
         said
     }
 
-    /// The text; drops what was placed last until the whole fits by the ruler.
+    /// The text. Drops the most recently placed items until the whole fits by the ruler.
     fn finish(mut self) -> String {
         use Block::{Aim, Anchors, Failures, Now, Open, Read, Reasons, Rules, Story, Tools, Written};
         loop {
@@ -298,7 +297,7 @@ impl<'a> Page<'a> {
     }
 }
 
-/// What may stand in a block, most telling first.
+/// The candidates for a block, most telling first.
 fn offered(block: Block, summary: &Summary) -> Vec<Place> {
     use SectionKind::{
         Actions, Anchors, Constraints, Decisions, Errors, FilesRead, FilesWritten, Goal, OpenAsks, Outcomes,
@@ -315,12 +314,12 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
         Block::Now => {
             let told = places(Outcomes).chain(places(Decisions)).filter(|(_, item)| is_now(item));
             let mut told: Vec<Place> = told.map(|(place, _)| place).collect();
-            // As the answer had them: its first statement is its sum.
+            // In the order of the answer, whose first statement is its summary.
             told.sort_unstable();
             told
         }
         Block::Open => {
-            // A request that is open stands above.
+            // An open request is shown above already.
             let asked = |item: &Item| summary.items(Goal).iter().any(|ask| ask.text == item.text);
             places(OpenAsks).filter(|(_, item)| !asked(item)).map(|(place, _)| place).collect()
         }
@@ -349,7 +348,7 @@ fn offered(block: Block, summary: &Summary) -> Vec<Place> {
     }
 }
 
-/// Index of the first of the newest requests that are shown at the top: back to one that says more than `yes, do it`.
+/// Index of the first of the newest requests shown at the top: back to one with more content than `yes, do it`.
 fn aim(summary: &Summary) -> usize {
     let asks = summary.items(SectionKind::Goal);
     let telling = asks.iter().rposition(|ask| !is_short(ask));
@@ -362,8 +361,8 @@ fn is_short(ask: &Item) -> bool {
     ask.text == EARLIER || (ask.text.is_ascii() && ask.text.split_whitespace().count() < 4)
 }
 
-/// Requests and outcomes before the newest, newest first; the very first request comes second, for it says what it
-/// was all about, and requests that say little come last.
+/// Requests and outcomes before the newest, newest first. The very first request comes second, since it states the
+/// whole purpose; requests with little content come last.
 fn story(summary: &Summary, aim: usize, newest: Option<Seq>) -> Vec<Place> {
     let asks = summary.items(SectionKind::Goal).iter().enumerate().take(aim);
     let asks = asks.map(|(at, item)| (item, (SectionKind::Goal, at)));

@@ -1,4 +1,4 @@
-//! Credentials in text, and typed placeholders for them.
+//! Finds credentials in text and replaces them by typed placeholders.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,18 +12,18 @@ use crate::clip::head;
 struct Format {
     /// Its name in the placeholder.
     name: &'static str,
-    /// Words that it starts with, or that mark it; compared without case.
+    /// Words that it starts with, or that mark it; compared case-insensitively.
     marks: &'static [&'static str],
-    /// All of it, ASCII only. A first group is kept: it says what the secret is for.
+    /// A pattern for all of it, ASCII only. A first group is kept: it names the secret's purpose.
     pattern: &'static str,
 }
 
-/// Shorthand for a row.
+/// Abbreviates a row.
 const fn format(name: &'static str, marks: &'static [&'static str], pattern: &'static str) -> Format {
     Format { name, marks, pattern }
 }
 
-/// The known formats. Earlier rows win where two match at the same place.
+/// The known formats. Where two match at one place, the earlier row wins.
 const FORMATS: &[Format] = &[
     format(
         "private-key",
@@ -141,10 +141,10 @@ const FORMATS: &[Format] = &[
     ),
 ];
 
-/// How far a credential is looked for; one that runs on is replaced to the end of its letters.
+/// How far a credential is searched for; a longer one is replaced to the end of its letters.
 const WINDOW_BYTES: usize = 16 << 10;
 
-/// Finds any mark; and each format, at the start of a text.
+/// A pattern for any mark, and one per format for the start of a text.
 struct Patterns {
     marks: Regex,
     formats: Vec<Regex>,
@@ -167,8 +167,8 @@ static PATTERNS: LazyLock<Option<Patterns>> = LazyLock::new(|| {
 
 /// Replaces every credential in `text` by a typed placeholder such as `[secret: aws-key]`.
 ///
-/// The words that name a secret stay (`password=`). Doing it twice changes nothing. Known formats are found
-/// by their own shape; others only beside a word such as `api_key`. Cost: linear.
+/// The words that name a secret stay (`password=`). Applying it twice changes nothing. Known formats are found by their
+/// own form; others only beside a word such as `api_key`. Cost: linear.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let Some(patterns) = PATTERNS.as_ref() else { return Cow::Borrowed("[secret: no patterns]") };
     let mut redacted = String::new();
@@ -192,7 +192,7 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     Cow::Owned(redacted)
 }
 
-/// The credential whose mark is at `mark`, if there is one: its name and the bytes to replace.
+/// The credential at the mark `mark`, if there is one: its name and the bytes to replace.
 fn secret_at(
     text: &str,
     mark: usize,
@@ -214,7 +214,7 @@ fn secret_at(
         let inside = match format.name {
             "password" | "credential" | "azure-key" | "signature" | "cookie" | "slack-webhook"
             | "discord-webhook" => false,
-            // `\n` and the like stand before keys in escaped text.
+            // In escaped text, `\n` and similar escapes stand before keys.
             _ => before.is_ascii_alphanumeric() && text.as_bytes().get(start.wrapping_sub(2)) != Some(&b'\\'),
         };
         if inside
@@ -242,7 +242,7 @@ fn is_key_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'.' | b'-')
 }
 
-/// Bytes of the run of key letters that ends at `mark`, at most 40, not before `done`.
+/// Length in bytes of the run of key letters that ends at `mark`, at most 40, not before `done`.
 fn run_before(text: &str, mark: usize, done: usize) -> usize {
     let before = text.as_bytes().get(done..mark).unwrap_or_default();
     before
@@ -253,7 +253,7 @@ fn run_before(text: &str, mark: usize, done: usize) -> usize {
         .count()
 }
 
-/// Whether the value after a word such as `token:` is one, and not a type, a number or a reference.
+/// Whether the value after a word such as `token:` is a secret and not a type, a number or a reference.
 fn is_secret(name: &str, value: &str) -> bool {
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     match name {
@@ -288,7 +288,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Parts are joined here, so that no scanner takes this file for a leak.
+    /// The parts are joined here, so that no scanner reports this file as a leak.
     const TABLE: &[(&str, &[&str], &str)] = &[
         ("aws-key", &["AKIA", "IOSFODNN7EXAMPLE"], "access key id"),
         (

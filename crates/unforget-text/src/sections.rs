@@ -4,31 +4,31 @@ use std::fmt::Write as _;
 
 use unforget_core::id::{Seq, Timestamp};
 
-/// What a section of a summary tells. The order is the order of rendering.
+/// The topic of a summary's section. The order is the order of rendering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectionKind {
-    /// What people asked for, in order, with what became of it.
+    /// People's requests, in order, with their outcome.
     Goal,
-    /// What the model's answers say was done, and how it came out.
+    /// Completed work and its outcome, according to the model's answers.
     Outcomes,
-    /// Rules that people gave, verbatim.
+    /// People's rules, verbatim.
     Constraints,
-    /// What was decided or found, and why, verbatim.
+    /// Decisions and findings with their reasons, verbatim.
     Decisions,
-    /// Tools that were run: target and outcome.
+    /// Tool runs: target and outcome.
     Actions,
-    /// Files whose content was looked at.
+    /// Files whose content was read.
     FilesRead,
     /// Files that were written or changed.
     FilesWritten,
-    /// What failed.
+    /// Failures.
     Errors,
     /// Requests and questions without an answer at the end of the span.
     OpenAsks,
     /// Identifiers: paths, hashes, URLs, versions, quantities.
     Anchors,
-    /// The host's own summary of what came before one of the entries, in its words. Shown beside the summaries, once:
-    /// the newest. An item with an author is about a branch that was left.
+    /// The host's own summary of the history before one of the entries, in its words. Only the newest is shown, once,
+    /// beside the summaries. An item with an author is about an abandoned branch.
     HostSummary,
 }
 
@@ -65,7 +65,7 @@ impl SectionKind {
         }
     }
 
-    /// Most items of this kind that a merge keeps; the oldest go first.
+    /// Most items of this kind that a merge keeps; the oldest are dropped first.
     pub(crate) const fn items_max(self) -> usize {
         match self {
             Self::Anchors | Self::Actions => 120,
@@ -74,17 +74,17 @@ impl SectionKind {
     }
 }
 
-/// What became of an item.
+/// The state of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
-    /// The item is a fact; nothing is to become of it.
+    /// A fact, which cannot change its state.
     #[default]
     Fact,
-    /// It was open at the end of the span.
+    /// Open at the end of the span.
     Open,
-    /// It was answered, finished or mended within the span.
+    /// Answered, finished or mended within the span.
     Done,
-    /// It was stopped or taken back.
+    /// Stopped or taken back.
     Cancelled,
 }
 
@@ -103,29 +103,29 @@ impl State {
     }
 }
 
-/// One thing that a summary tells.
+/// One item of a summary.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// The words. Secrets are already replaced by typed placeholders.
+    /// The text. Secrets are already replaced by typed placeholders.
     pub text: String,
-    /// The entries that it came from, ascending, at most [`Item::SEQS_MAX`].
+    /// The entries of origin, ascending, at most [`Item::SEQS_MAX`].
     pub seqs: Vec<Seq>,
-    /// What became of it.
+    /// Its state.
     pub state: State,
-    /// Who said it, where the host names authors.
+    /// The author, where the host names authors.
     pub author: Option<String>,
 }
 
 impl Item {
-    /// Most entries that one item names; the first and the newest are kept.
+    /// Most entries named by one item; the first and the newest are kept.
     pub const SEQS_MAX: usize = 4;
 
-    /// An item that came from one entry.
+    /// An item from one entry.
     pub fn new(text: impl Into<String>, seq: Seq) -> Self {
         Self { text: text.into(), seqs: vec![seq], ..Self::default() }
     }
 
-    /// Adds the sources of an equal item, and takes its state, which is newer.
+    /// Adds the sources of an equal item and takes over its state, which is newer.
     pub fn absorb(&mut self, newer: &Self) {
         self.state = newer.state;
         self.seqs.extend(&newer.seqs);
@@ -141,13 +141,13 @@ impl Item {
 /// The items of one kind, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
-    /// What they tell.
+    /// Their topic.
     pub kind: SectionKind,
     /// Never empty in a summary made by this crate.
     pub items: Vec<Item>,
 }
 
-/// What a summary stands for.
+/// The span of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// The first entry.
@@ -160,12 +160,12 @@ pub struct Span {
     pub to: Option<Timestamp>,
 }
 
-/// A deterministic summary: descriptive, each item with the entries that it came from.
+/// A deterministic summary: descriptive items, each with its entries of origin.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// One line that says what this was about; empty if nobody said anything.
+    /// One line about the subject; empty if nobody said anything.
     pub title: String,
-    /// What it stands for; `None` only for a summary of nothing.
+    /// The entries that it stands for; `None` only for a summary of nothing.
     pub span: Option<Span>,
     /// At most one section per kind, in the order of [`SectionKind::ALL`].
     pub sections: Vec<Section>,
@@ -174,7 +174,7 @@ pub struct Summary {
 /// Why a stored summary could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// The line that was not understood, from 1.
+    /// The unintelligible line, from 1.
     pub line: usize,
 }
 
@@ -186,27 +186,28 @@ impl std::fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// Stands, as the first request of a span, for the one that was open when the span began.
+/// Stands in a span's request list for the request that was already open when the span began.
 pub(crate) const EARLIER: &str = "the request from before these entries";
 
-/// How a decision begins that is a person's correction of an answer. One that is open corrects what stands before its span.
+/// First words of a decision that is a person's correction of an answer. An open one corrects an answer before its
+/// span.
 pub(crate) const CORRECTED: &str = "corrected by a person: ";
 
 /// First line of the encoding, with its version.
 const HEADER: &str = "unforget-summary 1";
 
 impl Summary {
-    /// The items of one kind, oldest first; empty if there are none.
+    /// The items of one kind, oldest first; possibly empty.
     pub fn items(&self, kind: SectionKind) -> &[Item] {
         self.sections.iter().find(|section| section.kind == kind).map_or(&[], |section| &section.items)
     }
 
-    /// Whether it tells nothing: there was nothing but blanks, reasoning or injected text.
+    /// Whether it has no content: the entries held only blanks, reasoning or injected text.
     pub fn is_blank(&self) -> bool {
         self.sections.iter().all(|section| section.items.is_empty())
     }
 
-    /// Encodes the summary as lines of text, to be stored. [`Self::parse`] gives back an equal value.
+    /// Encodes the summary as lines of text, for storing. [`Self::parse`] returns an equal value.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}\ntitle\t{}\n", escape(&self.title));
         if let Some(span) = &self.span {
@@ -235,10 +236,10 @@ impl Summary {
         text
     }
 
-    /// Reads what [`Self::to_text`] wrote.
+    /// Parses the output of [`Self::to_text`].
     ///
     /// # Errors
-    /// [`ParseError`] with the first line that is not understood.
+    /// [`ParseError`] with the first unintelligible line.
     pub fn parse(text: &str) -> Result<Self, ParseError> {
         let mut summary = Self::default();
         let mut lines = text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate();

@@ -1,11 +1,11 @@
-//! Lines and sentences of prose.
+//! Splits prose into lines and sentences.
 
-/// What a line of prose is.
+/// The kind of a line of prose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
     /// Marked as a heading, by `#` or by being bold as a whole.
     Heading,
-    /// An item of a list, and how deep it stands.
+    /// An item of a list, and its depth.
     Bullet {
         /// Whether it belongs to an item above it.
         inner: bool,
@@ -17,13 +17,13 @@ pub(crate) enum LineKind {
 /// A line of prose without its marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Line<'a> {
-    /// What it is.
+    /// Its kind.
     pub(crate) kind: LineKind,
-    /// Its words, never empty.
+    /// Its text, never empty.
     pub(crate) text: &'a str,
 }
 
-/// The lines of `text` that are prose: outside code fences, tables and tags, with something in them. Cost: linear.
+/// The lines of prose in `text`: non-empty lines outside code fences, tables and tags. Cost: linear.
 pub(crate) fn prose(text: &str) -> Vec<Line<'_>> {
     let mut found = Vec::new();
     let mut in_code = false;
@@ -49,18 +49,18 @@ pub(crate) fn prose(text: &str) -> Vec<Line<'_>> {
     found
 }
 
-/// Whether a line, without blanks around it, opens or closes a block of code.
+/// Whether a line, without surrounding blanks, opens or closes a block of code.
 pub(crate) fn is_code_fence(line: &str) -> bool {
     line.starts_with("```") || line.starts_with("~~~")
 }
 
-/// Whether all of a line is bold, but for a colon behind it.
+/// Whether the whole line is bold, except for a colon behind it.
 fn is_bold(line: &str) -> bool {
     let inside = line.trim_end_matches(':').strip_prefix("**").and_then(|rest| rest.strip_suffix("**"));
     inside.is_some_and(|inside| !inside.contains("**"))
 }
 
-/// The sentences of `text` outside code fences, without list marks, as they stand. Cost: linear.
+/// The sentences of `text` outside code fences, without list marks, otherwise verbatim. Cost: linear.
 pub(crate) fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for line in prose(text) {
@@ -82,7 +82,7 @@ fn strip_mark(line: &str) -> &str {
     }
 }
 
-/// Words that a full stop follows without ending a sentence, in small letters.
+/// Lower-case words after which a full stop does not end a sentence.
 const SHORTENED: [&str; 16] = [
     "e.g", "i.e", "eg", "ie", "vs", "cf", "approx", "resp", "dr", "mr", "mrs", "ms", "st", "z.b", "d.h",
     "bzw",
@@ -90,7 +90,7 @@ const SHORTENED: [&str; 16] = [
 
 /// Whether the full stop at the end of `before` belongs to a word or to a row of dots.
 ///
-/// * `next` - the first letter behind the blank that follows.
+/// * `next` - the first letter behind the following blank.
 fn is_inside(before: &str, next: Option<char>) -> bool {
     let word = before.trim_end_matches('.').rsplit(|c: char| c.is_whitespace() || c == '(').next();
     let word = word.unwrap_or_default().to_lowercase();
@@ -106,7 +106,7 @@ pub(crate) fn split_line<'a>(line: &'a str, found: &mut Vec<&'a str>) {
     let mut chars = line.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
-        // One that is never closed is no code.
+        // An unclosed one is no code.
         code ^= c == '`' && (code || line.get(end..).is_some_and(|rest| rest.contains('`')));
         let ends = match c {
             '.' | '!' | '?' if !code => {

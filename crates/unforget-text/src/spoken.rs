@@ -1,4 +1,4 @@
-//! A person's own words in what they sent: without what they pasted, quoted or marked as code.
+//! Extracts a person's own words from a message, without pasted, quoted or code text.
 
 use std::sync::LazyLock;
 
@@ -8,14 +8,14 @@ use crate::clip::pattern;
 use crate::lines::error_lines;
 use crate::sentences::is_code_fence;
 
-/// Starts of lines that a screen shows and nobody types.
+/// First characters of lines from a screen, which nobody types.
 const SCREEN: [char; 20] =
     ['>', '|', '[', '{', '}', '\u{1b}', '❯', '➜', '⎿', '⏺', '●', '│', '╭', '╰', '─', '┃', '✓', '✗', '⠇', '⚠'];
 
-/// Marks of a screen within a line: what follows them was not typed either.
+/// Marks of a screen within a line: the text behind them was not typed either.
 const WITHIN: [char; 4] = ['❯', '⎿', '➜', '⏺'];
 
-/// Lines of programs: prompts, logs, places in files, diffs, code.
+/// Lines written by programs: prompts, logs, places in files, diffs, code.
 static PASTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"^(?:\$ |% |\S+@\S+[ :].*[%$#] |\S+ \S+ % |@@ |\+\+\+ |--- |diff --git |index [0-9a-f]{7}|commit [0-9a-f]{7}|at \S+[(:]|File |\d{4}-\d\d-\d\d[T ]|\d\d:\d\d:\d\d|[+-] *\d+ |\d+[→:│|]|[\w./-]+\.\w{1,5}:\d+|\w[\w.]*(?:Error|Exception)\b|API Error|Caused by|error\b|warning:|npm |FAIL|PASS|ok  |\?\? |import |export |const |func |fn |def |class |return |let |var |\}|\))",
@@ -23,21 +23,21 @@ static PASTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// How a person introduces what somebody wrote: it may be long.
+/// How a person introduces another person's text, which may be long.
 static REVIEWED: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"(?i)\b(?:feedback|comments?|reviews?|copilot|transcript)\b[^:]{0,60}:$"));
 
-/// How a person introduces what somebody or something else said.
+/// How a person introduces the words of another person or program.
 static INTRODUCED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:errors?|output|logs?|traces?|stack ?traces?|transcript|messages?|says|said|got|seeing|shows?|prints?|throw(?:s|ing)|fail(?:s|ing|ed)|feedback|comments?|reviews?|copilot|response|reply|replied|agent|wrote|reported|reports)\b[^:]{0,60}:$",
     )
 });
 
-/// The lines that a person wrote, in order. A line that a program wrote takes the rest of its paragraph with it; a
-/// line that introduces what something else said takes the next paragraph, one that introduces a review all that follows.
+/// The lines that a person wrote, in order. A program's line takes the rest of its paragraph with it. A line that
+/// introduces other words takes the next paragraph; a line that introduces a review takes everything that follows.
 ///
-/// Cost: linear, but for at most [`TAGS_MAX`] looks for the end of a tag.
+/// Cost: linear, except for at most [`TAGS_MAX`] searches for the end of a tag.
 pub(crate) fn spoken(text: &str) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut in_code, mut pasted, mut awaits) = (false, false, false);
@@ -59,7 +59,7 @@ pub(crate) fn spoken(text: &str) -> Vec<&str> {
             pasted &= in_code || awaits;
         } else if let Some(end) = opened(line).filter(|_| tags < TAGS_MAX) {
             tags += 1;
-            // What stands behind a tag on its own line is read by nobody.
+            // Text behind a tag on the tag's own line is ignored.
             tag = Some(end.clone()).filter(|_| !line.contains(end.as_str()) && behind.contains(end.as_str()));
         } else {
             pasted |= is_pasted(raw);
@@ -79,14 +79,14 @@ pub(crate) fn spoken(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Most tags whose ends are looked for.
+/// Most tags whose ends are searched for.
 const TAGS_MAX: usize = 16;
 
 fn next_line(text: &str) -> Option<(&str, &str)> {
     (!text.is_empty()).then(|| text.split_once('\n').unwrap_or((text, "")))
 }
 
-/// The end of the tag that a line begins with.
+/// The end of the tag at the start of a line.
 fn opened(line: &str) -> Option<String> {
     let rest = line.strip_prefix('<')?;
     let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '-' | '_')))?;

@@ -14,33 +14,33 @@ use crate::summary::{target, without_blobs};
 pub const STUB_TOKENS: u64 = 160;
 /// Most characters of a stub.
 pub const STUB_CHARS: usize = 480;
-/// Most characters of an aim in one line.
+/// Most characters of a call's aim in one line.
 const AIM_CHARS: usize = 80;
 /// Most characters of a handle.
 const HANDLE_CHARS: usize = 48;
 
-/// Why a result is shown as a stub.
+/// The reason for a stub.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StubReason {
-    /// It is old, and newer results need the room.
+    /// The result is old, and newer results need the room.
     Old,
-    /// A later call told the same, newer.
+    /// A later call made the result obsolete.
     Superseded {
         /// Handle of the later result.
         by: String,
     },
-    /// It is larger than a prompt can hold.
+    /// The result is larger than a prompt can hold.
     TooLarge,
 }
 
-/// Writes the stand-in for `result`.
+/// Writes the stub for `result`.
 ///
-/// * `call` - the call that it answers, if known: its name and aim are shown.
-/// * `handle` - how the whole is expanded, such as `s:123`; it ends the stub.
+/// * `call` - the answered call, if known: its name and aim are shown.
+/// * `handle` - the handle for expanding the whole, such as `s:123`; it ends the stub.
 ///
-/// Keeps the exit code, whether it failed, the first error lines, and a preview by type; of a superseded result only
-/// the exit code, in one line. Never more than [`STUB_TOKENS`] and [`STUB_CHARS`]; credentials are redacted, blobs left
-/// out. Cost: linear in the text, of which at most the first and last megabyte are read closely.
+/// Keeps the exit code, the fact of a failure, the first error lines, and a preview by type; of a superseded result
+/// only the exit code, in one line. Never more than [`STUB_TOKENS`] and [`STUB_CHARS`]; credentials are redacted, blobs
+/// left out. Cost: linear in the text, of which at most the first and last megabyte are read closely.
 pub fn stub(result: &ToolResult, call: Option<&ToolCall>, handle: &str, reason: StubReason) -> String {
     let name = call.map_or(result.name.as_str(), |call| call.name.as_str());
     let aim = call.map(|call| target(call).text).unwrap_or_default();
@@ -93,8 +93,8 @@ pub fn stub(result: &ToolResult, call: Option<&ToolCall>, handle: &str, reason: 
     }
 }
 
-/// Writes the stand-in for an image or document: what it is and how it is expanded, such as
-/// `[image/png 640x480 left out, stored whole: expand s:12]`.
+/// Writes the stub for an image or document, with its type and its handle for expanding, such as `[image/png 640x480
+/// left out, stored whole: expand s:12]`.
 pub fn media_stub(media: &Media, handle: &str) -> String {
     let mime = one_line(&media.mime);
     let mime = if mime.is_empty() { "media".into() } else { clip(&mime, HANDLE_CHARS) };

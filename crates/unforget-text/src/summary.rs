@@ -1,4 +1,4 @@
-//! The deterministic summariser: typed facts from entries, without a model.
+//! The deterministic summariser: extracts typed items from entries, without a model.
 
 mod anchor_set;
 mod target;
@@ -26,9 +26,9 @@ use turn::{Told, Turn};
 /// An entry with its place in the conversation.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Where it stands.
+    /// Its place.
     pub seq: Seq,
-    /// What it holds.
+    /// Its content.
     pub entry: &'a Entry,
 }
 
@@ -36,23 +36,22 @@ pub struct Source<'a> {
 const ASK_CHARS: usize = 300;
 const SENTENCE_CHARS: usize = 280;
 const ERROR_CHARS: usize = 200;
-/// Bytes of a text part that are read for sentences and identifiers, and of a tool result from either end.
+/// Most bytes of a text part that are read for sentences and identifiers, and of a tool result from either end.
 const READ_BYTES: usize = 256 << 10;
 const RESULT_BYTES: usize = 8 << 10;
 /// Most items of a kind in one summary.
 const ITEMS_MAX: usize = 80;
 
-/// Summarises entries, which are in order.
+/// Summarises entries given in order.
 ///
-/// Takes the requests of people and their rules; of the model, what the last text of each turn says was done, found,
-/// decided and left, and causes that were found on the way; calls and how they came out. What a person corrects
-/// is left out. Never takes reasoning, media, opaque blocks,
-/// blank text, or entries that the host injected, copied or wrote for itself; the host's own summaries are
-/// kept in a section of their own. Credentials are redacted and encoded blobs left out before anything else is read. Nothing
-/// that looks like an identifier is put in that is not in the entries.
+/// Takes people's requests and rules; from the model's last text in each turn, completed and remaining work, findings
+/// and decisions, and from its earlier texts, causes; calls and their outcomes. Statements that a person corrects are
+/// left out. Never takes reasoning, media, opaque blocks, blank text, or entries that the host injected, copied or
+/// wrote for itself; the host's own summaries are kept in a section of their own. Credentials are redacted and encoded
+/// blobs left out before anything else is read. No text that looks like an identifier is added that is not in the
+/// entries.
 ///
-/// Cost: linear in the text that is read; of one tool result at most the first and last eight kilobytes,
-/// and its error lines.
+/// Cost: linear in the text read; of one tool result at most the first and last eight kilobytes, and its error lines.
 pub fn summarise(sources: &[Source<'_>]) -> Summary {
     let mut builder = Builder::default();
     for source in sources {
@@ -64,14 +63,14 @@ pub fn summarise(sources: &[Source<'_>]) -> Summary {
 #[derive(Default)]
 struct Builder {
     items: BTreeMap<SectionKind, Vec<Item>>,
-    /// Index of the newest request, and where the model's last word is, if no call came after it.
+    /// Index of the newest request, and the place of the model's last text if no call came after it.
     ask: Option<usize>,
     answered: Option<Seq>,
-    /// What the model says.
+    /// The model's texts.
     turn: Turn,
-    /// Calls without a result: id to index among the actions, and what they aim at.
+    /// Calls without a result: from id to index among the actions, and their aim.
     calls: BTreeMap<String, Pending>,
-    /// Open errors by what failed.
+    /// Open errors by the work that failed.
     failing: BTreeMap<(String, String), Vec<usize>>,
     anchors: AnchorSet,
 }
@@ -80,7 +79,7 @@ struct Pending {
     action: usize,
     name: String,
     target: String,
-    /// What it does, as the ledger has it.
+    /// Its deeds, as in the ledger.
     deeds: Vec<Deed>,
 }
 
@@ -127,7 +126,7 @@ impl Builder {
         }
     }
 
-    /// Somebody stopped the model. What was asked stays asked: often the same person goes on with it.
+    /// Somebody stopped the model. The request stays open, since the person often continues with it.
     fn interrupted(&mut self) {
         self.answered = None;
         self.turn.went_on();
@@ -140,11 +139,11 @@ impl Builder {
             return self.interrupted();
         }
         let own = one_line(&spoken(&text).join(" "));
-        // Nothing but tags is no request.
+        // A text of nothing but tags is no request.
         if whole.is_empty() || (own.is_empty() && whole.starts_with('<') && whole.ends_with('>')) {
             return;
         }
-        // What follows a colon belongs to the request.
+        // Text behind a colon belongs to the request.
         let words = if own.is_empty() || own.ends_with(':') { whole } else { own };
         self.turn.ends();
         let reply = reply(&words);
@@ -182,7 +181,7 @@ impl Builder {
         self.anchors.read(&text, seq, Weight::Spoken);
     }
 
-    /// Takes over what the model said and nobody overturned.
+    /// Takes over the model's statements that nobody overturned.
     fn tell(&mut self, told: Told) {
         for (kind, item) in told {
             let seq = item.seqs.first().copied().unwrap_or_default();
@@ -205,7 +204,7 @@ impl Builder {
         }
     }
 
-    /// The files of a call that was done: the same rows as in the ledger.
+    /// The files of a completed call: the rows of the ledger.
     fn files(&mut self, seq: Seq, deeds: &[Deed]) {
         for deed in deeds {
             let (kind, path) = match deed {
@@ -226,7 +225,7 @@ impl Builder {
         let pending = self.calls.remove(&result.call_id);
         let answered = crate::work::answered(result);
         let tests = pending.as_ref().is_some_and(|call| runs_tests(&call.deeds));
-        // What comes behind a pipe hides how the tests before it ended.
+        // Commands behind a pipe hide the outcome of the tests before it.
         let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
         let outcome = outcome(result, &answered, failing, &ends);
         let failed = answered.outcome == Outcome::Failed || failing;
@@ -254,7 +253,7 @@ impl Builder {
         }
     }
 
-    /// Notes what failed, in the tool's words; `None` is a success, which mends earlier failures of the call.
+    /// Notes a failure, in the tool's words; `None` is a success, which mends earlier failures of the call.
     fn note_failure(&mut self, seq: Seq, key: (String, String), told: Option<String>) {
         let Some(told) = told else {
             for index in self.failing.remove(&key).unwrap_or_default() {
@@ -281,7 +280,7 @@ impl Builder {
         self.answered = None;
     }
 
-    /// Notes what became of a request that was made before the span.
+    /// Notes the outcome of a request from before the span.
     fn settle_earlier(&mut self, state: State, seq: Seq) {
         let asks = self.items.entry(SectionKind::Goal).or_default();
         if asks.is_empty() {
@@ -289,8 +288,8 @@ impl Builder {
         }
     }
 
-    /// What became of the newest request when the next one arrives: answered if the model had the last word,
-    /// else unknown.
+    /// Determines the outcome of the newest request when the next one arrives: answered if the model had the last word,
+    /// otherwise unknown.
     fn close_ask(&mut self) {
         if let Some(seq) = self.answered {
             self.settle(State::Done, seq);
@@ -302,7 +301,7 @@ impl Builder {
         }
     }
 
-    /// The first request of some words, else the first request, else the first action.
+    /// The first request with enough words, otherwise the first request, otherwise the first action.
     fn title(&self) -> String {
         let asks = self.items.get(&SectionKind::Goal).map(Vec::as_slice).unwrap_or_default();
         let asks = || asks.iter().filter(|ask| ask.text != EARLIER);
@@ -342,10 +341,10 @@ fn runs_tests(deeds: &[Deed]) -> bool {
     deeds.iter().any(|deed| matches!(deed, Deed::Ran(command) if command.tests))
 }
 
-/// How a call came out, in a few words.
+/// The outcome of a call in a few words.
 ///
-/// * `failing` - whether it ran tests, and some of them failed.
-/// * `ends` - the start and the end of what it printed.
+/// * `failing` - whether it ran tests, some of which failed.
+/// * `ends` - the start and the end of its output.
 fn outcome(result: &ToolResult, answered: &Answered, failing: bool, ends: &str) -> String {
     let word = match answered.exit {
         _ if answered.outcome == Outcome::NotRun => return "not run".to_owned(),
@@ -363,7 +362,7 @@ fn outcome(result: &ToolResult, answered: &Answered, failing: bool, ends: &str) 
     }
 }
 
-/// The items worth keeping: the newest, but of requests also the first.
+/// The items worth keeping: the newest, and of requests also the first.
 fn limited(kind: SectionKind, mut items: Vec<Item>) -> Vec<Item> {
     if kind != SectionKind::Anchors && items.len() > ITEMS_MAX {
         let keep_first = usize::from(kind == SectionKind::Goal);
@@ -383,12 +382,12 @@ fn span(sources: &[Source<'_>]) -> Option<Span> {
     })
 }
 
-/// `text` without credentials and without encoded blobs: what a model may see again. Cost: linear.
+/// `text` without credentials and encoded blobs, in the form that a model may see again. Cost: linear.
 pub fn clean(text: &str) -> String {
     without_blobs(&redact(text))
 }
 
-/// The first and the last bytes of a long text. Words that are cut there are marked: they are no identifiers.
+/// The first and the last bytes of a long text. A mark shows cut words, which are no identifiers.
 pub(crate) fn ends_of(text: &str) -> String {
     if text.len() <= 2 * RESULT_BYTES {
         return text.to_owned();
@@ -396,7 +395,7 @@ pub(crate) fn ends_of(text: &str) -> String {
     format!("{}{CUT}\n{CUT}{}", head(text, RESULT_BYTES), tail(text, RESULT_BYTES))
 }
 
-/// The first bytes of a text. A word that is cut there is marked.
+/// The first bytes of a text. A word cut there is marked.
 fn start_of(text: &str) -> Cow<'_, str> {
     if text.len() <= READ_BYTES {
         return Cow::Borrowed(text);
@@ -404,8 +403,8 @@ fn start_of(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{CUT}", head(text, READ_BYTES)))
 }
 
-/// Text of a model without `<think>…</think>`, which some providers leave in it (an open one runs to the end).
-/// For the words of models only: others may speak of the tag.
+/// A model's text without `<think>…</think>`, which some providers leave in it (an open one runs to the end). Only for
+/// the model's words: other people may write about the tag.
 pub fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
     if !["<think", "</think", "<reasoning"]
         .iter()
@@ -423,7 +422,7 @@ pub fn without_reasoning(text: &str) -> std::borrow::Cow<'_, str> {
             .max_by_key(|rest| rest.len())
             .unwrap_or("");
     }
-    // A lone closing tag: what stands before it was reasoning.
+    // A lone closing tag: the text before it was reasoning.
     if let Some((_, after)) = rest.rsplit_once("</think>") {
         kept.clear();
         rest = after;

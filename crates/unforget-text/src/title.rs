@@ -1,29 +1,29 @@
-//! What a conversation is called: its first words.
+//! Makes a conversation's title from its first words.
 
 use crate::clip::{clip, head, one_line};
 use crate::redact;
 
-/// Characters of a title.
+/// Most characters of a title.
 pub const TITLE_CHARS: usize = 80;
 
-/// Bytes that are looked at: more never becomes a title.
+/// Most bytes read: more never becomes a title.
 const LOOKED_AT: usize = 4_096;
 
-/// Words of a short name, and their characters.
+/// Most words of a short name, and most characters.
 const WORDS: usize = 6;
 const NAME_CHARS: usize = 40;
 
-/// The first words as a title: one line, without credentials; `None` if there are none.
+/// The first words as a title: one line, without credentials; `None` without words.
 ///
-/// Cost: O(bytes that are looked at).
+/// Cost: O(bytes read).
 pub fn title(words: &str) -> Option<String> {
     let line = one_line(&redact(head(words.trim_start(), LOOKED_AT)));
     let title = clip(line.trim(), TITLE_CHARS).into_owned();
     (!title.is_empty()).then_some(title)
 }
 
-/// A title as a short name that can stand in a header, an address and a command: ASCII letters and digits with hyphens between
-/// them. `None` if nothing of it can.
+/// A title as a short name for use in a header, an address and a command: ASCII letters and digits separated by
+/// hyphens. `None` if nothing of the title remains.
 pub fn short_name(title: &str) -> Option<String> {
     let words = title.split(|one: char| !one.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     let mut name = String::new();

@@ -1,8 +1,8 @@
-//! What was done with tools, read from calls and results.
+//! Reads the work done with tools from calls and results.
 //!
-//! This lives here and not in `unforget-wire`, because a tool's vocabulary is no transcript format: the same
-//! `bash` or `apply_patch` comes in many formats, and what a command does or how it ended often stands in nothing but text.
-//! The core folds the facts into a [`unforget_core::ledger::Ledger`] and never sees the text.
+//! This is here and not in `unforget-wire`, because a tool's vocabulary is no transcript format: `bash` or
+//! `apply_patch` comes in many formats, and a command's effect or outcome often appears only in text. The core folds
+//! the facts into a [`unforget_core::ledger::Ledger`] and never sees the text.
 //!
 //! | vocabulary | tools |
 //! |---|---|
@@ -11,8 +11,8 @@
 //! | pi, `OpenClaw` | `read write edit bash exec grep find ls apply_patch web_fetch` |
 //! | others | `view create str_replace_editor run_command execute_bash read_file write_file …`, then the name's words |
 //!
-//! Command lines are read as far as they are plain words: what a variable, a glob or a script does is unknown, and
-//! an unknown fact is left out.
+//! Command lines are read as far as they are plain words: the effect of a variable, a glob or a script is unknown, and
+//! unknown facts are left out.
 
 mod calls;
 mod code;
@@ -31,23 +31,23 @@ pub(crate) use calls::patch_files;
 pub(crate) use code::commands;
 pub use render::render_ledger;
 
-/// What a call does.
+/// The deeds of a call.
 pub(crate) fn deeds(call: &ToolCall) -> Vec<Deed> {
     calls::read(call).deeds
 }
 
-/// What a result tells.
+/// The facts in a result.
 pub(crate) fn answered(result: &ToolResult) -> Answered {
     results::read(result)
 }
 
-/// What the calls and results of an entry tell, in order.
+/// The facts in an entry's calls and results, in order.
 ///
-/// Calls that were cut off, or that stand in a message that was, were never run and tell nothing. Other entries,
-/// and other parts, have no facts.
+/// Calls that were cut off, or whose message was, were never run and have no facts. Other entries and other parts have
+/// none either.
 ///
-/// Cost: linear in arguments; of a result at most the first and last eight kilobytes are read closely, all of it
-/// is hashed.
+/// Cost: linear in arguments. Of a result at most the first and last eight kilobytes are read closely; all of it is
+/// hashed.
 pub fn facts(entry: &Entry) -> Vec<Fact> {
     let live = entry.status == Status::Complete;
     let fact = |part: &Part| match part {

@@ -230,7 +230,7 @@ fn f027_a_finished_or_cancelled_request_is_marked() {
         assert_eq!(summary.items(SectionKind::Goal)[0].state, state, "{why}");
         assert_eq!(summary.items(SectionKind::OpenAsks).len(), open, "{why}");
     }
-    // Answered in the next span: the merge says so.
+    // Answered in the next span, as the merge shows.
     let first = summary(&[ask("do it")]);
     let second = summary(&[says(Origin::Model, "done")]);
     let merged = Summary::merge(&[first.clone(), second]);
@@ -459,7 +459,7 @@ proptest! {
     }
 }
 
-/// Of a long output only the ends are read. What is cut there is no identifier: nobody spoke of `ata.json`.
+/// Only the ends of a long output are read. A word cut there is no identifier: nobody wrote `ata.json`.
 #[test]
 fn f026_a_word_that_is_cut_where_reading_ends_is_no_identifier() {
     for pad in 0..24 {

@@ -1,4 +1,4 @@
-//! Drafts of summaries that must be refused, and those near them that must not.
+//! Drafts of summaries that must be refused, and similar ones that must be accepted.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -8,7 +8,7 @@ use unforget_core::gate::{Ending, Flaw, Verdict, judge};
 use unforget_core::tokens::Ruler;
 use unforget_text::{Assignment, Inspected, inspect, invented};
 
-/// What the drafts below summarise.
+/// The source of the drafts below.
 const SOURCE: &str = "\
 [12 user 2026-03-01 10:00] The build of crates/store/src/sqlite.rs fails with E0308 on line 120. Never push to main.
 [13 assistant] I will read the file. [tool Read crates/store/src/sqlite.rs]
@@ -32,7 +32,7 @@ Open: the rate limiter answers 429 after 5000 calls per hour; Retries wait 250ms
 
 fn look(draft: &str, ending: Ending, must_keep: &[&str]) -> (Verdict, Inspected) {
     let ruler = ClassEstimate;
-    // The table's drafts are short, and so is their source: what is large has a test of its own.
+    // The table's drafts are short, and so is their source; size has a test of its own.
     let padding = "more talk about the same things goes on here and there\n".repeat(60);
     let must_keep: Vec<String> = must_keep.iter().map(ToString::to_string).collect();
     let asked = Assignment {
@@ -284,7 +284,7 @@ fn secrets_do_not_reach_a_stored_draft() {
 }
 
 proptest! {
-    /// Nothing that is accepted names what its source does not, whatever the draft.
+    /// For any draft, an accepted one names nothing that its source lacks.
     #[test]
     fn accepted_drafts_invent_nothing(
         pieces in prop::collection::vec(prop_oneof![
@@ -299,7 +299,7 @@ proptest! {
         }
     }
 
-    /// Any text at all is looked at without panic.
+    /// Any text is inspected without panic.
     #[test]
     fn any_draft_is_looked_at(draft in "(?s).{0,200}", source in "(?s).{0,200}") {
         let ruler = ClassEstimate;

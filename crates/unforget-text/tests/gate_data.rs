@@ -1,5 +1,5 @@
 //! The gates over recorded sessions: the deterministic summaries of real entries have no flaw and name nothing that
-//! their entries do not, so what the gates refuse is not what good summaries look like.
+//! their entries lack, so the gates do not refuse text that looks like a good summary.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -30,7 +30,7 @@ fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-/// What a summariser would be given of an entry.
+/// The summariser's view of an entry.
 fn source(seq: Seq, entry: &Entry) -> String {
     let mut text = format!("[{seq}] ");
     for part in &entry.parts {
@@ -97,7 +97,7 @@ fn deterministic_summaries_of_recorded_sessions_pass() {
             match judge(findings, TARGET) {
                 Verdict::Accept => {}
                 Verdict::AcceptWithAnchors => anchored += 1,
-                // Forty short entries may be as long as what is told of them.
+                // Forty short entries may be as long as their summary.
                 Verdict::Reject { why } => {
                     assert_eq!(why, Flaw::TooLarge, "{}", path.display());
                     large += 1;

@@ -1,7 +1,7 @@
-//! Summaries of recorded sessions, printed line by line to be judged by hand.
+//! Prints summaries of recorded sessions line by line, for judgement by hand.
 //!
-//! `UNFORGET_READING=dev` or `report` prints one half of the files; without it, the sessions are summarised and only
-//! what a rule can judge is checked.
+//! `UNFORGET_READING=dev` or `report` prints one half of the files. Without it, the sessions are summarised and only
+//! rules are checked.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "tests")]
 
@@ -64,7 +64,7 @@ fn folder() -> Option<PathBuf> {
     folder.is_dir().then_some(folder)
 }
 
-/// Rules in what people write in conversations that are not about code.
+/// Rules in people's messages of conversations that are not about code.
 #[test]
 fn rules_of_recorded_conversations() {
     let Some(folder) = folder() else {

@@ -1,4 +1,4 @@
-//! The story that a summary tells: state first, the last word wins.
+//! The story in a summary: state first, and the last word wins.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 use unforget_core::entry::{Entry, Origin, Part, Role, ToolCall, ToolResult};
@@ -19,7 +19,7 @@ fn says(origin: Origin, text: &str) -> Entry {
     entry(origin, Part::Text(text.into()))
 }
 
-/// A call of `Bash` with what it printed.
+/// A call of `Bash` with its output.
 fn runs(command: &str, output: &str) -> [Entry; 2] {
     let call = ToolCall {
         id: "c".into(),
@@ -48,7 +48,7 @@ fn summary(entries: &[Entry]) -> Summary {
     summary_from(0, entries)
 }
 
-/// What a person overturns is not told as decided; the last word wins.
+/// A statement that a person overturned is not shown as decided; the last word wins.
 #[test]
 fn a_correction_overturns_the_answer_before_it() {
     let answer = "Done. Added the commit sha to the metadata because a link helps.";
@@ -68,7 +68,7 @@ fn a_correction_overturns_the_answer_before_it() {
     }
 }
 
-/// A summary begins with the state, and the state of several is that of the newest.
+/// A summary begins with the state, and the state of several is the newest one's.
 #[test]
 fn the_state_stands_first() {
     let first = [
@@ -109,7 +109,7 @@ fn the_state_stands_first() {
     assert_eq!(state_of::<Summary>(&[]), Summary::default(), "nothing has no state");
 }
 
-/// Tests that fail are no success, whatever the pipeline behind them says.
+/// Failing tests are no success, whatever the pipeline behind them reports.
 #[test]
 fn a_pipeline_with_failing_tests_failed() {
     let run = |command: &str, output: &str| summary(&runs(command, output));
@@ -121,7 +121,7 @@ fn a_pipeline_with_failing_tests_failed() {
     assert!(told.items(SectionKind::Actions)[0].text.contains(": ok"), "no test ran: {told:?}");
 }
 
-/// What was found on the way counts less than what the answer says, and a later span's causes come with its work only.
+/// Earlier causes count less than the answer, and a later span's causes come with that span's work only.
 #[test]
 fn the_answer_has_the_last_word_on_a_cause() {
     let look = |text: &str| {
@@ -140,7 +140,7 @@ fn the_answer_has_the_last_word_on_a_cause() {
     assert_eq!(decided(&summary(&entries)), ["The root cause was a double free in `close`."]);
 }
 
-/// `yes` is a decision about what was offered.
+/// `yes` is a decision about the offer.
 #[test]
 fn an_offer_that_is_taken_is_told_with_what_it_was() {
     let entries = [
@@ -156,7 +156,7 @@ fn an_offer_that_is_taken_is_told_with_what_it_was() {
     assert!(text.contains(want), "{text}");
 }
 
-/// What somebody pasted is no rule, and no request of theirs either.
+/// Pasted text is neither a rule nor a request of the person.
 #[test]
 fn a_pasted_error_is_no_rule() {
     let text = "compact fails, e.g. here:\n\nError: 400 `tool_use` block must have a corresponding `tool_result` block in the next message\nalways retry this\n\nkeep the old code around, e.g. behind a flag. Continue, network should be better now";

@@ -1,4 +1,4 @@
-//! Words by which a statement shows what it is.
+//! Words that reveal the kind of a statement.
 
 use std::sync::LazyLock;
 
@@ -7,21 +7,21 @@ use regex::Regex;
 use super::Class;
 use crate::clip::pattern;
 
-/// A pattern that is compiled when it is needed; a wrong one matches nothing.
+/// A pattern compiled on first use; an invalid one matches nothing.
 pub(super) type Cue = LazyLock<Option<Regex>>;
 
 pub(super) fn is(cue: &Cue, text: &str) -> bool {
     cue.as_ref().is_some_and(|cue| cue.is_match(text))
 }
 
-/// Words that say nothing before what is said.
+/// Introductory words without content.
 static LEAD: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:(?:ok(?:ay)?|good|great|perfect|excellent|alright|right|yes|no|now|so|first|next|then|also|and|but|wait|hmm+|ah|oh|actually|finally|lastly|meanwhile|as (?:a )?next(?: step)?|in the meantime|since [^,]{1,60}|before [^,]{1,60}|after [^,]{1,60}|to [a-z]+ [^,]{1,60})(?:[,.!:–—-]+ *| +))+",
     )
 });
 
-/// How a model speaks of what it is about to do, or is doing.
+/// Words of a model about its current or next action.
 static NARRATION: Cue = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^(?:let me\b|let['’]?s\b|let us\b|lemme\b|i['’]?ll\b|i will\b|i['’]?m (?:going|now|about|still|just|also|[a-z]+ing)\b|i am (?:going|now|about|still|[a-z]+ing)\b|i['’]?d\b|i (?:now )?(?:need|want|should|must|can|could|have to|might|would|plan|intend|wonder|think|suspect|believe|assume)\b",
@@ -34,7 +34,7 @@ static NARRATION: Cue = LazyLock::new(|| {
     ))
 });
 
-/// Whole sentences that say nothing.
+/// Whole sentences without content.
 pub(super) static FILLER: Cue = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^(?:(?:good|great|fair|nice|excellent|valid|interesting) (?:question|catch|call|point|idea|news|enough|thinking|find|progress|instinct|timing|eye|work|job)\b.{0,24}|(?:perfect|great|excellent|done|understood|got it|sure|certainly|absolutely|sounds good|thanks?(?: you)?(?: .{0,30})?|sorry\b.{0,50}|my apologies\b.{0,40}|apologies\b.{0,40}|i apologi[sz]e\b.{0,60}|ok(?:ay)?|yes|no|right|exactly|agreed|confirmed|correct|indeed|of course|makes sense|noted|all set|all done|all green|found it|found the (?:issue|problem|bug)|there it is|interesting|ah,? (?:yes|i see|right)|hello\b.{0,40}|hi\b.{0,40}|welcome\b.{0,40})",
@@ -44,28 +44,28 @@ pub(super) static FILLER: Cue = LazyLock::new(|| {
     ))
 });
 
-/// A short sentence that calls what stood before it the cause: `This is the actual root cause.`
+/// A short sentence that calls the preceding text the cause: `This is the actual root cause.`
 pub(super) static POINTER: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:so )?(?:this|that|here|which)(?:['’]s| is| was) (?:likely |probably |exactly |clearly )?(?:the |our |my )?(?:actual |real |true |main |underlying )*(?:root cause|issue|problem|bug|culprit|reason|cause)(?: here)?[.!]*$",
     )
 });
 
-/// A short sentence or heading that says that there is a cause, and not which.
+/// A short sentence or heading that announces a cause without naming it.
 pub(super) static EMPTY_CAUSE: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)^[^:]{0,70}\b(?:root cause|issue|problem|bug|culprit|what['’]?s (?:happening|going on|wrong)|what happened|what is (?:happening|wrong))(?: here| now| clearly| analysis| is clear| is now clear)*[.!]*$",
     )
 });
 
-/// A sentence about something that stands before it.
+/// A sentence about something in the preceding text.
 static ANAPHOR: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:(?:but|and|so|now|also|yes|no|ok(?:ay)?|then),? )*(?:this|that|it|these|those|they|everything|all of (?:this|that|it)|the (?:implementation|work|change|code|math|logic|plan)|implementation|you(?:['’]re| are)) (?:is|was|are|were|will|would|should|could|makes?|adds?|gives?|looks?|works?|keeps?|means?|checks?|ensures?|provides?|complete|completed?|done|all)\b",
     )
 });
 
-/// Whether a sentence says nothing without the one before it, and nothing exact.
+/// Whether a sentence means nothing without the previous one, and holds nothing exact.
 pub(super) fn is_vague(sentence: &str) -> bool {
     let few = sentence.is_ascii() && sentence.split_whitespace().count() < 13;
     few && !is(&EXACT, sentence)
@@ -73,35 +73,35 @@ pub(super) fn is_vague(sentence: &str) -> bool {
         && !sentence.contains("because")
 }
 
-/// What a model only supposes.
+/// Words of supposition.
 pub(super) static GUESS: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:might|may be|maybe|perhaps|probably|possibly|likely|could be|could have|suspect|i think|seems|appears|i believe|my (?:guess|hypothesis)|hypothesis|let me|i['’]ll|i need|must be|should|if )\b",
     )
 });
 
-/// What would be done, and is not.
+/// Words about hypothetical work.
 pub(super) static WOULD: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:would|could|might|i['’]d|we['’]d|possible|possibly|option|alternatively|proposed?|propose|suggest(?:ion)?|recommend(?:ation|ed)?|my take|cleanest|plan)\b",
     )
 });
 
-/// A question that needs what stood before it.
+/// A question that refers to the preceding text.
 pub(super) static POINTS_BACK: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:this|that|it|these|those|them|one|both|proceed|preference|prefer|option|go ahead|the fix|approach)\b|^(?:thoughts|ok(?:ay)?|agreed?|sound good|sounds good)\b",
     )
 });
 
-/// Questions that only want to hear that all is well.
+/// Questions that only ask for reassurance.
 pub(super) static ASSURES: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:(?:does|do) (?:this|that|it|these)\b|(?:is|are) (?:this|that|it|these|you)\b|looks?\b|ready\b|sounds?\b|(?:should i|shall i|want me to|would you like me to) (?:go ahead|proceed|continue)\b)",
     )
 });
 
-/// Code or a number: something exact.
+/// Code or a number: exact content.
 pub(super) static EXACT: Cue = LazyLock::new(|| pattern(r"`|\d"));
 
 /// Causes.
@@ -120,7 +120,7 @@ static CHOICE: Cue = LazyLock::new(|| {
     ))
 });
 
-/// Deeds and how they came out.
+/// Completed work and its outcomes.
 static DEED: Cue = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\b(?:added|adds|fixed|fixes|changed|changes|removed|removes|implemented|implements|updated|updates|renamed|pushed|committed|created|creates|moved|replaced|replaces|merged|refactored|restored|extracted|introduced|verified|confirmed|deleted|reverted|rewrote|rewritten|wrote|written|installed|configured|bumped|released|published|deployed|closed|opened|resolved|converted|simplified|cleaned|documented|migrated|enabled|disabled|exposed|split|handled|handles|supports?|returns|returned|uses|used|ran|found|passes|passed|pass|fails?|failed|failing|succeeded|works|working|green|completed?|finished|matches|match|shows|correct|exists?|now|no longer|no (?:issues?|errors?|changes?|failures?|duplication))\b",
@@ -128,7 +128,7 @@ static DEED: Cue = LazyLock::new(|| {
     ))
 });
 
-/// What is not so.
+/// Denials.
 static DENIAL: Cue = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\b(?:(?:do|does|did|is|are|was|were|has|have|had|ca|could|wo|would|should)n['’]t|(?:do|does|did|is|are|was|were|has|have|had|can|could|will|would|should) not|cannot|never|no longer|not (?:yet|needed|supported|possible|found)|without|neither|limitation|only|kein|nicht|nunca|jamais)\b",
@@ -136,51 +136,51 @@ static DENIAL: Cue = LazyLock::new(|| {
     ))
 });
 
-/// What is left to do.
+/// Remaining work.
 static NEXT: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:next steps?|remaining|remains|todo|to-do|follow-?ups?|not (?:yet|done)|still (?:needs?|open|missing|to|left|unhandled|pending)|left to do|(?:still|will|would) needs? to be|(?:is|are|still) (?:pending|blocked)|unfinished|is next|out of scope|deferred)\b",
     )
 });
 
-/// Labels of things that were not done.
+/// Labels above work that was not done.
 static ASIDE: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:options?|alternatives?|possible|pros|cons|examples?|before|after|output|questions?|for instance|proposed|current (?:logic|behaviou?r|flow)|what we need|ideas?|considerations?|how to (?:test|use|run|try|verify)|to (?:test|use|run|try|verify|continue)|you can|usage|try|commands?)\b",
     )
 });
 
-/// Labels that say nothing.
+/// Labels without content.
 static GENERIC: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:(?:ok(?:ay)?|good|great|perfect|done|yes|all (?:done|set|good|green))[.,!—–-]* *)*(?:here(?:['’]s| is| are)?\b.*|(?:a |the |brief |quick |final |full |key |main |overall |complete )*(?:summary|overview|details?|changes?|results?|status|notes?|highlights|recap|breakdown|report|analysis|points|findings|implementation|insight|improvements|deliverables|files|current state|behaviou?r|steps)\b.{0,40}|what (?:was|i|we|has|changed|it|this)\b.*|the following\b.*|in (?:short|summary)\b.*|this (?:means|is|includes)\b.*|(?:it|they|these|there) [a-z]+\b.{0,30}|i['’]?(?:ve| have)? (?:made|did|found|added|fixed|updated|created|completed|implemented)\b.{0,40}|(?:changes?|files?) (?:made|changed|modified|created)\b.*|(?:new|modified|added|updated|key) (?:files?|features?|tests?)|.{0,3})$",
     )
 });
 
-/// Labels that say what their statements are.
+/// Labels that tell the kind of their statements.
 static TOLD: Cue = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:cause|causes|problem|issue|bug|why|fix|fixes|solution|reason|decision|decisions|limitations?|conclusion|verdict|recommend(?:ation|ed)?|answer|next|remaining|todo|open|left|gap|gaps|risk|risks|key difference|trade-?offs?|what happened)\b",
     )
 });
 
-/// Whether a sentence is about what the model is about to do, or one word.
+/// Whether a sentence is about the model's next action, or a single word.
 pub(super) fn is_narration(sentence: &str) -> bool {
     is_intention(sentence) || unled(sentence).split_whitespace().count() < 2
 }
 
-/// Whether a sentence is about what the model is about to do.
+/// Whether a sentence is about the model's next action.
 fn is_intention(sentence: &str) -> bool {
     is(&NARRATION, sentence) || is(&NARRATION, unled(sentence))
 }
 
-/// A sentence without the words before it that say nothing.
+/// A sentence without introductory words.
 fn unled(sentence: &str) -> &str {
     let start = LEAD.as_ref().and_then(|lead| lead.find(sentence)).map_or(0, |lead| lead.end());
     sentence.get(start..).unwrap_or_default()
 }
 
-/// What a statement is.
+/// The kind of a statement.
 pub(super) fn class(sentence: &str, label: Option<&Label>) -> Class {
     let under = |cue| label.is_some_and(|label| is(cue, &label.text));
     if under(&NEXT) || is(&NEXT, sentence) {
@@ -198,7 +198,7 @@ pub(super) fn class(sentence: &str, label: Option<&Label>) -> Class {
     }
 }
 
-/// The one of two that weighs more.
+/// The weightier of two kinds.
 pub(super) fn stronger(one: Class, other: Class) -> Class {
     let order = |class| match class {
         Class::Next => 0,
@@ -226,34 +226,34 @@ impl Label {
         Self { text, is_cause, is_heading }
     }
 
-    /// Of a sentence that says no more than that a cause comes next.
+    /// The label made from a sentence that only announces a cause.
     pub(super) fn cause() -> Self {
         Self { text: "Root cause".to_owned(), is_cause: true, is_heading: true }
     }
 
-    /// Whether it is a statement by itself.
+    /// Whether it is a statement in itself.
     pub(super) fn says(&self) -> bool {
         let behind = self.text.split_once(": ").map_or("", |(_, behind)| behind);
         behind.split_whitespace().count() > 2 && is(&CAUSE, &self.text)
     }
 
-    /// Whether what stands under it was not done.
+    /// Whether the things under it were not done.
     pub(super) fn is_aside(&self) -> bool {
         is(&ASIDE, &self.text) && !self.is_cause
     }
 
-    /// What goes before one statement under it.
+    /// The prefix for one statement under it.
     pub(super) fn prefix(&self) -> Option<&str> {
         (self.is_heading && is(&TOLD, &self.text) && !is(&GENERIC, &self.text)).then_some(&self.text)
     }
 
-    /// What goes before the items of a list under it.
+    /// The prefix for the items of a list under it.
     pub(super) fn prefix_of_list(&self) -> Option<String> {
         let says = !is(&GENERIC, &self.text) && !is_intention(&self.text) && !is(&FILLER, &self.text);
         says.then(|| crate::clip::clip(&self.text, 120).into_owned())
     }
 
-    /// Whether it holds for more than one statement: one that only introduces a cause does not.
+    /// Whether it applies to more than one statement: a mere announcement of a cause does not.
     pub(super) fn lasts(&self) -> bool {
         self.is_aside() || is(&NEXT, &self.text)
     }

@@ -1,4 +1,4 @@
-//! How a person takes what a model said.
+//! Reads a person's reaction to a model's answer.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -6,20 +6,20 @@ use std::sync::LazyLock;
 use super::cues::{Cue, is};
 use crate::clip::pattern;
 
-/// What a person's message does to the answer before it.
+/// The effect of a person's message on the answer before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// Takes an offer.
+    /// Accepts an offer.
     Agrees,
-    /// Says that the answer, or a part of it, is wrong or not wanted.
+    /// Says that all or part of the answer is wrong or unwanted.
     Corrects,
-    /// Lets go of the request.
+    /// Abandons the request.
     Drops,
     /// Anything else.
     Goes,
 }
 
-/// Words before an answer that say nothing about it.
+/// Introductory words that say nothing about the answer.
 const LEAD: &str = r"(?i)^(?:(?:ok(?:ay)?|hm+|ah+|oh|well|dude|man|omfg|wtf|lol|sorry|yeah|mh+|but|so|and|haha|look|btw|fuck(?:ing hell)?|fucking hell)[,.!… ]+)*";
 
 static CORRECTS: LazyLock<Option<regex::Regex>> = LazyLock::new(|| {
@@ -50,13 +50,13 @@ static NO_CORRECTION: Cue = LazyLock::new(|| {
     )
 });
 
-/// What a message does to the answer before it.
+/// The effect of a message on the answer before it.
 ///
 /// * `text` - the person's own words.
 pub(crate) fn reply(text: &str) -> Reply {
     let text = text.trim();
     let start = crate::clip::head(text, 400);
-    // Its first sentence asks.
+    // Whether its first sentence is a question.
     let asks = start
         .find(['.', '!', '?', '？'])
         .and_then(|at| start.get(at..))
@@ -66,7 +66,7 @@ pub(crate) fn reply(text: &str) -> Reply {
     } else if is(&NO_CORRECTION, start) {
         Reply::Goes
     } else if is(&CORRECTS, start) {
-        // `wait, do we have only one?` asks; `it still fails, why?` does not only.
+        // `wait, do we have only one?` is just a question; `it still fails, why?` is more.
         let mild = ["wait", "actually", "hm", "what about"];
         let small = start.to_lowercase();
         if asks && mild.iter().any(|word| small.starts_with(word)) { Reply::Goes } else { Reply::Corrects }
@@ -77,7 +77,8 @@ pub(crate) fn reply(text: &str) -> Reply {
     }
 }
 
-/// Which of the statements of an answer a correction overturns: those that share words with it, else all.
+/// For each statement of an answer, whether a correction overturns it: those that share words with the correction,
+/// otherwise all.
 pub(crate) fn overturns(correction: &str, statements: &[&str]) -> Vec<bool> {
     let said = telling_words(correction);
     let shares = |text: &&str| telling_words(text).iter().any(|word| said.contains(word));
@@ -85,7 +86,7 @@ pub(crate) fn overturns(correction: &str, statements: &[&str]) -> Vec<bool> {
     if shared.contains(&true) { shared } else { vec![true; statements.len()] }
 }
 
-/// Words that many sentences have.
+/// Words common to many sentences.
 const COMMON: [&str; 24] = [
     "that", "this", "with", "from", "have", "just", "still", "again", "remove", "there", "then", "when",
     "what", "into", "they", "them", "your", "also", "only", "like", "because", "would", "should", "doesn't",

@@ -128,7 +128,7 @@ fn a_correction_overturns_what_it_speaks_of() {
 }
 
 proptest! {
-    /// Any text is read, twice the same, and nothing is longer than it may be.
+    /// Any text is read, twice with an equal result, and nothing exceeds its limits.
     #[test]
     fn any_text_is_read(text in "(?s)([#>*`:.?!\\-0-9 \n]|\\*\\*|because |the issue is|[a-zé ]{1,9}|\\PC){0,80}") {
         let read = answer(&text);

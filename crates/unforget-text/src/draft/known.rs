@@ -1,4 +1,4 @@
-//! Identifiers that stand in a text, and whether another text has them.
+//! The identifiers of a text, and whether another text contains them.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use regex::Regex;
 use crate::anchors::{CUT, anchors_and_cut, is_gap, is_unit, trim};
 use crate::clip::pattern;
 
-/// Most steps of a part of a path or scoped name that is known by itself; the whole always is.
+/// Most steps of a part of a path or scoped name that is indexed on its own; the whole always is.
 const STEPS_MAX: usize = 24;
 
 /// Long and short names of units.
@@ -26,7 +26,7 @@ const LONG_UNITS: &[(&str, &str)] = &[
 static GROUPED: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"\b(\d{1,3}(?:[,_]\d{3})+) ?([A-Za-z%]{1,6}\b)?"));
 
-/// Words of code, and numbers that a word before or behind them makes an identifier.
+/// Words of code, and numbers that a neighbouring word makes an identifier.
 static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"`([^`\s]{3,160})`",
@@ -37,9 +37,9 @@ static NAMED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// The identifiers of a draft: those of [`crate::anchors`], and what a draft marks as code or as a code.
+/// The identifiers of a draft: those of [`crate::anchors`], and text that the draft marks as code or as an error code.
 pub(super) fn identifiers(text: &str) -> Vec<String> {
-    // A word that the writer cut off keeps its mark: `has` asks only for its start.
+    // A word cut off by its writer keeps its mark: `has` then compares only the start.
     let marked = |word: &str, cut: bool| if cut { format!("{word}{CUT}") } else { word.to_owned() };
     let mut found: Vec<String> =
         anchors_and_cut(text).map(|(anchor, cut)| marked(anchor.text, cut)).collect();
@@ -63,12 +63,12 @@ pub(super) fn identifiers(text: &str) -> Vec<String> {
     found
 }
 
-/// The words of a text, for the question whether an identifier stands in it.
+/// The words of a text, for testing whether it contains an identifier.
 pub(super) struct Known<'a> {
     words: BTreeSet<&'a str>,
-    /// Words that are not written as one in the text: digit groups, a number and its unit, hex in small letters.
+    /// Words that do not appear as one in the text: digit groups, a number with its unit, hex in lower case.
     made: BTreeSet<String>,
-    /// Steps of paths that have a step behind them.
+    /// Steps of paths that are followed by another step.
     folders: BTreeSet<&'a str>,
 }
 
@@ -77,9 +77,9 @@ impl<'a> Known<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         let mut known = Self { words: BTreeSet::new(), made: BTreeSet::new(), folders: BTreeSet::new() };
         let mut before = "";
-        // `12→` is how tools number the lines of a file.
+        // `12→` is a tool's number of a line.
         for raw in text.split(|c| is_gap(c) || c == '→') {
-            // An option's name counts as a word.
+            // The name of an option counts as a word.
             let word = trim(raw.trim_start_matches('-'));
             known.add(word);
             if before.bytes().next_back().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -91,7 +91,7 @@ impl<'a> Known<'a> {
             let names = word.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
             let names = names.filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'));
             known.words.extend(names);
-            // `\n` and `\t` of escaped text stand before words: the backslash is a gap, the letter is not.
+            // In escaped text, `\n` and `\t` stand before words: the backslash is a gap, the letter is not.
             if let Some(rest) = word.strip_prefix(['n', 't', 'r']) {
                 known.add(rest);
             }
@@ -122,7 +122,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// A number and the word behind it.
+    /// Adds a number with the word behind it.
     fn measure(&mut self, number: &str, word: &str) {
         if is_unit(word) {
             self.made.insert(format!("{number}{word}"));
@@ -156,7 +156,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// Whether an identifier stands in the text, or is put together from such as stand in it.
+    /// Whether an identifier stands in the text, or consists of identifiers that do.
     pub(super) fn has(&self, id: &str) -> bool {
         let id = id.rsplit('→').next().unwrap_or(id);
         if let Some(start) = id.strip_suffix(CUT) {
@@ -170,8 +170,8 @@ impl<'a> Known<'a> {
             || self.has_parts(id)
     }
 
-    /// Whether an identifier is a known one with a known line or an arity behind it, a known member of a known
-    /// name, or a list of known words that a slash parts and no path in the text begins with.
+    /// Whether an identifier is a known one followed by a known line or an arity, a known member of a known name, or a
+    /// list of known words separated by a slash with which no path in the text begins.
     fn has_parts(&self, id: &str) -> bool {
         let has = |word: &str| self.words.contains(word);
         let digits = |word: &str| {
@@ -193,7 +193,7 @@ impl<'a> Known<'a> {
         placed || arity || member || list
     }
 
-    /// Whether a hash stands in the text, or one that begins with it.
+    /// Whether the text contains a hash, or one that begins with it.
     fn has_hash(&self, id: &str) -> bool {
         let small = id.to_ascii_lowercase();
         let longer = self.made.range(small.clone()..).next();
@@ -201,7 +201,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// An identifier without what makes no difference: `./` before it, a slash behind it, a sign or `v` before a digit.
+/// An identifier without irrelevant parts: `./` before it, a slash behind it, a sign or `v` before a digit.
 fn plain(word: &str) -> &str {
     let word = word.strip_prefix("./").unwrap_or(word);
     let word = if word.len() > 1 { word.trim_end_matches('/') } else { word };
@@ -209,14 +209,14 @@ fn plain(word: &str) -> &str {
     signed.filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit())).unwrap_or(word)
 }
 
-/// Whether a word ends like the name of a file: a point and few small letters.
+/// Whether a word ends like a file name: a full stop and a few lower-case letters.
 fn has_extension(word: &str) -> bool {
     word.rsplit_once('.').is_some_and(|(_, end)| {
         end.len() <= 4 && end.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
     })
 }
 
-/// Whether a word is a hash or the start of one: seven hex digits or more, with a digit among them.
+/// Whether a word is a hash or the start of one: at least seven hex digits, one of them decimal.
 fn is_hex(word: &str) -> bool {
     let word = word.strip_prefix("0x").unwrap_or(word);
     word.len() >= 7

@@ -1,6 +1,6 @@
-//! What a draft is by its shape: refusal, error text, reasoning, dialogue, orders, cut off.
+//! Recognises bad drafts by their form: refusal, error text, reasoning, dialogue, orders, cut off.
 //!
-//! A summary may be *about* all of these. So refusals and orders count only where a sentence begins with them, outside
+//! A summary may be *about* all of these. So refusals and orders count only at the start of a sentence outside
 //! quotation marks and code, and tags only where they are not quoted from the source.
 
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use unforget_core::gate::Flaw;
 use crate::clip::pattern;
 use crate::sentences::sentences;
 
-/// How refusals begin, in twelve languages: English, German, French, Spanish, Portuguese, Italian, Dutch, Polish,
+/// First words of refusals in twelve languages: English, German, French, Spanish, Portuguese, Italian, Dutch, Polish,
 /// Russian, Chinese, Japanese, Korean.
 static REFUSAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
@@ -37,7 +37,7 @@ static REFUSAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// How error texts of providers, proxies and clients begin.
+/// First words of error texts from providers, proxies and clients.
 static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^\[?(?:(?:api|llm|server|internal|provider|request|http|upstream|openai|anthropic|connection|stream|fetch) ){0,3}error\b *(?:code)?[:\-–(]",
@@ -47,7 +47,7 @@ static ERROR: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Tags and tokens that only the inside of a model's exchange has.
+/// Tags and tokens that only occur inside a model's exchange.
 static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)(</?(?:think|thinking|reasoning|scratchpad|analysis|reflection)>|◁/?think▷|<\|channel\|>|\[/?think\])",
@@ -55,7 +55,7 @@ static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// How the model that summarises speaks of its own task.
+/// Words of the summarising model about its own task.
 static MUSING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^(?:(?:ok(?:ay)?|alright|hmm+|so|well|wait|right)[,.!]? *)?(?:let me (?:think|start|begin|analy|read|go through|summari|see|look|break|re-?check|draft)",
@@ -70,7 +70,7 @@ static TURN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(r"(?mi)^[ \t]*(?:#{1,6} *|\*\*)?(human|user|assistant|system|instruction|response)(?:\*\*)? ?:")
 });
 
-/// How orders to a reader begin.
+/// First words of orders to a reader.
 static ORDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^(?:please,? |now,? |next,? |important: *|note: *)?(?:you (?:must|should|shall|will|are|need to|have to|can now|may now|ought)\b|your (?:task|job|role|goal|next step|next task|instructions?) (?:is|are)\b",
@@ -79,20 +79,20 @@ static ORDER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Orders to a model that no summary says of itself, wherever they stand.
+/// Orders to a model that never occur in a summary, at any place.
 static INJECTION: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:ignore|disregard|forget) (?:all |any |the |every |your )*(?:previous|prior|above|earlier|preceding) (?:instructions?|messages?|prompts?|rules?)|\breply exactly\b|\bsystem prompt:|\byou are (?:now )?(?:an ai|a helpful|chatgpt|claude\b)",
     )
 });
 
-/// Words that no sentence ends with.
+/// Words that never end a sentence.
 const DANGLING: [&str; 22] = [
     "the", "a", "an", "of", "to", "and", "or", "with", "in", "for", "that", "by", "is", "was", "were",
     "from", "at", "on", "into", "because", "but", "which",
 ];
 
-/// The flaws that a draft's own text shows. Cost: linear in the draft; the source is searched for tags only.
+/// The flaws in a draft's own text. Cost: linear in the draft; the source is searched for tags only.
 pub(super) fn flaws(text: &str, source: &str) -> Vec<Flaw> {
     let plain = unquoted(text);
     let told = sentences(&plain);
@@ -124,7 +124,7 @@ pub(super) fn flaws(text: &str, source: &str) -> Vec<Flaw> {
     flaws
 }
 
-/// Tags outside quotations, and quoted ones that the source does not have.
+/// Tags outside quotations, and quoted tags that the source lacks.
 fn tags<'a>(text: &'a str, plain: &'a str, source: &'a str) -> impl Iterator<Item = Flaw> + 'a {
     let kind = |groups: &regex::Captures<'_>| {
         if groups.get(1).is_some() { Flaw::Reasoning } else { Flaw::Roles }
@@ -135,7 +135,7 @@ fn tags<'a>(text: &'a str, plain: &'a str, source: &'a str) -> impl Iterator<Ite
     open.chain(foreign.map(move |groups| kind(&groups)))
 }
 
-/// Turns of two speakers, or one of a `Human:`.
+/// Whether a text has turns of two speakers, or a turn of a `Human:`.
 fn is_dialogue(plain: &str) -> bool {
     let Some(turn) = TURN.as_ref() else { return false };
     let mut speakers: Vec<String> = turn
@@ -147,7 +147,7 @@ fn is_dialogue(plain: &str) -> bool {
     speakers.len() > 1 || speakers.iter().any(|speaker| speaker == "human")
 }
 
-/// A JSON value that calls a tool.
+/// Whether text is a JSON value that calls a tool.
 fn is_call(text: &str) -> bool {
     let Ok(Value::Object(fields)) = serde_json::from_str(unfenced(text)) else { return false };
     let has = |key| fields.contains_key(key);
@@ -156,8 +156,8 @@ fn is_call(text: &str) -> bool {
         || (has("name") && (has("arguments") || has("input") || has("parameters")))
 }
 
-/// Whether the whole text is an error: `Some(true)` by structure, `Some(false)` by its first words, which a
-/// summary about errors may also have; `None` if it is none.
+/// Whether the whole text is an error: `Some(true)` by its structure, `Some(false)` by its first words, which a summary
+/// about errors may also have; `None` if neither.
 pub(super) fn is_error_text(text: &str) -> Option<bool> {
     let text = unfenced(text);
     if let Ok(Value::Object(fields)) = serde_json::from_str(text) {
@@ -174,7 +174,7 @@ pub(super) fn is_error_text(text: &str) -> Option<bool> {
     (short && ERROR.as_ref().is_some_and(|error| error.is_match(text))).then_some(false)
 }
 
-/// Whether a text stops in the middle: an open fence, a bare list mark, or an end that no sentence has.
+/// Whether a text stops in the middle: an open fence, a bare list mark, or an impossible end of a sentence.
 fn is_unfinished(text: &str) -> bool {
     let fences = text.lines().filter(|line| line.trim_start().starts_with("```")).count();
     let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -184,7 +184,7 @@ fn is_unfinished(text: &str) -> bool {
     fences % 2 == 1 || bare || open || DANGLING.contains(&word)
 }
 
-/// The inside of one code fence around everything.
+/// The content of a single code fence around everything.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
@@ -194,7 +194,7 @@ fn unfenced(text: &str) -> &str {
 /// Quotation marks that open and close, besides the backtick.
 const QUOTES: [(char, char); 5] = [('"', '"'), ('“', '”'), ('„', '“'), ('«', '»'), ('「', '」')];
 
-/// `text` with what stands in quotation marks or in code on one line as `"…"`, and without fenced code.
+/// `text` with quotations and inline code replaced by `"…"`, and without fenced code.
 pub(crate) fn unquoted(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut in_code = false;

@@ -1,17 +1,17 @@
-//! Runs of words: what a text copies, and what it repeats.
+//! Runs of words: finds copied and repeated text.
 
 use std::collections::BTreeSet;
 
-/// Words in a run that two texts share by copying only.
+/// Length in words of a run that two texts share only by copying.
 const RUN: usize = 10;
-/// Words in a run by which repetition is seen.
+/// Length in words of a run that reveals repetition.
 const SHORT: usize = 4;
-/// Shorter drafts are neither echo nor repetition.
+/// Drafts with fewer words are neither echo nor repetition.
 const WORDS_MIN: usize = 40;
 
 /// Whether a draft repeats its instructions, or is mostly copied from its source.
 ///
-/// What the source itself takes from the instructions does not count. Cost: O((source + instructions) log draft).
+/// Text that the source itself takes from the instructions does not count. Cost: O((source + instructions) log draft).
 pub(super) fn is_echo(draft: &str, source: &str, instructions: &str) -> bool {
     let draft = words(draft);
     let runs: BTreeSet<&[&str]> = draft.windows(RUN).collect();
@@ -22,7 +22,7 @@ pub(super) fn is_echo(draft: &str, source: &str, instructions: &str) -> bool {
     leaked || (draft.len() >= WORDS_MIN && copied.len() * 10 >= runs.len() * 9)
 }
 
-/// Whether a draft says the same again and again.
+/// Whether a draft repeats itself again and again.
 pub(super) fn repeats(draft: &str) -> bool {
     let draft = words(draft);
     let runs = draft.windows(SHORT);
@@ -31,7 +31,7 @@ pub(super) fn repeats(draft: &str) -> bool {
     draft.len() >= WORDS_MIN && distinct.len() * 3 < all
 }
 
-/// Runs of letters and digits; of scripts without blanks, single characters.
+/// Runs of letters and digits; in scripts without blanks, single characters.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = None;

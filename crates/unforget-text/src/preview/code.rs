@@ -1,4 +1,4 @@
-//! Source code: which language, and what it defines.
+//! Source code: its language and its definitions.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use regex::Regex;
 use super::{Kind, some};
 use crate::clip::pattern;
 
-/// A language by its definitions (name in the last group that matched) and by other telling lines.
+/// A language by its definitions (name in the last group that matched) and other telling lines.
 struct Language {
     name: &'static str,
     definition: &'static str,
@@ -69,10 +69,10 @@ static PATTERNS: LazyLock<Vec<(&'static str, Regex, Regex)>> = LazyLock::new(|| 
     compiled.collect()
 });
 
-/// Bytes that are looked at to tell the language.
+/// Most bytes read to detect the language.
 const LOOK_BYTES: usize = 32 << 10;
 
-/// Describes source code by its language and the names of what it defines.
+/// Describes source code by its language and the names of its definitions.
 pub(super) fn describe(text: &str) -> Option<(Kind, String)> {
     let look = crate::clip::head(text, LOOK_BYTES);
     let lines = look.lines().filter(|line| !line.trim().is_empty()).count();

@@ -1,4 +1,4 @@
-//! The shape of JSON.
+//! The structure of JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,9 +8,9 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use super::Kind;
 use crate::clip::{clip, grouped, head};
 
-/// How deep a shape is looked into; deeper values are read and forgotten.
+/// Deepest level shown; deeper values are read and forgotten.
 const DEPTH: usize = 3;
-/// Most keys that are shown per object.
+/// Most keys shown per object.
 const KEYS: usize = 12;
 
 /// The kind of a value, with counts.
@@ -33,7 +33,7 @@ pub(super) fn describe(text: &str) -> Option<(Kind, String)> {
     let mut records = 0;
     let mut keys: BTreeMap<String, usize> = BTreeMap::new();
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
-        // A bad line ends it early, so that text that only looks like JSON costs little.
+        // An invalid line ends the search early, so that text that only looks like JSON costs little.
         match read(line)? {
             Shape::Object { keys: found, .. } => {
                 for (key, _) in found {
@@ -61,7 +61,7 @@ fn read(text: &str) -> Option<Shape> {
     Some(shape)
 }
 
-/// Reads a value down to a depth, keeping only its shape.
+/// Reads a value down to a depth, keeping only its structure.
 #[derive(Clone, Copy)]
 struct Look {
     depth: usize,

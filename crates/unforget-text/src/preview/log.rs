@@ -16,7 +16,7 @@ static LEVEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
 });
 
-/// Lines by which test runners sum up.
+/// Summary lines of test runners.
 static SUMMARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?m)^\s*(?:test result: .*|=+ .*\b\d+ (?:passed|failed|errors?|skipped)\b.*|Tests?: .*\b\d+ (?:passed|failed|total)\b.*",
@@ -32,7 +32,7 @@ static COUNT: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Passed and failed tests; `None` if no test runner summed up. Packages count where Go names no tests.
+/// Numbers of passed and failed tests; `None` without a test runner's summary. Packages count where Go names no tests.
 pub(crate) fn test_counts(text: &str) -> Option<TestCounts> {
     let (summary, count) = (SUMMARY.as_ref()?, COUNT.as_ref()?);
     let (mut passed, mut failed, mut skipped, mut ran) = (0u64, 0u64, 0u64, 0u64);
@@ -62,13 +62,13 @@ pub(crate) fn test_counts(text: &str) -> Option<TestCounts> {
     seen.then_some(TestCounts { passed, failed, skipped })
 }
 
-/// Numbers of tests, as `12 passed, 1 failed`.
+/// Test figures, as `12 passed, 1 failed`.
 pub(crate) fn counts_text(counts: TestCounts) -> String {
     let skips = if counts.skipped > 0 { format!(", {} skipped", counts.skipped) } else { String::new() };
     format!("{} passed, {} failed{skips}", counts.passed, counts.failed)
 }
 
-/// The report of a test run: counts and what failed.
+/// The report of a test run: figures and failed tests.
 pub(super) fn tests(text: &str) -> Option<(Kind, String)> {
     let counts = counts_text(test_counts(text)?);
     let failing: Vec<&str> = text
@@ -87,7 +87,7 @@ pub(super) fn tests(text: &str) -> Option<(Kind, String)> {
     Some((Kind::Tests, format!("test run: {counts}{failing}")))
 }
 
-/// A log: how many lines of each level, and the first error.
+/// A log: number of lines per level, and the first error.
 pub(super) fn describe(text: &str) -> Option<(Kind, String)> {
     let level = LEVEL.as_ref()?;
     let mut sampled = 0;

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::{Kind, some};
 use crate::clip::{clip, grouped, head, one_line};
 
-/// Rows that are looked at to tell what a text is.
+/// Number of rows read to detect the kind of a text.
 const SAMPLE: usize = 40;
 
-/// Values with one separator, the same number of columns in each row.
+/// Values with one separator and an equal number of columns per row.
 pub(super) fn describe(text: &str) -> Option<(Kind, String)> {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let header = lines.next()?;

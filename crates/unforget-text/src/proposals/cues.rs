@@ -6,7 +6,7 @@ use regex::Regex;
 
 use crate::clip::pattern;
 
-/// What stands before an order at the start of a sentence or behind a comma.
+/// Text before an order, at the start of a sentence or behind a comma.
 const LEAD: &str = r"(?:^|[,;:–] (?:and |but |so |then )?|\. )(?:please,? |also,? |and,? |but,? |so,? |important: *|note: *|rule: *|reminder: *|from now on,? |going forward,? |in (?:the )?future,? )*";
 
 /// Sentences that forbid.
@@ -37,7 +37,7 @@ pub(super) static DEMAND: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Sentences that give leave for more than once.
+/// Sentences that give leave for more than one time.
 pub(super) static APPROVAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^(?:yes,? )?(?:i (?:approve|allow|permit|authori[sz]e) [a-z]|approved: |permission granted\b|you (?:are allowed|are free|have (?:my )?(?:permission|approval|leave)) to [a-z]",
@@ -45,7 +45,7 @@ pub(super) static APPROVAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What looks like a rule and is none.
+/// Sentences that look like a rule but are none.
 pub(super) static OTHER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\bnever ?mind\b|\bnever (?:worked|happened|happens?|seen|heard|got|gets|did|had|was|were|been|finished|finishes|ran|fails?|failed|works|returns|returned|knew|thought|called|reached|ends)\b",
@@ -58,7 +58,7 @@ pub(super) static OTHER: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What people say they do not want.
+/// Statements of what people do not want.
 pub(super) static UNWANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\b(?:i|we) (?:really |definitely |actually |also |certainly |just |only |still )?(?:don['’]?t|do not) (?:really |actually |ever )?(?:want|need|use|allow|accept|support|care about)\b",
@@ -69,14 +69,14 @@ pub(super) static UNWANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What people say they prefer.
+/// Statements of what people prefer.
 pub(super) static PREFERRED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)\b(?:i|we)(?:['’]?d| would| do| strongly| really| much| generally| usually| typically| always| still| also| personally|,)* prefere?\b|\b(?:my|our) preference (?:is|would be)\b|\b(?:i|we)(?:['’]?d| would) (?:much |far )?rather (?:have|use|keep|see|do|we|you|it|stick|avoid|go|be|get)\b",
     )
 });
 
-/// What people say they want to be so.
+/// Statements of how people want things to be.
 pub(super) static WANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\b(?:i|we)(?:['’]?d| would)? (?:really |also |still )?(?:only|always|never) (?:want|need|use|accept|write|commit|push|squash|rebase|deploy|like)\b|\b(?:i|we) (?:want|need|expect) (?:you |it |them |this |that |everything |all |every |each )(?:[a-z']+ ){0,4}?(?:to )?(?:always|never|only)\b",
@@ -90,14 +90,14 @@ pub(super) static WANTED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// Requests that have the form of a question.
+/// Requests in the form of a question.
 pub(super) static ASKED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)^(?:(?:ok(?:ay)?|no|so|and|but|also|hmm?|then|actually|btw|please|sorry),? )*(?:can|could|would|will) (?:we|you) (?:please |maybe |just |perhaps )*(?:not|always|never|only|stop [a-z]+ing|avoid|keep|stick (?:to|with)|leave (?:the|all|it)|make sure (?:to|that|you|we) (?:always|never|only|not))\b",
     )
 });
 
-/// What speaks of wishes and lays down nothing: for once, told of others, or about knowing.
+/// Statements about wishes that lay down nothing: for once, about others, or about knowing.
 pub(super) static NO_WISH: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)\b(?:for now|right now|this time|today|tonight|at the moment|just (?:this )?once|for the moment|not yet|anymore right)\b|\b(?:says?|said|tells|told (?:me|us|you|them|him|her)|claims?|wrote|asked|according to|complains?|suggests?|it seems|looks like)\b",
@@ -107,7 +107,7 @@ pub(super) static NO_WISH: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What people plan for themselves, or tell of others.
+/// People's own plans, or reports about others.
 pub(super) static TOLD: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(concat!(
         r"(?i)^(?:(?:and|but|so|also|well|yes|no|then|by the way|since),? )*(?:i(?:['’]?ll| will|['’]?m| am|['’]?ve| have| was| had| already| recently| can| always)|it|they|he|she|there|because|this|that)(?:['’]s|['’]re)?\b|\b(?:i['’]?ll|i will|we['’]?ll|want|wanted|need|needed|like|going|trying|just|have|had) to (?:also )?make sure\b|\bi(?:['’]ll| will) (?:also )?make sure\b|\bto make sure\b",
@@ -115,7 +115,7 @@ pub(super) static TOLD: LazyLock<Option<Regex>> = LazyLock::new(|| {
     ))
 });
 
-/// What a person says to somebody: words that an article does not have.
+/// Words addressed to somebody, which an article does not contain.
 pub(super) static SPOKEN_TO: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(r"(?i)\b(?:i|you|your|we|our|my|please)\b|^(?:never|always|don['’]?t|make sure|keep|use|only)\b")
 });

@@ -1,4 +1,4 @@
-//! Tables of rules and of what is none.
+//! Tables of rules and of sentences that are none.
 
 use unforget_core::entry::Role;
 

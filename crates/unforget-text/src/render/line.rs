@@ -1,11 +1,11 @@
-//! One item of a summary as a line.
+//! Renders one item of a summary as a line.
 
 use super::Block;
 use crate::anchors::CUT;
 use crate::clip::clip;
 use crate::sections::{EARLIER, Item, SectionKind, State};
 
-/// One item as a line, with the entries that it came from.
+/// One item as a line, with its entries of origin.
 pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
     let seqs: Vec<String> = item.seqs.iter().take(Item::SEQS_MAX).map(ToString::to_string).collect();
     let seqs = seqs.join(",");
@@ -21,7 +21,7 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
         SectionKind::Goal if item.text == EARLIER => format!("- {} ({seqs}{state})", item.text),
         SectionKind::Anchors => item.text.clone(),
         SectionKind::FilesWritten => format!("{} ({seqs})", item.text),
-        // What they name stands whole in their entries.
+        // The entries have the full paths.
         SectionKind::FilesRead => format!("{} ({seqs})", short_paths(&item.text)),
         SectionKind::Actions => format!("- {} ({seqs}{state})", short_action(&item.text)),
         SectionKind::Goal if block == Block::Story => {
@@ -37,13 +37,13 @@ pub(super) fn line(block: Block, kind: SectionKind, item: &Item) -> String {
     }
 }
 
-/// Starts of what is open by the model's words, and is no quotation.
+/// First words of open items from the model, as opposed to quotations.
 const OF_MODEL: [&str; 2] = ["the model asked: ", "left to do"];
 
 /// Most characters of an older request.
 const STORY_CHARS: usize = 160;
 
-/// Tools that only look at something or write a file: their files stand by themselves.
+/// Tools that only read something or write a file: their files are listed separately.
 const LOOKS: [&str; 22] = [
     "read",
     "view",
@@ -69,13 +69,13 @@ const LOOKS: [&str; 22] = [
     "tasklist",
 ];
 
-/// Whether an action only looked at something, or wrote a file, and did.
+/// Whether an action only read something or wrote a file, successfully.
 pub(super) fn is_look(action: &str) -> bool {
     let name = action.split(' ').next().unwrap_or_default().to_ascii_lowercase();
     LOOKS.contains(&name.as_str()) && (action.ends_with(": ok") || action.ends_with(": no result"))
 }
 
-/// Whether an action tells a failure or the end of tests.
+/// Whether an action reports a failure or the end of a test run.
 pub(super) fn tells_an_end(action: &str) -> bool {
     let came = action.rsplit_once(": ").map_or("", |(_, came)| came);
     came.contains(" passed")
@@ -83,10 +83,10 @@ pub(super) fn tells_an_end(action: &str) -> bool {
         || !(came.starts_with("ok") || came.starts_with("exit 0") || came.starts_with("no "))
 }
 
-/// Characters of what a tool was run on, and of what came of it.
+/// Most characters of a tool's target, and of its outcome.
 const ACTION_CHARS: (usize, usize) = (64, 48);
 
-/// A tool, what it was run on and what came of it, in short: its entries have the rest.
+/// A tool with its target and outcome, shortened: its entries have the rest.
 fn short_action(text: &str) -> String {
     let text = short_paths(text);
     match text.rsplit_once(": ") {
@@ -95,7 +95,7 @@ fn short_action(text: &str) -> String {
     }
 }
 
-/// A text whose rooted paths of four parts and more are cut to the last two, behind a mark that says so.
+/// A text in which rooted paths of four or more parts are cut to the last two, behind a mark for the cut.
 fn short_paths(text: &str) -> String {
     let short = |word: &str| {
         let is_long = word.starts_with(['/', '~']) && word.matches('/').count() >= 4;

@@ -1,4 +1,4 @@
-//! The identifiers of a span that a later reader needs.
+//! Collects the identifiers of a span that a later reader needs.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,23 @@ use unforget_core::id::Seq;
 use crate::anchors::{AnchorKind, anchors};
 use crate::sections::Item;
 
-/// Most identifiers that a summary keeps.
+/// Most identifiers kept in a summary.
 const KEPT_MAX: usize = 60;
-/// Most identifiers that are weighed.
+/// Most identifiers weighed.
 const SEEN_MAX: usize = 4096;
 
-/// What an identifier stands in.
+/// The context of an identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
-    /// Output of a tool, or something that a person pasted.
+    /// Output of a tool, or pasted text.
     Shown,
-    /// Words of the model, arguments of a call.
+    /// The model's words, or a call's arguments.
     Spoken,
-    /// What failed.
+    /// A failure.
     Failed,
-    /// The name of a file that was written.
+    /// The name of a written file.
     Written,
-    /// What was done, found or decided.
+    /// Completed work, a finding or a decision.
     Decided,
     /// A person's own words.
     Asked,
@@ -41,13 +41,13 @@ impl Weight {
         }
     }
 
-    /// Whether an identifier counts because it stands there, once as it may.
+    /// Whether this context alone makes an identifier count, even if it occurs once.
     const fn carries(self) -> bool {
         !matches!(self, Self::Shown | Self::Spoken)
     }
 }
 
-/// Identifiers with where they were seen and how much they matter.
+/// Identifiers with their places and weights.
 #[derive(Default)]
 pub(super) struct AnchorSet {
     seen: BTreeMap<String, Seen>,
@@ -57,9 +57,9 @@ struct Seen {
     weight: u32,
     first: Seq,
     last: Seq,
-    /// It carries a request, a decision, a failure or a file that was written.
+    /// Whether it occurs in a request, a decision, a failure or a written file's name.
     carries: bool,
-    /// Somebody named it: it does not only stand in output.
+    /// Whether somebody named it, beside its occurrence in output.
     named: bool,
 }
 
@@ -89,13 +89,14 @@ impl AnchorSet {
         }
     }
 
-    /// Those that were used again or carry something, the weightiest last, so that they are the last to be dropped.
+    /// The identifiers that were used again or count by their context, the weightiest last, so that they are dropped
+    /// last.
     pub(super) fn items(&mut self) -> Vec<Item> {
         let mut all: Vec<(String, Seen)> = std::mem::take(&mut self.seen).into_iter().collect();
         all.retain(|(_, seen)| seen.carries || (seen.named && seen.last != seen.first));
         all.sort_by(|(a, x), (b, y)| (x.carries, x.weight, x.last, b).cmp(&(y.carries, y.weight, y.last, a)));
         all.drain(..all.len().saturating_sub(KEPT_MAX));
-        // `a.rs` says nothing beside `src/a.rs`.
+        // `a.rs` adds nothing to `src/a.rs`.
         let whole: Vec<String> = all.iter().map(|(text, _)| text.clone()).collect();
         all.retain(|(text, _)| {
             !whole

@@ -1,4 +1,4 @@
-//! What a call aims at.
+//! Finds the target of a call.
 
 use serde_json::Value;
 use unforget_core::entry::ToolCall;
@@ -7,9 +7,9 @@ use crate::clip::head;
 use crate::sections::SectionKind;
 use crate::work::{commands, patch_files};
 
-/// What a call aims at, and the files that it reads or writes.
+/// The target of a call, and the files that it reads or writes.
 pub(crate) struct Target {
-    /// The telling argument: a path, a command, a query. Empty if there is none.
+    /// The telling argument: a path, a command, a query. Empty without one.
     pub(crate) text: String,
     /// Files by [`SectionKind::FilesRead`] or [`SectionKind::FilesWritten`].
     pub(crate) files: Vec<(SectionKind, String)>,
@@ -27,7 +27,7 @@ const PATHS: &[&str] = &[
     "target_file",
     "absolute_path",
 ];
-/// Names of arguments that tell what a call is about, most telling first.
+/// Names of arguments that describe a call's subject, most telling first.
 const TELLING: &[&str] = &[
     "command",
     "cmd",
@@ -47,7 +47,7 @@ const TELLING: &[&str] = &[
     "code",
 ];
 
-/// Finds what a call aims at. Unparsable arguments are taken as text. Cost: linear in the arguments.
+/// Finds the target of a call. Unparsable arguments are read as text. Cost: linear in the arguments.
 pub(crate) fn target(call: &ToolCall) -> Target {
     let parsed: Option<Value> = serde_json::from_str(&call.arguments).ok();
     let raw = match &parsed {
@@ -55,7 +55,7 @@ pub(crate) fn target(call: &ToolCall) -> Target {
         Some(Value::String(text)) => Some(text.as_str()),
         _ => Some(call.arguments.as_str()),
     };
-    // Code mode: what is run stands in a script.
+    // Code mode: the command stands in a script.
     let script = match &parsed {
         Some(Value::Object(fields)) => {
             ["source", "code", "input"].iter().find_map(|key| fields.get(*key)?.as_str())
@@ -100,7 +100,7 @@ pub(crate) fn target(call: &ToolCall) -> Target {
     Target { text, files }
 }
 
-/// A string, or a list of strings joined (commands are often lists). A shell wrapper is left out.
+/// A string, or a joined list of strings (commands are often lists), without a shell wrapper.
 pub(crate) fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
@@ -122,7 +122,7 @@ fn patched(text: &str) -> Vec<(SectionKind, String)> {
     files.map(|(_, path)| (SectionKind::FilesWritten, path.to_owned())).collect()
 }
 
-/// Whether a tool with this name, given a path, reads or writes it.
+/// Whether a tool of this name reads or writes a given path.
 fn file_kind(name: &str) -> Option<SectionKind> {
     let name = name.to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
@@ -137,7 +137,7 @@ fn file_kind(name: &str) -> Option<SectionKind> {
     }
 }
 
-/// Longest unbroken run of base64 letters that may be words, in bytes.
+/// Longest unbroken run of base64 letters that may be ordinary words, in bytes.
 const RUN_MAX: usize = 80;
 
 /// `text` with encoded blobs (long runs of base64 or hex letters) as `[blob]`. Cost: linear.

@@ -1,4 +1,4 @@
-//! What the model says in a turn, and what becomes of it in the next.
+//! The model's statements in a turn, and the effect of the next message on them.
 
 use unforget_core::id::Seq;
 
@@ -6,10 +6,10 @@ use crate::clip::clip;
 use crate::discourse::{Class, Point, answer, findings, overturns};
 use crate::sections::{CORRECTED, Item, SectionKind, State};
 
-/// Most causes that are kept of a turn whose end tells none, and of a span that ends before its turn does.
+/// Most causes kept of a turn whose end names none, and of a span that ends inside a turn.
 const FOUND_MAX: usize = 1;
 const FOUND_OPEN_MAX: usize = 3;
-/// Most bytes of the texts that make up an answer.
+/// Most bytes of the texts of one answer.
 const ANSWER_BYTES: usize = 256 << 10;
 /// Most characters of a correction.
 const CORRECTION_CHARS: usize = 240;
@@ -17,28 +17,28 @@ const CORRECTION_CHARS: usize = 240;
 /// The model's side of a conversation, turn by turn.
 #[derive(Default)]
 pub(super) struct Turn {
-    /// The texts that nothing followed yet, and the first entry of them.
+    /// The texts that nothing has followed yet, with their first entry.
     last: Option<(Seq, String)>,
-    /// Causes that were found on the way.
+    /// Causes found in earlier texts of the turn.
     found: Vec<(Seq, Point)>,
-    /// What the answer said: the next message may overturn it.
+    /// The answer's statements, which the next message may overturn.
     standing: Vec<(SectionKind, Item)>,
-    /// What the answer asks at its end.
+    /// The question at the answer's end.
     question: Option<Item>,
-    /// What the answer says is left to do.
+    /// Remaining work, according to the answer.
     next: Vec<Item>,
     /// Whether the span has an answer or causes before the newest message.
     spoke: bool,
 }
 
-/// How a question of the model begins in a summary.
+/// First words of a model's question in a summary.
 const ASKED: &str = "the model asked: ";
 
-/// Items with the sections that they go to.
+/// Items with their target sections.
 pub(super) type Told = Vec<(SectionKind, Item)>;
 
 impl Turn {
-    /// Takes in a text of the model.
+    /// Takes a text of the model.
     pub(super) fn said(&mut self, seq: Seq, text: &str) {
         match &mut self.last {
             Some((_, last)) if last.len() < ANSWER_BYTES => last.extend(["\n\n", text]),
@@ -46,7 +46,7 @@ impl Turn {
         }
     }
 
-    /// What was said so far was no answer: a call followed, or somebody stopped it.
+    /// The texts so far were no answer: a call followed, or somebody stopped the model.
     pub(super) fn went_on(&mut self) {
         (self.question, self.next) = (None, Vec::new());
         let Some((seq, text)) = self.last.take() else { return };
@@ -55,14 +55,14 @@ impl Turn {
         self.found.drain(..excess);
     }
 
-    /// The turn is over: reads its answer.
+    /// Ends the turn and reads its answer.
     pub(super) fn ends(&mut self) {
         let mut found = std::mem::take(&mut self.found);
         if let Some((seq, text)) = self.last.take() {
             let read = answer(&text);
             self.next.clear();
             let explains = read.points.iter().any(|point| point.class == Class::Cause);
-            // The last word on it is the answer's.
+            // The answer's own explanation supersedes earlier causes.
             found.drain(..if explains { found.len() } else { found.len().saturating_sub(FOUND_MAX) });
             self.question = read
                 .question
@@ -88,13 +88,13 @@ impl Turn {
         self.standing.splice(0..0, causes);
     }
 
-    /// What stood, after a message that leaves it as it is.
+    /// The standing statements, after a message that leaves them alone.
     pub(super) fn settled(&mut self) -> Told {
         (self.question, self.next) = (None, Vec::new());
         std::mem::take(&mut self.standing)
     }
 
-    /// What stood, after a message that takes the offer at its end.
+    /// The standing statements, after a message that accepts the offer at the end.
     pub(super) fn agreed(&mut self, seq: Seq) -> Told {
         let question = self.question.take();
         let mut told = self.settled();
@@ -108,9 +108,10 @@ impl Turn {
         told
     }
 
-    /// What is left of what stood, after a message that corrects it, with the correction.
+    /// The remaining statements after a message that corrects them, with the correction.
     ///
-    /// One that stands first in a span corrects what stands before the span: it stays open until summaries are merged.
+    /// A correction at the start of a span concerns statements before the span: it stays open until summaries are
+    /// merged.
     pub(super) fn corrected(&mut self, seq: Seq, words: &str) -> Told {
         let told = self.settled();
         let texts: Vec<&str> = told.iter().map(|(_, item)| item.text.as_str()).collect();
@@ -125,7 +126,7 @@ impl Turn {
         told
     }
 
-    /// What is open at the end of the span.
+    /// The open items at the end of the span.
     pub(super) fn open(&mut self) -> Vec<Item> {
         std::mem::take(&mut self.next).into_iter().chain(self.question.take()).collect()
     }

@@ -1,4 +1,4 @@
-//! Calls: which tool, and what its arguments say.
+//! Reads calls: the tool and its arguments.
 
 use serde_json::{Map, Value};
 use unforget_core::digest::Digest;
@@ -11,13 +11,13 @@ use crate::secret::redact;
 use crate::sections::SectionKind;
 use crate::summary::{target, without_blobs, words};
 
-/// What a tool is for.
+/// The purpose of a tool.
 #[derive(Clone, Copy, PartialEq)]
 enum Tool {
     Read,
     Write,
     Edit,
-    /// One tool with a `command` that says which.
+    /// A tool with a `command` argument that selects its purpose.
     Editor,
     Delete,
     Patch,
@@ -29,7 +29,7 @@ enum Tool {
     Mark,
 }
 
-/// Names in small letters, without `_` and `-`.
+/// Names in lower case, without `_` and `-`.
 const TOOLS: &[(Tool, &[&str])] = &[
     (
         Tool::Read,
@@ -144,7 +144,7 @@ const URLS: &[&str] = &["url", "uri", "href", "link"];
 const CONTENT: &[&str] = &["content", "contents", "file_text", "text"];
 const COMMANDS: &[&str] = &["command", "cmd", "script", "commands"];
 
-/// Longest path and address that is kept, in bytes, and longest words of a task, in characters.
+/// Longest path or address kept, in bytes, and longest text of a task, in characters.
 const PATH_BYTES_MAX: usize = 1_024;
 const TASK_CHARS_MAX: usize = 200;
 /// Most deeds of one call, and most tasks of one list.
@@ -202,7 +202,7 @@ fn deeds(call: &ToolCall, fields: &Map<String, Value>, raw: &str) -> (Telling, V
     }
 }
 
-/// The tool by its name; a server's name before it (`mcp__files__read_file`) makes no difference.
+/// The tool by its name; a server's prefix (`mcp__files__read_file`) makes no difference.
 fn tool(name: &str, fields: &Map<String, Value>) -> Option<Tool> {
     let name = name.rsplit("__").next().unwrap_or(name);
     let name = name.strip_prefix("functions.").unwrap_or(name);
@@ -216,7 +216,7 @@ fn tool(name: &str, fields: &Map<String, Value>) -> Option<Tool> {
     }
 }
 
-/// Tools that nobody knows: files by the words of the tool's name.
+/// Deeds of an unknown tool: files, by the words of the tool's name.
 fn by_words(call: &ToolCall) -> Vec<Deed> {
     let files = target(call).files.into_iter().filter_map(|(kind, path)| Some((kind, plain_path(&path)?)));
     files
@@ -229,7 +229,7 @@ fn by_words(call: &ToolCall) -> Vec<Deed> {
 
 fn shell_deeds(fields: &Map<String, Value>, raw: &str) -> (Telling, Vec<Deed>) {
     let told = COMMANDS.iter().find_map(|key| fields.get(*key).and_then(words));
-    // A list without keys is a command line, too.
+    // A list without keys is a command line too.
     let told = told.or_else(|| serde_json::from_str(raw).ok().as_ref().and_then(words));
     // Code mode: the commands stand in a script.
     let script = ["source", "code", "input", "script"].iter().find_map(|key| fields.get(*key)?.as_str());
@@ -273,7 +273,7 @@ fn patch_deeds(patch: &str) -> Vec<Deed> {
     files.collect()
 }
 
-/// The files that a patch names, and how it changes them. Lines of content begin with a blank, `+` or `-`.
+/// The files that a patch names, and the kind of change. Lines of content begin with a blank, `+` or `-`.
 pub(crate) fn patch_files(text: &str) -> Vec<(Change, &str)> {
     if memchr::memmem::find(text.as_bytes(), b"*** ").is_none() {
         return Vec::new();
@@ -302,7 +302,7 @@ pub(crate) fn patch_files(text: &str) -> Vec<(Change, &str)> {
     files
 }
 
-/// The lines that the arguments of a read ask for.
+/// The lines requested by the arguments of a read.
 fn lines(fields: &Map<String, Value>) -> Lines {
     let number = |keys: &[&str]| keys.iter().find_map(|key| fields.get(*key)).and_then(whole_number);
     if let Some([first, last]) = fields.get("view_range").and_then(Value::as_array).map(Vec::as_slice) {
@@ -354,12 +354,12 @@ fn task_text(words: &str) -> String {
     clip(&one_line(&redact(head(words, 4_096))), TASK_CHARS_MAX).into_owned()
 }
 
-/// The first of these fields that is a text with something in it.
+/// The first non-empty text among these fields.
 fn text<'a>(fields: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| fields.get(*key)?.as_str().filter(|text| !text.trim().is_empty()))
 }
 
-/// A path as the call names it, without `./` in front. Two names of one file stay two.
+/// A path as the call names it, without a leading `./`. Two names of one file stay two.
 pub(super) fn plain_path(path: &str) -> Option<String> {
     let mut path = path.trim();
     while let Some(rest) = path.strip_prefix("./") {
@@ -369,7 +369,7 @@ pub(super) fn plain_path(path: &str) -> Option<String> {
     fits.then(|| path.to_owned())
 }
 
-/// Digest of a file's content: without the line end behind it, which some tools add and others cut off.
+/// Digest of a file's content without the final line end, which some tools add and others cut off.
 pub(super) fn content_digest(content: &str) -> Digest {
     Digest::of(content.strip_suffix('\n').unwrap_or(content).as_bytes())
 }

@@ -1,14 +1,14 @@
-//! Scripts of code-mode tools: the calls of other tools that stand in them.
+//! Scripts of code-mode tools: finds the calls of other tools inside them.
 //!
-//! `const r = await tools.exec_command({cmd: "cargo test"});` runs `cargo test`. Only what stands in the script as a
-//! plain string is known; what it computes is not.
+//! `const r = await tools.exec_command({cmd: "cargo test"});` runs `cargo test`. Only plain strings of the script are
+//! known, never computed ones.
 
-/// Most strings of a script that are read, and most bytes of a script.
+/// Most strings read of a script, and most bytes of a script.
 const STRINGS_MAX: usize = 256;
 const SCRIPT_BYTES: usize = 256 << 10;
 
-/// The command lines that a script runs, one behind the other, and the patches that it applies, each in lines of its
-/// own. `None` if the text is no such script. Cost: linear.
+/// The command lines that a script runs, one after another, and the patches that it applies, each on its own lines.
+/// `None` if the text is no such script. Cost: linear.
 pub(crate) fn commands(script: &str) -> Option<String> {
     let script = crate::clip::head(script, SCRIPT_BYTES);
     memchr::memmem::find(script.as_bytes(), b"tools.")?;
@@ -39,13 +39,13 @@ pub(crate) fn commands(script: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// The string of a `cmd` or `command`, or those of its list.
+/// The string of a `cmd` or `command`, or the joined strings of its list.
 fn command<'a>(script: &str, inside: impl Iterator<Item = &'a Literal>) -> Option<&'a str> {
     let mut inside = inside.filter(|string| string.plain);
     inside.find_map(|string| {
         let before = script.get(..string.at)?.trim_end().trim_end_matches('[').trim_end();
         let key = before.strip_suffix(':')?.trim_end().trim_end_matches(['"', '\'']);
-        // `["bash", "-lc", "cargo test"]`: the script of a shell is read from its end by the caller.
+        // `["bash", "-lc", "cargo test"]`: the caller reads the shell's script from the end.
         (key.ends_with("cmd") || key.ends_with("command")).then_some(string.text.as_str())
     })
 }
@@ -55,15 +55,15 @@ struct Literal {
     /// Where it begins.
     at: usize,
     text: String,
-    /// It computes nothing.
+    /// Whether it computes nothing.
     plain: bool,
 }
 
-/// The strings of a script, comments left out; those of one list stand as one, joined by blanks.
+/// The strings of a script without comments; the strings of one list are joined by blanks.
 fn strings(script: &str) -> Vec<Literal> {
     let mut found: Vec<Literal> = Vec::new();
     let mut at = 0;
-    // Where the last string of a list ended, if nothing but a comma came since.
+    // Where the last string of a list ended, if only a comma followed.
     let mut list = None;
     while let Some(c) = script.get(at..).and_then(|rest| rest.chars().next()) {
         let rest = script.get(at..).unwrap_or_default();

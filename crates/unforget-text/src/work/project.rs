@@ -1,22 +1,22 @@
-//! Which files and commits are of the project that the work is about.
+//! Finds the files and commits that belong to the project of the work.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::id::Seq;
 use unforget_core::ledger::{Ledger, Place};
 
-/// Folders for what is thrown away.
+/// Folders for temporary files.
 const THROWAWAY: [&str; 6] =
     ["/tmp/", "/private/tmp/", "/var/folders/", "/private/var/folders/", "/var/tmp/", "/dev/shm/"];
 
-/// Shortest part of a folder's name that is worth to be put before the files, in bytes.
+/// Shortest name of a folder that is worth stating before the files, in bytes.
 const ROOT_BYTES_MIN: usize = 8;
 
-/// The folder that most changes were made in, and what was done elsewhere.
+/// The folder of most changes, and the work done elsewhere.
 pub(super) struct Project {
-    /// With a slash at its end; empty if files have relative names only, or no folder holds most of them.
+    /// Ends with a slash; empty if files have relative names only, or no folder holds most of them.
     root: String,
-    /// Entries with commands that work in a folder for what is thrown away.
+    /// Entries with commands that work in a temporary folder.
     elsewhere: BTreeSet<Seq>,
 }
 
@@ -32,12 +32,12 @@ impl Project {
         Self { root, elsewhere }
     }
 
-    /// The folder, without the slash at its end, if names are shown without it.
+    /// The folder without its final slash, if names are shown without it.
     pub(super) fn root(&self) -> Option<&str> {
         self.root.strip_suffix('/').filter(|root| root.len() >= ROOT_BYTES_MIN)
     }
 
-    /// Whether a file is of the project. A relative name is taken for one.
+    /// Whether a file belongs to the project. A relative name counts as such.
     pub(super) fn holds(&self, path: &str) -> bool {
         if self.root.is_empty() {
             !is_throwaway(path)
@@ -52,7 +52,7 @@ impl Project {
         below.filter(|name| !name.is_empty()).unwrap_or(path)
     }
 
-    /// Whether what was done there was done in a folder for what is thrown away.
+    /// Whether the work at this place happened in a temporary folder.
     pub(super) fn is_elsewhere(&self, at: Place) -> bool {
         self.elsewhere.contains(&at.answer)
     }
@@ -66,7 +66,7 @@ fn is_throwaway(path: &str) -> bool {
     THROWAWAY.iter().any(|folder| path.starts_with(folder))
 }
 
-/// The deepest folder that holds nine of ten changes to files with rooted names; reading counts where nothing was changed.
+/// The deepest folder that holds nine of ten changes to files with rooted names; reads count if nothing was changed.
 fn root(ledger: &Ledger) -> String {
     let weighed = |changes: bool| -> Vec<(&str, u64)> {
         let rows = ledger.files().filter(|(path, _)| path.starts_with('/'));

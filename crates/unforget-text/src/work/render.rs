@@ -1,4 +1,4 @@
-//! A ledger as text for a model, within a number of tokens.
+//! Renders a ledger as text for a model, within a number of tokens.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::clip::clip;
 use crate::preview::counts_text;
 use crate::secret::redact;
 
-/// A row that may be shown. Its text is made when it is looked at: most rows never are.
+/// A candidate row. Its text is made on demand: most rows are never shown.
 #[derive(Clone, Copy)]
 enum Row<'a> {
     Failing(&'a Failure),
@@ -28,13 +28,13 @@ enum Row<'a> {
 }
 
 impl Row<'_> {
-    /// The higher, the earlier it is placed: inside the project, by how often it changed, and by how new it is.
+    /// Rows with a higher rank are placed earlier: inside the project, by number of changes, then by age.
     fn rank(&self, project: &Project) -> (bool, u32, Seq) {
         match self {
             Self::Changed(path, file, _) => (project.holds(path), file.writes.min(RANK_MAX), self.newest()),
             Self::Read(path, _) => (project.holds(path), 0, self.newest()),
             Self::Commit(commit) => (!project.is_elsewhere(commit.at), 0, self.newest()),
-            // Tests say more than other commands.
+            // Tests are more telling than other commands.
             Self::Command(command) => (command.tests.is_some() || command.is_test, 0, self.newest()),
             _ => (true, 0, self.newest()),
         }
@@ -43,7 +43,7 @@ impl Row<'_> {
     fn newest(&self) -> Seq {
         match self {
             Self::Failing(failure) => failure.last.answer,
-            // What is open stands before what is not, however old it is.
+            // Open tasks stand before closed ones, however old they are.
             Self::Task(task) if task.state < TaskState::Done => Seq(u64::MAX),
             Self::Task(task) => task.changed.answer,
             Self::Changed(.., put) => put.at.answer,
@@ -83,10 +83,10 @@ impl Row<'_> {
     }
 }
 
-/// Changes of a file beyond which more make no difference.
+/// Number of changes of a file beyond which more make no difference.
 const RANK_MAX: u32 = 1_000;
 
-/// Headings, in the order in which the text has them.
+/// Headings, in the order of the text.
 const HEADINGS: [&str; 8] = [
     "Open failures:",
     "Tasks:",
@@ -98,22 +98,23 @@ const HEADINGS: [&str; 8] = [
     "Failures that were cleared:",
 ];
 
-/// Shares of the room, in percent, up to which each heading may fill it in the first round. What is left over is
-/// filled again in the same order.
+/// Shares of the room, in percent, up to which each heading may fill it in the first round. The second round fills the
+/// rest, in the same order.
 const SHARES: [u64; 8] = [25, 40, 68, 76, 86, 95, 97, 100];
-/// The same for the first row under each heading: in a small room, a failure and how the tests came out are worth more than
-/// another file.
+/// Like [`SHARES`], for the first row under each heading: in a small room, a failure and the outcome of the tests are
+/// worth more than another file.
 const FIRST_SHARES: [u64; 8] = [50, 55, 70, 76, 100, 100, 97, 100];
 
 /// Renders a ledger in at most `max_tokens` by `ruler`'s upper bound.
 ///
-/// What is unresolved comes first, and of each kind the newest first. Files stand by the number of changes, those of the
-/// project before others, below the folder that most changes were made in; so do commits, those of repositories elsewhere
-/// last. Rows that do not fit are left out whole, and counted in the last line. Each row names the entries where it stands, as `s:12`. Empty if nothing fits or nothing
-/// is there. A record of the past in the third person, never an order; wrap it as [`crate::fence_ledger`] does.
+/// Unresolved rows come first, and within each kind the newest first. Files are ordered by number of changes, those of
+/// the project before others, below the folder of most changes; so are commits, those of other repositories last. Rows
+/// that do not fit are left out whole, and counted in the last line. Each row names its entries, as `s:12`. Empty if
+/// nothing fits or there are no rows. The text is a record of the past in the third person, never an order; wrap it
+/// with [`crate::fence_ledger`].
 ///
-/// Cost: O(rows log rows) comparisons of numbers; text is made and ruled of rows that are tried only, which stops
-/// after a few that do not fit.
+/// Cost: O(rows log rows) comparisons of numbers. Text is made and counted only for rows that are tried, and trying
+/// stops after a few that do not fit.
 pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> String {
     let project = Project::of(ledger);
     let kinds = rows(ledger, &project);
@@ -137,7 +138,7 @@ pub fn render_ledger(ledger: &Ledger, max_tokens: u64, ruler: &dyn Ruler) -> Str
     lines.join("\n")
 }
 
-/// The headings, with the folder that the names of files are relative to.
+/// The headings, with the folder to which file names are relative.
 fn headings(project: &Project) -> [String; 8] {
     HEADINGS.map(|heading| match (heading, project.root()) {
         ("Files changed:" | "Files read:", Some(root)) => {
@@ -147,7 +148,7 @@ fn headings(project: &Project) -> [String; 8] {
     })
 }
 
-/// The rows of each kind that are shown, by place: in two rounds, the first within the shares.
+/// The shown rows of each kind, by place: in two rounds, the first within the shares.
 fn take(
     kinds: &[Vec<Row<'_>>; 8],
     max: u64,
@@ -191,7 +192,7 @@ fn left_out(rows: u64) -> String {
     format!("({rows} older rows are left out)")
 }
 
-/// Rows by heading, in the order of [`HEADINGS`], each in the order of being placed.
+/// Rows by heading, in the order of [`HEADINGS`], each in order of placement.
 fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
     let (mut changed, mut read) = (Vec::new(), Vec::new());
     for (path, file) in ledger.files() {
@@ -212,7 +213,7 @@ fn rows<'a>(ledger: &'a Ledger, project: &Project) -> [Vec<Row<'a>>; 8] {
         cleared.collect(),
     ];
     for rows in &mut rows {
-        // Equal numbers are rare: only then the text decides.
+        // Equal ranks are rare; only then the text decides.
         rows.sort_by(|a, b| {
             let rank = |row: &Row<'_>| row.rank(project);
             rank(b).cmp(&rank(a)).then_with(|| a.text(project).cmp(&b.text(project)))
@@ -247,7 +248,7 @@ fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
 }
 
 fn command_text(command: &CommandRow) -> String {
-    // What comes behind a pipe hides how the tests before it ended.
+    // Commands behind a pipe hide the outcome of the tests before it.
     let failing = command.tests.is_some_and(|tests| tests.failed > 0);
     let outcome = match (command.exit, command.outcome) {
         (Some(0) | None, _) if failing => "failed".to_owned(),
@@ -259,7 +260,7 @@ fn command_text(command: &CommandRow) -> String {
     format!("- {}: {outcome}{tests} (s:{})", clip(&command.text, 160), command.at.answer)
 }
 
-/// Which lines were read, unless it was all of them.
+/// The lines that were read, unless the whole file was.
 fn looks(file: &FileRow) -> String {
     let mut looks: Vec<Lines> = file.looks.iter().map(|look| look.lines).collect();
     looks.sort_unstable();

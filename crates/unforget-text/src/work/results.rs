@@ -1,4 +1,4 @@
-//! Results: how a call came out.
+//! Reads results: the outcome of a call.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use crate::preview::{result_text, test_counts};
 use crate::secret::redact;
 use crate::summary::{ends_of, without_blobs};
 
-/// Starts of the results that hosts write for calls that nobody ran.
+/// First words of results that hosts write for calls that were never run.
 const NOT_RUN: &[&str] = &[
     "The user doesn't want to proceed with this tool use",
     "The user doesn't want to take this action",
@@ -28,7 +28,7 @@ const NOT_RUN: &[&str] = &[
     "Operation aborted",
 ];
 
-/// Starts of results that are failures, from hosts that have no mark for them.
+/// First words of failed results, from hosts that do not mark failures.
 const FAILED: &[&str] = &[
     "apply_patch verification failed",
     "execution error:",
@@ -40,14 +40,14 @@ const FAILED: &[&str] = &[
     "<tool_use_error>",
 ];
 
-/// What `git commit` and its like report.
+/// The report of `git commit` and similar commands.
 static COMMIT: LazyLock<Option<Regex>> =
     LazyLock::new(|| pattern(r"(?m)^\[[^\]\n]{1,160} ([0-9a-f]{7,40})\] (.{1,400})$"));
 
-/// The id that a new task got, in the words of Claude Code.
+/// The id of a new task, in Claude Code's words.
 static TASK: LazyLock<Option<Regex>> = LazyLock::new(|| pattern(r"^Task #([\w-]{1,40}) created"));
 
-/// Where a result says how a command ended: a line of its own, first or last.
+/// The statement of how a command ended: a separate line, first or last.
 static ENDED: LazyLock<Option<Regex>> = LazyLock::new(|| {
     pattern(
         r"(?i)^[<\[(]?(?:command |process )?(?:exited|finished)(?: with)? (?:exit )?code:? (-?\d{1,6})[>\])]?\.?$|^Exit code:? (-?\d{1,6})$",
@@ -70,7 +70,7 @@ pub(super) fn read(result: &ToolResult) -> Answered {
     let (lines, tests) = (numbered(&text), test_counts(&ends));
     let error = error(&text, &ends, outcome);
     let content: Cow<'_, str> = match lines {
-        // Claude Code adds words of its own behind a file.
+        // Claude Code appends words of its own to a file.
         Some(_) => unnumbered(text.split("\n\n<system-reminder>").next().unwrap_or_default()).into(),
         None => text,
     };
@@ -99,7 +99,7 @@ fn told_exit(ends: &str) -> Option<i64> {
     })
 }
 
-/// The first error line; of a failure also the first line that says more than a code.
+/// The first error line; for a failure also the first line with more content than a code.
 fn error(text: &str, ends: &str, outcome: Outcome) -> Option<String> {
     let failed = outcome == Outcome::Failed;
     let found =
@@ -122,14 +122,14 @@ fn commits(ends: &str) -> Vec<Commit> {
     found.collect()
 }
 
-/// The first and last number of a text whose lines are numbered one after another.
+/// The first and last line number of a consecutively numbered text.
 fn numbered(text: &str) -> Option<(u64, u64)> {
     let mut lines = text.lines();
     let first = number(lines.next()?)?;
     if lines.next().is_some_and(|line| number(line) != Some(first + 1)) {
         return None;
     }
-    // Hosts add a few lines of their own behind the file.
+    // Hosts append a few lines of their own to the file.
     let last = text.lines().rev().take(64).find_map(number)?;
     (last >= first).then_some((first, last))
 }

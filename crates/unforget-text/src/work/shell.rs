@@ -1,6 +1,6 @@
-//! Command lines: which files they read and write, and whether they test, commit or ask.
+//! Reads command lines: the files that they read and write, and whether they test, commit or ask.
 //!
-//! Only plain words count. A word with a variable, a substitution or a glob in it names nothing that is known here.
+//! Only plain words count. A word with a variable, a substitution or a glob is unknown.
 
 use unforget_core::ledger::{Change, Deed, Lines, Tells};
 
@@ -9,35 +9,35 @@ use super::words::{Token, tokens};
 use crate::clip::head;
 use crate::secret::redact;
 
-/// What a command line does.
+/// The effects of a command line.
 #[derive(Default)]
 pub(super) struct Shell {
     /// Files and addresses, in order.
     pub(super) deeds: Vec<Deed>,
-    /// The work without how it is shown: without `cd`, redirections, and what pipelines only show it with.
+    /// The work without its presentation: without `cd`, redirections, and the display commands of pipelines.
     pub(super) work: String,
-    /// Runs tests.
+    /// Whether it runs tests.
     pub(super) tests: bool,
-    /// Makes commits.
+    /// Whether it makes commits.
     pub(super) commits: bool,
-    /// What the exit code of the whole tells.
+    /// The meaning of the whole line's exit code.
     pub(super) tells: Tells,
-    /// Shows lines of files and does nothing else.
+    /// Whether it shows lines of files and does nothing else.
     pub(super) shows: bool,
 }
 
-/// Longest command line that is read, in bytes.
+/// Longest command line read, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// One command of a pipeline.
 #[derive(Default)]
 struct Step {
     words: Vec<(String, bool)>,
-    /// Files that it is redirected into, and whether they are appended to.
+    /// Target files of redirections, each with whether output is appended.
     into: Vec<(String, bool)>,
-    /// Whether the next step reads what this one writes.
+    /// Whether the next step reads its output.
     piped: bool,
-    /// Whether the next step runs however this one ends.
+    /// Whether the next step runs even if this one fails.
     ignored: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) fn read(line: &str) -> Shell {
     let steps = steps(tokens(head(line, LINE_BYTES_MAX)));
     let mut shell = Shell { shows: true, ..Shell::default() };
     let mut piped = false;
-    // Whether something was done whose end the rest hides.
+    // Whether the rest of the line hides the outcome of earlier work.
     let (mut hidden, mut done) = (false, false);
     for (at, step) in
         steps.iter().enumerate().filter(|(_, step)| !step.words.is_empty() || !step.into.is_empty())
@@ -81,9 +81,9 @@ pub(super) fn read(line: &str) -> Shell {
     shell
 }
 
-/// Commands that do nothing to speak of.
+/// Commands without relevant effect.
 const SILENT: [&str; 8] = ["", "cd", "pwd", "echo", "printf", "true", "set", "export"];
-/// Commands that, behind a pipe, only show what comes in.
+/// Commands that, behind a pipe, only display their input.
 const DISPLAYS: [&str; 18] = [
     "head", "tail", "tee", "cat", "less", "more", "nl", "grep", "egrep", "rg", "sed", "awk", "sort", "uniq",
     "wc", "cut", "tr", "column",
@@ -112,7 +112,7 @@ fn steps(tokens: Vec<Token>) -> Vec<Step> {
     steps
 }
 
-/// The words from the program on: without assignments, wrappers and words of the shell's own language.
+/// The words from the program on: without assignments, wrappers and shell keywords.
 fn program(words: &[(String, bool)]) -> &[(String, bool)] {
     let mut rest = words;
     while let [(first, _), more @ ..] = rest {
@@ -149,15 +149,15 @@ fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or(word)
 }
 
-/// The words that are no options, as far as they are plain paths.
+/// The words other than options, as far as they are plain paths.
 fn files(args: &[(String, bool)]) -> impl Iterator<Item = String> + '_ {
     let plain = args.iter().filter(|(word, plain)| *plain && !word.starts_with('-'));
     plain.filter_map(|(word, _)| plain_path(word)).filter(|path| !path.starts_with("/dev/"))
 }
 
-/// The files that a command shows, with their lines.
+/// The files that a command shows, with the shown lines.
 ///
-/// * `next` - the command that what it writes is piped into.
+/// * `next` - the command into which its output is piped.
 fn reads(name: &str, args: &[(String, bool)], next: Option<&Step>) -> Vec<(String, Lines)> {
     let (lines, paths): (Lines, Vec<String>) = match name {
         "cat" | "bat" | "nl" | "less" | "more" => (Lines::WHOLE, files(args).collect()),
@@ -172,7 +172,7 @@ fn reads(name: &str, args: &[(String, bool)], next: Option<&Step>) -> Vec<(Strin
     paths.into_iter().map(|path| (path, lines)).collect()
 }
 
-/// The lines that are left behind a pipe.
+/// The lines that remain behind a pipe.
 fn piped(lines: Lines, next: &Step) -> Lines {
     let words = program(&next.words);
     let name = words.first().map_or("", |(word, _)| base(word));
@@ -220,7 +220,7 @@ fn without_counts(args: &[(String, bool)]) -> &[(String, bool)] {
     }
 }
 
-/// `sed -n 5,9p file`: its lines, and the arguments behind the script. Several ranges are some lines.
+/// `sed -n 5,9p file`: its lines, and the arguments behind the script. Several ranges give unknown lines.
 fn sed_range(args: &[(String, bool)]) -> Option<(Lines, &[(String, bool)])> {
     let at = args.iter().position(|(word, _)| word == "-n" || word == "-ne")?;
     let script = args.get(at + 1)?.0.trim_end_matches(';');
@@ -246,7 +246,7 @@ fn writes(name: &str, args: &[(String, bool)], into: &[(String, bool)]) -> Vec<D
             files(args).map(|path| wrote(path, change)).collect()
         }
         "sed" | "perl" if has("-i") || has("-pi") => {
-            // The first word that is no option is the script, unless an option brought it.
+            // The first word other than options is the script, unless an option brought it.
             let skip = usize::from(!args.iter().any(|(word, _)| word == "-e"));
             let named = files(args).filter(|path| !path.is_empty()).skip(skip);
             let looks = |path: &String| path.contains(['/', '.']) && !path.contains([' ', '|', ';']);
@@ -278,7 +278,7 @@ fn fetches(name: &str, args: &[(String, bool)]) -> Vec<Deed> {
     urls.map(|(url, _)| Deed::Fetched(redact(head(url, 1_024)).into_owned())).collect()
 }
 
-/// Runners of tests, and what they are told to do it; an empty list needs nothing.
+/// Test runners, and the arguments that make them run tests; an empty list needs none.
 const RUNNERS: &[(&str, &[&str])] = &[
     ("pytest", &[]),
     ("py.test", &[]),

@@ -33,7 +33,7 @@ fn lines(lines: Lines) -> String {
     }
 }
 
-/// Deeds in few letters; a command line only by what it is.
+/// Deeds in few letters; of a command line only its kind.
 fn show(called: &Called) -> String {
     let deed = |deed: &Deed| match deed {
         Deed::Read { path, lines: read } => format!("r {path} {}", lines(*read)),
@@ -378,7 +378,7 @@ fn rendered_ledger_is_bounded_and_says_what_it_leaves_out() {
 }
 
 proptest! {
-    /// Any call and any result is read without panic, and twice the same.
+    /// Any call and any result is read without panic, twice with an equal result.
     #[test]
     fn any_call_is_read(name in "\\PC{0,12}", line in "[a-z0-9 <>|&;'\"\\\\$#\n/.*=()-]{0,80}", text in "(?s).{0,80}") {
         let read = calls::read(&call("bash", &json!({"command": line}).to_string()));
@@ -392,7 +392,8 @@ proptest! {
     }
 }
 
-/// The files of a summary are those of the ledger over the same entries: done by tools or by command lines, and no others.
+/// A summary's files are those of the ledger over its entries: read or written by tools or command lines, and no
+/// others.
 #[test]
 fn summaries_name_the_files_of_the_ledger() {
     use crate::sections::SectionKind;

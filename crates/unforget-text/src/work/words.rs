@@ -1,21 +1,21 @@
-//! A command line as words and what stands between them, as a shell splits it.
+//! Splits a command line into words and operators, like a shell.
 
-/// A word, or what stands between words.
+/// A word, or an operator between words.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
     /// A word, and whether all of it is plain.
     Word(String, bool),
     /// `|`
     Pipe,
-    /// `&&`, a bracket; or, if true, `;`, `||`, `&`, a line end, which go on whatever came before.
+    /// `&&`, a bracket; or, if true, `;`, `||`, `&`, a line end, which continue after a failure too.
     Next(bool),
     /// `>` or `&>`, and whether it appends.
     Into(bool),
-    /// `<`, `2>` and others whose file is not what the command is about.
+    /// `<`, `2>` and others whose file is not the subject of the command.
     Aside,
 }
 
-/// Splits a command line as a shell does, as far as it is plain. Bodies of here-documents are left out.
+/// Splits a command line like a shell, as far as it is plain. Bodies of here-documents are left out.
 pub(super) fn tokens(line: &str) -> Vec<Token> {
     let mut reader = Reader {
         rest: line,
@@ -118,7 +118,7 @@ impl Reader<'_> {
         self.advance(end);
     }
 
-    /// `>`, `>>`, `2>`, `>&1`: a number before it is a stream, and only the first stream is what the command is about.
+    /// `>`, `>>`, `2>`, `>&1`: a number before it is a stream, and only the first stream matters.
     fn redirect(&mut self) {
         let aside = self.open && self.word != "1" && self.word.bytes().all(|byte| byte.is_ascii_digit());
         if self.open && self.word.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -131,7 +131,7 @@ impl Reader<'_> {
         self.mark(token, usize::from(append) + usize::from(copies) + 1);
     }
 
-    /// `<<EOF`: remembers the word that ends it. `<<<` is one word of input.
+    /// `<<EOF`: keeps the word that ends the document. `<<<` is one word of input.
     fn document(&mut self) {
         if self.rest.starts_with("<<<") {
             return self.mark(Token::Aside, 3);

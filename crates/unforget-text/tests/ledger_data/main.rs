@@ -1,5 +1,5 @@
-//! The ledger of recorded sessions against ground truth that is read from the hosts' own structures by another
-//! path: plain JSON, `toolUseResult`, `exec_command_end`, `patch_apply_end`, `details`, never our parsers.
+//! Compares the ledger of recorded sessions with ground truth, read from the hosts' own structures by another path:
+//! plain JSON, `toolUseResult`, `exec_command_end`, `patch_apply_end`, `details`, never our parsers.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
 
@@ -19,7 +19,7 @@ use truth::{Event, claude, codex, is_shell, pi, truth, values};
 /// Rows as plain text, by kind.
 type Rows = BTreeMap<&'static str, BTreeSet<String>>;
 
-/// The kinds that are held against the truth.
+/// The kinds compared with the truth.
 const KINDS: [&str; 11] = [
     "files read",
     "lines read",
@@ -52,10 +52,10 @@ fn transcripts(folder: &Path, found: &mut Vec<PathBuf>) {
     found.sort();
 }
 
-/// Rows of the ledger at the moment when a record was folded in: what the last record changed.
+/// Rows of the ledger right after a record was folded in: the changes of the last record.
 struct Watched {
     rows: Rows,
-    /// The first failure of the row that a failing record went into.
+    /// The first failure of the row to which a failing record belongs.
     failing: BTreeMap<u64, u64>,
 }
 
@@ -68,7 +68,7 @@ impl Watched {
         for (path, file) in ledger.files().filter(|_| !by_shell) {
             for look in file.looks.iter().filter(|look| look.at.answer.0 == seq) {
                 add("files read", format!("{path} @{seq}"));
-                // Where the host keeps no structure, nobody can say which lines it showed.
+                // Without a structure of the host, the shown lines are unknown.
                 let known = event.is_some_and(|event| event.extra["file"]["numLines"].as_u64() > Some(0));
                 if let Some(last) = look.lines.last.filter(|_| known) {
                     add("lines read", format!("{path} {}-{last} @{seq}", look.lines.first));
@@ -118,7 +118,7 @@ impl Watched {
     }
 }
 
-/// The same rows from our ledger. What a shell did with files is left to the tables.
+/// Our ledger's version of these rows. Tables cover a shell's work with files.
 fn ours(path: &Path, events: &[Event]) -> Rows {
     let rows = KINDS.iter().map(|kind| (*kind, BTreeSet::new())).collect();
     let mut watched = Watched { rows, failing: BTreeMap::new() };
@@ -204,7 +204,7 @@ fn share(part: usize, whole: usize) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.3}", part as f64 / whole as f64) }
 }
 
-/// Codex tells absolute paths beside a patch, which may name relative ones.
+/// Codex gives absolute paths beside a patch, which may name relative ones.
 fn absolute(want: &Rows, have: &mut Rows) {
     let written = have.get_mut("files written").unwrap();
     let named: Vec<String> = written.iter().filter(|row| !row.starts_with('/')).cloned().collect();

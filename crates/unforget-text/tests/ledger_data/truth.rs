@@ -1,4 +1,4 @@
-//! Ground truth that is read from the hosts' own structures, in plain JSON: what each call was and how it ended.
+//! Ground truth from the hosts' own structures, in plain JSON: each call and its outcome.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,9 +13,9 @@ pub(crate) struct Event {
     pub(crate) answer: usize,
     pub(crate) tool: String,
     pub(crate) input: Value,
-    /// Whether the host says that it failed; `None` if nobody ran it.
+    /// Whether it failed, according to the host; `None` if it was never run.
     pub(crate) failed: Option<bool>,
-    /// The host's own structure beside the text that the model saw.
+    /// The host's own structure beside the text for the model.
     pub(crate) extra: Value,
     pub(crate) text: String,
 }
@@ -173,7 +173,7 @@ fn code_of(event: &Event) -> Option<i64> {
     after.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().ok()
 }
 
-/// What runners of tests say, counted line by line.
+/// The summaries of test runners, counted line by line.
 fn tests_of(text: &str) -> Option<(u64, u64)> {
     let number = |line: &str, word: &str| -> Option<u64> {
         let before = line.split(word).next().filter(|before| before.len() < line.len())?;
@@ -208,7 +208,7 @@ fn tests_of(text: &str) -> Option<(u64, u64)> {
     seen.then_some((passed, failed))
 }
 
-/// Rows that follow from the host's own record, one per call, with the record that answers it.
+/// Rows derived from the host's own record, one per call, with the answering record.
 pub(crate) fn truth(events: &[Event]) -> Rows {
     let mut rows: Rows = KINDS.iter().map(|kind| (*kind, BTreeSet::new())).collect();
     let mut runs: BTreeMap<String, u32> = BTreeMap::new();
@@ -276,13 +276,13 @@ fn runs_tests(event: &Event) -> bool {
     is_shell(&event.tool) && runners.iter().any(|runner| command_of(&event.input).contains(runner))
 }
 
-/// Whether a call failed: the host says so, or tests that it ran did, which a pipe may hide from the host.
+/// Whether a call failed: according to the host, or because its tests did, which a pipe may hide from the host.
 fn has_failed(event: &Event) -> Option<bool> {
     let tests = runs_tests(event) && tests_of(&event.text).is_some_and(|(_, failed)| failed > 0);
     event.failed.map(|failed| failed || tests)
 }
 
-/// What a shell did, by plain search in its words and its output.
+/// A shell's work, by plain search in its command and output.
 fn command(event: &Event, rows: &mut Rows) {
     let (at, line) = (event.answer, command_of(&event.input));
     let output = event.extra["stdout"].as_str().unwrap_or(&event.text);
@@ -316,7 +316,7 @@ fn command(event: &Event, rows: &mut Rows) {
     }
 }
 
-/// How every task stood at the end.
+/// The final state of every task.
 fn tasks(events: &[Event], rows: &mut BTreeSet<String>) {
     let (mut marked, mut listed) = (BTreeMap::new(), BTreeMap::new());
     for event in events.iter().filter(|event| event.failed == Some(false)) {
@@ -346,7 +346,7 @@ fn tasks(events: &[Event], rows: &mut BTreeSet<String>) {
     rows.extend(marked.iter().chain(&listed).map(|(task, state)| format!("{task} {state}")));
 }
 
-/// What a call is about: its file, its command without how it is shown, or all of it.
+/// The subject of a call: its file, its command without presentation, or the whole call.
 fn subject(event: &Event) -> String {
     if is_shell(&event.tool) {
         let line = command_of(&event.input).replace(" 2>&1", "");
@@ -367,7 +367,7 @@ fn subject(event: &Event) -> String {
     }
 }
 
-/// Every failing result, and those whose subject succeeded later.
+/// Every failing result, and those with a later success of their subject.
 fn failures(events: &[Event], rows: &mut Rows) {
     for (at, event) in events.iter().enumerate().filter(|(_, event)| has_failed(event) == Some(true)) {
         if event.failed == Some(true) && is_shell(&event.tool) && is_answer(event) {
@@ -381,7 +381,7 @@ fn failures(events: &[Event], rows: &mut Rows) {
     }
 }
 
-/// Whether exit code 1 of this command is an answer: its last command asks, or only shows.
+/// Whether exit code 1 of this command is an answer: its last command asks, or only displays.
 fn is_answer(event: &Event) -> bool {
     let line = command_of(&event.input);
     let last = [" && ", " || ", "; ", " | ", "\n"]

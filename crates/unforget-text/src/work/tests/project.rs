@@ -1,4 +1,4 @@
-//! Which rows of a ledger stand first, and what code mode hides.
+//! The order of a ledger's rows, and the work hidden in code mode.
 
 use super::*;
 

@@ -1,6 +1,7 @@
-//! Recall of LoCoMo's evidence from the words of the question: `cargo run --release --example locomo FILE [1,3]`.
+//! Measures recall of LoCoMo's evidence from the words of the question: `cargo run --release --example locomo FILE
+//! [1,3]`.
 //!
-//! The optional list picks conversations by place, from 0, so that what is tuned on some is reported on others.
+//! The optional list picks conversations by place, from 0, so that weights tuned on some are reported on others.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,

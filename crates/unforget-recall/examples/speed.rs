@@ -42,7 +42,7 @@ impl Sink for Count {
     }
 }
 
-/// Seconds of processor time of this thread where the system tells, since a machine is rarely idle.
+/// Processor time of this thread in seconds, where the system provides it, since a machine is rarely idle.
 fn cpu() -> f64 {
     let told = std::fs::read_to_string("/proc/self/schedstat").ok();
     let nanos: Option<f64> = told.and_then(|line| line.split(' ').next()?.parse().ok());

@@ -17,7 +17,7 @@ pub struct Day {
 }
 
 impl Day {
-    /// The day that a moment falls on, in UTC.
+    /// The day of a moment, in UTC.
     pub fn of(time: Timestamp) -> Self {
         Self::from_number(time.0.div_euclid(DAY_MS))
     }
@@ -61,7 +61,7 @@ impl Day {
     }
 }
 
-/// The month (1 to 12) that a lower-case English word names, in full or by three or four letters.
+/// The month (1 to 12) named by a lower-case English word, in full or by three or four letters.
 pub fn month_named(word: &str) -> Option<u8> {
     const NAMES: [&str; 12] = [
         "january",
@@ -84,7 +84,7 @@ pub fn month_named(word: &str) -> Option<u8> {
         .map(|(month, _)| month)
 }
 
-/// The day of the week (0 is Monday) that a lower-case English word names in full.
+/// The weekday (0 is Monday) named in full by a lower-case English word.
 pub fn weekday_named(word: &str) -> Option<u8> {
     const NAMES: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     (0..).zip(NAMES).find(|(_, name)| *name == word).map(|(day, _)| day)

@@ -1,4 +1,4 @@
-//! What JSON escapes mean to a pattern: most matches that are there once escapes are undone are there before.
+//! The effect of JSON escapes on a pattern: most matches in unescaped text are also matches in the raw bytes.
 
 use std::fmt::Write;
 
@@ -8,21 +8,21 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use crate::literals::Need;
 
-/// Which escapes can make a match that the bytes as they are do not have.
+/// The escapes that can create a match that the raw bytes do not have.
 #[derive(Clone, Debug)]
 pub(crate) struct Escapes {
-    /// Those of two characters, such as `\n`: the pattern can match what one of them stands for, or looks at
-    /// what is around a match.
+    /// Escapes of two characters, such as `\n`: the pattern can match a character that they stand for, or looks at the
+    /// surroundings of a match.
     short: bool,
-    /// `\u` of characters that are not printable ASCII.
+    /// `\u` escapes of characters other than printable ASCII.
     wide: bool,
-    /// For each clause of what the pattern needs: finds its literals, escaped in any way that no `\u00..`
-    /// of a printable character takes part in.
+    /// For each required clause, finds its literals in any escaped form without a `\u00..` escape of a printable
+    /// character.
     clauses: Vec<Regex>,
 }
 
 impl Escapes {
-    /// Those that matter to `hir`.
+    /// The escapes relevant to `hir`.
     pub(crate) fn of(hir: &Hir, need: &Need) -> Self {
         let looks = !hir.properties().look_set().is_empty();
         let is_short = |c: char| matches!(c, '\n' | '\t' | '\r' | '\u{8}' | '\u{c}' | '"' | '\\' | '/');
@@ -31,7 +31,7 @@ impl Escapes {
         Self { short: looks || holds(hir, &is_short), wide: holds(hir, &is_wide), clauses }
     }
 
-    /// Whether `bytes`, in which there is no match as they are, have to be looked into with their escapes undone.
+    /// Whether `bytes`, which have no match in raw form, must be searched with their escapes undone.
     pub(crate) fn matter(&self, bytes: &[u8]) -> bool {
         let Some(at) = memchr::memchr(b'\\', bytes) else { return false };
         let rest = bytes.get(at..).unwrap_or_default();
@@ -43,17 +43,17 @@ impl Escapes {
     }
 }
 
-/// One of the ends of a run of bytes.
+/// One end of a run of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Edge {
     /// Its first bytes.
     Start,
-    /// Its last ones.
+    /// Its last bytes.
     End,
 }
 
-/// Finds any of some literals as JSON may have them, large and small letters the same: anywhere, or at one edge only.
-/// `None` if that is too large to compile.
+/// A pattern that finds any of some literals in any JSON form, ignoring case: anywhere, or at one edge only. `None` if
+/// it is too large to compile.
 pub(crate) fn escaped(literals: &[Vec<u8>], edge: Option<Edge>) -> Option<Regex> {
     let mut pattern = String::from(if edge == Some(Edge::Start) { r"\A(?:" } else { "(?:" });
     for (at, literal) in literals.iter().enumerate() {
@@ -80,15 +80,15 @@ pub(crate) fn escaped(literals: &[Vec<u8>], edge: Option<Edge>) -> Option<Regex>
     RegexBuilder::new(&pattern).unicode(false).case_insensitive(true).size_limit(1 << 20).build().ok()
 }
 
-/// Whether a string that matches can hold a character that `is` so. Bytes that are not ASCII count as any that
-/// is not. The depth of `hir` is bounded by the parser's nest limit.
+/// Whether a matching string can hold a character for which `is` is true. Non-ASCII bytes count as any non-ASCII
+/// character. The parser's nest limit bounds the depth of `hir`.
 pub(crate) fn holds(hir: &Hir, is: &impl Fn(char) -> bool) -> bool {
     let byte = |byte: u8| is(if byte.is_ascii() { char::from(byte) } else { char::REPLACEMENT_CHARACTER });
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => false,
         HirKind::Literal(literal) => literal.0.iter().any(|one| byte(*one)),
         HirKind::Class(Class::Unicode(class)) => class.iter().any(|range| {
-            // All that differ to a caller are ASCII.
+            // Callers only distinguish ASCII characters.
             let ascii = range.start()..=range.end().min('\u{7f}');
             ascii.into_iter().any(is) || (range.end() > '\u{7f}' && is(char::REPLACEMENT_CHARACTER))
         }),
@@ -101,7 +101,7 @@ pub(crate) fn holds(hir: &Hir, is: &impl Fn(char) -> bool) -> bool {
     }
 }
 
-/// Whether there may be a `\u00..` escape of a printable ASCII character.
+/// Whether the bytes may contain a `\u00..` escape of a printable ASCII character.
 pub(crate) fn has_ascii_unit(bytes: &[u8]) -> bool {
     memmem::find_iter(bytes, br"\u00").any(|at| matches!(bytes.get(at + 4), Some(b'2'..=b'7')))
 }

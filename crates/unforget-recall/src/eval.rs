@@ -1,6 +1,6 @@
 //! Measures recall: questions with known evidence, asked over the turns of a conversation.
 //!
-//! Knows nothing of files and clocks; a caller reads the data set and passes plain values.
+//! Independent of files and clocks; the caller reads the data set and passes plain values.
 
 use unforget_core::id::Timestamp;
 
@@ -11,9 +11,9 @@ use crate::rank::{Limits, Tuning, search};
 use crate::source::MemoryIndex;
 use crate::terms::Analyser;
 
-/// Sizes of the head of the ranking that are reported, in entries and in tokens (characters / 4).
+/// Sizes of the ranking's head that are reported, in entries.
 pub const HEADS: [usize; 3] = [5, 10, 20];
-/// See [`HEADS`].
+/// Sizes of the ranking's head that are reported, in tokens (characters / 4).
 pub const BUDGETS: [u64; 4] = [500, 1000, 2000, 4000];
 
 /// A conversation with questions about it.
@@ -21,31 +21,31 @@ pub const BUDGETS: [u64; 4] = [500, 1000, 2000, 4000];
 pub struct Case {
     /// Its turns, oldest first.
     pub turns: Vec<Turn>,
-    /// What is asked.
+    /// The questions.
     pub questions: Vec<Question>,
 }
 
 /// One turn.
 #[derive(Clone, Debug)]
 pub struct Turn {
-    /// The data set's name of it.
+    /// Its name in the data set.
     pub id: String,
     /// Who speaks.
     pub author: String,
-    /// When, if it is known.
+    /// The time, if known.
     pub time: Option<Timestamp>,
-    /// What is said and shown.
+    /// The spoken text and shown content.
     pub text: String,
 }
 
 /// One question.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Its words, all that the search gets.
+    /// Its text, which is all that the search gets.
     pub text: String,
-    /// Its kind, for the table.
+    /// Its kind, for the report.
     pub category: String,
-    /// Evidence as the data set has it; see [`evidence`].
+    /// Evidence in the data set's notation. See [`evidence`].
     pub evidence: Vec<String>,
 }
 
@@ -67,18 +67,18 @@ pub struct Report {
     pub categories: Vec<(String, Row)>,
     /// Over all questions.
     pub all: Row,
-    /// Questions without evidence that names a turn: not asked.
+    /// Questions skipped because their evidence names no turn.
     pub skipped: usize,
     /// Time of each search in the caller's unit, ascending.
     pub times: Vec<f64>,
 }
 
 impl Report {
-    /// Adds what one question found.
+    /// Adds the result of one question.
     ///
-    /// * `gold` - the turns that are evidence, at least one, each once.
+    /// * `gold` - the turns that are evidence, at least one, without duplicates.
     /// * `ranked` - turns, best first.
-    /// * `tokens_of` - tokens of a turn as shown.
+    /// * `tokens_of` - tokens of a turn in its shown form.
     pub fn add(
         &mut self,
         category: &str,
@@ -111,9 +111,9 @@ impl Report {
     }
 }
 
-/// Indexes each conversation by turn, asks its questions, and reports.
+/// Indexes each conversation by turn, asks its questions, and reports the results.
 ///
-/// * `clock` - now, in any unit that goes up; a constant where time does not matter.
+/// * `clock` - the current time in any increasing unit; a constant where time is irrelevant.
 pub fn run(cases: &[Case], tuning: Tuning, clock: &mut dyn FnMut() -> f64) -> Report {
     let mut report = Report::default();
     let mut analyser = Analyser::new();
@@ -156,17 +156,17 @@ pub fn index(analyser: &mut Analyser, turns: &[Turn]) -> MemoryIndex {
         if let Some(time) = turn.time {
             doc.time(time);
         }
-        // The numbers ascend, so nothing is refused.
+        // The numbers ascend, so no entry is refused.
         let added = index.add(seq, &doc);
         debug_assert!(added.is_ok());
     }
     index
 }
 
-/// The turns that evidence names, each once, ascending.
+/// The turns named by the evidence, ascending, without duplicates.
 ///
-/// Reads LoCoMo's strings, malformed ones included: several ids in one string (`D8:6; D9:17`), a stray
-/// colon (`D:11:26`), leading zeros (`D30:05`). What names no turn is left out.
+/// Reads LoCoMo's strings, malformed ones included: several ids in one string (`D8:6; D9:17`), a stray colon
+/// (`D:11:26`), leading zeros (`D30:05`). Text that names no turn is left out.
 pub fn evidence(raw: &[String], turns: &[Turn]) -> Vec<usize> {
     let names = raw.iter().flat_map(|one| one.split(|c: char| c == ';' || c == ',' || c.is_whitespace()));
     let mut found: Vec<usize> = names
@@ -184,7 +184,7 @@ fn numbers(id: &str) -> Option<(u32, u32)> {
     Some((session.parse().ok()?, turn.parse().ok()?))
 }
 
-/// Reads a time as LoCoMo writes it, `1:56 pm on 8 May, 2023`, as UTC.
+/// Parses a time in LoCoMo's notation, `1:56 pm on 8 May, 2023`, as UTC.
 pub fn spoken_time(text: &str) -> Option<Timestamp> {
     let (clock, date) = text.split_once(" on ")?;
     let (time, half) = clock.trim().split_once(' ')?;

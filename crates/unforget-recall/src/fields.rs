@@ -1,4 +1,4 @@
-//! Documents: what is indexed of one entry, words and fields together.
+//! Documents: the indexed words and fields of one entry.
 
 use unforget_core::entry::Role;
 use unforget_core::id::Timestamp;
@@ -6,16 +6,16 @@ use unforget_core::id::Timestamp;
 use crate::calendar::Day;
 use crate::terms::{Analyser, Shape, Sink, Term};
 
-/// Slots that every document starts with: they fit the first-level cache.
+/// Initial number of slots: they fit the first-level cache.
 const SLOTS_MIN: usize = 1024;
 
 /// The terms of one entry with their counts. Reuse one for many entries: [`DocTerms::clear`].
 #[derive(Debug, Default)]
 pub struct DocTerms {
     terms: Vec<(Term, u32)>,
-    /// Open addressing: term, clearing that it was written in, index into `terms`.
+    /// Open addressing: term, number of the clearing before it was written, index into `terms`.
     slots: Vec<(u32, u32, u32)>,
-    /// Number of slots in use, a power of two; the rest is kept for larger documents.
+    /// Number of slots in use, a power of two; the remaining slots are kept for larger documents.
     used: usize,
     epoch: u32,
     length: u32,
@@ -43,7 +43,7 @@ impl DocTerms {
         }
     }
 
-    /// Adds words that the entry says: text, tool arguments, output.
+    /// Adds words of the entry: text, tool arguments, output.
     pub fn text(&mut self, analyser: &mut Analyser, text: &str) {
         analyser.text(text, self);
     }
@@ -53,13 +53,13 @@ impl DocTerms {
         self.field(role_term(role));
     }
 
-    /// Adds who wrote it: for scoping as it is, for ranking by the words of the name.
+    /// Adds the author: verbatim for scoping, by the words of the name for ranking.
     pub fn author(&mut self, analyser: &mut Analyser, author: &str) {
         self.field(author_term(author));
         author_words(analyser, author, |term| self.field(term));
     }
 
-    /// Adds a tool that the entry calls or answers for.
+    /// Adds a tool that the entry calls or whose result it holds.
     pub fn tool(&mut self, name: &str) {
         self.field(tool_term(name));
     }
@@ -72,12 +72,12 @@ impl DocTerms {
         }
     }
 
-    /// Terms with their counts, in no particular order, each once.
+    /// Terms with their counts, in no particular order, without duplicates.
     pub fn terms(&self) -> &[(Term, u32)] {
         &self.terms
     }
 
-    /// Number of words; fields and wholes do not count.
+    /// Number of words; fields and whole identifiers do not count.
     pub fn length(&self) -> u32 {
         self.length
     }
@@ -137,7 +137,7 @@ impl Sink for DocTerms {
     }
 }
 
-/// The term that every entry of this role has.
+/// The term of all entries of this role.
 pub fn role_term(role: Role) -> Term {
     Term::exact(match role {
         Role::System => b"\x01role:system",
@@ -148,12 +148,12 @@ pub fn role_term(role: Role) -> Term {
     })
 }
 
-/// The term that every entry of this author has; case does not matter.
+/// The term of all entries of this author; case does not matter.
 pub fn author_term(author: &str) -> Term {
     Term::exact(format!("\u{1}author:{}", author.trim().to_lowercase()).as_bytes())
 }
 
-/// The term that every call and result of this tool has; case does not matter.
+/// The term of all calls and results of this tool; case does not matter.
 pub fn tool_term(name: &str) -> Term {
     Term::exact(format!("\u{1}tool:{}", name.trim().to_lowercase()).as_bytes())
 }
@@ -178,7 +178,7 @@ pub fn month_name_term(month: u8) -> Term {
     Term::exact(format!("\u{1}in:{month:02}").as_bytes())
 }
 
-/// The term that entries have whose author's name has this word in it.
+/// The term of entries whose author's name contains this word.
 pub fn author_word_term(word: Term) -> Term {
     Term::exact(format!("\u{1}by:{:08x}", word.0).as_bytes())
 }

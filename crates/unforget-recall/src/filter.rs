@@ -1,7 +1,7 @@
-//! Trigram filters: which chunks cannot hold what a pattern needs.
+//! Trigram filters: exclude chunks that cannot hold a pattern's required literals.
 //!
-//! A filter is a folded bitmap of hashed trigrams, ASCII letters folded to lower case, of the bytes as they are
-//! and of the text with JSON escapes undone. It may say yes where the answer is no, never the other way.
+//! A filter is a folded bitmap of hashed trigrams, ASCII letters folded to lower case, of the raw bytes and of the text
+//! with JSON escapes undone. False positives are possible, false negatives are not.
 
 use crate::literals::Need;
 use crate::unescape;
@@ -11,8 +11,8 @@ use crate::unescape;
 const BYTES_MIN: usize = 16;
 const BYTES_MAX: usize = 8136;
 
-/// Bits for each trigram that is there, unless the filter is the largest: four of ten are set then, and a
-/// literal of six bytes that is not there passes once in forty times.
+/// Bits per trigram, unless the filter has the largest size. Four of ten bits are set then, and an absent literal of
+/// six bytes passes once in forty times.
 const BITS_PER_TRIGRAM: usize = 2;
 
 /// Collects the trigrams of the entries of a chunk.
@@ -29,7 +29,7 @@ impl Default for FilterBuilder {
 }
 
 impl FilterBuilder {
-    /// A builder that has nothing.
+    /// A builder without trigrams.
     pub fn new() -> Self {
         Self { bits: vec![0; BYTES_MAX] }
     }
@@ -42,11 +42,11 @@ impl FilterBuilder {
         self.add_unescaped(bytes);
     }
 
-    /// The filter, as large as its trigrams need.
+    /// The filter, sized for its trigrams.
     pub fn finish(self) -> Vec<u8> {
         let set: usize = self.bits.iter().map(|byte| byte.count_ones() as usize).sum();
         let size = (set * BITS_PER_TRIGRAM / 8).clamp(BYTES_MIN, BYTES_MAX);
-        // A row above half a page has the page to itself.
+        // A row above half a page occupies the page alone.
         if size > BYTES_MAX / 2 {
             return self.bits;
         }
@@ -57,13 +57,13 @@ impl FilterBuilder {
         folded
     }
 
-    /// Adds the trigrams that only exist once the escapes are undone.
+    /// Adds the trigrams that only exist after the escapes are undone.
     fn add_unescaped(&mut self, bytes: &[u8]) {
         let mut at = 0;
         let mut window = Window::default();
         while let Some(found) = memchr::memchr(b'\\', bytes.get(at..).unwrap_or_default()) {
             let start = at + found;
-            // Two bytes before an escape and two after it share trigrams with it.
+            // The two bytes before an escape and the two after it share trigrams with it.
             let plain = bytes.get(at..start).unwrap_or_default();
             let (head, tail) = plain.split_at_checked(2).unwrap_or((plain, &[]));
             window.extend(head, &mut self.bits);
@@ -91,16 +91,16 @@ impl FilterBuilder {
 
 /// The filter of one run of bytes.
 ///
-/// For a chunk of many entries use [`FilterBuilder`]; giving the whole chunk here is right as long as
-/// no entry ends inside an escape, which no whole JSON value does.
+/// For a chunk of many entries use [`FilterBuilder`]. The bytes of a whole chunk may be passed here as long as no entry
+/// ends inside an escape, which no complete JSON value does.
 pub fn build(bytes: &[u8]) -> Vec<u8> {
     let mut builder = FilterBuilder::new();
     builder.add(bytes);
     builder.finish()
 }
 
-/// Whether the bytes that `filter` was built from may hold what is needed. Bytes that are no filter, such
-/// as an empty one, exclude nothing.
+/// Whether the bytes behind `filter` may hold everything in `need`. Bytes that are no filter, such as an empty slice,
+/// exclude nothing.
 pub fn matches(filter: &[u8], need: &Need) -> bool {
     if filter.is_empty() {
         return true;
@@ -108,19 +108,19 @@ pub fn matches(filter: &[u8], need: &Need) -> bool {
     need.clauses().iter().all(|clause| holds(filter, clause))
 }
 
-/// Whether the bytes that `filter` was built from may hold one of the literals of a clause.
+/// Whether the bytes behind `filter` may hold one of the literals of a clause.
 pub fn holds(filter: &[u8], clause: &[Vec<u8>]) -> bool {
     filter.is_empty() || clause.iter().any(|literal| may_hold(filter, literal))
 }
 
-/// Whether the bytes that `filter` was built from may hold a literal, ASCII letters folded. One shorter than three
-/// bytes may be anywhere.
+/// Whether the bytes behind `filter` may hold a literal, ASCII letters folded. A literal shorter than three bytes may
+/// be anywhere.
 pub(crate) fn may_hold(filter: &[u8], literal: &[u8]) -> bool {
     filter.is_empty()
         || literal.windows(3).all(|three| {
             let bit = three.iter().fold(0, |window, &byte| slide(window, byte));
             let bit = place(bit);
-            // Larger filters than are made are of no version we know; their rest stays unread.
+            // A filter above the largest size belongs to an unknown version; the excess is not read.
             filter.get(bit / 8 % filter.len().min(BYTES_MAX)).is_some_and(|byte| byte >> (bit % 8) & 1 == 1)
         })
 }
@@ -158,7 +158,7 @@ fn slide(window: u32, byte: u8) -> u32 {
     (window << 8 | u32::from(byte.to_ascii_lowercase())) & 0x00FF_FFFF
 }
 
-/// Where a trigram's bit is in the largest filter; in others, modulo their size.
+/// The place of a trigram's bit in the largest filter; in smaller ones, modulo their size.
 #[inline]
 fn place(trigram: u32) -> usize {
     let hash = u64::from(trigram.wrapping_mul(0x9E37_79B1));
@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
-        /// A chunk in which a pattern matches is never excluded.
+        /// A chunk with a match is never excluded.
         #[test]
         fn f104_filter_never_excludes_a_match(
             bodies in prop::collection::vec(r#"([a-cA-CkK \\"né\u{17f}\u{212a}]|\\n|\\"|\\\\|\\u00e9|\\u0061){0,24}"#, 1..4),

@@ -20,19 +20,19 @@ const STATES_BYTES_MAX: usize = 4 << 20;
 /// Deepest nesting of groups.
 const NEST_MAX: u32 = 64;
 
-/// A pattern that is safe to run on anything.
+/// A pattern that is safe to run on any bytes.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     regex: Regex,
     need: Need,
-    /// Whether it is only words of ASCII: then a match without escapes is a match in the raw bytes too.
+    /// Whether it consists of ASCII words: then every match in unescaped text is also one in the raw bytes.
     plain: bool,
     /// Whether a match can hold a double quote.
     quotes: bool,
-    /// Which escapes can make a match.
+    /// The escapes that can create a match.
     escapes: Escapes,
-    /// What to look for in a run of entries: matches wherever the pattern does, whatever is around. `None` if
-    /// that cannot be compiled, and then anything may match.
+    /// A pattern for a run of entries: it matches wherever the original does, in any surroundings. `None` if it cannot
+    /// be compiled; then anything may match.
     run: Option<Regex>,
 }
 
@@ -49,8 +49,7 @@ pub enum PatternError {
     /// It is not a regular expression.
     #[error("the pattern is not a regular expression")]
     Syntax(#[source] Box<regex_syntax::Error>),
-    /// It matches the empty string, so it is everywhere. Finding what else it matches could take
-    /// quadratic time.
+    /// It matches the empty string, and so everywhere. Finding its other matches could take quadratic time.
     #[error("the pattern matches the empty string, which is everywhere")]
     Empty,
     /// It would need too much memory, such as `(a{1000}){1000}`.
@@ -59,7 +58,7 @@ pub enum PatternError {
 }
 
 impl PatternError {
-    /// What to do about it.
+    /// Advice for the user.
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Long { .. } => "search for a shorter part of it",
@@ -76,7 +75,7 @@ impl PatternError {
 /// One match in an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Match {
-    /// Bytes of the body as stored; escapes are in whole.
+    /// Its bytes in the stored body, with whole escapes.
     pub bytes: Range<usize>,
     /// The match with context, escapes undone, cut between characters, control characters as spaces.
     pub snippet: String,
@@ -88,7 +87,7 @@ impl Pattern {
     /// Compiles a regular expression (the syntax of the `regex` crate).
     ///
     /// # Errors
-    /// [`PatternError`]; never takes more than a few milliseconds and megabytes.
+    /// [`PatternError`]. Never takes more than a few milliseconds and megabytes.
     pub fn new(pattern: &str) -> Result<Self, PatternError> {
         let chars = pattern.chars().count();
         if chars > PATTERN_CHARS_MAX {
@@ -119,7 +118,7 @@ impl Pattern {
         Ok(Self { regex, quotes: holds(&hir, &|c| c == '"'), need, plain, escapes, run })
     }
 
-    /// A pattern that finds `text` as it stands.
+    /// A pattern that finds `text` literally.
     ///
     /// # Errors
     /// [`PatternError::Long`], and [`PatternError::Empty`] if there is no text.
@@ -133,17 +132,17 @@ impl Pattern {
         Self::compile(&format!("{case}{escaped}"), !ignore_case && is_plain(text))
     }
 
-    /// What a chunk must hold: see [`crate::filter::matches`].
+    /// The literals that a chunk must hold. See [`crate::filter::matches`].
     pub fn need(&self) -> &Need {
         &self.need
     }
 
-    /// Whether a match can hold a double quote, and so begin inside a JSON string and end outside of it.
+    /// Whether a match can hold a double quote, and so begin inside a JSON string and end outside.
     pub fn holds_quote(&self) -> bool {
         self.quotes
     }
 
-    /// Whether the pattern matches anywhere in `body`, as it is or with its escapes undone.
+    /// Whether the pattern matches anywhere in `body`, raw or with its escapes undone.
     pub fn is_match(&self, body: &[u8]) -> bool {
         if is_in(&self.regex, body) {
             return true;
@@ -156,10 +155,10 @@ impl Pattern {
         is_in(&self.regex, &text)
     }
 
-    /// Whether one of a run of entries may match: a test before [`Pattern::is_match`] of each. Reads them
-    /// at once, which is much faster than one by one. `None` if that depends on where they begin and end.
+    /// Whether any entry of a run may match: a test before [`Pattern::is_match`] of each. Reads the entries at once,
+    /// which is much faster than one by one. `None` if the answer depends on where they begin and end.
     ///
-    /// * `places` - ranges of `bytes` that hold all the entries; what is beyond its end counts as empty.
+    /// * `places` - ranges of `bytes` that hold all the entries; bytes beyond the end count as empty.
     pub fn may_match(&self, bytes: &[u8], places: Option<&[Range<usize>]>) -> Option<bool> {
         let Some(run) = &self.run else { return Some(true) };
         if is_in(run, bytes) {
@@ -168,7 +167,7 @@ impl Pattern {
         if !self.escapes.matter(bytes) {
             return Some(false);
         }
-        // Each by itself: an entry that is cut off may end inside an escape.
+        // Each on its own: a cut-off entry may end inside an escape.
         let mut text = Vec::with_capacity(bytes.len());
         for place in places? {
             unescape::append(bytes.get(place.clone()).unwrap_or_default(), &mut text);
@@ -177,12 +176,12 @@ impl Pattern {
         Some(is_in(run, &text))
     }
 
-    /// Finds the matches in the body of an entry, by place, none twice.
+    /// Finds the matches in the body of an entry, by place, without duplicates.
     ///
     /// * `context` - characters to show before and after a match.
-    /// * `most` - number of matches to return at most; ask for one more to know whether there are more.
+    /// * `most` - maximum number of matches to return; ask for one more to learn whether there are more.
     ///
-    /// Cost: O(body × matches returned) at worst, O(body) for all but strange patterns.
+    /// Cost: O(body × matches returned) at worst, O(body) for all but unusual patterns.
     pub fn find(&self, body: &[u8], context: usize, most: usize) -> Vec<Match> {
         let mut found: Vec<Match> = Vec::new();
         if self.reads_escapes(body) {
@@ -209,17 +208,17 @@ impl Pattern {
         found
     }
 
-    /// Whether what is found in `body` depends on its escapes too.
+    /// Whether the matches in `body` depend on its escapes too.
     fn reads_escapes(&self, body: &[u8]) -> bool {
         match memchr::memchr(b'\\', body) {
             None => false,
-            // Words of ASCII are the same in both, unless their letters themselves are escaped.
+            // ASCII words are equal in both forms, unless their letters themselves are escaped.
             Some(at) => !self.plain || has_ascii_unit(body.get(at..).unwrap_or_default()),
         }
     }
 }
 
-/// Whether `pattern` is only letters, digits and spaces, which JSON writers do not escape.
+/// Whether `pattern` has only letters, digits and spaces, which JSON writers do not escape.
 fn is_plain(pattern: &str) -> bool {
     !pattern.is_empty()
         && pattern.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b' ' || byte == b'_')
@@ -231,15 +230,15 @@ fn build(pattern: &str, nest: u32) -> Option<Regex> {
     builder.size_limit(PROGRAM_BYTES_MAX).dfa_size_limit(STATES_BYTES_MAX).nest_limit(nest).build().ok()
 }
 
-/// Whether the pattern matches anywhere in bytes as they are.
+/// Whether the pattern matches anywhere in the raw bytes.
 ///
-/// Not `Regex::is_match`: where its first idea is quadratic, it goes on with the slowest engine, ten
-/// times slower for `[0-9a-f]{39}z`; `find` goes on with the usual one.
+/// Avoids `Regex::is_match`: when its first strategy turns quadratic, it continues with the slowest engine, which is
+/// ten times slower for `[0-9a-f]{39}z`; `find` continues with the usual one.
 fn is_in(regex: &Regex, bytes: &[u8]) -> bool {
     regex.find(bytes).is_some()
 }
 
-/// The pattern without what looks at the text around. The depth of `hir` is bounded by [`NEST_MAX`].
+/// The pattern without assertions about the surrounding text. [`NEST_MAX`] bounds the depth of `hir`.
 fn blind(hir: &Hir) -> Hir {
     match hir.kind() {
         HirKind::Look(_) => Hir::empty(),

@@ -1,15 +1,15 @@
-//! Recall: finds entries again by their words ([`rank::search`]) and by any byte ([`grep`]).
+//! Recall: finds entries by their words ([`rank::search`]) and by any bytes ([`grep`]).
 //!
 //! Pure functions over plain values. The flow of `search` is
 //! `text → terms → document → segment → postings → ranked hits`:
 //!
-//! - [`terms`] turns text into terms, and [`fields`] adds who, when and which tool;
+//! - [`terms`] turns text into terms, and [`fields`] adds author, time and tool;
 //! - [`segment`] packs the terms of many entries into immutable blocks and reads them back;
 //! - [`query`] turns a person's words into weighted terms, [`rank`] scores them over a
 //!   [`source::PostingSource`], [`select`] cuts the hits to a budget of tokens.
 //!
-//! The flow of `grep` is `pattern → literals → filter → matches`: [`filter`] tells which chunks
-//! cannot match, [`parts`] which large parts of entries, [`grep`] looks into the others. [`eval`] measures recall against known evidence.
+//! The flow of `grep` is `pattern → literals → filter → matches`: [`filter`] excludes chunks that cannot match,
+//! [`parts`] large parts of entries, and [`grep`] searches the others. [`eval`] measures recall against known evidence.
 
 pub mod calendar;
 mod escapes;

@@ -1,24 +1,24 @@
-//! Which literals a pattern cannot match without.
+//! Finds the literals without which a pattern cannot match.
 //!
 //! Source: R. Cox, "Regular Expression Matching with a Trigram Index", without the trigrams.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// Most alternatives of a clause, and longest literal, before it is cut.
+/// Most alternatives of a clause, and longest literal in bytes; longer ones are cut.
 const ALTERNATIVES_MAX: usize = 16;
 const LITERAL_MAX: usize = 64;
 
-/// Shortest literal that a filter can judge, in bytes.
+/// Shortest literal that a filter can test, in bytes.
 const LITERAL_MIN: usize = 3;
 
-/// What must be there for a pattern to match: of every clause, one literal. ASCII letters are lower case.
+/// The requirements for a match: one literal of every clause. ASCII letters are lower case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Need {
     clauses: Vec<Vec<Vec<u8>>>,
 }
 
 impl Need {
-    /// What `hir` needs. Without clauses, every chunk has to be read.
+    /// The requirements of `hir`. Without clauses, every chunk has to be read.
     pub fn of(hir: &Hir) -> Self {
         let found = walk(hir);
         let mut clauses = found.needs;
@@ -28,26 +28,26 @@ impl Need {
         Self { clauses }
     }
 
-    /// The clauses: all of them, one literal of each, every literal at least three bytes.
+    /// The clauses: all must hold, each by one of its literals, and every literal has at least three bytes.
     pub fn clauses(&self) -> &[Vec<Vec<u8>>] {
         &self.clauses
     }
 
-    /// Whether the pattern can be anywhere, so that nothing can be passed over.
+    /// Whether the pattern can be anywhere, so that nothing can be skipped.
     pub fn is_anything(&self) -> bool {
         self.clauses.is_empty()
     }
 }
 
-/// What is known of the strings that match a part of a pattern.
+/// Knowledge about the strings that match a part of a pattern.
 struct Found {
-    /// All of them, folded, if they are few.
+    /// All of these strings, folded, if they are few.
     exact: Option<Vec<Vec<u8>>>,
-    /// Clauses that hold for each of them.
+    /// Clauses that hold for each string.
     needs: Vec<Vec<Vec<u8>>>,
 }
 
-/// The depth of `hir` is bounded by the parser's nest limit.
+/// The parser's nest limit bounds the depth of `hir`.
 fn walk(hir: &Hir) -> Found {
     let exact = |strings| Found { exact: Some(strings), needs: Vec::new() };
     let unknown = || Found { exact: None, needs: Vec::new() };
@@ -122,7 +122,7 @@ fn alternation(branches: &[Hir]) -> Found {
     }
 }
 
-/// A clause, if a filter can judge every literal of it.
+/// A clause, if a filter can test every literal of it.
 fn clause(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     literals.sort_unstable();
     literals.dedup();
@@ -130,7 +130,7 @@ fn clause(mut literals: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
     usable.then_some(literals)
 }
 
-/// Every string of `heads` followed by every one of `tails`, if those are few and short.
+/// Every string of `heads` followed by every string of `tails`, if the results are few and short.
 fn product(heads: &[Vec<u8>], tails: &[Vec<u8>]) -> Option<Vec<Vec<u8>>> {
     if heads.len() * tails.len() > ALTERNATIVES_MAX {
         return None;

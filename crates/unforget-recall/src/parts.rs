@@ -1,8 +1,8 @@
-//! Large parts: what one of them can hold of a literal that goes on in the text around it.
+//! Large parts: a part may hold a fraction of a literal that continues in the surrounding text.
 //!
-//! A large part is the inside of a JSON string that is stored apart from its entry, so at each of its edges the
-//! entry has a double quote. It is longer than any literal: a literal that is not whole in the entry or in one part
-//! ends in a part, begins in one, or both.
+//! A large part is the inside of a JSON string that is stored apart from its entry, so the entry has a double quote at
+//! each of its edges. A part is longer than any literal. So a literal that is neither whole in the entry nor whole in a
+//! part ends in one part, begins in another, or both.
 
 use regex::bytes::Regex;
 
@@ -10,23 +10,23 @@ use crate::escapes::{self, Edge};
 use crate::filter;
 use crate::literals::Need;
 
-/// Most bytes that JSON writes for one.
+/// Most bytes of JSON for one byte of text.
 const ESCAPED_MAX: usize = 6;
 
-/// What a part may hold of a clause.
+/// How much of a clause a part may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Touch {
     /// Nothing.
     Nothing,
-    /// At an edge, the beginning or end of a literal that the text around it may go on with.
+    /// The beginning or end of a literal, at an edge where the surrounding text may complete it.
     Edge,
-    /// A literal.
+    /// A whole literal.
     Whole,
 }
 
-/// Says by filters what a part may hold of a clause.
+/// Determines by filters how much of a clause a part may hold.
 ///
-/// * `around` - filter of the chunk that the part was cut from.
+/// * `around` - filter of the chunk from which the part was cut.
 /// * `part` - filter of the part.
 pub fn touch(around: &[u8], part: &[u8], clause: &[Vec<u8>]) -> Touch {
     if filter::holds(part, clause) {
@@ -38,10 +38,10 @@ pub fn touch(around: &[u8], part: &[u8], clause: &[Vec<u8>]) -> Touch {
     }
 }
 
-/// The beginning or end of a literal, as a part can hold it, up to the quote at its edge.
+/// The beginning or end of a literal that a part can hold, up to the quote at the part's edge.
 struct Piece<'a> {
     in_part: &'a [u8],
-    /// What the text around has at least: from the quote to the next one, or to the end of the literal.
+    /// The least content of the surrounding text: from the quote to the next one, or to the end of the literal.
     around: &'a [u8],
     edge: Edge,
 }
@@ -70,23 +70,23 @@ fn pieces(clause: &[Vec<u8>]) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Finds in the bytes of a part what [`touch`] guesses from its filter.
+/// Searches the bytes of a part for the result that [`touch`] estimates from its filter.
 #[derive(Debug)]
 pub struct Probe {
-    /// `None` if it is too large to compile: then every part may have what is looked for.
+    /// `None` if it is too large to compile: then every part may match.
     finder: Option<Finder>,
 }
 
 #[derive(Debug)]
 struct Finder {
     whole: Regex,
-    /// Ends of literals, at the start of a part; `None` if there are none.
+    /// Ends of literals, at the start of a part; `None` without any.
     start: Option<Regex>,
-    /// Beginnings of literals, at the end of a part; `None` if there are none.
+    /// Beginnings of literals, at the end of a part; `None` without any.
     end: Option<Regex>,
-    /// What the text around has of those; `None` if there are none.
+    /// The rest of these literals, in the surrounding text; `None` without any.
     around: Option<Regex>,
-    /// Bytes of a part in which one of those is.
+    /// Number of bytes at either edge of a part that can hold such a fraction.
     reach: usize,
 }
 
@@ -96,8 +96,8 @@ impl Probe {
         need.clauses().iter().map(|clause| Self { finder: Finder::new(clause) }).collect()
     }
 
-    /// Whether `part` has a literal of the clause, or at its edges the beginning or end of one. It may say yes where
-    /// the answer is no, never the other way. Cost: O(part).
+    /// Whether `part` has a literal of the clause, or at its edges the beginning or end of one. False positives are
+    /// possible, false negatives are not. Cost: O(part).
     pub fn finds(&self, part: &[u8]) -> bool {
         let Some(finder) = &self.finder else { return true };
         let reach = finder.reach.min(part.len());
@@ -110,10 +110,10 @@ impl Probe {
 
     /// Whether an entry may have a literal of the clause.
     ///
-    /// * `text` - what the entry has around its parts.
-    /// * `touch` - the most that one of them may hold.
+    /// * `text` - the entry's text around its parts.
+    /// * `touch` - the most that any of the parts may hold.
     ///
-    /// It may say yes where the answer is no, never the other way. Cost: O(text).
+    /// False positives are possible, false negatives are not. Cost: O(text).
     pub fn finds_around(&self, text: &[u8], touch: Touch) -> bool {
         let Some(finder) = &self.finder else { return true };
         match touch {
@@ -188,7 +188,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
-        /// Where a pattern matches in an entry, each clause is in the text around its parts or touches one of them.
+        /// For every match in an entry, each clause occurs in the text around the parts or touches one of them.
         #[test]
         fn f104_every_match_is_led_to(
             texts in prop::collection::vec(r#"([a-c]|[A-C]|\\n|\\"|\\\\|é|\\u00e9|\\u0061){0,12}"#, 1..3),

@@ -1,6 +1,5 @@
-//! Queries: a person's or a model's words to weighted terms. Any text is a query; there is no syntax
-//! to get wrong. Words in quotes and identifiers weigh more, stop words less; nothing is a filter
-//! but what is asked for by [`Query::only`].
+//! Queries: turns a person's or a model's words into weighted terms. Any text is a query; there is no syntax to get
+//! wrong. Words in quotes and identifiers weigh more, stop words less. Only [`Query::only`] excludes entries.
 
 use unforget_core::id::Timestamp;
 
@@ -11,24 +10,24 @@ use crate::words;
 
 mod dates;
 
-/// Weight of an identifier, a word in quotes, a single ideograph beside a pair, where a word has 1.
+/// Weight of an identifier, a quoted word, or a single ideograph beside a pair, where a plain word has 1.
 const WHOLE_WEIGHT: f32 = 2.0;
 const QUOTED_WEIGHT: f32 = 1.5;
 const SINGLE_WEIGHT: f32 = 0.3;
 
-/// Distinct terms of a query that are looked up; see [`Query::ignored`].
+/// Most distinct terms of a query that are looked up. See [`Query::ignored`].
 pub const TERMS_MAX: usize = 256;
 
 /// A parsed query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// What to look for, with weights above 0; no term twice.
+    /// The terms to look for, with weights above 0, without duplicates.
     pub terms: Vec<QueryTerm>,
     /// Entries with such a term are likelier: days, months.
     pub hints: Vec<Hint>,
     /// Entries must have all of these: role, author, tool. Empty for no restriction.
     pub only: Vec<Term>,
-    /// Terms beyond [`TERMS_MAX`] that are not looked up. 0 for any query that a person writes.
+    /// Number of terms beyond [`TERMS_MAX`], which are not looked up. 0 for any query written by a person.
     pub ignored: usize,
 }
 
@@ -41,34 +40,34 @@ pub struct QueryTerm {
     pub weight: f32,
     /// How the ranking treats it.
     pub kind: Kind,
-    /// The term that the entries of an author have, if the word is a name.
+    /// The author term, if the word is a name.
     pub author: Option<Term>,
 }
 
 /// How the ranking treats a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A word of a language: entries near one that has it are likelier too.
+    /// A word of a language: entries near a match are likelier too.
     Word,
-    /// A word that says little: the same, and it weighs little.
+    /// A word with little content: like [`Kind::Word`], with a small weight.
     Stop,
-    /// An identifier, a number, something in quotes: only entries that have it are meant.
+    /// An identifier, a number, or quoted text: only entries that contain it are meant.
     Exact,
 }
 
-/// Something that makes entries likelier without a word in common.
+/// A property that makes entries likelier without a common word.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hint {
     /// The field term.
     pub term: Term,
-    /// From 0 to 1: how much likelier.
+    /// How much likelier, from 0 to 1.
     pub strength: f32,
 }
 
 /// Why a query cannot be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// There is no letter, digit, ideograph or emoji in it.
+    /// It has no letter, digit, ideograph or emoji.
     #[error("the query has no words; use grep to search for punctuation")]
     Empty,
 }
@@ -76,7 +75,7 @@ pub enum QueryError {
 impl Query {
     /// Reads a query.
     ///
-    /// * `now` - what `yesterday` and `last week` are relative to; `None` leaves such words plain words.
+    /// * `now` - reference for `yesterday` and `last week`; `None` treats these as plain words.
     ///
     /// # Errors
     /// [`QueryError::Empty`] if there is nothing to look for.
@@ -113,7 +112,7 @@ impl Query {
     fn hint(&mut self, span: dates::Span, strength: f32) {
         let terms: Vec<(Term, f32)> = match span {
             dates::Span::Days(first, count) => {
-                // What happened on a day is often told a day or some days later.
+                // Events are often reported on their day or some days later.
                 let after = [0.6, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1];
                 let inside = (0..count).map(|add| (add, 1.0));
                 let later = (count..).zip(after);
@@ -162,7 +161,8 @@ impl Sink for Reader<'_> {
     }
 }
 
-/// Splits at double quotes of all kinds: parts, and whether they are quoted. An odd quote ends with the text.
+/// Splits at double quotes of all kinds: parts, and whether they are quoted. An unpaired quote extends to the end of
+/// the text.
 fn split_quotes(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let quote = |c| matches!(c, '"' | '\u{201C}' | '\u{201D}' | '\u{201E}' | '\u{00AB}' | '\u{00BB}' | '`');
     text.split(quote).enumerate().map(|(index, part)| (part, index % 2 == 1))

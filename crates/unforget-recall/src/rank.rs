@@ -8,14 +8,14 @@ use crate::segment::Posting;
 use crate::source::PostingSource;
 use crate::terms::Term;
 
-/// What a search may do, besides the query.
+/// The limits of a search beside the query.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
     /// Number of hits to return at most. The rest is counted in [`Ranked::matched`].
     pub hits: usize,
-    /// Which entries may be hits, by seq: the scope. Others lend no score to their neighbours either.
+    /// Accepts entries as hits, by seq: the scope. Entries out of scope lend no score to their neighbours either.
     pub accept: &'a dyn Fn(u64) -> bool,
-    /// Weights; the default is what the bench reports.
+    /// Weights; the default is the one measured by the bench.
     pub tuning: Tuning,
 }
 
@@ -29,7 +29,7 @@ impl std::fmt::Debug for Limits<'_> {
 }
 
 impl Default for Limits<'_> {
-    /// The best 20 of everything.
+    /// The best 20 of all entries.
     fn default() -> Self {
         Self { hits: 20, accept: &|_| true, tuning: Tuning::default() }
     }
@@ -38,23 +38,22 @@ impl Default for Limits<'_> {
 /// Weights of the ranking.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
-    /// BM25: how fast repetition stops to count.
+    /// BM25: how fast repetition stops counting.
     pub k1: f32,
     /// BM25: how much length counts against a document, 0 to 1.
     pub b: f32,
-    /// Share of the score of the entries around it that an entry gets: of the next on both sides, of
-    /// those one further, and so on.
+    /// Share of its neighbours' scores that an entry gets: of the next on both sides, of the second next, and so on.
     pub near: [f32; 4],
-    /// Factor on words that say little.
+    /// Factor for words with little content.
     pub stop: f32,
-    /// How much likelier an entry is whose author the query names.
+    /// How much likelier an entry by an author is whom the query names.
     pub author: f32,
-    /// Factor on a word of the query that is an author's name, for finding it in the text.
+    /// Factor for a word of the query that is an author's name, when found in the text.
     pub name: f32,
-    /// How much likelier an entry is that a user wrote: they say what matters in fewest words.
-    /// Not measured here: LoCoMo has no roles.
+    /// How much likelier a user's entry is: users state the essentials in the fewest words. Not measured here, since
+    /// LoCoMo has no roles.
     pub user: f32,
-    /// How much likelier an entry is that a date of the query fits.
+    /// How much likelier an entry is that fits a date of the query.
     pub date: f32,
 }
 
@@ -73,7 +72,7 @@ impl Default for Tuning {
     }
 }
 
-/// An entry that was found.
+/// A found entry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     /// The entry.
@@ -82,21 +81,21 @@ pub struct Hit {
     pub score: f32,
 }
 
-/// What a search found and what it looked at.
+/// The result of a search and its extent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// Best first; equal scores newest first.
     pub hits: Vec<Hit>,
-    /// Entries in scope with a score, shown or not: those with a term of the query, those near them,
-    /// those of a date that it names.
+    /// Entries in scope with a score, shown or not: with a term of the query, near such an entry, or from a date of the
+    /// query.
     pub matched: u64,
     /// Entries in scope.
     pub searched: u64,
     /// Entries in the index.
     pub total: u64,
-    /// Terms of the query that no entry has, in scope or not: evidence of absence.
+    /// Terms of the query that occur in no entry, in scope or not: evidence of absence.
     pub unknown: Vec<Term>,
-    /// Terms that were not looked up: [`Query::ignored`].
+    /// Number of terms that were not looked up. See [`Query::ignored`].
     pub ignored: usize,
 }
 
@@ -105,7 +104,7 @@ pub struct Ranked {
 /// Cost: O(entries + postings of the terms). Memory: 12 bytes per entry.
 ///
 /// # Errors
-/// What the source fails with; there is no partial result.
+/// The source's error; there is no partial result.
 pub fn search<S: PostingSource>(
     query: &Query,
     source: &mut S,
@@ -129,7 +128,7 @@ pub fn search<S: PostingSource>(
     })
 }
 
-/// Which documents may be hits.
+/// The documents that may be hits.
 struct Scope {
     accepted: Vec<bool>,
     searched: u64,
@@ -172,7 +171,7 @@ struct Scored {
     words: Vec<f32>,
     /// Of exact terms.
     exact: Vec<f32>,
-    /// Terms that no document has.
+    /// Terms without a document.
     unknown: Vec<Term>,
 }
 
@@ -221,7 +220,7 @@ fn has_any<S: PostingSource>(source: &mut S, term: Term) -> Result<bool, S::Erro
     Ok(!list.is_empty())
 }
 
-/// Every score plus a share of its neighbours': what answers a question often has none of its words.
+/// Every score plus a share of its neighbours' scores: the answer to a question often has none of its words.
 fn smoothed(scores: &[f32], tuning: &Tuning) -> Vec<f32> {
     let mut out = scores.to_vec();
     for (distance, share) in (1..).zip(tuning.near) {
@@ -233,7 +232,7 @@ fn smoothed(scores: &[f32], tuning: &Tuning) -> Vec<f32> {
     out
 }
 
-/// Raises the entries of users, and of authors and dates that the query names.
+/// Raises entries of users, and of authors and dates that the query names.
 fn apply_hints<S: PostingSource>(
     query: &Query,
     source: &mut S,
@@ -241,7 +240,7 @@ fn apply_hints<S: PostingSource>(
     scores: &mut [f32],
 ) -> Result<(), S::Error> {
     let top = scores.iter().copied().fold(0.0, f32::max);
-    // Enough for a place at the end of the list, where a date is all that the query says.
+    // Enough for a place at the end of the list if the query names nothing but a date.
     let floor = if top > 0.0 { top * 0.05 } else { 1.0 };
     let authors =
         query.terms.iter().filter_map(|term| term.author.map(|author| (author, tuning.author, 0.0)));
@@ -261,7 +260,7 @@ fn apply_hints<S: PostingSource>(
     Ok(())
 }
 
-/// The best `count` documents with a score, and how many have one.
+/// The best `count` documents with a score, and the number of documents with one.
 fn best<S: PostingSource>(scores: &[f32], source: &S, count: usize) -> (Vec<Hit>, u64) {
     let mut found: Vec<(f32, u32)> =
         (0..).zip(scores).filter(|(_, score)| **score > 0.0).map(|(doc, &score)| (score, doc)).collect();

@@ -1,19 +1,19 @@
-//! Cutting hits to what a reader can take: a budget of tokens, no near-copies.
+//! Cuts hits down to a budget of tokens and removes near-copies.
 
 use std::collections::HashSet;
 
 use crate::rank::Hit;
 use crate::terms::{Analyser, Shape, Sink, Term};
 
-/// A hit that nobody asked for has to have so much of the best score.
+/// Least share of the best score for a hit that is shown unasked.
 const FLOOR: f32 = 0.25;
 
-/// And so much of the best score of what its reader has before it already: a worse one adds little.
+/// Least share of the best score that the reader already has: a lower hit adds little.
 const BESIDE: f32 = 0.8;
 
-/// Which hits are worth showing unasked: BM25 gives every text a score that has one word of a question.
+/// Decides which hits are worth showing unasked: BM25 scores every text that shares one word with a question.
 ///
-/// The question itself is one of the hits where it is stored, and the measure for the others.
+/// Where the question itself is stored, it is one of the hits and the measure for the others.
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
     best: f32,
@@ -26,12 +26,12 @@ impl Floor {
         Self { best, known: 0.0 }
     }
 
-    /// The reader has this hit before it.
+    /// Notes a hit that the reader already has.
     pub fn has(&mut self, score: f32) {
         self.known = self.known.max(score);
     }
 
-    /// Whether a hit is worth it.
+    /// Whether a hit is worth showing.
     pub fn takes(&self, score: f32) -> bool {
         score >= self.best * FLOOR && score >= self.known * BESIDE
     }
@@ -40,18 +40,18 @@ impl Floor {
 /// Hits that fit a budget.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// Those that fit, best first.
+    /// The hits that fit, best first.
     pub hits: Vec<Hit>,
-    /// Their tokens in all.
+    /// Their total number of tokens.
     pub tokens: u64,
     /// Number of hits that did not fit.
     pub left_out: usize,
 }
 
-/// Takes hits, best first, as long as they fit; one that does not is passed over and counted.
+/// Takes hits, best first, as long as they fit; a hit that does not fit is skipped and counted.
 ///
-/// * `tokens_of` - tokens of an entry as it would be shown.
-/// * `budget` - in the same tokens. The sum never exceeds it.
+/// * `tokens_of` - tokens of an entry in its shown form.
+/// * `budget` - in the same unit. The sum never exceeds it.
 pub fn take_within(hits: &[Hit], mut tokens_of: impl FnMut(u64) -> u64, budget: u64) -> Taken {
     let mut taken = Taken { hits: Vec::new(), tokens: 0, left_out: 0 };
     for hit in hits {
@@ -73,11 +73,11 @@ pub struct Collapsed {
     pub hits: Vec<(Hit, Vec<u64>)>,
 }
 
-/// Puts hits whose sketches are nearly equal under the best of them; nothing is dropped.
+/// Groups hits with nearly equal sketches under the best of them; none is dropped.
 ///
 /// * `sketch_of` - [`sketch`] of an entry's text; `None` keeps the entry on its own.
 ///
-/// Cost: O(hits² × sketch), so give it what will be shown, not everything that matched.
+/// Cost: O(hits² × sketch), so pass only the hits to be shown.
 pub fn collapse(hits: &[Hit], mut sketch_of: impl FnMut(u64) -> Option<Sketch>) -> Collapsed {
     let mut groups: Vec<(Hit, Vec<u64>, Option<Sketch>)> = Vec::new();
     for hit in hits {
@@ -104,7 +104,7 @@ pub struct Sketch {
 /// Terms of a sketch.
 const SKETCH_TERMS: usize = 64;
 
-/// Sketches a text; `None` if it has fewer than four distinct words, too few to call it a copy.
+/// Sketches a text; `None` for fewer than four distinct words, too few to prove a copy.
 pub fn sketch(analyser: &mut Analyser, text: &str) -> Option<Sketch> {
     struct Distinct(HashSet<Term>);
     impl Sink for Distinct {
@@ -122,7 +122,7 @@ pub fn sketch(analyser: &mut Analyser, text: &str) -> Option<Sketch> {
 }
 
 impl Sketch {
-    /// Whether about nine of ten distinct words are the same.
+    /// Whether about nine of ten distinct words are common to both.
     pub fn is_near(&self, other: &Self) -> bool {
         let (small, large) = (self.distinct.min(other.distinct), self.distinct.max(other.distinct));
         if small * 10 < large * 9 {

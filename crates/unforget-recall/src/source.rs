@@ -1,4 +1,4 @@
-//! Where postings come from: memory, stored segments, or both.
+//! Sources of postings: memory, stored segments, or both.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::terms::Term;
 
 /// Documents numbered from 0, ascending by entry, and the lists of their terms.
 pub trait PostingSource {
-    /// What reading can fail with.
+    /// Error of a read.
     type Error;
 
     /// Number of documents.
@@ -26,7 +26,7 @@ pub trait PostingSource {
     /// Appends the whole list of a term to `out`, ascending by document.
     ///
     /// # Errors
-    /// Whatever reading fails with; never an empty list in place of an error.
+    /// The source's read error; never an empty list in place of an error.
     fn postings(&mut self, term: Term, out: &mut Vec<Posting>) -> Result<(), Self::Error>;
 }
 
@@ -44,7 +44,7 @@ impl MemoryIndex {
         Self::default()
     }
 
-    /// Adds an entry, which must be above all before it.
+    /// Adds an entry, which must come after all earlier ones.
     ///
     /// # Errors
     /// [`SegmentError::Order`] or [`SegmentError::Full`]; nothing was added.
@@ -87,9 +87,9 @@ impl PostingSource for MemoryIndex {
     }
 }
 
-/// Segments whose blocks are fetched when they are needed, then a tail in memory.
+/// Segments with blocks fetched on demand, then a tail in memory.
 ///
-/// `F` fetches a block by the index of its segment in the list given and its number in that segment.
+/// `F` fetches a block by the index of its segment in the given list and its number in that segment.
 #[derive(Debug)]
 pub struct SegmentIndex<F> {
     /// Readers with the number of their first document.

@@ -1,13 +1,13 @@
-//! English stems, cached, and the irregular forms that a stemmer cannot know.
+//! English stems, cached, and irregular forms unknown to a stemmer.
 
 use rust_stemmers::{Algorithm, Stemmer};
 
 use crate::terms::{Term, folded};
 
-/// Number of slots of the cache; a word that falls on a taken slot replaces what is there.
+/// Number of slots of the cache; a word that hashes to a taken slot replaces the old one.
 const SLOTS: usize = 1 << 16;
 
-/// No English suffix that the stemmer takes off ends in these.
+/// Final letters of no English suffix that the stemmer removes.
 const INERT: [char; 14] = ['a', 'b', 'f', 'h', 'j', 'k', 'o', 'p', 'q', 'u', 'v', 'w', 'x', 'z'];
 
 /// A direct-mapped cache from the hash of a word to the term of its stem.

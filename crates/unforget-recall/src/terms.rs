@@ -1,14 +1,14 @@
-//! The analyser: text to terms. The same rules read entries and queries.
+//! The analyser: turns text into terms. Entries and queries are read by one set of rules.
 
 use crate::stem::Stems;
 use crate::unicode;
 
-/// Number of bits of a [`Term`]. With a million terms, an unknown word is taken for a known one once in
-/// four thousand times, which costs a little precision and no recall.
+/// Number of bits of a [`Term`]. With a million terms, an unknown word collides with a known one once in four thousand
+/// times, which costs a little precision and no recall.
 pub const TERM_BITS: u32 = 32;
 
-/// Longest run of letters and digits that is split at its capitals, in bytes. Longer ones are
-/// hashes and base64, whose pieces mean nothing.
+/// Longest run of letters and digits that is split at its capitals, in bytes. Longer runs are hashes and base64, whose
+/// pieces mean nothing.
 const SPLIT_MAX: usize = 40;
 
 /// Longest path or dotted name that is also indexed whole, in bytes.
@@ -33,7 +33,7 @@ impl Term {
     }
 }
 
-/// What a term stands for in its text.
+/// The kind of text behind a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// A word of a natural language, stemmed if it is English; counts towards the length.
@@ -44,7 +44,7 @@ pub enum Shape {
     Whole,
     /// A piece of an identifier; counts towards the length.
     Piece,
-    /// A weaker reading beside a stronger one: one ideograph of a pair, a word without its accents.
+    /// A weaker reading beside a stronger one: one ideograph of a pair, or a word without its accents.
     Also,
     /// Two neighbouring characters of a script without spaces; counts towards the length.
     Pair,
@@ -57,8 +57,8 @@ impl Shape {
     }
 }
 
-/// Receives terms in text order: the term, what it is, and the bytes it was made from (as they stand
-/// in the text, or normalised where the text is not ASCII).
+/// Receives terms in text order: the term, its kind, and its source bytes (verbatim, or normalised where the text is
+/// not ASCII).
 pub trait Sink {
     /// Takes one term.
     fn term(&mut self, term: Term, shape: Shape, source: &[u8]);
@@ -79,9 +79,9 @@ impl Analyser {
 
     /// Analyses `text`.
     ///
-    /// Words are folded to lower case and NFKC; English ones are stemmed. `snake_case`, `camelCase`,
-    /// `a/b/c.rs`, `POL-358` and dotted names give the whole and the pieces. Scripts written without
-    /// spaces give every character and every pair. Everything else of UAX#29 is a word.
+    /// Words are folded to lower case and NFKC; English words are stemmed. `snake_case`, `camelCase`, `a/b/c.rs`,
+    /// `POL-358` and dotted names give the whole and the pieces. Scripts without spaces give every character and every
+    /// pair. Everything else follows the word rules of UAX#29.
     ///
     /// Cost: O(text); ASCII needs no allocation.
     pub fn text(&mut self, text: &str, sink: &mut impl Sink) {
@@ -101,7 +101,7 @@ impl Analyser {
         self.ascii(rest.as_bytes(), sink);
     }
 
-    /// A word that is not ASCII, as it is, and without its marks if it has any (`café` and `cafe`).
+    /// A non-ASCII word, verbatim, and without its marks if it has any (`café` and `cafe`).
     fn word(&mut self, word: &str, sink: &mut impl Sink) {
         let lower = word.to_ascii_lowercase();
         let word = lower.strip_suffix("'s").unwrap_or(&lower);
@@ -131,12 +131,12 @@ impl Analyser {
         }
     }
 
-    /// A run with joiners in it: the whole, each component of a path, then the leaves but for
-    /// numbers of one or two digits, which only mean something in the whole.
+    /// A run with joiners: the whole, each component of a path, then the leaves without numbers of one or two digits,
+    /// which mean something only in the whole.
     fn compound(&mut self, token: &[u8], sink: &mut impl Sink) {
         let joined = |part: &[u8]| part.iter().any(|&byte| class(byte) & (JOINER | UNDERSCORE) != 0);
         let whole = token.len() <= WHOLE_MAX && joined(token);
-        // A date with a time behind it is asked for as a date: `2025-04-28T20:53`.
+        // A date with a time behind it is searched for as a date: `2025-04-28T20:53`.
         if let Some(&[_, _, _, _, b'-', _, _, b'-', _, _, b'T']) = token.get(..11)
             && let Some(date) = token.get(..10)
         {
@@ -228,7 +228,7 @@ impl Analyser {
     }
 }
 
-/// Splits at the first piece between spaces that is not all ASCII: before, the piece, after.
+/// Splits at the first space-separated piece that is not all ASCII: before, the piece, after.
 fn split_odd(text: &str) -> Option<(&str, &str, &str)> {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -245,7 +245,7 @@ fn split_odd(text: &str) -> Option<(&str, &str, &str)> {
     Some((text.get(..start)?, text.get(start..end)?, text.get(end..)?))
 }
 
-/// What one pass over a run found.
+/// The result of one pass over a run.
 struct Scan {
     len: usize,
     /// Classes of all bytes, and of all but the first.
@@ -255,8 +255,8 @@ struct Scan {
     hash: u64,
 }
 
-/// Reads the run at the start of `bytes`, whose first byte is inside a word. A joiner belongs to the
-/// run only between two bytes of words, an apostrophe only between two letters.
+/// Reads the run at the start of `bytes`, whose first byte is inside a word. A joiner belongs to the run only between
+/// two word bytes, an apostrophe only between two letters.
 #[inline]
 fn scan(bytes: &[u8]) -> Scan {
     let Some((&first, rest)) = bytes.split_first() else {
@@ -316,7 +316,7 @@ fn class(byte: u8) -> u8 {
 
 #[inline]
 fn fold(byte: u8) -> u8 {
-    // UPPER is 2, and 0x20 makes a letter small.
+    // UPPER is 2, and 0x20 makes a letter lower case.
     byte | (class(byte) & UPPER) << 4
 }
 

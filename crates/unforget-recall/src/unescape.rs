@@ -1,8 +1,8 @@
-//! JSON escapes, undone in bytes, without looking at the structure around them.
+//! Undoes JSON escapes in bytes, without regard to the surrounding structure.
 
 use std::ops::Range;
 
-/// Bytes with JSON escapes undone, and where they came from.
+/// Bytes with JSON escapes undone, and their places in the source.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unescaped {
     /// The text.
@@ -18,8 +18,8 @@ struct Escape {
 }
 
 impl Unescaped {
-    /// Undoes the escapes of `source`: `\n`, `\"`, `\u00e9`, surrogate pairs. What is not a valid escape
-    /// stays as it is; a lone surrogate stays escaped. Cost: O(source).
+    /// Undoes the escapes of `source`: `\n`, `\"`, `\u00e9`, surrogate pairs. Invalid escapes and lone surrogates stay
+    /// unchanged. Cost: O(source).
     pub fn new(source: &[u8]) -> Self {
         let mut out = Self { bytes: Vec::with_capacity(source.len()), escapes: Vec::new() };
         let mut at = 0;
@@ -41,7 +41,7 @@ impl Unescaped {
         out
     }
 
-    /// The bytes of the source that hold a range of the text: escapes are in whole.
+    /// The source bytes of a range of the text, with whole escapes.
     pub fn source(&self, text: Range<usize>) -> Range<usize> {
         let start = match self.before(text.start) {
             Some(escape) if text.start < escape.text.1 => escape.source.0,
@@ -59,15 +59,14 @@ impl Unescaped {
         start..end
     }
 
-    /// The last escape that begins at `offset` of the text or before.
+    /// The last escape that begins at or before `offset` of the text.
     fn before(&self, offset: usize) -> Option<&Escape> {
         let after = self.escapes.partition_point(|escape| escape.text.0 <= offset);
         after.checked_sub(1).and_then(|at| self.escapes.get(at))
     }
 }
 
-/// Appends the text of `source` to `text`, as [`Unescaped::new`] has it, without where it came from.
-/// Cost: O(source).
+/// Appends the text of `source` to `text`, like [`Unescaped::new`] but without the places. Cost: O(source).
 pub(crate) fn append(source: &[u8], text: &mut Vec<u8>) {
     let mut rest = source;
     while let Some((plain, escaped)) =
@@ -84,8 +83,8 @@ pub(crate) fn append(source: &[u8], text: &mut Vec<u8>) {
     text.extend_from_slice(rest);
 }
 
-/// Reads the escape at the start of `bytes`, which begins with a backslash: what it stands for and how
-/// many bytes it takes, at least 1. `None` for bytes that stay as they are.
+/// Reads the escape at the start of `bytes`, which begins with a backslash. Returns its character and its length in
+/// bytes, at least 1. The character is `None` for bytes that stay unchanged.
 pub(crate) fn escape(bytes: &[u8]) -> (Option<char>, usize) {
     let c = match bytes.get(1) {
         Some(b'n') => '\n',

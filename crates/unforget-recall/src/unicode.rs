@@ -1,4 +1,4 @@
-//! Text that is not ASCII: normalisation, scripts, words.
+//! Non-ASCII text: normalisation, scripts, words.
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -6,18 +6,18 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::terms::{Shape, Sink, Term};
 
-/// A stretch of normalised text that is read in one way.
+/// A stretch of normalised text with one way of reading.
 pub(crate) enum Run<'a> {
     /// ASCII, for the fast path.
     Ascii(&'a str),
     /// One word of a script with spaces, or one emoji.
     Word(&'a str),
-    /// A run of a script that is written without spaces.
+    /// A run of a script without spaces.
     Spaceless(&'a str),
 }
 
-/// NFKC, lower case where it is not ASCII (ASCII keeps its capitals for `camelCase`), typographic
-/// apostrophes made plain. Writes into `out`, which is cleared first.
+/// NFKC, lower case outside ASCII (ASCII keeps its capitals for `camelCase`), typographic apostrophes replaced by plain
+/// ones. Writes into `out`, which is cleared first.
 pub(crate) fn normalise(text: &str, out: &mut String) {
     out.clear();
     for c in text.nfkc() {
@@ -49,13 +49,13 @@ pub(crate) fn runs<'a>(text: &'a str, mut each: impl FnMut(Run<'a>)) {
     }
 }
 
-/// The word without its combining marks; `None` if it has none, or nothing else.
+/// The word without its combining marks; `None` if it has none, or consists of them.
 pub(crate) fn without_marks(word: &str) -> Option<String> {
     let plain: String = word.nfd().filter(|&c| !is_combining_mark(c)).nfc().collect();
     (plain != word && !plain.is_empty()).then_some(plain)
 }
 
-/// Emits every character, and every pair of neighbours.
+/// Emits every character and every pair of neighbours.
 pub(crate) fn pairs(run: &str, sink: &mut impl Sink) {
     let mut previous: Option<(usize, usize)> = None;
     for (at, c) in run.char_indices() {

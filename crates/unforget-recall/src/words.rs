@@ -1,6 +1,6 @@
 //! Small word lists of general English.
 
-/// Whether a lower-case word says little about what is asked. Such words weigh less; none is left out.
+/// Whether a lower-case word says little about a query's subject. Such words weigh less; none is left out.
 pub(crate) fn is_stop(word: &str) -> bool {
     STOP.binary_search(&word).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Recall of real evidence, where the data set is there.
+//! Recall of real evidence, if the data set is available.
 #![allow(
     clippy::unwrap_used,
     clippy::print_stderr,
@@ -15,7 +15,7 @@ use unforget_recall::rank::Tuning;
 #[path = "support/locomo_file.rs"]
 mod locomo_file;
 
-/// Half a point below what is measured (R@10 0.796, 0.908 within 2,000 tokens), above the targets.
+/// The limits are half a point below the measured values (R@10 0.796, 0.908 within 2,000 tokens) and above the targets.
 #[test]
 fn locomo_recall_stays_above_its_targets() {
     let data = std::env::var_os("UNFORGET_DATA").map_or_else(

@@ -41,7 +41,7 @@ fn snippets_have_context_on_character_boundaries() {
     assert_eq!(found[0].snippet, "\u{FFFD}\u{FFFD}b ", "broken bytes are shown as such");
 }
 
-/// How long this thread has run: what else the machine does meanwhile counts only where the system does not tell.
+/// Time used by this thread; elapsed time only where the system does not provide that.
 fn busy() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
@@ -98,7 +98,7 @@ fn f107_refusals_say_why() {
 }
 
 proptest! {
-    /// Any stretch of a stored text is found as a literal, as it is and in JSON.
+    /// Any stretch of a stored text is found as a literal, raw and in JSON.
     #[test]
     fn f104_any_substring_is_found(text in "\\PC{1,60}[\n\"\\\\é好a]{0,5}", from: prop::sample::Index, len in 1_usize..20) {
         let chars: Vec<char> = text.chars().collect();
@@ -117,8 +117,8 @@ proptest! {
         }
     }
 
-    /// A run of entries is passed over only if nothing is found in any of them, even if they are cut off inside
-    /// an escape and end to end.
+    /// A run of entries is skipped only if none has a match, even if they are cut off inside an escape and joined end
+    /// to end.
     #[test]
     fn f104_no_entry_of_a_run_is_passed_over(
         bodies in prop::collection::vec(
@@ -143,7 +143,7 @@ proptest! {
         }
     }
 
-    /// No pattern and no bytes make it panic.
+    /// No pattern and no bytes cause a panic.
     #[test]
     fn f107_anything_goes(pattern in "[a-c()|*+?{}\\[\\]\\\\^$.0-9,]{0,20}", body in prop::collection::vec(any::<u8>(), 0..80)) {
         if let Ok(pattern) = Pattern::new(&pattern) {

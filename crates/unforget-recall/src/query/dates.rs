@@ -2,7 +2,7 @@
 
 use crate::calendar::{Day, month_named, weekday_named};
 
-/// A stretch of time that a query names.
+/// A stretch of time named by a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     /// This many days from the first.
@@ -15,9 +15,9 @@ pub(super) enum Span {
     Year(i64),
 }
 
-/// Finds the time words of `text`, with how surely they are meant (0 to 1).
+/// Finds the time words of `text`, each with a certainty from 0 to 1.
 ///
-/// * `today` - what relative words are relative to; without it they are not read.
+/// * `today` - reference of relative words; without it they are ignored.
 pub(super) fn spans(text: &str, today: Option<Day>) -> Vec<(Span, f32)> {
     let lower = text.to_lowercase();
     let words: Vec<&str> = lower
@@ -39,7 +39,7 @@ pub(super) fn spans(text: &str, today: Option<Day>) -> Vec<(Span, f32)> {
     found
 }
 
-/// A date that needs no today, at the start of `words`, and how many words it takes.
+/// An absolute date at the start of `words`, and its number of words.
 fn absolute(previous: &str, words: &[&str]) -> Option<(Span, usize)> {
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     if let Some(day) = iso(word(0)) {
@@ -58,7 +58,7 @@ fn absolute(previous: &str, words: &[&str]) -> Option<(Span, usize)> {
         if let Some(year) = year_number(word(1)) {
             return Some((Span::Month(Day { year, month, day: 1 }), 2));
         }
-        // `may` and `march` are months only where a preposition says so.
+        // `may` and `march` are months only behind a preposition.
         let plain = !matches!(word(0), "may" | "march" | "mar" | "sept" | "jan" | "dec");
         let said =
             matches!(previous, "in" | "of" | "last" | "this" | "since" | "during" | "early" | "late" | "mid");
@@ -67,7 +67,7 @@ fn absolute(previous: &str, words: &[&str]) -> Option<(Span, usize)> {
     year_number(word(0)).map(|year| (Span::Year(year), 1))
 }
 
-/// A stretch relative to today at the start of `words`, and how many words it takes.
+/// A stretch relative to today at the start of `words`, and its number of words.
 fn relative(words: &[&str], today: Day) -> Option<(Span, usize)> {
     let word = |at: usize| words.get(at).copied().unwrap_or_default();
     let back = |days: i64| Day::from_number(today.number().saturating_sub(days));

@@ -13,7 +13,7 @@ use crate::terms::Analyser;
 
 const DAY: i64 = 86_400_000;
 
-/// One entry per line, `author: text`, one per day from 2023-05-01, user and assistant in turn.
+/// One entry per line, `author: text`, one per day from 2023-05-01, alternately user and assistant.
 fn docs(lines: &[&str]) -> Vec<DocTerms> {
     let mut analyser = Analyser::new();
     let docs = (0_i64..).zip(lines).map(|(day, line)| {

@@ -1,6 +1,6 @@
-//! Bits, low ones first, and the codes that blocks are made of.
+//! Bits, low ones first, and the codes of the blocks.
 
-/// Longest run of zeros in a [`BitWriter::rice`] code; it means that the number follows in 32 bits.
+/// Longest run of zeros in a [`BitWriter::rice`] code; after this many the number follows in 32 bits.
 const ZEROS_MAX: u32 = 20;
 
 /// Longest run of zeros in a [`BitWriter::gamma`] code.
@@ -21,7 +21,7 @@ pub(super) struct BitWriter {
 }
 
 impl BitWriter {
-    /// * `width` - at most 32; `value` has no bits above.
+    /// * `width` - at most 32; `value` has no higher bits.
     #[inline]
     pub(super) fn put(&mut self, value: u64, width: u32) {
         self.word |= value << self.used;
@@ -33,7 +33,7 @@ impl BitWriter {
         }
     }
 
-    /// Short for small numbers: `value >> k` zeros, a one, the lowest `k` bits.
+    /// A code that is short for small numbers: `value >> k` zeros, a one, the lowest `k` bits.
     ///
     /// * `k` - at most 31.
     #[inline]
@@ -48,7 +48,7 @@ impl BitWriter {
         }
     }
 
-    /// As many zeros as the number has bits below its highest, a one, those bits.
+    /// A code of as many zeros as the number has bits below its highest, then a one, then those bits.
     ///
     /// * `value` - from 1 to 2^24.
     pub(super) fn gamma(&mut self, value: u32) {
@@ -62,7 +62,7 @@ impl BitWriter {
         self.bytes.len() * 8 + self.used as usize
     }
 
-    /// The bytes, the last one filled with zeros; the writer is empty then.
+    /// The bytes, the last one padded with zeros. Empties the writer.
     pub(super) fn take(&mut self) -> Vec<u8> {
         let mut bytes = std::mem::take(&mut self.bytes);
         let left = self.used.div_ceil(8) as usize;
@@ -72,14 +72,14 @@ impl BitWriter {
     }
 }
 
-/// Bits that [`BitWriter::rice`] takes.
+/// Number of bits of a [`BitWriter::rice`] code.
 #[inline]
 pub(super) fn rice_bits(value: u32, k: u32) -> usize {
     let zeros = value >> k;
     if zeros < ZEROS_MAX { (zeros + 1 + k) as usize } else { ZEROS_MAX as usize + 33 }
 }
 
-/// Reads bits. `None` at the end and for codes that no writer makes.
+/// Reads bits. `None` at the end and for codes that no writer produces.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
@@ -92,7 +92,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Bits that are left.
+    /// Number of remaining bits.
     pub(super) fn left(&self) -> usize {
         (self.bytes.len() * 8).saturating_sub(self.at)
     }
@@ -122,12 +122,12 @@ impl<'a> BitReader<'a> {
         Some(value as u32)
     }
 
-    /// Passes over some bits.
+    /// Skips some bits.
     pub(super) fn skip(&mut self, width: u32) -> Option<()> {
         self.advance(width)
     }
 
-    /// See [`BitWriter::rice`].
+    /// Reads a [`BitWriter::rice`] code.
     #[inline]
     pub(super) fn rice(&mut self, k: u32) -> Option<u32> {
         let word = self.peek();
@@ -144,7 +144,7 @@ impl<'a> BitReader<'a> {
         Some((word >> (ZEROS_MAX + 1)) as u32)
     }
 
-    /// See [`BitWriter::gamma`].
+    /// Reads a [`BitWriter::gamma`] code.
     #[inline]
     pub(super) fn gamma(&mut self) -> Option<u32> {
         let word = self.peek();

@@ -1,25 +1,25 @@
-//! Building a segment.
+//! Builds a segment.
 
 use super::write::Writer;
 use super::{DOCS_MAX, Segment, SegmentError, length_class};
 use crate::fields::DocTerms;
 use crate::terms::{TERM_BITS, Term};
 
-/// Bits of a packed posting for the doc, and for the count, which stops at its largest value.
+/// Bits of a packed posting for the doc; the count has the rest and stops at its largest value.
 const DOC_BITS: u32 = 20;
 const COUNT_BITS: u32 = 4;
 const COUNT_MAX: u32 = (1 << COUNT_BITS) - 1;
 const _: () = assert!(TERM_BITS + DOC_BITS + COUNT_BITS <= 64);
 
-/// Highest bits of a term that choose its bucket. A bucket of a full builder fits the second-level cache.
+/// Number of highest bits of a term that select its bucket. A bucket of a full builder fits the second-level cache.
 const BUCKET_BITS: u32 = 6;
 
 /// Collects documents into a segment. Memory is 8 bytes per distinct word of a document.
 #[derive(Debug, Default)]
 pub struct SegmentBuilder {
     docs: Docs,
-    /// term ‖ doc ‖ count, so that sorting the numbers sorts the postings; by the highest bits of the
-    /// term. None before the first document.
+    /// term ‖ doc ‖ count, so that sorting the numbers sorts the postings; by the highest bits of the term. Empty
+    /// before the first document.
     buckets: Vec<Vec<u64>>,
     postings: usize,
 }
@@ -30,7 +30,7 @@ impl SegmentBuilder {
         Self::default()
     }
 
-    /// Adds the entry `seq`, which must be above all before it. Seqs may have gaps.
+    /// Adds the entry `seq`, which must come after all earlier ones. Seqs may have gaps.
     ///
     /// # Errors
     /// [`SegmentError::Order`], or [`SegmentError::Full`] at 2^20 documents.
@@ -53,7 +53,7 @@ impl SegmentBuilder {
         Ok(())
     }
 
-    /// Moves all documents of `later` behind these. Cost: O(postings of `later`).
+    /// Appends all documents of `later`. Cost: O(postings of `later`).
     ///
     /// # Errors
     /// [`SegmentError::Order`] if an entry of `later` does not come after these, [`SegmentError::Full`] at
@@ -94,7 +94,7 @@ impl SegmentBuilder {
         self.docs.lengths.len() as u64
     }
 
-    /// Bytes in use; flush at about 24 MiB. [`SegmentBuilder::finish`] needs little more than the segment.
+    /// Bytes in use; finish the segment at about 24 MiB. [`SegmentBuilder::finish`] needs little more than the segment.
     pub fn memory_bytes(&self) -> usize {
         self.postings * 8 + self.docs.lengths.len() + self.docs.runs.len() * 24
     }
@@ -118,10 +118,10 @@ impl SegmentBuilder {
     }
 }
 
-/// Sorts the packed postings of a bucket, whose docs ascend: few by comparing, many by a stable radix sort
-/// of what their terms differ in.
+/// Sorts the packed postings of a bucket, whose docs ascend: few by comparison, many by a stable radix sort of the bits
+/// in which their terms differ.
 ///
-/// * `other` - memory to work in, kept from one bucket to the next.
+/// * `other` - working memory, reused from bucket to bucket.
 fn sort(postings: &mut Vec<u64>, other: &mut Vec<u64>) {
     const DIGIT_BITS: u32 = 9;
     if postings.len() < 2048 {

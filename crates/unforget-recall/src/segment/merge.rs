@@ -1,4 +1,4 @@
-//! Merging neighbouring segments into one.
+//! Merges neighbouring segments into one.
 
 use super::build::Docs;
 use super::read::BlockCursor;
@@ -35,7 +35,7 @@ pub fn merge(segments: &[Segment]) -> Result<Option<Segment>, SegmentError> {
     let mut writer = Writer::new(docs);
     while let Some(term) = inputs.iter().filter_map(|input| input.term).min() {
         for input in &mut inputs {
-            // A list may go on in the next block under the same term.
+            // A list may continue in the next block under the same term.
             while input.term == Some(term) {
                 for posting in &input.list {
                     writer.posting(term, posting.doc + input.base, posting.count);

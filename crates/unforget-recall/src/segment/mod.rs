@@ -15,10 +15,10 @@
 //!           · doc · count - 1, rice · (doc - doc before - 1, rice · count - 1, rice)*
 //! ```
 //!
-//! Docs are numbered from 0 within the segment, ascending by seq; one that stands alone has as many bits as
-//! the last one needs. A long list comes in several parts under the same term, one to a block. The width of
-//! term gaps follows their running mean (`Gaps`). Most terms are in one doc; they take about four bytes.
-//! Nothing here is ever trusted: reading returns a [`SegmentError`] on bytes that break a rule.
+//! Docs are numbered from 0 within the segment, ascending by seq; a single doc takes as many bits as the last doc's
+//! number needs. A long list comes in several parts under one term, one to a block. The width of term gaps follows
+//! their running mean (`Gaps`). Most terms are in one doc; they take about four bytes. Nothing here is ever trusted:
+//! reading returns a [`SegmentError`] for bytes that break a rule.
 
 mod bits;
 mod build;
@@ -35,10 +35,10 @@ use std::ops::Range;
 /// First byte of every header.
 const VERSION: u8 = 2;
 
-/// No block has more bytes; most have nearly as many. A row with such a block fills one page of the store.
+/// Largest block in bytes; most blocks are nearly as large. A row with such a block fills one page of the store.
 const BLOCK_BYTES: usize = 8120;
 
-/// From this many documents on a list says how long it is, so that it need not be read to be passed over.
+/// From this number of documents on a list states its length, so that it can be skipped unread.
 const SKIP_MIN: usize = 32;
 
 /// The largest doc count of one segment.
@@ -47,16 +47,16 @@ const DOCS_MAX: u64 = u32::MAX as u64;
 /// A finished segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Entries that it covers: from the first to one past the last.
+    /// The entries covered: from the first to one past the last.
     pub seqs: Range<u64>,
-    /// What a reader keeps in memory: about one byte per entry and four per block.
+    /// The part that a reader keeps in memory: about one byte per entry and four per block.
     pub header: Vec<u8>,
     /// The blocks, a little below 8 KiB each.
     pub blocks: Vec<Vec<u8>>,
 }
 
 impl Segment {
-    /// Size of everything, in bytes.
+    /// Total size in bytes.
     pub fn bytes(&self) -> usize {
         self.header.len() + self.blocks.iter().map(Vec::len).sum::<usize>()
     }
@@ -66,15 +66,15 @@ impl Segment {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// A document came out of order, or segments to be merged overlap. Nothing was added.
+    /// A document came out of order, or the segments to merge overlap. Nothing was added.
     #[error("entry {seq} does not come after entry {last}")]
     Order {
         /// The entry that was added.
         seq: u64,
-        /// The last one before it.
+        /// The last entry before it.
         last: u64,
     },
-    /// No more documents fit. Finish the segment and start another; nothing was added.
+    /// No more documents fit. Finish the segment and start another one; nothing was added.
     #[error("the segment is full")]
     Full,
     /// The header was written by another version of this library. Rebuild the index.
@@ -86,22 +86,22 @@ pub enum SegmentError {
     /// The bytes break a rule of the format. The index is derived: rebuild it.
     #[error("search index is damaged: {rule}")]
     Damaged {
-        /// The rule that they break.
+        /// The broken rule.
         rule: &'static str,
     },
 }
 
-/// Shorthand for damage.
+/// Abbreviates [`SegmentError::Damaged`].
 fn damaged(rule: &'static str) -> SegmentError {
     SegmentError::Damaged { rule }
 }
 
-/// Bits that the number of a document takes in a segment of so many.
+/// Number of bits of a document's number in a segment of this many documents.
 fn doc_bits(docs: u64) -> u32 {
     64 - docs.saturating_sub(1).leading_zeros()
 }
 
-/// Running mean of the gaps between the terms of a block, from which the width of the next follows.
+/// Running mean of the gaps between the terms of a block, which determines the width of the next gap.
 #[derive(Clone, Copy, Debug)]
 struct Gaps {
     /// Sixteen times the mean.
@@ -123,7 +123,7 @@ impl Gaps {
     }
 }
 
-/// One byte for a length: exact below 16, then 8 steps for every doubling.
+/// One byte for a length: exact below 16, then 8 steps per doubling.
 fn length_class(length: u32) -> u8 {
     if length < 16 {
         return length as u8;

@@ -1,4 +1,4 @@
-//! Reading a segment, one block at a time.
+//! Reads a segment, one block at a time.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,10 +11,9 @@ use crate::varint;
 /// One document of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Posting {
-    /// Number of the document: within the segment here, over all segments in a
-    /// [`crate::source::PostingSource`].
+    /// Number of the document: here within the segment, in a [`crate::source::PostingSource`] over all segments.
     pub doc: u32,
-    /// How often the term is in it, at least 1.
+    /// Number of the term's occurrences in it, at least 1.
     pub count: u32,
 }
 
@@ -30,7 +29,7 @@ pub struct SegmentReader {
 }
 
 impl SegmentReader {
-    /// Parses and checks a header. Cost: O(header); memory as much.
+    /// Parses and checks a header. Cost: O(header) in time and memory.
     ///
     /// # Errors
     /// [`SegmentError::Version`] or [`SegmentError::Damaged`].
@@ -112,7 +111,7 @@ impl SegmentReader {
         (offset < count).then_some(first + offset)
     }
 
-    /// The document of an entry; `None` if the segment does not have it.
+    /// The document of an entry; `None` if the segment lacks it.
     pub fn doc(&self, seq: u64) -> Option<u32> {
         let at = self.runs.partition_point(|run| run.0 <= seq).checked_sub(1)?;
         let &(first, count, number) = self.runs.get(at)?;
@@ -141,12 +140,12 @@ impl SegmentReader {
         start..end.max(start)
     }
 
-    /// Appends to `out` what the block number `block`, whose bytes are `bytes`, has of the list of `term`.
+    /// Appends to `out` the part of the list of `term` in block number `block`, whose bytes are `bytes`.
     ///
-    /// Calling it for each of [`SegmentReader::blocks_for`] gives the whole list, ascending.
+    /// Calling it for each block of [`SegmentReader::blocks_for`] gives the whole list, ascending.
     ///
     /// # Errors
-    /// [`SegmentError::Damaged`]; `out` then holds what was read so far.
+    /// [`SegmentError::Damaged`]; `out` then holds the postings read so far.
     pub fn postings(
         &self,
         term: Term,
@@ -167,7 +166,7 @@ impl SegmentReader {
     }
 }
 
-/// `last + delta`, if that is a term.
+/// `last + delta`, if that is a valid term.
 fn add_term(last: u32, delta: u64) -> Result<u32, SegmentError> {
     u32::try_from(u64::from(last).saturating_add(delta)).map_err(|_| damaged("a term is out of range"))
 }
@@ -175,7 +174,7 @@ fn add_term(last: u32, delta: u64) -> Result<u32, SegmentError> {
 /// Walks over the lists of one block.
 pub(super) struct BlockCursor<'a> {
     bits: BitReader<'a>,
-    /// Lists that are left.
+    /// Number of remaining lists.
     lists: u16,
     term: u32,
     is_first: bool,
@@ -184,12 +183,12 @@ pub(super) struct BlockCursor<'a> {
     doc_bits: u32,
 }
 
-/// A list that is not read yet.
+/// An unread list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum List {
-    /// One document that has the term once.
+    /// One document with one occurrence of the term.
     One(u32),
-    /// This many postings, which follow, with the width of their gaps and of their counts.
+    /// This many postings, with the width of their gaps and of their counts.
     Many(u32, u32, u32),
 }
 
@@ -221,7 +220,7 @@ impl<'a> BlockCursor<'a> {
         let list = self.head().ok_or(damaged("the head of a list is cut off"))?;
         match list {
             List::One(doc) if doc >= self.docs => Err(damaged("a document is out of range")),
-            // Nothing takes less than a bit.
+            // Every posting takes at least one bit.
             List::Many(count, ..) if count > self.docs || count as usize > self.bits.left() => {
                 Err(damaged("the length of a list is out of range"))
             }
@@ -252,7 +251,7 @@ impl<'a> BlockCursor<'a> {
         Ok(())
     }
 
-    /// Passes over a list.
+    /// Skips a list.
     #[inline]
     pub(super) fn skip(&mut self, list: List) -> Result<(), SegmentError> {
         if let List::Many(count, ..) = list
@@ -266,7 +265,7 @@ impl<'a> BlockCursor<'a> {
         self.each(list, |_| ())
     }
 
-    /// Decodes the postings of a list that has several.
+    /// Decodes the postings of a list with several of them.
     #[inline]
     fn each(&mut self, list: List, mut each: impl FnMut(Posting)) -> Result<(), SegmentError> {
         let List::Many(count, gaps, counts) = list else { return Ok(()) };

@@ -69,7 +69,7 @@ proptest! {
         check(&build(&docs).unwrap(), &expected(&docs));
     }
 
-    /// Merging the segments of a split gives the very bytes of the segment of the whole.
+    /// Merging the segments of a split gives exactly the bytes of the segment of the whole.
     #[test]
     fn merge_equals_building_at_once(docs in docs_strategy(), cut in 0_usize..40, cut2 in 0_usize..40) {
         let (a, b) = (cut.min(cut2).min(docs.len()), cut.max(cut2).min(docs.len()));
@@ -78,7 +78,7 @@ proptest! {
         prop_assert_eq!(merge(&parts).unwrap(), build(&docs));
     }
 
-    /// Damaged bytes give an error or other postings, never a panic or more documents than there are.
+    /// Damaged bytes give an error or other postings, never a panic or too many documents.
     #[test]
     fn hostile_bytes_never_panic(
         docs in docs_strategy(),

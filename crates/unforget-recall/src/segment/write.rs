@@ -1,4 +1,4 @@
-//! Writing the blocks and the header of a segment.
+//! Writes the blocks and the header of a segment.
 
 use super::bits::{BitWriter, rice_bits};
 use super::build::Docs;
@@ -9,17 +9,17 @@ use crate::varint;
 /// Bits of a block, without the count of its lists.
 const BLOCK_BITS: usize = (BLOCK_BYTES - 2) * 8;
 
-/// No term with the head of its list takes more bits.
+/// Most bits of a term with the head of its list.
 const HEAD_BITS: usize = 192;
 
-/// Writes postings that come sorted by term, then doc.
+/// Writes postings sorted by term, then doc.
 pub(super) struct Writer {
     docs: Docs,
     doc_bits: u32,
     firsts: Vec<Term>,
     blocks: Vec<Vec<u8>>,
     block: BitWriter,
-    /// Lists in the open block, and the last term of them.
+    /// Number of lists in the open block; the block's last term follows.
     lists: u16,
     last: Term,
     gaps: Gaps,
@@ -74,7 +74,7 @@ impl Writer {
             }
             let (k, t) = widths(rest);
             let fitting = 1 + fitting(rest, (k, t), room);
-            // The end of a block is not worth the head of a list for a few postings.
+            // For a few postings the end of a block is not worth the head of a list.
             if fitting < rest.len() && fitting < 16 && self.lists > 0 {
                 self.close();
                 continue;
@@ -88,7 +88,7 @@ impl Writer {
         self.list.clear();
     }
 
-    /// Writes a term; the first one of a block goes to the header.
+    /// Writes a term; the first term of a block goes to the header.
     fn term(&mut self, term: Term) {
         if self.lists == 0 {
             self.firsts.push(term);
@@ -167,8 +167,8 @@ impl Writer {
     }
 }
 
-/// The widths that make a list short: for gaps, from their mean down, since documents with a word come in
-/// clusters; for counts, all.
+/// The widths that make a list short: for gaps, from their mean down, since documents with a word come in clusters; for
+/// counts, all.
 fn widths(list: &[(u32, u32)]) -> (u32, u32) {
     let bits =
         |values: &mut dyn Iterator<Item = u32>, k| values.map(|value| rice_bits(value, k)).sum::<usize>();
@@ -184,12 +184,12 @@ fn widths(list: &[(u32, u32)]) -> (u32, u32) {
     (k, t)
 }
 
-/// Documents between two postings.
+/// Number of documents between two postings.
 fn gap(two: &[(u32, u32)]) -> u32 {
     if let [a, b] = two { b.0 - a.0 - 1 } else { 0 }
 }
 
-/// How many postings after the first fit into this many bits.
+/// Number of postings after the first that fit into this many bits.
 fn fitting(list: &[(u32, u32)], (k, t): (u32, u32), room: usize) -> usize {
     let mut bits = 0;
     list.windows(2)

@@ -22,7 +22,7 @@ fn terms(text: &str) -> HashSet<Term> {
     out.0
 }
 
-/// Whether the query has terms and a text that holds `text` has all of them.
+/// Whether the query has terms, all of which a text around `text` has.
 fn finds(query: &str, text: &str) -> bool {
     let query = terms(query);
     !query.is_empty() && query.is_subset(&terms(text))
@@ -116,7 +116,7 @@ fn lengths_count_words_not_wholes() {
 }
 
 proptest! {
-    /// Anything can be analysed, and the same text gives the same terms wherever it stands between spaces.
+    /// Any text can be analysed, and equal text gives equal terms wherever it stands between spaces.
     #[test]
     fn terms_do_not_depend_on_what_is_around(text in "\\PC{0,40}", around in "[a-z ]{0,80}") {
         let alone = terms(&text);

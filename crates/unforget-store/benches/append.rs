@@ -1,8 +1,7 @@
-//! What appending costs: a whole history in batches, one turn at the end of it, and reading it back.
+//! Measures appending: a whole history in batches, one more turn at its end, and reading it back.
 //!
-//! `cargo bench -p unforget-store --bench append [-- FILE.jsonl]`; without a file it makes lines up.
-//! CPU time is this thread's, so it means something on a busy machine too. `TMPDIR` says where the
-//! database is made.
+//! `cargo bench -p unforget-store --bench append [-- FILE.jsonl]`; without a file, lines are generated. CPU time is
+//! this thread's, so it is meaningful on a busy machine too. `TMPDIR` names the folder of the database.
 #![allow(missing_docs, reason = "a program")]
 
 use std::time::{Duration, Instant};
@@ -54,7 +53,7 @@ struct History<'a> {
 }
 
 impl History<'_> {
-    /// Everything, in batches of 4 MB.
+    /// Appends everything, in batches of 4 MB.
     fn import(&mut self, lines: &[&[u8]]) -> Result<(), Failure> {
         let (mut packing, mut writing) = (Spent::default(), Spent::default());
         let mut rest = lines.iter();
@@ -81,7 +80,7 @@ impl History<'_> {
         Ok(())
     }
 
-    /// 500 turns of 6 entries, about 10 kB each.
+    /// Appends 500 turns of 6 entries, about 10 kB each.
     fn turns(&mut self, lines: &[&[u8]]) -> Result<(), Failure> {
         let (mut wall, mut cpu) = (Vec::new(), Vec::new());
         for turn in lines.chunks(6).take(500) {

@@ -1,4 +1,4 @@
-//! Why the store did not do what was asked.
+//! The errors of the store.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use unforget_core::id::{ConversationId, Generation, Seq};
 /// A driver's error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why the store did not do what was asked. Unless a variant says otherwise, nothing was written.
+/// Why a store operation failed. Unless a variant says otherwise, nothing was written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -16,7 +16,7 @@ pub enum StoreError {
     Busy {
         /// The database.
         path: PathBuf,
-        /// The owner, 0 if it could not be read.
+        /// The owner's process id, 0 if it could not be read.
         pid: u32,
     },
     /// The file was written by a newer version.
@@ -26,17 +26,17 @@ pub enum StoreError {
         path: PathBuf,
         /// Its `user_version`.
         found: u32,
-        /// Ours.
+        /// The newest version that we know.
         known: u32,
     },
-    /// The file was written by an older version, and is only read: it has to be opened for writing once.
+    /// The file was written by an older version and is opened for reading only: it has to be opened for writing once.
     #[error("{} has schema {found}, this program reads {known}", path.display())]
     OlderSchema {
         /// The database.
         path: PathBuf,
         /// Its `user_version`.
         found: u32,
-        /// Ours.
+        /// The version that we need.
         known: u32,
     },
     /// The file is not a database of ours.
@@ -44,29 +44,29 @@ pub enum StoreError {
     NotAStore {
         /// The file.
         path: PathBuf,
-        /// What was found instead.
+        /// A description of the file's content.
         detail: String,
     },
     /// The linked SQLite has a known data-loss bug.
     #[error("sqlite {version} can lose committed writes (WAL reset); 3.51.3 or newer is needed")]
     UnsafeSqlite {
-        /// What is linked.
+        /// The linked version.
         version: String,
     },
     /// No such conversation.
     #[error("no conversation {id}")]
     NoConversation {
-        /// What was asked for.
+        /// The requested conversation.
         id: ConversationId,
     },
-    /// Somebody else appended in the meantime; plan again.
+    /// Another append came in between; plan again.
     #[error("generation {generation} has {found} entries, not {expected}")]
     Moved {
         /// The generation.
         generation: Generation,
-        /// What the plan was made for.
+        /// The length for which the plan was made.
         expected: u64,
-        /// What is there.
+        /// The length found.
         found: u64,
     },
     /// Somebody else changed the pins in the meantime; look again.
@@ -78,19 +78,19 @@ pub enum StoreError {
     /// Stored bytes cannot be read back.
     #[error("entry {seq} of conversation {id} is damaged: {detail}")]
     Damaged {
-        /// Whose.
+        /// The conversation.
         id: ConversationId,
-        /// The first entry that is touched.
+        /// The first affected entry.
         seq: Seq,
-        /// What is wrong.
+        /// A description of the damage.
         detail: String,
     },
-    /// A chunk, blob, segment or block that was asked for by name is not there.
+    /// A chunk, blob, segment or block requested by name does not exist.
     #[error("conversation {id} has no {what}")]
     Missing {
-        /// Whose.
+        /// The conversation.
         id: ConversationId,
-        /// What was asked for, such as `chunk 7`.
+        /// The missing thing, such as `chunk 7`.
         what: String,
     },
     /// The database file itself is malformed. Writing has stopped; restore a backup or `verify`.
@@ -98,22 +98,22 @@ pub enum StoreError {
     Corrupt {
         /// The database.
         path: PathBuf,
-        /// What the driver said.
+        /// The driver's message.
         detail: String,
     },
-    /// Somebody replaced or removed the database file while it was open. Writing has stopped.
+    /// The database file was replaced or removed while it was open. Writing has stopped.
     #[error("{} was replaced or removed while it was open", path.display())]
     Replaced {
         /// The file.
         path: PathBuf,
     },
-    /// This store was opened for reading only.
+    /// The store was opened for reading only.
     #[error("{} is open for reading only", path.display())]
     ReadOnly {
         /// The database.
         path: PathBuf,
     },
-    /// This is a view of some conversations, and that is of the whole store.
+    /// The operation needs the whole store, but this is a view of some conversations.
     #[error("a view of some conversations cannot {operation}")]
     OutOfScope {
         /// Name of the store method.
@@ -133,12 +133,12 @@ pub enum StoreError {
         /// The database.
         path: PathBuf,
     },
-    /// The database failed; whether it wrote is unknown. Doing it again is safe.
+    /// The database failed, and it is unknown whether it wrote. Repeating the operation is safe.
     #[error("store failed during {operation}")]
     Backend {
         /// Name of the store method, for logs.
         operation: &'static str,
-        /// What the driver said.
+        /// The driver's error.
         #[source]
         source: BoxError,
     },

@@ -1,15 +1,15 @@
 //! The store: a port with one contract per method, and the databases behind it.
 //!
-//! * [`Store`] - the port. Everything above talks to it and to nothing else.
+//! * [`Store`] - the port, and the only interface for all layers above.
 //! * [`pack()`], [`Packer`] - entries into compressed chunks, on any thread.
 //! * [`SqliteStore`] - the embedded default.
 //! * [`MemoryStore`] - the same contract without a disk, for tests and for throw-away replays.
 //! * [`ScopedStore`] - some conversations of another store.
-//! * [`WatchedStore`] - another store, with somebody who is told what changes.
+//! * [`WatchedStore`] - another store, with a callback for changes.
 //! * `conformance` - the suite that every implementation passes; behind feature `testing`.
 //!
-//! The store decides nothing: it is told what to write and keeps the facts together in one
-//! transaction. It knows no format; indexes and filters are opaque bytes that `unforget-recall` makes.
+//! The store decides nothing: it writes what it is given and keeps related facts together in one transaction. It knows
+//! no format; indexes and filters are opaque bytes made by `unforget-recall`.
 
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;

@@ -1,5 +1,5 @@
-//! Packing: entries into compressed chunks and blobs. Pure CPU, so it runs on any thread, before the
-//! store is asked to write.
+//! Packs entries into compressed chunks and blobs. Pure computation, so it runs on any thread, before the store is
+//! asked to write.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,19 +13,19 @@ use zstd::zstd_safe::CParameter;
 use crate::port::{EntryRow, NewEntry};
 use crate::spare::Spare;
 
-/// Raw bytes that a chunk holds at most, unless a single entry is larger.
+/// Most raw bytes of a chunk, unless a single entry is larger.
 pub const CHUNK_BYTES: usize = 512 * 1024;
 
 /// Chunks below this many raw bytes are compressed with the store's dictionary, if there is one.
 pub const SMALL_CHUNK_BYTES: usize = 16 * 1024;
 
-/// Where zstd's curve of size against time bends for chunks of this size.
+/// For chunks of this size, higher levels cost much time for little space.
 const LEVEL: i32 = 6;
 
-/// Packs entries: see [`Packer`].
+/// Packs entries. See [`Packer`].
 ///
-/// * `filter` - makes the filter of a chunk's or blob's uncompressed bytes.
-/// * `dictionary` - what [`crate::Store::dictionary`] gives.
+/// * `filter` - makes the filter for the uncompressed bytes of a chunk or blob.
+/// * `dictionary` - the result of [`crate::Store::dictionary`].
 pub fn pack(
     entries: Vec<NewEntry>,
     filter: &dyn Fn(&[u8]) -> Vec<u8>,
@@ -41,11 +41,11 @@ pub fn pack(
 /// A packed batch: entries compressed into chunks, ready to be written.
 #[derive(Debug, Default)]
 pub struct Packed {
-    /// The entries without their bytes, and where those are.
+    /// The entries without their bytes, and the places of these.
     pub(crate) entries: Vec<PackedEntry>,
     /// Compressed chunks in order.
     pub(crate) chunks: Vec<PackedChunk>,
-    /// Large parts, each digest once.
+    /// Large parts, without duplicates.
     pub(crate) blobs: Vec<PackedBlob>,
     /// Raw bytes of all entries.
     pub(crate) raw_bytes: u64,
@@ -67,14 +67,14 @@ impl Packed {
         self.raw_bytes
     }
 
-    /// Bytes after compression, filters included: what the batch costs in memory and on disk.
+    /// Bytes after compression, filters included: the size of the batch in memory and on disk.
     pub fn packed_bytes(&self) -> u64 {
         let chunks: usize = self.chunks.iter().map(|chunk| chunk.data.len() + chunk.filter.len()).sum();
         let blobs: usize = self.blobs.iter().map(|blob| blob.data.len() + blob.filter.len()).sum();
         (chunks + blobs) as u64
     }
 
-    /// Adds the entries of `later` after these, so that parts packed on several threads go into one append.
+    /// Appends the entries of `later`, so that parts packed on several threads go into one append.
     pub fn extend(&mut self, mut later: Self) {
         let shift = self.chunks.len();
         for entry in &mut later.entries {
@@ -96,9 +96,9 @@ pub(crate) struct PackedEntry {
     /// Offset of the lead in the uncompressed chunk.
     pub(crate) offset: u64,
     pub(crate) lead_len: u64,
-    /// Length of the body in the chunk: without the bytes that went to blobs.
+    /// Length of the body in the chunk, without the bytes stored in blobs.
     pub(crate) body_len: u64,
-    /// Holes in the body: where, in the body as received, and which blob. Ascending.
+    /// Holes in the body: offset in the body as received, and the blob. Ascending.
     pub(crate) holes: Vec<(u64, Digest)>,
 }
 
@@ -122,9 +122,8 @@ pub(crate) struct PackedBlob {
 
 /// Packs entries one by one.
 ///
-/// Consecutive entries share a chunk of at most [`CHUNK_BYTES`]; an entry that is larger has its own.
-/// Large ranges become blobs, each digest once per packer; ranges that are empty, out of bounds or
-/// overlap an earlier one stay in the chunk.
+/// Consecutive entries share a chunk of at most [`CHUNK_BYTES`]; a larger entry has its own. Large ranges become blobs,
+/// one per digest and packer. Ranges that are empty, out of bounds or overlap an earlier one stay in the chunk.
 ///
 /// Memory: one open chunk and its compressed form, besides the result.
 pub struct Packer<'a> {
@@ -173,7 +172,7 @@ impl<'a> Packer<'a> {
         self.packed.raw_bytes
     }
 
-    /// Compresses what is open and gives the batch.
+    /// Compresses the open chunk and returns the batch.
     pub fn finish(mut self) -> Packed {
         let unplaced =
             self.packed.entries.last().is_some_and(|entry| entry.chunk == self.packed.chunks.len());
@@ -194,7 +193,7 @@ impl<'a> Packer<'a> {
         self.open.clear();
     }
 
-    /// Appends the body without `large` to the open chunk; gives the holes.
+    /// Appends the body without `large` to the open chunk. Returns the holes.
     fn cut_holes(&mut self, body: &[u8], large: &[Range<usize>]) -> Vec<(u64, Digest)> {
         let mut from = 0;
         let mut holes = Vec::with_capacity(large.len());
@@ -221,7 +220,7 @@ impl fmt::Debug for Packer<'_> {
     }
 }
 
-/// The ranges that can be cut: not empty, inside the body, after the one before.
+/// The ranges that can be cut: not empty, within the body, behind the previous one.
 fn usable_ranges(large: &[Range<usize>], body_len: usize) -> Vec<Range<usize>> {
     let mut end = 0;
     let mut usable = Vec::with_capacity(large.len());
@@ -234,7 +233,7 @@ fn usable_ranges(large: &[Range<usize>], body_len: usize) -> Vec<Range<usize>> {
     usable
 }
 
-/// A trained zstd dictionary of a store. Never removed while a chunk needs it.
+/// A trained zstd dictionary of a store. Never removed while any chunk needs it.
 pub struct Dictionary {
     pub(crate) id: u32,
     encoder: EncoderDictionary<'static>,
@@ -247,7 +246,7 @@ impl Dictionary {
     /// * `id` - its number in the store, from 1.
     ///
     /// # Errors
-    /// If zstd does not accept the bytes.
+    /// The error of zstd, if it rejects the bytes.
     pub(crate) fn new(id: u32, bytes: &[u8]) -> std::io::Result<Self> {
         let encoder = EncoderDictionary::try_copy(bytes, LEVEL)?;
         let decoder = DecoderDictionary::try_copy(bytes)?;
@@ -264,7 +263,7 @@ impl fmt::Debug for Dictionary {
 /// For frames without a dictionary, with a checksum.
 static PLAIN: Spare<Compressor<'static>> = Spare::new();
 
-/// Compresses chunks; keeps zstd's working memory from one to the next.
+/// Compresses chunks, reusing zstd's working memory.
 pub(crate) struct Encoder<'a> {
     plain: Option<Compressor<'static>>,
     small: Option<(u32, Compressor<'a>)>,
@@ -281,7 +280,7 @@ impl<'a> Encoder<'a> {
         Self { plain: None, small }
     }
 
-    /// Compresses, with the dictionary where that pays. Returns the frame and the dictionary's number.
+    /// Compresses, with the dictionary where that saves space. Returns the frame and the dictionary's number.
     pub(crate) fn encode(&mut self, bytes: &[u8]) -> (Vec<u8>, Option<u32>) {
         if bytes.len() < SMALL_CHUNK_BYTES
             && let Some((id, compressor)) = &mut self.small
@@ -298,8 +297,8 @@ impl<'a> Encoder<'a> {
             self.plain = PLAIN.take().or_else(plain);
         }
         let frame = self.plain.as_mut().and_then(|compressor| compressor.compress(bytes).ok());
-        // zstd compresses any bytes unless memory ran out. A frame that does not decode would be a silent
-        // loss, so the bytes go in as a frame of stored blocks.
+        // zstd only fails if memory runs out. An undecodable frame would be a silent loss, so the bytes are then stored
+        // in a frame of raw blocks.
         (frame.unwrap_or_else(|| stored_frame(bytes)), None)
     }
 }
@@ -367,7 +366,7 @@ mod tests {
             (vec![0, 0], vec![2], "empty entries are entries"),
         ];
         for (lengths, want, why) in table {
-            // Lengths that are no multiple of three have no lead.
+            // Lengths that are not multiples of three have no lead.
             let bodies: Vec<Vec<u8>> = lengths.iter().map(|length| vec![b'x'; *length]).collect();
             let packed = packed(&bodies);
             let mut counts = vec![0; packed.chunks.len()];

@@ -1,4 +1,4 @@
-//! The port: what every store does. The plain values that go in and out are in `values`.
+//! The port: the contract of every store. Its plain values are in `values`.
 
 mod jobs;
 mod values;
@@ -19,13 +19,14 @@ pub use values::*;
 /// Result of a store method.
 pub type Result<T> = std::result::Result<T, StoreError>;
 
-/// The port. Every method is atomic; every write is durable when it returns ([`Durability::OnReturn`]). A method may say
-/// that what it writes is derived: that is durable with the next write that is not ([`Durability::WithNext`]).
+/// The port. Every method is atomic, and every write is durable when it returns ([`Durability::OnReturn`]). The
+/// exception are methods that write derived data, as their documentation says: these writes become durable with the
+/// next other write ([`Durability::WithNext`]).
 ///
-/// Unless said otherwise, methods that take a conversation fail with [`StoreError::NoConversation`]
-/// if it is not there, and nothing is written on an error.
+/// Unless said otherwise, methods with a conversation fail with [`StoreError::NoConversation`] if it does not exist,
+/// and nothing is written on an error.
 pub trait Store: Jobs + Send + Sync {
-    /// Finds the conversation with this key, or makes it. Derived: it has nothing yet that could be lost.
+    /// Finds the conversation with this key, or creates it. Derived: an empty conversation has nothing to lose.
     fn ensure(&self, new: &NewConversation) -> Result<Conversation>;
 
     /// The conversation with this key.
@@ -43,54 +44,54 @@ pub trait Store: Jobs + Send + Sync {
     /// All snapshots, by number.
     fn snapshots(&self, id: ConversationId) -> Result<Vec<Snapshot>>;
 
-    /// The latest snapshot that was read from this path, in any conversation.
+    /// The latest snapshot read from this path, in any conversation.
     fn snapshot_of_path(&self, path: &str) -> Result<Option<(ConversationId, Snapshot)>>;
 
     /// Writes entries, snapshot and context in one transaction.
     ///
     /// # Errors
-    /// [`StoreError::Moved`] if `target` is `Extend` with a length that is not the generation's (0 for
-    /// one that is not there), `Open` at a fork beyond the parent's path, or if the snapshot is longer
-    /// than the path that it is of. [`StoreError::Full`] if there is no room.
+    /// [`StoreError::Moved`] if `target` is `Extend` with a length other than the generation's (0 for a missing one),
+    /// if it is `Open` with a fork beyond the parent's path, or if the snapshot is longer than its path.
+    /// [`StoreError::Full`] if there is no room.
     fn append(&self, append: Append) -> Result<Receipt>;
 
-    /// The entries that have one of these names: by name, then seq; several entries may have one. O(names), each
-    /// counted once.
+    /// The entries that have one of these names, ordered by name, then seq; several entries may share a name. O(names),
+    /// duplicates included.
     fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>>;
 
-    /// Adds names to stored entries. Those that are there stay; an entry may have many. Derived: who delivers the same again
-    /// gives the same names again.
+    /// Adds names to stored entries. Existing names stay, and an entry may have many. Derived: a host that delivers an
+    /// entry again gives its names again.
     ///
-    /// * `haste` - how soon.
+    /// * `haste` - the urgency of the write.
     fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()>;
 
-    /// Finds the entry after which the raw chain has this head, in any generation; the earliest of several.
+    /// Finds the entry with this head of the raw chain behind it, in any generation; the earliest of several.
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>>;
 
-    /// Raw chain heads of a generation's path, `positions` clamped to it; none for a generation that is
-    /// not there. O(asked).
+    /// Raw chain heads of a generation's path. `positions` is clamped to the path; a missing generation has none.
+    /// O(positions).
     fn chains(&self, id: ConversationId, generation: Generation, positions: Range<u64>)
     -> Result<Vec<Chain>>;
 
-    /// Seqs of the first `length` entries of a generation's path in path order, as runs that are as long
-    /// as they can be; `length` is clamped, a generation that is not there has none. O(runs).
+    /// Seqs of the first `length` entries of a generation's path, in path order, as maximal runs. `length` is clamped;
+    /// a missing generation has none. O(runs).
     fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>>;
 
-    /// Rows of a range of seqs, ascending, clamped to what is there.
+    /// Rows of a range of seqs, ascending, clamped to the existing ones.
     fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>>;
 
-    /// Bytes of a range of seqs, ascending, clamped to what is there. Purged entries have empty leads
-    /// and bodies. Memory: what is asked for.
+    /// Bytes of a range of seqs, ascending, clamped to the existing ones. Purged entries have empty leads and bodies.
+    /// Memory: the bytes of the range.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with the first entry that cannot be read back whole.
+    /// [`StoreError::Damaged`] with the first entry that cannot be restored completely.
     fn raw(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<Raw>>;
 
-    /// All filters of a conversation, chunks ascending, then blobs in order of arrival. An empty filter
-    /// says nothing: what it is of may contain anything.
+    /// All filters of a conversation: chunks ascending, then blobs in order of arrival. An empty filter excludes
+    /// nothing.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`] with the entry that holds a blob but is in no chunk.
+    /// [`StoreError::Damaged`] with the entry that holds a blob but belongs to no chunk.
     fn filters(&self, id: ConversationId) -> Result<Vec<Filter>>;
 
     /// One chunk for a scan.
@@ -99,20 +100,21 @@ pub trait Store: Jobs + Send + Sync {
     /// [`StoreError::Missing`], [`StoreError::Damaged`].
     fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes>;
 
-    /// Looks into one chunk, and gives it if it is wanted. Much cheaper than [`Store::chunk`] if it is not.
+    /// Inspects one chunk and returns its bytes on request. Much cheaper than [`Store::chunk`] if it is not.
     ///
     /// # Errors
-    /// [`StoreError::Missing`], [`StoreError::Damaged`]: of what had to be read only. What it gets from
-    /// `wants` and `holed` was all of the chunk.
+    /// [`StoreError::Missing`], [`StoreError::Damaged`], both only for bytes that had to be read. `wants` and `holed`
+    /// have then seen the whole chunk.
     fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned>;
 
-    /// One blob's bytes and the entries that hold it, ascending, each once.
+    /// One blob's bytes and the entries that hold it, ascending, without duplicates.
     ///
     /// # Errors
     /// [`StoreError::Missing`], [`StoreError::Damaged`].
     fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)>;
 
-    /// Looks into one blob, and gives the entries that hold it, ascending, each once; none if it is not wanted.
+    /// Inspects one blob and returns the entries that hold it, ascending, without duplicates; none if the blob is not
+    /// wanted.
     ///
     /// # Errors
     /// [`StoreError::Missing`], [`StoreError::Damaged`].
@@ -124,8 +126,8 @@ pub trait Store: Jobs + Send + Sync {
         wants: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Vec<Seq>>;
 
-    /// Adds a segment of the search index and removes those that it replaces; unknown ones are passed
-    /// over. Returns its number: from 0, never used twice. Derived.
+    /// Adds a segment of the search index and removes the segments that it replaces; unknown numbers are ignored.
+    /// Returns its number: from 0, never reused. Derived.
     fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64>;
 
     /// Heads of all segments, by first seq, then number.
@@ -140,7 +142,7 @@ pub trait Store: Jobs + Send + Sync {
     /// Drops the search index of a conversation; it is derived.
     fn drop_segments(&self, id: ConversationId) -> Result<()>;
 
-    /// Writes summaries and, with them, the state of a prompt. A key that is there already stays as it is. Derived.
+    /// Writes summaries and, with them, the state of a prompt. A summary with an existing key is not replaced. Derived.
     fn put_summaries(
         &self,
         id: ConversationId,
@@ -151,11 +153,11 @@ pub trait Store: Jobs + Send + Sync {
     /// One summary.
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
 
-    /// The summary beside this one that ends last before an entry: of the same thread, grain and level. It may be of
-    /// another path.
+    /// The last summary that ends before an entry, with the thread, grain and level of `key`. It may belong to another
+    /// path.
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>>;
 
-    /// All summaries of a conversation, by span, then level, then the rest of the key.
+    /// All summaries of a conversation, ordered by span, then level, then the rest of the key.
     fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>>;
 
     /// State of the prompt of one view.
@@ -173,10 +175,10 @@ pub trait Store: Jobs + Send + Sync {
     /// [`StoreError::PinsMoved`] if the stored pins are not `before`.
     fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()>;
 
-    /// Keeps how a prompt was composed, and drops all but the newest `keep` recipes with the contexts that only they
-    /// used. Returns its number. Derived.
+    /// Stores how a prompt was composed, and drops all but the newest `keep` recipes together with the contexts that
+    /// only they used. Returns its number. Derived.
     ///
-    /// * `turn` - what was decided about the turn that begins with it, and how many decisions to keep: see
+    /// * `turn` - the decision about the turn that begins with this prompt, and how many decisions to keep: see
     ///   [`Jobs::decide`].
     fn put_recipe(
         &self,
@@ -192,7 +194,7 @@ pub trait Store: Jobs + Send + Sync {
     /// The context that recipes refer to by this name.
     fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;
 
-    /// What purging these entries would take, without doing it.
+    /// The extent of purging these entries, without doing it.
     fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged>;
 
     /// Takes the bytes of these entries, their large parts, the summaries and index segments over them,
@@ -203,20 +205,20 @@ pub trait Store: Jobs + Send + Sync {
 
     /// Reads everything back: chains, chunks, blobs, rows, the database itself.
     ///
-    /// * `progress` - called with entries checked and entries in all.
+    /// * `progress` - called with the number of checked entries and of all entries.
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>>;
 
     /// Writes a verified copy to a new file.
     ///
     /// # Errors
-    /// [`StoreError::Backend`] if `to` exists or this store has no file; [`StoreError::Corrupt`] if the
-    /// copy does not verify: then there is no file at `to`.
+    /// [`StoreError::Backend`] if `to` exists or this store has no file; [`StoreError::Corrupt`] if the copy fails
+    /// verification: then there is no file at `to`.
     fn backup(&self, to: &std::path::Path) -> Result<()>;
 
     /// Bytes on disk by table group, largest first.
     fn sizes(&self) -> Result<Vec<(String, u64)>>;
 
-    /// Housekeeping that keeps later work fast: train a dictionary, checkpoint. Short; safe at any time.
+    /// Housekeeping that keeps later work fast: trains a dictionary, runs a checkpoint. Short; safe at any time.
     fn maintain(&self) -> Result<()>;
 
     /// The trained dictionary that [`crate::Packer`] should use for small chunks, once there is one.

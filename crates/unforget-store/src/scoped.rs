@@ -1,4 +1,4 @@
-//! A view of a store that has some of its conversations, and for which the others are not there.
+//! A view of a store that is restricted to some of its conversations.
 
 mod jobs;
 
@@ -19,23 +19,23 @@ use crate::port::{
 };
 use crate::unpack::Scratch;
 
-/// A store with some conversations of another. Whoever has only this cannot see that there are more: they are not
-/// listed, not found, and asking for one by number is asking for one that is not there. What is of the whole store
-/// (a backup, its sizes) is refused.
+/// A store with some conversations of another one. The holder of a view cannot learn of further conversations: they are
+/// not listed and not found, and requesting one by number fails as for a missing one. Operations on the whole store (a
+/// backup, its sizes) are refused.
 ///
-/// The set never grows; a view of a view has what both have.
+/// The set never grows; a view of a view has the intersection.
 pub struct ScopedStore {
     inner: Arc<dyn Store>,
     only: BTreeSet<ConversationId>,
 }
 
 impl ScopedStore {
-    /// * `only` - the conversations that it has; those that are not in `inner` are not there here either.
+    /// * `only` - the visible conversations; those that `inner` lacks are missing here too.
     pub fn new(inner: Arc<dyn Store>, only: BTreeSet<ConversationId>) -> Self {
         Self { inner, only }
     }
 
-    /// The store, for a conversation of this view.
+    /// The inner store, for a conversation of this view.
     fn of(&self, id: ConversationId) -> Result<&dyn Store> {
         if self.only.contains(&id) { Ok(self.inner.as_ref()) } else { Err(StoreError::NoConversation { id }) }
     }
@@ -268,7 +268,7 @@ mod tests {
         let keys: Vec<_> = view.conversations().unwrap().into_iter().map(|one| one.key.0).collect();
         assert_eq!(keys, ["a", "c"]);
         assert!(view.find(&ConversationKey("b".to_owned())).unwrap().is_none());
-        // Word for word what a number gets that nothing has.
+        // Word for word the error for a number that does not exist.
         let nobody = ConversationId(99);
         let told = view.conversation(ids[1]).unwrap_err().to_string();
         assert_eq!(

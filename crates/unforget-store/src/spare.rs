@@ -1,13 +1,13 @@
-//! zstd's working memory between its uses.
+//! Keeps zstd's working memory for reuse.
 //!
-//! Making it asks what the processor can do. Under a hypervisor that takes as long as compressing a message.
+//! Creating it queries the processor's features. Under a hypervisor that takes as long as compressing a message.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Values that are kept at most: each has as much memory as the largest thing that it worked on needed.
+/// Most values kept: each holds as much memory as its largest job needed.
 const MOST: usize = 4;
 
-/// Values that nobody uses now.
+/// The unused values.
 pub(crate) struct Spare<T>(Mutex<Vec<T>>);
 
 impl<T> Spare<T> {
@@ -15,12 +15,12 @@ impl<T> Spare<T> {
         Self(Mutex::new(Vec::new()))
     }
 
-    /// One of them, if there is one.
+    /// Takes an unused value, if there is one.
     pub(crate) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Keeps a value, unless there are enough.
+    /// Keeps a value for reuse, unless there are enough.
     pub(crate) fn keep(&self, value: Option<T>) {
         let mut spare = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.len() < MOST {

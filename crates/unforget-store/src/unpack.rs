@@ -1,4 +1,4 @@
-//! Unpacking: frames of chunks and blobs back into bytes.
+//! Unpacks frames of chunks and blobs into bytes.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use crate::spare::Spare;
 /// For frames with a dictionary and without.
 static CONTEXTS: Spare<DCtx<'static>> = Spare::new();
 
-/// Working memory of scans: kept by the caller from one chunk or blob to the next, one per thread.
+/// Working memory of scans: one per thread, reused by the caller from one chunk or blob to the next.
 #[derive(Default)]
 pub struct Scratch {
     decoder: Decoder,
-    /// Bytes of the chunk or blob that is looked at.
+    /// Bytes of the current chunk or blob.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Scratch {
-    /// Decompresses a frame into `self.bytes`: see [`Decoder::decode`].
+    /// Decompresses a frame into `self.bytes`. See [`Decoder::decode`].
     pub(crate) fn decode(
         &mut self,
         data: &[u8],
@@ -34,12 +34,12 @@ impl Scratch {
         self.decoder.decode(data, raw_len, dictionary, &mut self.bytes)
     }
 
-    /// Another one with the same decoder, until [`Scratch::rejoin`].
+    /// A second value that borrows the decoder until [`Scratch::rejoin`].
     pub(crate) fn beside(&mut self) -> Self {
         Self { decoder: std::mem::take(&mut self.decoder), bytes: Vec::new() }
     }
 
-    /// Takes the decoder of another one.
+    /// Takes the decoder back.
     pub(crate) fn rejoin(&mut self, other: Self) {
         self.decoder = other.decoder;
     }
@@ -51,17 +51,17 @@ impl fmt::Debug for Scratch {
     }
 }
 
-/// Decompresses frames; keeps zstd's working memory from one to the next.
+/// Decompresses frames, reusing zstd's working memory.
 #[derive(Default)]
 pub(crate) struct Decoder {
     context: Option<DCtx<'static>>,
 }
 
 impl Decoder {
-    /// Decompresses a frame of exactly `raw_len` bytes into `out`, in place of what is there.
+    /// Decompresses a frame of exactly `raw_len` bytes into `out`, replacing its content.
     ///
     /// # Errors
-    /// What is wrong, in words: a broken frame, another length, another checksum.
+    /// A description of the defect: a broken frame, a wrong length, a wrong checksum.
     pub(crate) fn decode(
         &mut self,
         data: &[u8],
@@ -69,8 +69,8 @@ impl Decoder {
         dictionary: Option<&Dictionary>,
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
-        // A damaged length must not make us reserve the memory that it claims. zstd's best case is 128 KiB
-        // from 4 bytes.
+        // A damaged length must not make us reserve the memory that it claims. zstd's best ratio is 128 KiB from 4
+        // bytes.
         let bound = Decompressor::upper_bound(data).unwrap_or(0) as u64;
         let bound = bound.min((data.len() as u64).saturating_mul(32 * 1024));
         if raw_len > bound {
@@ -103,7 +103,7 @@ impl Drop for Decoder {
     }
 }
 
-/// Decompresses one frame: see [`Decoder::decode`].
+/// Decompresses one frame. See [`Decoder::decode`].
 pub(crate) fn decode(data: &[u8], raw_len: u64, dictionary: Option<&Dictionary>) -> Result<Vec<u8>, String> {
     let mut out = Vec::new();
     Decoder::default().decode(data, raw_len, dictionary, &mut out)?;

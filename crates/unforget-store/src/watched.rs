@@ -1,4 +1,4 @@
-//! A store that tells what changed in it.
+//! A store that reports its changes.
 
 mod jobs;
 
@@ -17,20 +17,20 @@ use crate::port::{
 };
 use crate::unpack::Scratch;
 
-/// What changed.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// The conversation is new.
     Opened,
-    /// Entries came.
+    /// Entries were added.
     Entries,
-    /// Summaries were made or rewritten: the prompt was compacted, or will be otherwise.
+    /// Summaries were made or rewritten: the prompt was compacted, or will be shown differently.
     Summaries,
     /// Pins.
     Pins,
     /// A prompt was made.
     Prompt,
-    /// Jobs of models.
+    /// Jobs for models changed.
     Jobs,
     /// Entries were purged.
     Purged,
@@ -51,18 +51,19 @@ impl What {
     }
 }
 
-/// Is told of each change, after it is durable, on the thread that made it. It must be quick and may not use the store.
+/// The callback for each change. It is called after the change is durable, on the thread that made it. It must be quick
+/// and may not use the store.
 pub type Told = Arc<dyn Fn(ConversationId, What) + Send + Sync>;
 
-/// Another store, with somebody who is told what changes. Nothing is told of what failed, and of derived data that
-/// nobody sees (segments of the index, states of prompts).
+/// Another store with a callback for changes. Failed operations are not reported, nor is invisible derived data
+/// (segments of the index, states of prompts).
 pub struct WatchedStore {
     inner: Arc<dyn Store>,
     told: Told,
 }
 
 impl WatchedStore {
-    /// * `told` - see [`Told`].
+    /// * `told` - the callback. See [`Told`].
     pub fn new(inner: Arc<dyn Store>, told: Told) -> Self {
         Self { inner, told }
     }
@@ -71,7 +72,7 @@ impl WatchedStore {
         (self.told)(id, what);
     }
 
-    /// Tells of what was done, if it was.
+    /// Reports an operation, if it succeeded.
     fn told<T>(&self, id: ConversationId, what: What, done: Result<T>) -> Result<T> {
         if done.is_ok() {
             self.tell(id, what);

@@ -1,4 +1,4 @@
-//! The checks, and those of what is received: conversations, paths, bytes.
+//! The list of checks, and the checks of received data: conversations, paths, bytes.
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};

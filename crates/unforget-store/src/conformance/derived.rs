@@ -1,4 +1,4 @@
-//! Checks of what is derived from the log: segments, summaries, contexts.
+//! Checks of derived data: segments, summaries, contexts.
 
 use unforget_core::id::{Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::{PinId, PinState, Pins};

@@ -1,4 +1,4 @@
-//! Checks of the work of models: jobs, rewrites, spend, breakers, decisions.
+//! Checks of the models' work: jobs, rewrites, spend, breakers, decisions.
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 

@@ -27,7 +27,7 @@ use crate::port::Store;
 
 /// Runs every check, each on a fresh store.
 ///
-/// * `make` - an empty store.
+/// * `make` - creates an empty store.
 pub fn check_all(make: &dyn Fn() -> Box<dyn Store>) {
     let scans: checks::Check = ("a scan sees all bytes", scans::scans_see_all);
     for (name, check) in checks::ALL.iter().chain([&scans]) {

@@ -1,10 +1,10 @@
-//! Everything that the port shows of a store, as text: equal text, equal stores.
+//! Shows the whole observable content of a store as text: equal texts mean equal stores.
 
 use std::fmt::Write;
 
 use crate::port::{FilterOf, Store};
 
-/// What a store holds, by every reading method.
+/// The content of a store, by every reading method.
 pub fn observe(store: &dyn Store) -> String {
     let mut text = String::new();
     for conversation in store.conversations().unwrap() {

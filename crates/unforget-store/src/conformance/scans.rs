@@ -8,14 +8,14 @@ use crate::error::StoreError;
 use crate::port::{Holed, Scan, Store};
 use crate::unpack::Scratch;
 
-/// A scan sees every byte of a chunk, in every way that it asks.
+/// A scan sees every byte of a chunk, in each of its modes.
 pub(super) fn scans_see_all(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     tape.open(None, &["first", "a#####c", "last"]);
     let mut scratch = Scratch::default();
     let whole = store.chunk(tape.id, 0).unwrap();
     let raw = store.raw(tape.id, 0..3).unwrap();
-    // Asked once, then with places.
+    // Asked once without places, then with them.
     let (mut asked, mut pieces, mut bodies) = (0, Vec::new(), Vec::new());
     let mut wants = |bytes: &[u8], places: Option<&[std::ops::Range<usize>]>| {
         asked += 1;

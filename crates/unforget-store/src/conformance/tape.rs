@@ -1,4 +1,4 @@
-//! Recorded sequences of operations, to be played on several stores, and entries to play them with.
+//! Random sequences of operations for comparing stores, and entries for them.
 
 use std::ops::Range;
 
@@ -14,32 +14,32 @@ use crate::port::{
     Store, SummaryKey, SummaryRow, Target, kept_content,
 };
 
-/// One operation. Numbers are taken modulo what there is, so that every step means something.
+/// One operation. Numbers are taken modulo the number of existing things, so that every step has an effect.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// `count` more entries at the end of a generation; with a snapshot at the new end or not.
+    /// Appends `count` entries to a generation, optionally with a snapshot at the new end.
     Extend(u64, Vec<Vec<u8>>, bool),
-    /// A new generation off another at some position; none for an empty start.
+    /// Opens a generation, forked from another one at some position, or empty.
     Open(Option<(u64, u64)>, Vec<Vec<u8>>, bool),
-    /// An append that was planned for another length.
+    /// An append planned for a wrong length.
     Stale(u64),
-    /// The head moves back.
+    /// Moves the head back.
     Rewind(u64),
-    /// A segment over seqs, in place of another.
+    /// A segment over seqs, replacing another one.
     Segment(u64, u64),
     /// A summary over seqs.
     Summary(u64, u64),
     /// The state of a prompt.
     Context(u64, Vec<u8>),
-    /// Entries go.
+    /// Purges entries.
     Purge(u64, u64),
     /// Housekeeping.
     Maintain,
-    /// The store is closed and opened again, if it can be.
+    /// Closes the store and opens it again, if possible.
     Reopen,
 }
 
-/// A named history that entries are appended to.
+/// A named history to which entries are appended.
 #[derive(Debug)]
 pub struct Tape<'a> {
     store: &'a dyn Store,
@@ -54,7 +54,7 @@ impl std::fmt::Debug for dyn Store + '_ {
 }
 
 impl<'a> Tape<'a> {
-    /// The conversation with this key, made if it is not there.
+    /// The conversation with this key, created if it is missing.
     pub fn new(store: &'a dyn Store, key: &str) -> Self {
         let new = NewConversation {
             key: ConversationKey(key.to_owned()),
@@ -87,7 +87,7 @@ impl<'a> Tape<'a> {
     pub fn plan(&self, target: Target, bodies: &[Vec<u8>]) -> Append {
         let mut chain = self.chain_at(target);
         let entries = bodies.iter().map(|body| entry(body, &mut chain)).collect();
-        // The filter is the digest: it shows exactly which bytes it was made of.
+        // The filter is the digest, which shows exactly the bytes behind it.
         let packed = pack(entries, &|bytes| Digest::of(bytes).0.to_vec(), self.store.dictionary().as_deref());
         Append {
             conversation: self.id,
@@ -101,7 +101,7 @@ impl<'a> Tape<'a> {
         }
     }
 
-    /// Appends bodies and gives the receipt's generation.
+    /// Appends bodies and returns the receipt's generation.
     pub fn append(&self, target: Target, bodies: &[&str]) -> u64 {
         let bodies: Vec<Vec<u8>> = bodies.iter().map(|body| body.as_bytes().to_vec()).collect();
         self.store.append(self.plan(target, &bodies)).unwrap().generation.0
@@ -126,7 +126,7 @@ pub fn opening(parent: Option<(u64, u64)>) -> Target {
     Target::Open { parent, opened_by: if parent.is_some() { OpenedBy::Branch } else { OpenedBy::FirstSight } }
 }
 
-/// An entry that says `body`, with facts that follow from its bytes. Runs of `#` are its large parts.
+/// An entry with the body `body` and facts derived from its bytes. Runs of `#` are its large parts.
 pub fn entry(body: &[u8], chain: &mut Chain) -> NewEntry {
     let lead = if body.len().is_multiple_of(3) { b"\n".to_vec() } else { Vec::new() };
     *chain = chain.next(&lead, body);
@@ -206,7 +206,7 @@ pub fn summary(first: u64, last: u64) -> SummaryRow {
     }
 }
 
-/// Plays one step; gives what it answered. `Reopen` is the caller's business.
+/// Plays one step and returns the store's answer. The caller handles `Reopen`.
 pub fn play(store: &dyn Store, step: &Step) -> String {
     let tape = Tape::new(store, "test:1");
     let head = store.conversation(tape.id).unwrap();

@@ -1,4 +1,4 @@
-//! Work of models, in maps.
+//! Jobs and other work of models, in maps.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::port::{
     SummaryKey, SummaryRow,
 };
 
-/// What one conversation has of it.
+/// The jobs and other work of one conversation.
 #[derive(Default)]
 pub(super) struct Desk {
     jobs: BTreeMap<SummaryKey, JobRow>,
@@ -37,7 +37,7 @@ impl Desk {
         self.jobs.values().any(is_due) && !self.jobs.values().any(|job| is_leased(job, now))
     }
 
-    /// Drops what is over entries that are purged.
+    /// Drops everything derived from purged entries.
     pub(super) fn purge(&mut self, seqs: &std::ops::Range<u64>) {
         let is_apart = |span: (Seq, Seq)| span.0.0 >= seqs.end || span.1.0 < seqs.start;
         self.jobs.retain(|_, job| is_apart(job.span));

@@ -1,4 +1,4 @@
-//! The port without a disk: plain maps, slow and obviously right.
+//! The port without a disk: plain maps, slow and evidently correct.
 
 mod jobs;
 mod port;
@@ -20,7 +20,7 @@ use crate::port::{
 };
 use crate::unpack::decode;
 
-/// A store that lives as long as the value. For tests and for replays that leave nothing behind.
+/// A store that lives as long as the value. For tests, and for replays that leave nothing behind.
 #[derive(Default)]
 pub struct MemoryStore {
     inner: Mutex<Inner>,
@@ -45,16 +45,16 @@ impl fmt::Debug for MemoryStore {
 
 #[derive(Default)]
 struct Inner {
-    /// By id, from 1.
+    /// Histories by id, from 1.
     all: BTreeMap<u64, History>,
     /// Conversations in order of their snapshots.
     snapshots: Vec<(ConversationId, Snapshot)>,
-    /// State by provider and credential.
+    /// Breaker states by provider and credential.
     breakers: BTreeMap<(String, String), String>,
     grants: Vec<GrantRow>,
 }
 
-/// Everything about one conversation.
+/// The data of one conversation.
 struct History {
     head: Conversation,
     generations: Vec<GenerationRow>,
@@ -72,7 +72,7 @@ struct History {
     names: BTreeSet<(Name, Seq)>,
     desk: jobs::Desk,
     pins: Vec<PinRow>,
-    /// Each with its context.
+    /// Recipes, each with its context.
     recipes: Vec<(RecipeRow, Vec<u8>)>,
 }
 
@@ -81,7 +81,7 @@ struct Held {
     lead: Vec<u8>,
     body: Vec<u8>,
     chunk: Option<u64>,
-    /// Ranges of the body that are blobs.
+    /// Ranges of the body that are stored as blobs.
     holes: Vec<(Range<usize>, Digest)>,
 }
 
@@ -168,7 +168,7 @@ impl History {
         self.paths.get(generation.0 as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The generation that an append goes to, and the length of its path. Changes nothing.
+    /// The target generation of an append, and the length of its path. Changes nothing.
     fn landing(&self, target: Target) -> Result<(Generation, u64)> {
         let length =
             |generation: Generation| self.paths.get(generation.0 as usize).map(|path| path.len() as u64);
@@ -201,7 +201,7 @@ impl History {
             snapshot.generation = generation;
         }
         let unpacked = unpack(&append.packed)?;
-        // From here on nothing can fail.
+        // Nothing can fail from here on.
         if let Target::Open { parent, opened_by } = append.target {
             let shared = parent.and_then(|(parent, fork)| self.path(parent).get(..fork.0 as usize));
             let path = shared.unwrap_or_default().to_vec();

@@ -167,7 +167,7 @@ impl Store for MemoryStore {
             let held = held.filter(|held| !held.holes.is_empty());
             holed.extend(held.map(|one| (one.row.clone(), one.closed(), one.body.clone())));
         }
-        // Whoever is asked may use the store.
+        // The callback may use the store.
         drop(inner);
         let wanted = (scan.wants)(&found.bytes, None);
         let wanted = wanted.or_else(|| (scan.wants)(&found.bytes, Some(&places))).unwrap_or(true);

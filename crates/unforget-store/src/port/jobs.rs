@@ -1,46 +1,47 @@
-//! The part of the port that work of models needs: jobs, what they made, what they cost, why.
+//! The part of the port for work of models: jobs, their results, their costs, decisions.
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 
 use super::Result;
 use super::values::{SummaryKey, SummaryRow};
 
-/// A summary that a model should write.
+/// A job: a summary that a model should write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobRow {
-    /// Its name: that of the summary.
+    /// Its name: the summary's key.
     pub key: SummaryKey,
     /// First and last entry.
     pub span: (Seq, Seq),
-    /// Where it stands.
+    /// Its state.
     pub state: JobState,
-    /// How often it was taken and somebody was asked. Names a lease: whoever has another number has lost it.
+    /// Number of attempts for which a model was asked. It also identifies a lease: a holder with another number has
+    /// lost it.
     pub attempts: u32,
-    /// How the last attempt ended, for a person; empty before the first.
+    /// The outcome of the last attempt, for a person; empty before the first.
     pub why: String,
 }
 
-/// Where a job stands.
+/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobState {
-    /// It may be taken from then on.
+    /// It may be taken when due.
     Waiting {
-        /// Not before.
+        /// The earliest time.
         due: Timestamp,
     },
-    /// Somebody works on it.
+    /// A worker holds it.
     Leased {
-        /// Until then.
+        /// The end of the lease.
         until: Timestamp,
     },
-    /// The summary is there.
+    /// The summary is written.
     Done {
-        /// Since then.
+        /// The time of completion.
         at: Timestamp,
     },
-    /// Nobody tries again unless a person asks for it.
+    /// It is not attempted again unless a person asks for it.
     GivenUp {
-        /// Since then.
+        /// The time of giving up.
         at: Timestamp,
     },
 }
@@ -56,7 +57,7 @@ impl JobState {
         }
     }
 
-    /// Its time: see the variants.
+    /// The time in the variant.
     pub const fn time(self) -> Timestamp {
         match self {
             Self::Waiting { due: time }
@@ -67,47 +68,47 @@ impl JobState {
     }
 }
 
-/// How an attempt at a job ended.
+/// The outcome of an attempt at a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
     /// The model's summary.
     Done(Box<SummaryRow>),
-    /// Nothing; it may be taken again.
+    /// No summary; the job may be taken again.
     Later {
-        /// Not before.
+        /// The earliest time.
         due: Timestamp,
-        /// Why, for a person.
+        /// The reason, for a person.
         why: String,
     },
-    /// Nothing, and nobody was asked: the attempt does not count.
+    /// No summary, and no model was asked: the attempt does not count.
     NotAsked {
-        /// Not before.
+        /// The earliest time.
         due: Timestamp,
-        /// Why, for a person.
+        /// The reason, for a person.
         why: String,
     },
-    /// Nothing, for good.
+    /// No summary, for good.
     GivenUp {
-        /// Why, for a person.
+        /// The reason, for a person.
         why: String,
     },
 }
 
-/// What calls of models cost, or may cost.
+/// The actual or greatest possible cost of model calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spend {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Tokens in.
+    /// Input tokens.
     pub input: u64,
-    /// Tokens out.
+    /// Output tokens.
     pub output: u64,
     /// Millionths of the operator's currency.
     pub micros: u64,
 }
 
 impl Spend {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -118,7 +119,7 @@ impl Spend {
         }
     }
 
-    /// What is left of it; never below zero.
+    /// The remainder after `other`; never below zero.
     #[must_use]
     pub const fn less(self, other: Self) -> Self {
         Self {
@@ -129,7 +130,7 @@ impl Spend {
         }
     }
 
-    /// Whether no part of it is above the same part of `cap`.
+    /// Whether no field exceeds that field of `cap`.
     pub const fn is_within(self, cap: Self) -> bool {
         self.calls <= cap.calls
             && self.input <= cap.input
@@ -138,54 +139,54 @@ impl Spend {
     }
 }
 
-/// Whether an account may be called.
+/// The breaker of an account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct BreakerRow {
-    /// Who answers.
+    /// The provider.
     pub provider: String,
-    /// By which credential: the name of its place, never the credential.
+    /// The credential, by the name of its place, never by its value.
     pub credential: String,
     /// Opaque to the store.
     pub state: String,
 }
 
-/// What was decided about a prompt or a summary.
+/// A decision about a prompt or a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecisionRow {
-    /// Counts the decisions of a conversation, from 1. Set by the store.
+    /// Its number within the conversation, from 1. Set by the store.
     pub number: u64,
-    /// Newest entry then.
+    /// The newest entry at that time.
     pub seq: Seq,
-    /// When.
+    /// Time of the decision.
     pub time: Timestamp,
-    /// What was looked at, with its figures.
+    /// The evidence, with its figures.
     pub looked: String,
-    /// What was decided, in kebab-case.
+    /// The decision, in kebab-case.
     pub decided: String,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What may be read for one answer, and what was.
+/// A grant: the reading allowed for one answer, and the reading done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantRow {
-    /// From 1. Set by the store.
+    /// Its number, from 1. Set by the store.
     pub number: u64,
-    /// The only conversation that may be read; `None` for all.
+    /// The only conversation that it covers; `None` for all.
     pub scope: Option<ConversationId>,
-    /// What may be used.
+    /// The limit.
     pub most: Reading,
-    /// What was used.
+    /// The amount used.
     pub used: Reading,
-    /// Since when.
+    /// Time of creation.
     pub made: Timestamp,
-    /// Then it is over, whoever holds it.
+    /// Time of expiry, for every holder.
     pub until: Timestamp,
-    /// When it was revoked, and how it ended.
+    /// Time of revocation, and the outcome.
     pub ended: Option<(Timestamp, String)>,
 }
 
-/// What an answer reads and asks.
+/// The reading and asking done for an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reading {
     /// Tokens of passages.
@@ -195,7 +196,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Both together.
+    /// The sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -204,29 +205,29 @@ impl Reading {
         }
     }
 
-    /// Whether no part of it is above the same part of `most`.
+    /// Whether no field exceeds that field of `most`.
     pub const fn is_within(self, most: Self) -> bool {
         self.tokens <= most.tokens && self.calls <= most.calls
     }
 }
 
-/// Hours whose spend is kept.
+/// Number of hours for which spend is kept.
 pub const SPEND_HOURS: i64 = 168;
 
-/// The rest of the port: work of models. The rules of [`super::Store`] hold: every method is atomic, writes are
+/// The rest of the port: work of models. The rules of [`super::Store`] apply: every method is atomic, writes are
 /// durable, unknown conversations are errors.
 ///
-/// None of it counts as a change of the conversation. [`super::Store::purge`] takes jobs and rewrites over what it
-/// takes, and all decisions.
+/// None of it counts as a change of the conversation. [`super::Store::purge`] removes jobs and rewrites over purged
+/// entries, and all decisions.
 pub trait Jobs {
-    /// Adds jobs, ready to be taken; one whose key is there stays as it is. Returns how many are new.
+    /// Adds jobs that are due at once; existing keys stay unchanged. Returns the number of new jobs.
     fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64>;
 
-    /// Takes the next job under a lease until `until`, with its number of attempts counted: a lower level first, then
-    /// the oldest span. A lease that is over is taken like a waiting job. `None` if nothing is due, or if another job
-    /// of the conversation is under a lease: there is one worker per conversation.
+    /// Takes the next job under a lease until `until` and counts the attempt: lower levels first, then the oldest span.
+    /// A job with an expired lease counts as waiting. `None` if nothing is due, or if another job of the conversation
+    /// is under a lease: there is one worker per conversation.
     ///
-    /// * `all` - also those that are not due yet or were given up: a person asked.
+    /// * `all` - includes jobs that are not due yet or were given up, since a person asked.
     fn take_job(
         &self,
         id: ConversationId,
@@ -235,9 +236,9 @@ pub trait Jobs {
         all: bool,
     ) -> Result<Option<JobRow>>;
 
-    /// Ends an attempt, with what it made, in one transaction. The lease is named by the job and its number of
-    /// attempts. Returns false, and writes nothing, if another one has
-    /// been given since, if it is over, or if the job is gone (I19). A rewrite that is there stays.
+    /// Ends an attempt and stores its result, in one transaction. The job and its number of attempts identify the
+    /// lease. Returns false, and writes nothing, if another lease was given since, if the lease is over, or if the job
+    /// is gone (I19). An existing rewrite stays.
     fn end_job(
         &self,
         id: ConversationId,
@@ -249,58 +250,58 @@ pub trait Jobs {
     /// One job.
     fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>>;
 
-    /// Conversations of which [`Jobs::take_job`] would give a job that is due, ascending. One read.
+    /// Conversations for which [`Jobs::take_job`] would return a due job, ascending. One read.
     fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>>;
 
-    /// All jobs, by level, span, then the rest of the key.
+    /// All jobs, ordered by level, span, then the rest of the key.
     fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>>;
 
-    /// Drops all jobs but those that are done, so that nothing is asked for twice, and those under a lease that is not
-    /// over. Returns how many.
+    /// Drops all jobs except completed ones, so that nothing is asked for twice, and those under a valid lease. Returns
+    /// the number of dropped jobs.
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64>;
 
-    /// The summary of this name that a model wrote.
+    /// The model's summary with this key.
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
 
-    /// Names of all summaries that a model wrote, by span, then level, then the rest of the key.
+    /// Keys of all summaries by models, ordered by span, then level, then the rest of the key.
     fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>>;
 
-    /// Adds what a call may cost at most, unless that hour's sum would be above `caps`: then nothing is written.
+    /// Adds the greatest possible cost of a call, unless the hour's sum would exceed `caps`: then nothing is written.
     /// Returns whether it was added. Hours older than [`SPEND_HOURS`] are dropped.
     ///
     /// * `hour` - hours since 1970.
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool>;
 
-    /// Takes back what was charged too much; never below zero.
+    /// Returns an excess charge; never below zero.
     fn refund(&self, id: ConversationId, hour: i64, spend: Spend) -> Result<()>;
 
-    /// What an hour cost.
+    /// The spend of an hour.
     fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend>;
 
     /// All breakers, by account.
     fn breakers(&self) -> Result<Vec<BreakerRow>>;
 
-    /// Writes breakers over those of the same accounts; others stay.
+    /// Writes breakers, replacing those of the given accounts; others stay.
     fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()>;
 
-    /// Adds a decision and drops all but the newest `keep`. Returns its number. Counts as derived: it goes with the
-    /// prompt state that it led to.
+    /// Adds a decision and drops all but the newest `keep`. Returns its number. Counts as derived: it is removed with
+    /// the prompt state that it led to.
     fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64>;
 
-    /// The decisions that are kept, oldest first.
+    /// The stored decisions, oldest first.
     fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>>;
 
-    /// Adds a grant and drops all but the newest `keep`. Its number is set here, what is used and how it ended is as
+    /// Adds a grant and drops all but the newest `keep`. Its number is set here; its use and outcome are stored as
     /// given. Returns its number.
     fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64>;
 
-    /// Adds to what was used of a grant. Returns false, and adds nothing, if it is over or revoked, or is not there, or
-    /// if that would be more than may be used.
+    /// Adds to the use of a grant. Returns false, and adds nothing, if the grant is expired, revoked or missing, or if
+    /// the sum would exceed its limit.
     fn use_grant(&self, number: u64, more: Reading, now: Timestamp) -> Result<bool>;
 
-    /// Revokes a grant. Returns false, and writes nothing, if it was revoked before or is not there.
+    /// Revokes a grant. Returns false, and writes nothing, if it was revoked before or is missing.
     fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool>;
 
-    /// The grants that are kept, oldest first.
+    /// The stored grants, oldest first.
     fn grants(&self) -> Result<Vec<GrantRow>>;
 }

@@ -1,4 +1,4 @@
-//! What goes into a store and comes out, as plain values.
+//! The values that enter and leave a store.
 
 use std::fmt;
 use std::ops::Range;
@@ -24,13 +24,13 @@ pub struct Conversation {
     pub title: Option<String>,
     /// The conversation that started this one as a sub-agent.
     pub parent: Option<ConversationKey>,
-    /// Counts committed appends and purges. Derived things (segments, summaries, contexts) do not count.
+    /// Number of committed appends and purges. Derived data (segments, summaries, contexts) does not count.
     pub revision: u64,
     /// Number of entries ever stored: the next [`Seq`].
     pub entries: u64,
-    /// The generation that is now.
+    /// The current generation.
     pub current: Generation,
-    /// How many entries of the current generation's path count; fewer than it has after a rewind.
+    /// Number of active entries of the current generation's path; fewer than its length after a rewind.
     pub length: u64,
     /// Sum of expected tokens over all entries ever stored, purged ones included.
     pub tokens: u64,
@@ -40,7 +40,7 @@ pub struct Conversation {
     pub time: Option<(Timestamp, Timestamp)>,
 }
 
-/// A conversation to be made if its key is not there yet.
+/// A conversation to create unless its key exists.
 #[derive(Clone, Debug)]
 pub struct NewConversation {
     /// The stable name.
@@ -53,14 +53,14 @@ pub struct NewConversation {
     pub parent: Option<ConversationKey>,
 }
 
-/// Why a generation was opened.
+/// The reason for opening a generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenedBy {
     /// The first transcript of the conversation.
     FirstSight,
     /// The transcript was rewritten from some entry on.
     Branch,
-    /// Nothing in the transcript is known, though its name is.
+    /// No record of the transcript is known, although its name is.
     Rotation,
 }
 
@@ -71,7 +71,7 @@ pub struct GenerationRow {
     pub number: Generation,
     /// Where its path begins; `None` for an empty start.
     pub parent: Option<(Generation, Position)>,
-    /// What opened it.
+    /// The reason for opening it.
     pub opened_by: OpenedBy,
     /// Length of its whole path, shared prefix included.
     pub length: u64,
@@ -82,17 +82,17 @@ pub struct GenerationRow {
 pub struct EntryRow {
     /// Order of arrival.
     pub seq: Seq,
-    /// The generation that it arrived in.
+    /// The generation in which it arrived.
     pub generation: Generation,
     /// Its place in that generation's path.
     pub position: Position,
-    /// Seq of the entry that it follows in the model's view; `None` at a root.
+    /// Seq of the preceding entry in the model's view; `None` at a root.
     pub parent: Option<Seq>,
     /// Side lane.
     pub thread: Thread,
     /// Who speaks.
     pub role: Role,
-    /// Where it came from.
+    /// Its origin.
     pub origin: Origin,
     /// How it ended.
     pub status: Status,
@@ -102,20 +102,19 @@ pub struct EntryRow {
     pub time: Option<Timestamp>,
     /// Tokens of the model-visible text.
     pub tokens: Tokens,
-    /// The same with every large tool result replaced by a stub.
+    /// Tokens of the model-visible text with every large tool result replaced by a stub.
     pub stubbed: Tokens,
     /// Head of the raw chain after this entry.
     pub chain: Chain,
-    /// Digest of what it says. The store keeps the first 16 bytes; the rest reads back as zeros. See
-    /// [`kept_content`].
+    /// Digest of its content. The store keeps the first 16 bytes; the rest reads back as zeros. See [`kept_content`].
     pub content: Digest,
     /// Byte range of the body in the transcript of its generation.
     pub bytes: Range<u64>,
-    /// True once `purge` took the bytes.
+    /// Whether `purge` removed the bytes.
     pub purged: bool,
 }
 
-/// A content digest as the store gives it back: half of it, which tells contents apart as well.
+/// A content digest as the store returns it: half of it, which still tells contents apart.
 #[must_use]
 pub fn kept_content(content: Digest) -> Digest {
     let mut kept = [0; 32];
@@ -125,101 +124,103 @@ pub fn kept_content(content: Digest) -> Digest {
     Digest(kept)
 }
 
-/// What a live host calls an entry: the first 16 bytes of a digest of it.
+/// A live host's name for an entry: the first 16 bytes of its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub [u8; 16]);
 
-/// An entry to be appended. `lead ‖ body` is what export writes.
+/// An entry to append. Export writes `lead ‖ body`.
 #[derive(Clone, Debug)]
 pub struct NewEntry {
     /// Bytes between the previous record and this one.
     pub lead: Vec<u8>,
     /// The record as received.
     pub body: Vec<u8>,
-    /// Ranges of `body` that are worth a blob of their own, ascending, not overlapping.
+    /// Ranges of `body` that deserve a blob of their own, ascending, not overlapping.
     pub large: Vec<Range<usize>>,
-    /// Facts; `seq`, `generation`, `position` and `purged` are set by the store.
+    /// Facts; the store sets `seq`, `generation`, `position` and `purged`.
     pub row: EntryRow,
 }
 
-/// Where appended entries go.
+/// The target of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// At the end of this generation, whose path now has this length. It becomes longer; if it is the
-    /// current one, the current length becomes its whole length.
+    /// The end of this generation, whose path must have this length. The path becomes longer; for the current
+    /// generation, the current length becomes the whole length.
     Extend(Generation, u64),
-    /// Into a new generation that shares `fork` entries with its parent. The first generation of a
-    /// conversation is current at once, a later one only with a snapshot.
+    /// A new generation that shares `fork` entries with its parent. The first generation of a conversation is current
+    /// at once, a later one only with a snapshot.
     Open {
-        /// The generation to fork from and how many entries of its path to share.
+        /// The generation to fork from, and the number of shared entries of its path.
         parent: Option<(Generation, Position)>,
-        /// Why.
+        /// The reason.
         opened_by: OpenedBy,
     },
 }
 
-/// A whole transcript as it was at one import: enough to write the file again.
+/// A whole transcript at the time of one import, with everything needed to write the file again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Counts the snapshots of a conversation, from 1. Set by the store.
+    /// Its number within the conversation, from 1. Set by the store.
     pub number: u64,
-    /// The generation that was written to. Set by the store.
+    /// The generation written to. Set by the store.
     pub generation: Generation,
-    /// How many entries of its path the file had; at most the path's length.
+    /// Number of entries of the path in the file; at most the path's length.
     pub length: u64,
     /// Bytes after the last record, such as the final newline or a half-written line.
     pub trailer: Vec<u8>,
     /// Length of the file in bytes.
     pub file_bytes: u64,
-    /// Where it was read from, for people.
+    /// The file's path, for people.
     pub path: String,
-    /// Modification time in ns since 1970 that lets the next import skip an untouched file; clamped to i64.
+    /// Modification time in ns since 1970, by which the next import skips an untouched file; clamped to i64.
     pub modified_ns: i128,
-    /// When it was imported.
+    /// Time of the import.
     pub time: Timestamp,
 }
 
-/// When a transaction survives power loss. It survives the end of the process as soon as its call returns.
+/// When a transaction survives a power loss. It survives the end of the process as soon as its call returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// When its call returns.
     OnReturn,
-    /// With the next one that is durable on return; or it is lost, with everything that came after it and nothing before.
+    /// With the next one that is durable on return. Otherwise it is lost, together with everything after it and nothing
+    /// before it.
     WithNext,
 }
 
-/// How soon a write has to be done.
+/// The urgency of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Haste {
-    /// Somebody waits for it.
+    /// A caller waits for it.
     #[default]
     Now,
-    /// It may wait some milliseconds, while others go first.
+    /// It may wait some milliseconds while others go first.
     Soon,
 }
 
-/// One transaction of new entries and what belongs to them.
+/// One transaction of new entries and related data.
 #[derive(Debug)]
 pub struct Append {
-    /// Whose.
+    /// The conversation.
     pub conversation: ConversationId,
-    /// Where they go.
+    /// The target.
     pub target: Target,
     /// The entries; may be empty when only the head moves.
     pub packed: Packed,
-    /// Set when the transcript was read to its end: recorded, and made current.
+    /// Set if the transcript was read to its end: recorded and made current.
     pub snapshot: Option<Snapshot>,
-    /// New state of the prompt, kept in the same transaction.
+    /// New state of the prompt, stored in the same transaction.
     pub context: Option<ContextRow>,
-    /// Names of the entries, and of others that are stored.
+    /// Names of the entries, and of other stored ones.
     pub names: Vec<(Name, Seq)>,
-    /// `WithNext` of what means nothing until something else is stored. Appends that share a commit are all durable if one is.
+    /// `WithNext` for data that means nothing until something else is stored. Appends that share a commit are all
+    /// durable if one is.
     pub durability: Durability,
-    /// How soon.
+    /// The urgency.
     pub haste: Haste,
 }
 
-/// What an append did.
+/// The result of an append.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The generation written to.
@@ -233,7 +234,7 @@ pub struct Receipt {
 /// Bytes of one entry as received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
-    /// Which.
+    /// The entry.
     pub seq: Seq,
     /// Bytes before it.
     pub lead: Vec<u8>,
@@ -246,35 +247,35 @@ pub struct Raw {
 pub struct ChunkBytes {
     /// Its number.
     pub chunk: u64,
-    /// Leads and bodies (with holes closed up) of its entries, end to end.
+    /// Leads and bodies (with holes closed up) of its entries, joined.
     pub bytes: Vec<u8>,
     /// Per entry, ascending: seq and range of its body in `bytes`.
     pub entries: Vec<(Seq, Range<usize>)>,
 }
 
-/// See [`Scan::wants`].
+/// The type of [`Scan::wants`].
 pub type WantsChunk<'a> = dyn FnMut(&[u8], Option<&[Range<usize>]>) -> Option<bool> + 'a;
 
-/// See [`Holed::each`].
+/// The type of [`Holed::each`].
 pub type EachEntry<'a> = dyn FnMut(&EntryRow, &[u8]) + 'a;
 
-/// What a scan asks of a chunk.
+/// The questions of a scan about a chunk.
 pub struct Scan<'a> {
-    /// Whether entries of the chunk are wanted, judged from all of its bytes at once: the leads and bodies of
-    /// its entries end to end, and maybe more that belongs to none. Asked without the places of the entries
-    /// first, which saves reading them; `None` asks for them: the range of each lead and each body, ascending.
+    /// Decides whether entries of the chunk are wanted, from all of its bytes at once: the leads and bodies of its
+    /// entries joined, perhaps with bytes of no entry. Called first without the places of the entries, which saves
+    /// reading them. `None` requests these: the range of each lead and each body, ascending.
     pub wants: &'a mut WantsChunk<'a>,
-    /// Which entries with holes are needed whole; `None` if none are.
+    /// The entries with holes that are needed whole; `None` if none are.
     pub holed: Option<Holed<'a>>,
 }
 
-/// Which entries of a chunk are read with their large parts.
+/// The entries of a chunk to read with their large parts.
 pub struct Holed<'a> {
-    /// These, ascending; those that are not there or have no large parts are passed over.
+    /// Their seqs, ascending; missing entries and those without large parts are skipped.
     pub seqs: &'a [Seq],
-    /// Of these, where it says so: gets the body as the chunk has it, without its large parts.
+    /// Decides for each of them. Receives the body as stored in the chunk, without its large parts.
     pub wants: &'a mut dyn FnMut(Seq, &[u8]) -> bool,
-    /// Gets the row and all of the body.
+    /// Receives the row and the whole body.
     pub each: &'a mut EachEntry<'a>,
 }
 
@@ -290,7 +291,7 @@ impl fmt::Debug for Scan<'_> {
     }
 }
 
-/// What a scan of a chunk came to.
+/// The result of scanning a chunk.
 #[derive(Clone, Debug)]
 pub struct Scanned {
     /// Number of entries in the chunk.
@@ -302,15 +303,15 @@ pub struct Scanned {
 /// A filter of a chunk or blob, opaque to the store.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// What it filters.
+    /// The chunk or blob that it filters.
     pub of: FilterOf,
-    /// The bytes that `unforget-recall` made.
+    /// The bytes made by `unforget-recall`.
     pub bytes: Vec<u8>,
-    /// For a blob: the entries that hold it, each once, ascending, each with its chunk. Empty for a chunk.
+    /// For a blob: the entries that hold it, ascending, without duplicates, each with its chunk. Empty for a chunk.
     pub holders: Vec<(u64, Seq)>,
 }
 
-/// What a filter belongs to.
+/// The subject of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterOf {
     /// A chunk, by number.
@@ -322,9 +323,9 @@ pub enum FilterOf {
 /// A segment of the search index: opaque blocks over a range of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Entries that it covers.
+    /// The entries covered.
     pub seqs: Range<u64>,
-    /// The bytes that tell which block holds what. Small; kept in memory by the reader.
+    /// The bytes that tell the content of each block. Small; a reader keeps them in memory.
     pub header: Vec<u8>,
     /// The blocks.
     pub blocks: Vec<Vec<u8>>,
@@ -335,23 +336,23 @@ pub struct Segment {
 pub struct SegmentHead {
     /// Its number within the conversation.
     pub number: u64,
-    /// Entries that it covers.
+    /// The entries covered.
     pub seqs: Range<u64>,
-    /// See [`Segment::header`].
+    /// The header. See [`Segment::header`].
     pub header: Vec<u8>,
 }
 
-/// Names a node of the summary tree: see `unforget_core::compact`.
+/// The name of a node in the summary tree. See `unforget_core::compact`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SummaryKey {
     /// Side lane.
     pub thread: Thread,
-    /// Leaf size in tokens that the tree was cut with.
+    /// The tree's leaf size in tokens.
     pub grain: u32,
-    /// 0 for a leaf, above that a merge.
+    /// 0 for a leaf; higher for merges.
     pub level: u8,
-    /// Content digest chain of the view up to the end of its span: the same history gives the same key,
-    /// on every branch that shares it.
+    /// Content digest chain of the view up to the end of its span: an equal history gives an equal key, on every branch
+    /// that shares it.
     pub end: Digest,
 }
 
@@ -360,13 +361,13 @@ pub struct SummaryKey {
 pub struct SummaryRow {
     /// Its name.
     pub key: SummaryKey,
-    /// First and last entry that it stands for.
+    /// First and last entry of its span.
     pub span: (Seq, Seq),
-    /// Number of visible entries that it stands for.
+    /// Number of visible entries in its span.
     pub count: u64,
-    /// Keys of the summaries it was merged from; empty for a leaf.
+    /// Keys of its source summaries; empty for a leaf.
     pub sources: Vec<SummaryKey>,
-    /// Who wrote it, such as `deterministic/1`.
+    /// The writer, such as `deterministic/1`.
     pub writer: String,
     /// The text, in the writer's own format.
     pub body: String,
@@ -381,7 +382,7 @@ pub struct SummaryRow {
 pub struct ContextRow {
     /// Side lane.
     pub thread: Thread,
-    /// Budget that it is for, in tokens.
+    /// Its budget in tokens.
     pub budget: u64,
     /// The engine's encoding.
     pub state: Vec<u8>,
@@ -399,16 +400,16 @@ pub struct PinRow {
 }
 
 impl PinRow {
-    /// What stands in the place of words that were purged.
+    /// Replaces purged words.
     pub const PURGED: &str = "[purged]";
 }
 
-/// How a prompt was composed, to be stored. Opaque to the store.
+/// How a prompt was composed, in a form for storing. Opaque to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recipe {
-    /// Name of the context that it was composed from: equal names, equal states.
+    /// Name of the context from which it was composed: equal names mean equal states.
     pub context: [u8; 16],
-    /// That context.
+    /// The context's state.
     pub state: Vec<u8>,
     /// Everything else, in the engine's encoding.
     pub body: Vec<u8>,
@@ -419,34 +420,34 @@ pub struct Recipe {
 pub struct RecipeRow {
     /// Its number within the conversation, from 1, ascending with time.
     pub number: u64,
-    /// See [`Recipe::context`].
+    /// The name of its context. See [`Recipe::context`].
     pub context: [u8; 16],
-    /// See [`Recipe::body`].
+    /// Its body. See [`Recipe::body`].
     pub body: Vec<u8>,
 }
 
-/// What `purge` will take or has taken.
+/// The extent of a planned or completed purge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Purged {
-    /// Entries whose bytes go.
+    /// Number of entries whose bytes are removed.
     pub entries: u64,
-    /// Raw bytes that go.
+    /// Number of raw bytes removed.
     pub bytes: u64,
-    /// Blobs that go with them.
+    /// Number of blobs removed with them.
     pub blobs: u64,
-    /// Summaries that stood for them.
+    /// Number of removed summaries over them.
     pub summaries: u64,
 }
 
-/// Something wrong in the store, with its place.
+/// A defect in the store, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which conversation, if it is in one.
+    /// The conversation concerned, if any.
     pub conversation: Option<ConversationKey>,
-    /// First entry that is touched.
+    /// First affected entry.
     pub seq: Option<Seq>,
-    /// What kind, in kebab-case: `chain`, `chunk`, `blob`, `row`, `database`, …
+    /// Its kind, in kebab-case: `chain`, `chunk`, `blob`, `row`, `database`, …
     pub kind: &'static str,
-    /// What is wrong, for a person.
+    /// A description for a person.
     pub detail: String,
 }

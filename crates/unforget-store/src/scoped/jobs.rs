@@ -1,4 +1,4 @@
-//! Work of models in a view. What is of accounts and not of conversations passes through.
+//! Work of models in a view. Data of accounts, as opposed to conversations, passes through.
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 
@@ -86,7 +86,8 @@ impl Jobs for ScopedStore {
         self.of(id)?.decisions(id)
     }
 
-    /// A grant says for one conversation or for all; that of a view of several says all, and reads what the view has.
+    /// A grant covers one conversation or all of them; the grant of a view of several covers all, and reads within the
+    /// view.
     fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
         if let Some(id) = grant.scope {
             self.of(id)?;

@@ -1,4 +1,4 @@
-//! Backup: a copy through SQLite itself, proven before it gets its name.
+//! Backup: a copy made by SQLite itself, and verified before it gets its name.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
     let unfinished = PathBuf::from(unfinished);
     let outcome = copy_and_prove(store, &unfinished).and_then(|()| publish(&unfinished, to));
     if outcome.is_err() {
-        // What is left is ours and worth nothing; the error that matters is the first one.
+        // The unfinished copy is ours and worthless; only the first error matters.
         std::fs::remove_file(&unfinished).ok();
     }
     outcome
@@ -31,7 +31,7 @@ pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
 fn copy_and_prove(store: &SqliteStore, copy: &Path) -> Result<()> {
     make_private(copy).map_err(failed)?;
     store.read("backup", |conn| copy_pages(conn, copy))?;
-    // The place was good enough to write to; where it is does not matter for reading it once.
+    // The place was good enough for writing; for a single read its file system does not matter.
     let options = OpenOptions { allow_network_fs: true, ..OpenOptions::default() };
     let opened = SqliteStore::open_reader(copy, &options)?;
     match verify::store(&opened, &mut |_, _| {})?.into_iter().next() {
@@ -43,16 +43,16 @@ fn copy_and_prove(store: &SqliteStore, copy: &Path) -> Result<()> {
     }
 }
 
-/// Copies one consistent state: the caller's read transaction.
+/// Copies one consistent state, that of the caller's read transaction.
 fn copy_pages(conn: &Connection, copy: &Path) -> Outcome<()> {
-    // Without a read the transaction would not have begun, and a writer could restart the copy.
+    // A read begins the transaction; without it a writer could restart the copy.
     conn.query_row("SELECT count(*) FROM conversation", [], |_| Ok(()))?;
     let mut to = Connection::open(copy)?;
     {
         let backup = Backup::new(conn, &mut to)?;
         while backup.step(1024)? != StepResult::Done {}
     }
-    // One file without a log beside it.
+    // A single file, without a log beside it.
     to.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()))?;
     to.close().map_err(|(_, error)| error)?;
     Ok(())
@@ -64,7 +64,7 @@ fn publish(unfinished: &Path, to: &Path) -> Result<()> {
     sync(unfinished).map_err(failed)?;
     std::fs::rename(unfinished, to).map_err(failed)?;
     if let Some(folder) = to.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        // Not every system can sync a folder; the file itself is safe.
+        // Not every system can sync a folder, but the file itself is safe.
         sync(folder).ok();
     }
     Ok(())

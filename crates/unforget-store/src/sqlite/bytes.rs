@@ -1,4 +1,4 @@
-//! Bytes: chunks, blobs, filters, and entries put together from them.
+//! Chunks, blobs and filters, and entries assembled from them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::error::StoreError;
 use crate::port::{ChunkBytes, Filter, FilterOf, Holed, Raw, Scan, Scanned};
 use crate::unpack::Scratch;
 
-/// Either a value or, in words, why the stored bytes are not good.
+/// A value, or a description of the damage in the stored bytes.
 pub(super) type Checked<T> = Result<T, String>;
 
 /// Offsets of large parts in a body as received, ascending, and their bytes.
@@ -38,7 +38,7 @@ pub(super) fn raw(
     Ok(all)
 }
 
-/// Puts entries together; keeps the chunk of the last one.
+/// Assembles entries, caching the last chunk.
 pub(super) struct Assembler<'a> {
     conn: &'a Connection,
     dictionaries: &'a Dictionaries,
@@ -118,7 +118,7 @@ fn holes(
     Ok(Ok(holes))
 }
 
-/// Puts the large parts back.
+/// Puts the large parts back into a body.
 ///
 /// * `holes` - offsets in the result, ascending.
 fn fill(body: &[u8], holes: &[(u64, Vec<u8>)]) -> Checked<Vec<u8>> {
@@ -179,7 +179,7 @@ pub(super) fn read_into(
     Ok(decoded.map_err(|detail| format!("chunk {number} {detail}")))
 }
 
-/// Decompresses a blob and proves that it is what its digest says.
+/// Decompresses a blob and checks it against its digest.
 fn open_blob(wanted: Digest, raw_len: u64, data: &[u8], scratch: &mut Scratch) -> Checked<()> {
     scratch.decode(data, raw_len, None).map_err(|detail| format!("blob {wanted:?} {detail}"))?;
     if Digest::of(&scratch.bytes) == wanted {
@@ -223,12 +223,13 @@ pub(super) fn scan(
         Some(wanted) => wanted,
         None => match places(conn, of, &seqs, scratch.bytes.len())? {
             Some(places) => (scan.wants)(&scratch.bytes, Some(&places)).unwrap_or(true),
-            // Rows that do not add up are damaged, or a purge took some: the sealed ones tell.
+            // Rows that do not match the chunk are damaged, or a purge removed some: only rows with checked seals can
+            // tell.
             None => true,
         },
     };
     if let Some(asked) = scan.holed {
-        // The chunk stays where it is while its blobs are read.
+        // The chunk's bytes stay in place while its blobs are read.
         let mut blobs = scratch.beside();
         let done = holed(conn, of, (&scratch.bytes, &mut blobs), asked);
         scratch.rejoin(blobs);
@@ -261,8 +262,8 @@ fn spans(entry: &Stored, length: usize) -> Checked<(Range<usize>, Range<usize>)>
     Ok((entry.offset as usize..start as usize, start as usize..end as usize))
 }
 
-/// Places of the leads and bodies of a chunk, from rows whose seals are not looked at: only if together they are
-/// all of its bytes, so that nothing can hide.
+/// Places of the leads and bodies of a chunk, from rows with unchecked seals. Valid only if together they make up all
+/// of its bytes, so that nothing can hide.
 fn places(
     conn: &Connection,
     (id, number): (ConversationId, u64),
@@ -289,7 +290,7 @@ fn places(
     Ok((next == length as u64).then_some(places))
 }
 
-/// Gives the asked entries of a chunk whole.
+/// Passes the requested entries of a chunk on as whole bodies.
 fn holed(
     conn: &Connection,
     (id, number): (ConversationId, u64),
@@ -317,7 +318,7 @@ fn holed(
     Ok(())
 }
 
-/// The seqs that a chunk was made for; `None` if it is not there.
+/// The seqs for which a chunk was made; `None` if it is missing.
 pub(super) fn chunk_seqs(conn: &Connection, id: ConversationId, number: u64) -> Outcome<Option<Range<u64>>> {
     let found: Option<(i64, i64)> = conn
         .prepare_cached("SELECT first_seq, entries FROM chunk WHERE conversation = ? AND number = ?")?
@@ -355,7 +356,7 @@ pub(super) fn scan_blob(
     if wants(&scratch.bytes) { blob_holders(conn, number) } else { Ok(Vec::new()) }
 }
 
-/// Entries that hold a blob, ascending, each once.
+/// Entries that hold a blob, ascending, without duplicates.
 ///
 /// * `blob` - its row.
 pub(super) fn blob_holders(conn: &Connection, blob: i64) -> Outcome<Vec<Seq>> {
@@ -395,9 +396,9 @@ pub(super) fn filters(conn: &Connection, id: ConversationId) -> Outcome<Vec<Filt
     Ok(all)
 }
 
-/// By row of a blob, the entries that hold it, each once, ascending, each with its chunk.
+/// For each row of a blob, the entries that hold the blob, ascending, without duplicates, each with its chunk.
 ///
-/// * `ends` - of each chunk, ascending: the seq after its last entry, its first seq, its number.
+/// * `ends` - for each chunk, ascending: the seq after its last entry, its first seq, its number.
 fn holders(
     conn: &Connection,
     id: ConversationId,

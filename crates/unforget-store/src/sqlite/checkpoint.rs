@@ -1,8 +1,8 @@
-//! Checkpoints beside the writer: what is committed goes from the write-ahead log into the database.
+//! Checkpoints beside the writer: move committed pages from the write-ahead log into the database.
 //!
-//! SQLite does that within the commit that finds the log long, and whoever writes meanwhile waits for thousands of pages and
-//! two syncs. Here a thread moves them while others go on writing; the first commit after that moves the few that came in
-//! between, and the log begins anew.
+//! SQLite moves pages within the commit that finds the log long, and all writers then wait for thousands of pages and
+//! two syncs. Here a thread moves them while writing continues. The first commit after that moves the few pages that
+//! came in between, and the log starts again from its beginning.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -23,17 +23,17 @@ use super::identity::number;
 use super::sync;
 use crate::error::{BoxError, StoreError};
 
-/// Bytes of pages in the log at which they are moved. A tenth more, and it is tried again, where somebody who reads kept the
-/// log from beginning anew.
+/// Size of the log in bytes at which its pages are moved. A tenth more, and the attempt is repeated if a reader has
+/// kept the log from starting again.
 const LONG: u32 = 24 << 20;
 
-/// Pages that a commit may move itself.
+/// Most pages that a commit may move itself.
 const FEW: i64 = 100;
 
-/// Times that pages are moved at most, before a commit moves the rest.
+/// Most passes of the thread before a commit moves the rest.
 const PASSES: usize = 8;
 
-/// The thread that moves pages. It ends, and with it its connection, when this is dropped.
+/// The thread that moves pages. Dropping the value ends the thread and its connection.
 pub(super) struct Checkpoints {
     signals: Arc<Signals>,
     thread: Option<JoinHandle<()>>,
@@ -41,12 +41,12 @@ pub(super) struct Checkpoints {
 
 #[derive(Default)]
 struct Signals {
-    /// The log is long.
+    /// Whether the log is long.
     is_due: AtomicBool,
-    /// Most of it is in the database.
+    /// Whether most of it is in the database.
     is_moved: AtomicBool,
     has_ended: AtomicBool,
-    /// Held while pages are moved.
+    /// Locked while pages are moved.
     pass: Mutex<()>,
 }
 
@@ -57,7 +57,7 @@ impl Signals {
 }
 
 impl Checkpoints {
-    /// Checkpoints of the log that a connection writes, in place of SQLite's own.
+    /// Takes over the checkpoints of a connection's log, in place of SQLite's own.
     ///
     /// * `stopped` - once it is set, the file cannot be trusted and nothing is moved into it.
     pub(super) fn of(
@@ -80,7 +80,7 @@ impl Checkpoints {
             let pages = u32::try_from(pages).unwrap_or(0);
             due = if pages < long { long } else { due };
             if told.is_moved.swap(false, Ordering::AcqRel) {
-                // The commit is done whatever comes of this; the next one is told what is wrong.
+                // The commit stands whatever happens here; the next one gets the error.
                 log.checkpoint().unwrap_or_else(|error| stop(&stopped, &error.into(), &file));
             } else if pages >= due {
                 due = pages.saturating_add(long / 10);
@@ -98,8 +98,8 @@ impl Checkpoints {
     }
 }
 
-/// Stops writing if the file cannot be trusted after what happened. Else what cannot be moved stays in the log, and is tried
-/// again.
+/// Stops writing if an error shows that the file cannot be trusted. After any other error the pages stay in the log,
+/// and moving is attempted again.
 fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
     let is_unsynced = |error: &rusqlite::Error| {
         error.sqlite_error().is_some_and(|inner| inner.extended_code == SQLITE_IOERR_FSYNC)
@@ -109,12 +109,12 @@ fn stop(stopped: &OnceLock<StoreError>, fault: &Fault, db: &Path) {
         fault => fault.damage(db),
     };
     if let Some(why) = why {
-        // The first reason is the one that is told.
+        // The first reason is kept.
         stopped.set(why).ok();
     }
 }
 
-/// The system says once that the disk did not take something: after that nobody knows which pages are there.
+/// The system reports a failed write to the disk only once. From then on it is unknown which pages are on the disk.
 fn unsynced(source: impl Into<BoxError>) -> StoreError {
     sync::failed("sync the database", source)
 }
@@ -124,13 +124,13 @@ impl Drop for Checkpoints {
         self.signals.has_ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // If it panicked, nothing is left to wait for.
+            // After a panic there is nothing left to wait for.
             thread.join().ok();
         }
     }
 }
 
-/// What the thread has.
+/// The state of the thread.
 struct Mover {
     db: PathBuf,
     signals: Arc<Signals>,
@@ -151,7 +151,7 @@ impl Mover {
         }
     }
 
-    /// Moves pages until few are left. Nobody who reads or writes waits for it.
+    /// Moves pages until few are left. No reader or writer waits for it.
     fn move_most(&self, open: &mut Option<Connection>) -> Outcome<()> {
         let conn = if let Some(conn) = open {
             conn
@@ -166,7 +166,7 @@ impl Mover {
             }
             let _pass = self.signals.pass();
             let moved: i64 = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get(2))?;
-            // SQLite syncs when the last page is moved, for which a commit would wait.
+            // SQLite syncs when the last page is moved, and a commit would wait for that.
             if let Err(error) = sync_database(&self.db) {
                 self.stopped.set(unsynced(error)).ok();
                 break;
@@ -180,14 +180,14 @@ impl Mover {
     }
 }
 
-/// Databases of this process that were synced, by their numbers. They stay open: closing one drops all locks that SQLite has
+/// Synced databases of this process, by device and inode. They stay open: closing one would drop all of SQLite's locks
 /// on it.
 static SYNCED: Mutex<BTreeMap<(u64, u64), Arc<File>>> = Mutex::new(BTreeMap::new());
 
-/// Waits until what was written to a database is on its disk. Where it cannot be opened once more, SQLite does that later.
+/// Waits until the writes to a database are on its disk. If it cannot be opened once more, SQLite syncs later.
 ///
 /// # Errors
-/// If the disk does not take it.
+/// The error of the disk.
 pub(super) fn sync_database(db: &Path) -> io::Result<()> {
     let Some(number) = number(db) else { return Ok(()) };
     let file = match SYNCED.lock().unwrap_or_else(PoisonError::into_inner).entry(number) {

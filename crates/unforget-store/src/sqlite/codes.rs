@@ -1,16 +1,16 @@
-//! Numbers for enums, and integers in and out of SQLite's signed 64 bits.
+//! Numbers for enums, and conversion of integers to and from SQLite's signed 64 bits.
 
 use unforget_core::digest::Digest;
 use unforget_core::entry::{Origin, Role, Status};
 
 use crate::port::OpenedBy;
 
-/// For SQLite. Numbers beyond `i64::MAX` become `i64::MAX`, which is beyond everything stored.
+/// For SQLite. Numbers beyond `i64::MAX` become `i64::MAX`, which exceeds every stored number.
 pub(super) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// From SQLite. A negative number can only be damage and becomes a value that fits nothing.
+/// From SQLite. A negative number can only be damage and becomes a value that matches nothing.
 pub(super) fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

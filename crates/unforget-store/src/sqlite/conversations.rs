@@ -35,7 +35,7 @@ pub(super) fn get(conn: &Connection, id: ConversationId) -> Outcome<Conversation
     Ok(found.ok_or(StoreError::NoConversation { id })?)
 }
 
-/// Fails if there is no such conversation.
+/// Fails if the conversation does not exist.
 pub(super) fn require(conn: &Connection, id: ConversationId) -> Outcome<()> {
     let found = conn.prepare_cached("SELECT 1 FROM conversation WHERE id = ?")?.exists([int(id.0)])?;
     if found { Ok(()) } else { Err(StoreError::NoConversation { id }.into()) }
@@ -67,7 +67,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Conversation> {
     })
 }
 
-/// What an append changes in a conversation's row.
+/// The columns of a conversation's row that an append changes.
 #[derive(Clone, Debug)]
 pub(super) struct Counters {
     pub(super) revision: u64,
@@ -96,7 +96,7 @@ impl Counters {
     }
 }
 
-/// The counters of a conversation; [`StoreError::NoConversation`] if it is not there.
+/// The counters of a conversation; [`StoreError::NoConversation`] if it does not exist.
 pub(super) fn counters(conn: &Connection, id: ConversationId) -> Outcome<Counters> {
     let found = conn
         .prepare_cached(

@@ -27,15 +27,15 @@ pub(super) struct Stored {
     pub(super) holes: u64,
 }
 
-/// Entries that a conversation may have.
+/// Most entries of a conversation.
 const SEQS_MAX: u64 = 1 << 32;
 
-/// The key of an entry's row; of the next conversation's first one for a seq that none can have.
+/// The key of an entry's row. A seq above the limit gives the first key of the next conversation.
 fn key(id: ConversationId, seq: u64) -> i64 {
     int(id.0.min(1 << 30)) * SEQS_MAX as i64 + int(seq.min(SEQS_MAX))
 }
 
-/// The keys of a range of seqs, from and to.
+/// The first key of a range of seqs, and the one after its last.
 pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
     [key(id, seqs.start), key(id, seqs.end)]
 }
@@ -73,7 +73,7 @@ pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     Ok(Receipt { generation: Generation(generation), first_seq: Seq(first_seq), revision: counters.revision })
 }
 
-/// Where the first entry of a batch goes.
+/// The place of a batch's first entry.
 #[derive(Clone, Copy)]
 struct Place {
     id: ConversationId,
@@ -82,7 +82,7 @@ struct Place {
     seq: u64,
 }
 
-/// How many chunks a batch added.
+/// Number of chunks added by a batch.
 struct Added(u64);
 
 impl Added {
@@ -164,7 +164,7 @@ fn write_chunks(tx: &Connection, place: Place, packed: &Packed, first_chunk: u64
     Ok(())
 }
 
-/// Fails if a purge took the dictionary after the batch was packed: nobody could read such a chunk.
+/// Fails if a purge removed the dictionary after the batch was packed: such a chunk would be unreadable.
 fn require_dictionary(tx: &Connection, dictionary: u32) -> Outcome<()> {
     if tx.prepare_cached("SELECT 1 FROM dictionary WHERE id = ?")?.exists([dictionary])? {
         return Ok(());
@@ -175,7 +175,7 @@ fn require_dictionary(tx: &Connection, dictionary: u32) -> Outcome<()> {
 
 /// Records a snapshot and makes it current.
 ///
-/// * `path` - the generation written to and the length of its path now.
+/// * `path` - the generation written to and the current length of its path.
 fn write_snapshot(
     tx: &Connection,
     id: ConversationId,
@@ -209,7 +209,7 @@ fn write_snapshot(
     Ok(())
 }
 
-/// The columns that are stored, but for the key.
+/// The stored columns without the key.
 const COLUMNS: &str = "seal, generation, position, follows, thread, role, origin, status, host_id, time_ms, \
     tokens, tokens_over, stubbed, stubbed_over, chain_head, chain_rest, content, byte_start, byte_len, \
     chunk, offset, lead_len, body_len, holes";
@@ -221,7 +221,7 @@ fn insert_entry(tx: &Connection) -> Outcome<CachedStatement<'_>> {
     Ok(tx.prepare_cached(&sql)?)
 }
 
-/// Writes the row in place of the one with its seq.
+/// Writes the row over the one with its seq.
 pub(super) fn replace(tx: &Connection, id: ConversationId, stored: &Stored) -> Outcome<()> {
     tx.prepare_cached("DELETE FROM entry WHERE id = ?")?.execute([key(id, stored.row.seq.0)])?;
     bind_entry(&mut insert_entry(tx)?, id, stored)
@@ -279,7 +279,7 @@ pub(super) fn stored(conn: &Connection, id: ConversationId, seqs: Range<u64>) ->
     Ok(all)
 }
 
-/// Rows of a range of seqs, each by itself: a damaged one does not hide the others.
+/// Rows of a range of seqs, each decoded on its own: a damaged one does not hide the others.
 pub(super) fn stored_each(
     conn: &Connection,
     id: ConversationId,
@@ -340,7 +340,7 @@ fn read_entry(id: ConversationId, row: &Row<'_>) -> std::result::Result<Stored, 
     }
 }
 
-/// `None` if a column holds what no entry can have.
+/// `None` if a column holds an impossible value.
 fn decode_entry(row: &Row<'_>, seq: u64) -> rusqlite::Result<Option<Stored>> {
     let tokens = tokens(row.get(11)?, row.get(12)?);
     let stubbed = match row.get::<_, Option<i64>>(13)? {
@@ -387,7 +387,7 @@ fn tokens(expected: i64, over: i64) -> Tokens {
     Tokens { expected: uint(expected), upper: uint(expected.saturating_add(over)) }
 }
 
-/// Bytes of a content digest that are stored.
+/// Stored bytes of a content digest.
 const CONTENT_BYTES: usize = 16;
 
 fn join_content(stored: &[u8]) -> Option<Digest> {
@@ -401,10 +401,10 @@ fn join_content(stored: &[u8]) -> Option<Digest> {
     Some(Digest(whole))
 }
 
-/// Bytes of a chain that are not in the index.
+/// Bytes of a chain outside the index.
 const REST_BYTES: usize = 28;
 
-/// A chain as an indexed number, which nearly always tells chains apart, and the rest.
+/// Splits a chain into an indexed number, which nearly always tells chains apart, and the rest.
 fn split_chain(chain: Chain) -> (i32, [u8; REST_BYTES]) {
     let mut rest = [0; REST_BYTES];
     for (to, from) in rest.iter_mut().zip(chain.0.0.iter().skip(4)) {
@@ -425,7 +425,7 @@ fn join_chain(head: i64, rest: &[u8]) -> Option<Chain> {
     Some(Chain(Digest(whole)))
 }
 
-/// 32 bits over everything in a row, so that a changed row is noticed when it is read.
+/// 32 bits over a whole row, so that a changed row is noticed on reading.
 fn seal(id: ConversationId, stored: &Stored) -> u32 {
     let row = &stored.row;
     let option = |value: Option<u64>| value.map_or([0, 0], |value| [1, value]);
@@ -457,7 +457,7 @@ fn seal(id: ConversationId, stored: &Stored) -> u32 {
     hash.as_bytes().iter().take(4).fold(0, |sum, byte| (sum << 8) | u32::from(*byte))
 }
 
-/// The error for an entry that cannot be given as it was.
+/// The error for an entry that cannot be restored.
 pub(super) fn damaged(id: ConversationId, seq: u64, detail: impl Into<String>) -> StoreError {
     StoreError::Damaged { id, seq: Seq(seq), detail: detail.into() }
 }

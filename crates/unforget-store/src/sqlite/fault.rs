@@ -1,4 +1,4 @@
-//! Errors inside the SQLite store, before they know which file and method they belong to.
+//! Errors inside the SQLite store, before the file and the method are known.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use crate::error::{BoxError, StoreError};
 /// Result of a step inside the SQLite store.
 pub(super) type Outcome<T> = std::result::Result<T, Fault>;
 
-/// What went wrong in a step.
+/// The failure of a step.
 #[derive(Debug)]
 pub(super) enum Fault {
     /// SQLite failed.
     Sql(Error),
-    /// The step itself says no.
+    /// The step itself fails.
     Store(StoreError),
 }
 
@@ -26,7 +26,7 @@ impl Fault {
             || error.sqlite_error_code() == Some(ErrorCode::NotADatabase))
     }
 
-    /// Why nothing may be written any more, if this says that the file is malformed or is not the one that was opened.
+    /// The reason to stop all writing, if the error shows that the file is malformed or was replaced.
     pub(super) fn damage(&self, path: &Path) -> Option<StoreError> {
         match self {
             Self::Sql(error) if self.is_corrupt() => {

@@ -1,4 +1,4 @@
-//! What may be read for answers.
+//! Grants: the reading allowed for answers.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Timestamp};
@@ -74,7 +74,7 @@ pub(super) fn all(conn: &Connection) -> Outcome<Vec<GrantRow>> {
     Ok(select.query_map([], read)?.collect::<rusqlite::Result<_>>()?)
 }
 
-/// What may be used and what was, from the first four columns.
+/// The limit and the use, from the first four columns.
 fn read_reading(row: &Row<'_>) -> rusqlite::Result<(Reading, Reading)> {
     let [tokens, calls, used_tokens, used_calls] =
         [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?].map(uint);

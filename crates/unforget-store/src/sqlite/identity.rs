@@ -1,17 +1,17 @@
-//! Notices when somebody replaces the database under us.
+//! Notices when the database is replaced while open.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::StoreError;
 
-/// Which files a path and its write-ahead log were when the store was opened.
+/// The identities of the database and its write-ahead log at the time of opening.
 pub(super) struct Identity {
     db: PathBuf,
     files: Vec<(PathBuf, Option<(u64, u64)>)>,
 }
 
 impl Identity {
-    /// Of an open database in WAL mode.
+    /// For an open database in WAL mode.
     pub(super) fn of(db: &Path) -> Self {
         let mut wal = db.as_os_str().to_owned();
         wal.push("-wal");
@@ -25,7 +25,7 @@ impl Identity {
         &self.db
     }
 
-    /// Fails with [`StoreError::Replaced`] if a path now names another file, or none. Costs two `stat`s.
+    /// Fails with [`StoreError::Replaced`] if a path now names another file, or none. Costs two `stat` calls.
     pub(super) fn check(&self) -> Result<(), StoreError> {
         for (path, known) in &self.files {
             if number(path) != *known {
@@ -43,7 +43,7 @@ pub(super) fn number(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// Where an open file cannot be replaced there is nothing to notice.
+/// On systems where an open file cannot be replaced, there is nothing to notice.
 #[cfg(not(unix))]
 pub(super) fn number(_: &Path) -> Option<(u64, u64)> {
     None

@@ -1,4 +1,4 @@
-//! Work of models: jobs under leases, what they made, what they cost, why.
+//! Work of models: jobs under leases, their results, their costs, decisions.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
@@ -12,9 +12,9 @@ use crate::port::{
     SummaryKey, SummaryRow,
 };
 
-/// Drops what is over entries that are purged.
+/// Drops everything derived from purged entries.
 ///
-/// * `ours` - conversation, first seq, and the one after the last.
+/// * `ours` - conversation, first seq, and the seq after the last.
 pub(super) fn purge(tx: &Connection, ours: [i64; 3]) -> Outcome<()> {
     for table in ["job", "rewrite"] {
         let sql =
@@ -26,8 +26,8 @@ pub(super) fn purge(tx: &Connection, ours: [i64; 3]) -> Outcome<()> {
     Ok(())
 }
 
-/// Ends all leases: a store that is opened for writing has one owner, so whoever held them is gone. Their jobs are due again;
-/// the attempt counts, and what it cost stays charged.
+/// Ends all leases: a store opened for writing has one owner, so all earlier holders are gone. Their jobs are due
+/// again; the attempts count, and their cost stays charged.
 pub(super) fn end_leases(conn: &Connection) -> Outcome<()> {
     conn.execute("UPDATE job SET state = 0, due_ms = 0 WHERE state = 1", [])?;
     Ok(())
@@ -169,7 +169,7 @@ fn end(
         JobEnd::GivenUp { why } => (JobState::GivenUp { at: now }, why.clone()),
     };
     if matches!(end, JobEnd::NotAsked { .. }) {
-        // This holder has ended its lease, so the number names none any more.
+        // The holder has ended its own lease, so the number identifies no lease any more.
         job.attempts = job.attempts.saturating_sub(1);
     }
     if let JobEnd::Done(row) = end {
@@ -240,7 +240,7 @@ fn decisions(conn: &Connection, id: ConversationId) -> Outcome<Vec<DecisionRow>>
 }
 
 impl SqliteStore {
-    /// Reads of a conversation that is there.
+    /// Reads from an existing conversation.
     fn desk<T>(
         &self,
         operation: &'static str,
@@ -253,7 +253,7 @@ impl SqliteStore {
         })
     }
 
-    /// Writes to a conversation that is there.
+    /// Writes to an existing conversation.
     fn put_desk<T>(
         &self,
         operation: &'static str,

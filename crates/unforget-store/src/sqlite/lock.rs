@@ -1,7 +1,7 @@
 //! The owner's lock: a file of our own beside the database.
 //!
-//! SQLite's own POSIX locks vanish when any descriptor of the file is closed, so they cannot say who
-//! owns the database. Locks of a separate file can, and they end with the process.
+//! SQLite's own POSIX locks vanish when any descriptor of the file is closed, so they cannot show the owner of the
+//! database. Locks on a separate file can, and they end with the process.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -21,10 +21,10 @@ impl LockFile {
     /// Claims `db`.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] with the owner's process id if it is claimed already, also by this process.
+    /// [`StoreError::Busy`] with the owner's process id if it is already claimed, even by this process.
     pub(super) fn claim(db: &Path) -> Result<Self> {
         let path = lock_path(db);
-        // Whoever can read the file can lock it, too.
+        // Every process that can read the file can also lock it.
         make_private(&path).map_err(failed)?;
         let mut file = File::options().read(true).write(true).open(&path).map_err(failed)?;
         match file.try_lock() {
@@ -49,8 +49,8 @@ impl LockFile {
 
 impl Drop for LockFile {
     fn drop(&mut self) {
-        // A process that is just being started has a copy of our descriptor until it runs its own
-        // program; closing ours would leave the lock with that copy.
+        // A process that is just being started holds a copy of our descriptor until it executes its program. Closing
+        // our descriptor would leave the lock with that copy.
         self.file.unlock().ok();
     }
 }

@@ -13,17 +13,17 @@ use super::{Dictionaries, SqliteStore, bytes};
 use crate::pack::Dictionary;
 use crate::port::Result;
 
-/// Small chunks that there must be before a dictionary is worth its room.
+/// Least number of small chunks for which a dictionary is worth its space.
 const SAMPLES_MIN: usize = 200;
 
-/// Small chunks that the dictionary is trained on at most, newest first, and their raw bytes.
+/// Most small chunks for training the dictionary, newest first, and their most raw bytes.
 const SAMPLES_MAX: usize = 1000;
 const SAMPLE_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of a dictionary at most.
+/// Largest dictionary in bytes.
 const DICTIONARY_BYTES: usize = 112 * 1024;
 
-/// Time that giving free pages back may take per call.
+/// Most time per call for releasing free pages.
 const VACUUM_SLICE: Duration = Duration::from_millis(20);
 
 /// See [`crate::Store::maintain`].
@@ -35,20 +35,20 @@ pub(super) fn maintain(store: &SqliteStore) -> Result<()> {
     writer
         .bare(|conn| {
             shrink(conn)?;
-            // PASSIVE waits for nobody; what readers still need stays for the next time.
+            // PASSIVE waits for no reader; pages that readers still need stay for the next time.
             conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
             Ok(())
         })
         .map_err(|fault| fault.into_store(&store.path, "maintain"))
 }
 
-/// Gives free pages back to the file system, a slice of time at most.
+/// Releases free pages to the file system, for one slice of time at most.
 fn shrink(conn: &Connection) -> Outcome<()> {
     let started = Instant::now();
     loop {
         let free: i64 = conn.query_row("PRAGMA freelist_count", [], |row| row.get(0))?;
         let pages: i64 = conn.query_row("PRAGMA page_count", [], |row| row.get(0))?;
-        // Some free pages are about to be used again.
+        // Some free pages will soon be used again.
         if free < 256 || free < pages / 8 || started.elapsed() > VACUUM_SLICE {
             return Ok(());
         }
@@ -56,7 +56,7 @@ fn shrink(conn: &Connection) -> Outcome<()> {
     }
 }
 
-/// Runs an incremental vacuum: each row that it gives is a page that went.
+/// Runs an incremental vacuum; each row that it returns is a released page.
 pub(super) fn vacuum_pages(conn: &Connection, pragma: &str) -> Outcome<()> {
     let mut vacuum = conn.prepare(pragma)?;
     let mut rows = vacuum.query([])?;
@@ -64,13 +64,13 @@ pub(super) fn vacuum_pages(conn: &Connection, pragma: &str) -> Outcome<()> {
     Ok(())
 }
 
-/// Trains the dictionary if there is enough to learn from.
+/// Trains the dictionary if there are enough samples.
 fn train(store: &SqliteStore) -> Result<()> {
     let samples = store.read("maintain", |conn| samples(conn, &store.dictionaries))?;
     if samples.len() < SAMPLES_MIN {
         return Ok(());
     }
-    // Too uniform samples cannot be trained on; there is nothing to gain from them either.
+    // Training fails on samples that are too uniform; there is nothing to gain from them either.
     let Ok(data) = zstd::dict::from_samples(&samples, DICTIONARY_BYTES) else { return Ok(()) };
     let id = store.write("maintain", |tx| {
         let digest = blake3::hash(&data);
@@ -90,7 +90,7 @@ fn train(store: &SqliteStore) -> Result<()> {
     Ok(())
 }
 
-/// Raw bytes of the newest small chunks; damaged ones are passed over.
+/// Raw bytes of the newest small chunks; damaged ones are skipped.
 fn samples(conn: &Connection, dictionaries: &Dictionaries) -> Outcome<Vec<Vec<u8>>> {
     let mut select = conn.prepare(
         "SELECT conversation, number FROM chunk WHERE raw_len < 16384 AND dictionary IS NULL
@@ -115,13 +115,13 @@ fn samples(conn: &Connection, dictionaries: &Dictionaries) -> Outcome<Vec<Vec<u8
 pub(super) fn load_newest(conn: &Connection, dictionaries: &Dictionaries) -> Outcome<()> {
     let newest: Option<u32> = conn.query_row("SELECT max(id) FROM dictionary", [], |row| row.get(0))?;
     if let Some(id) = newest {
-        // One that is damaged is reported by every chunk that needs it; opening must not fail for it.
+        // Every chunk that needs a damaged dictionary reports it; opening must not fail for it.
         dictionaries.set_current(dictionaries.get(conn, id)?.ok());
     }
     Ok(())
 }
 
-/// A dictionary from the database; `Err` says in words why it cannot be used.
+/// A dictionary from the database; `Err` describes why it is unusable.
 pub(super) fn load_dictionary(
     conn: &Connection,
     id: u32,
@@ -160,7 +160,7 @@ pub(super) fn sizes(conn: &Connection) -> Outcome<Vec<(String, u64)>> {
     Ok(all)
 }
 
-/// The group that a table or index is counted in.
+/// The size group of a table or index.
 fn group(name: &str) -> &'static str {
     const GROUPS: [(&str, &str); 16] = [
         ("chunk_filter", "filters"),

@@ -1,4 +1,4 @@
-//! Brings a database to the schema of this program.
+//! Migrates a database to the schema of this program.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) const STEPS: [Step; 5] = [
     Step { sql: include_str!("../../migrations/0005_grants.sql") },
 ];
 
-/// What a file is, judged without changing it.
+/// The classification of a file, made without changing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// No tables yet.
@@ -35,10 +35,10 @@ pub(super) enum Found {
     Version(u32),
 }
 
-/// Looks at a file.
+/// Classifies a file.
 ///
 /// # Errors
-/// [`StoreError::NotAStore`] if it is somebody else's, [`StoreError::NewerSchema`] if it is ours and newer.
+/// [`StoreError::NotAStore`] if it belongs to another program, [`StoreError::NewerSchema`] if it is ours but newer.
 pub(super) fn inspect(conn: &Connection, path: &Path, known: usize) -> Outcome<Found> {
     let application: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
     let version: i64 = conn.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -60,12 +60,12 @@ pub(super) fn inspect(conn: &Connection, path: &Path, known: usize) -> Outcome<F
     Ok(Found::Version(found))
 }
 
-/// Carries out the steps that are missing, and proves that those done before are the ones we know.
+/// Carries out the missing steps, and checks that the earlier ones are known.
 ///
-/// All of it, with `user_version`, is one exclusive transaction: the schema is the old or the new one.
+/// Everything, including `user_version`, is one exclusive transaction: the schema is either the old or the new one.
 pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[Step]) -> Outcome<()> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
-    // Another process may have been faster, so judge again inside.
+    // Another process may have been faster, so classify again inside.
     let done = match inspect(&tx, path, steps.len())? {
         Found::Empty => {
             tx.execute_batch(

@@ -50,12 +50,12 @@ pub use open::{FilterFn, OpenOptions};
 
 /// The store in one SQLite file.
 ///
-/// The process that opens it owns the file until the value is dropped; `PATH.lock` beside it says who.
-/// Other processes may read through [`SqliteStore::open_reader`]. Nothing in this process may open or
-/// copy the database, its `-wal` or its `-shm` by other means: closing them would drop SQLite's locks.
+/// The process that opens it owns the file until the value is dropped; `PATH.lock` beside it names the owner. Other
+/// processes may read through [`SqliteStore::open_reader`]. Nothing in this process may open or copy the database, its
+/// `-wal` or its `-shm` by other means: closing them would drop SQLite's locks.
 pub struct SqliteStore {
     path: PathBuf,
-    /// Dropped before the writer: only the last connection to close puts the log away, and only if it may write.
+    /// Dropped before the writer: only the last connection to close removes the log, and only if it may write.
     readers: Readers,
     /// `None` if opened for reading only.
     writer: Option<Writer>,
@@ -71,7 +71,7 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Runs `work` on one consistent state. A malformed file stops writing, too; a log that is not on the disk, reading.
+    /// Runs `work` on one consistent state. Corruption stops writes; a failed sync of the log stops reads.
     fn read<T>(&self, operation: &'static str, work: impl FnOnce(&Connection) -> Outcome<T>) -> Result<T> {
         self.writer.as_ref().map_or(Ok(()), Writer::may_read)?;
         self.readers.with(work).map_err(|fault| {
@@ -89,7 +89,7 @@ impl SqliteStore {
             .map_err(|fault| fault.into_store(&self.path, operation))
     }
 
-    /// The same of what can be derived again: it need not be durable on return.
+    /// Runs `work` in a transaction for derived data, which need not be durable on return.
     fn write_derived<T>(
         &self,
         operation: &'static str,
@@ -111,7 +111,7 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
-/// Prepared dictionaries. They are never changed, so they are read once.
+/// Prepared dictionaries. They never change, so they are read once.
 #[derive(Default)]
 struct Dictionaries {
     /// By number, for reading.
@@ -121,7 +121,7 @@ struct Dictionaries {
 }
 
 impl Dictionaries {
-    /// A dictionary, from memory or from the database. `Err` says in words why there is none.
+    /// A dictionary, from memory or from the database. `Err` describes why there is none.
     fn get(&self, conn: &Connection, id: u32) -> Outcome<std::result::Result<Arc<Dictionary>, String>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
         if let Some(dictionary) = known {
@@ -143,8 +143,8 @@ impl Dictionaries {
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = dictionary;
     }
 
-    /// Forgets all, after `purge` took them. A slow reader may bring one back for reading, which is
-    /// harmless: numbers are never used again.
+    /// Forgets all dictionaries after `purge` removed them. A slow reader may bring one back for reading, which is
+    /// harmless: numbers are never reused.
     fn retire(&self) {
         self.set_current(None);
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();

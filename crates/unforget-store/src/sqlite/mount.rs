@@ -1,10 +1,10 @@
-//! Tells file systems on which SQLite's locks and shared memory do not work.
+//! Recognises file systems on which SQLite's locks and shared memory do not work.
 
 use std::path::Path;
 
-/// The kind of file system that `path` is on, if it is one over a network or in user space.
+/// The kind of file system that holds `path`, if it works over a network or in user space.
 ///
-/// Reads `/proc/self/mountinfo`; where there is none (other systems than Linux) nothing is refused.
+/// Reads `/proc/self/mountinfo`; without it (on systems other than Linux) nothing is refused.
 ///
 /// * `path` - absolute.
 pub(super) fn untrusted_filesystem(path: &Path) -> Option<String> {
@@ -13,7 +13,7 @@ pub(super) fn untrusted_filesystem(path: &Path) -> Option<String> {
     is_untrusted(&kind).then_some(kind)
 }
 
-/// Type of the file system that `path` is on: that of the longest mount point above it, the later of equals.
+/// Type of the file system that holds `path`: that of the longest mount point above it, the later of equals.
 fn filesystem_of(mounts: &str, path: &Path) -> Option<String> {
     let mut best: Option<(usize, &str)> = None;
     for line in mounts.lines() {
@@ -32,7 +32,7 @@ fn mount(line: &str) -> Option<(&str, &str)> {
     Some((left.split(' ').nth(4)?, right.split(' ').next()?))
 }
 
-/// The kernel writes space, tab, newline and backslash as octal.
+/// Decodes the kernel's octal escapes for space, tab, newline and backslash.
 fn unescape(place: &str) -> String {
     place.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\")
 }

@@ -1,4 +1,4 @@
-//! Names that live hosts give to entries.
+//! Live hosts' names for entries.
 
 use rusqlite::{Connection, params};
 use unforget_core::id::{ConversationId, Seq};
@@ -7,10 +7,10 @@ use super::codes::{int, uint};
 use super::fault::Outcome;
 use crate::port::Name;
 
-/// From so many names on, one pass over the table is faster than looking each up.
+/// From this number of names on, one pass over the table is faster than separate look-ups.
 const MANY: usize = 1_024;
 
-/// Adds names; those that are there stay.
+/// Adds names; existing ones stay.
 pub(super) fn put(tx: &Connection, id: ConversationId, names: &[(Name, Seq)]) -> Outcome<()> {
     let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO name VALUES (?, ?, ?)")?;
     for (name, seq) in names {
@@ -58,7 +58,7 @@ fn scan(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<(N
     Ok(found)
 }
 
-/// Takes the names of entries in a range.
+/// Removes the names of entries in a range.
 pub(super) fn purge(tx: &Connection, id: ConversationId, first: i64, end: i64) -> Outcome<()> {
     tx.execute(
         "DELETE FROM name WHERE conversation = ? AND seq >= ? AND seq < ?",

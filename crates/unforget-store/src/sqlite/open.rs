@@ -1,4 +1,4 @@
-//! Opening: every check that must pass before the first write.
+//! Opening a store: every check before the first write.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,21 +21,22 @@ use crate::port::{Durability, Result};
 /// The first version without the bug that loses committed writes (WAL reset).
 const SAFE_SQLITE: i32 = 3_051_003;
 
-/// Bytes per page of a new database. A turn changes a dozen pages a little, and all of each goes into the log.
+/// Page size of a new database in bytes. A turn changes a dozen pages a little, and every changed page goes into the
+/// log whole.
 const PAGE_BYTES: u32 = 4096;
 
-/// Makes the filter of a chunk's or blob's uncompressed bytes.
+/// Makes the filter for the uncompressed bytes of a chunk or blob.
 pub type FilterFn = dyn Fn(&[u8]) -> Vec<u8> + Send + Sync;
 
-/// How a SQLite store is opened. The default is right for people's own machines.
+/// How to open a SQLite store. The default suits people's own machines.
 #[derive(Clone, Default)]
 pub struct OpenOptions {
-    /// Accept network and user-space file systems, where SQLite may corrupt the file.
+    /// Accepts network and user-space file systems, where SQLite may corrupt the file.
     pub allow_network_fs: bool,
-    /// Do not wait for the disk at each commit: a power loss may take the last ones. A crash of the
-    /// process alone takes nothing.
+    /// Does not wait for the disk at each commit: a power loss may lose the last ones. A crash of the process alone
+    /// loses nothing.
     pub relaxed_durability: bool,
-    /// Makes filters again for chunks that `purge` rewrites. Without it they get empty ones.
+    /// Makes new filters for chunks that `purge` rewrites. Without it they get empty ones.
     pub filter: Option<Arc<FilterFn>>,
 }
 
@@ -49,10 +50,10 @@ impl fmt::Debug for OpenOptions {
 }
 
 impl SqliteStore {
-    /// Opens the store at `path` for reading and writing, and makes it if there is no file. The folder must exist.
+    /// Opens the store at `path` for reading and writing, and creates a missing file. The folder must exist.
     ///
     /// # Errors
-    /// [`StoreError::Busy`] if a process owns it, [`StoreError::NotAStore`], [`StoreError::NewerSchema`],
+    /// [`StoreError::Busy`] if another process owns it, [`StoreError::NotAStore`], [`StoreError::NewerSchema`],
     /// [`StoreError::UnsafeSqlite`], [`StoreError::NetworkFilesystem`].
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
@@ -70,8 +71,8 @@ impl SqliteStore {
     /// with [`StoreError::ReadOnly`].
     ///
     /// # Errors
-    /// As [`SqliteStore::open`], but for `Busy`; [`StoreError::Backend`] if there is no file, [`StoreError::OlderSchema`] if
-    /// an older program wrote it.
+    /// As [`SqliteStore::open`] except `Busy`; [`StoreError::Backend`] if there is no file, [`StoreError::OlderSchema`]
+    /// if an older program wrote it.
     pub fn open_reader(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Self> {
         let path = checked_path(path.as_ref(), options)?;
         let store = Self::assemble(path.clone(), None, options, None)?;
@@ -106,9 +107,10 @@ impl SqliteStore {
     }
 }
 
-/// Makes the file if there is none, for its owner only: what agents saw is private. SQLite gives its log the same rights.
+/// Creates a missing file, readable by its owner only, since agents' sessions are private. SQLite gives its log equal
+/// permissions.
 ///
-/// A file that is there is not opened: that would cancel SQLite's locks.
+/// An existing file is not opened: closing it would cancel SQLite's locks.
 pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create_new(true);
@@ -120,10 +122,10 @@ pub(super) fn make_private(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// The canonical path, if everything about the library and the place allows opening it.
+/// The canonical path, if the library and the file system are safe to use.
 fn checked_path(path: &Path, options: &OpenOptions) -> Result<PathBuf> {
     check_version(rusqlite::version(), rusqlite::version_number())?;
-    // SQLite follows symbolic links; our lock must stand beside the same file.
+    // SQLite follows symbolic links, and our lock must stand beside the file that it opens.
     let canonical = match std::fs::canonicalize(path) {
         Ok(canonical) => canonical,
         Err(_) => beside_nothing(path).map_err(|source| StoreError::Backend { operation: "open", source })?,
@@ -136,7 +138,7 @@ fn checked_path(path: &Path, options: &OpenOptions) -> Result<PathBuf> {
     Ok(canonical)
 }
 
-/// The canonical path of a file that is not there yet.
+/// The canonical path of a file that does not exist yet.
 fn beside_nothing(path: &Path) -> std::result::Result<PathBuf, BoxError> {
     let name = path.file_name().ok_or("the path names no file")?;
     let folder = match path.parent() {
@@ -146,9 +148,9 @@ fn beside_nothing(path: &Path) -> std::result::Result<PathBuf, BoxError> {
     Ok(std::fs::canonicalize(folder)?.join(name))
 }
 
-/// Refuses a SQLite that can lose committed writes.
+/// Refuses a SQLite version that can lose committed writes.
 ///
-/// * `number` - as `sqlite3_libversion_number` gives it: 3.51.3 is 3051003.
+/// * `number` - as returned by `sqlite3_libversion_number`: 3.51.3 is 3051003.
 pub(super) fn check_version(version: &str, number: i32) -> Result<()> {
     if number < SAFE_SQLITE {
         return Err(StoreError::UnsafeSqlite { version: version.to_owned() });
@@ -156,7 +158,7 @@ pub(super) fn check_version(version: &str, number: i32) -> Result<()> {
     Ok(())
 }
 
-/// The most that is asked of a transaction.
+/// The greatest durability that a transaction can ask for.
 const fn most(options: &OpenOptions) -> Durability {
     if options.relaxed_durability { Durability::WithNext } else { Durability::OnReturn }
 }
@@ -164,7 +166,8 @@ const fn most(options: &OpenOptions) -> Durability {
 fn open_writing(path: &Path) -> Outcome<Connection> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // SQLite takes the first bytes of a database for an empty one, and we would make a new store there.
+    // SQLite would take the first bytes of a truncated database for an empty one, and we would create a new store
+    // there.
     let length = std::fs::metadata(path).map_or(0, |found| found.len());
     if (1..512).contains(&length) {
         let detail = format!("it has {length} bytes");
@@ -174,7 +177,7 @@ fn open_writing(path: &Path) -> Outcome<Connection> {
     conn.busy_timeout(Duration::from_secs(2))?;
     conn.set_prepared_statement_cache_capacity(64);
     steady_plans(&conn)?;
-    // Judged before anything is changed: the file may be somebody else's.
+    // Classified before any change: the file may belong to another program.
     let found = inspect(&conn, path, STEPS.len())?;
     if found == Found::Empty {
         conn.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}; PRAGMA auto_vacuum = INCREMENTAL;"))?;

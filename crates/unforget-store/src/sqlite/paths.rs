@@ -1,4 +1,4 @@
-//! Generations: which entries are on a path, and how a path grows.
+//! Generations: the entries of a path, and how a path grows.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::fault::Outcome;
 use crate::error::StoreError;
 use crate::port::{OpenedBy, Target};
 
-/// Finds or opens the generation that an append goes to. Returns its number and its path's length.
+/// Finds or opens the target generation of an append. Returns its number and its path's length.
 pub(super) fn enter(
     tx: &Connection,
     id: ConversationId,
@@ -101,7 +101,7 @@ pub(super) fn grow(
     Ok(())
 }
 
-/// Length of a generation's path; `None` if it is not there.
+/// Length of a generation's path; `None` if it is missing.
 fn length(conn: &Connection, id: ConversationId, generation: u64) -> Outcome<Option<u64>> {
     let found: Option<i64> = conn
         .prepare_cached("SELECT length FROM generation WHERE conversation = ? AND number = ?")?
@@ -127,7 +127,7 @@ pub(super) fn runs(
              WHERE conversation = ?1 AND generation = ?2 AND position <= ?3), 0)
          ORDER BY position DESC",
     )?;
-    // Backwards: a generation's own entries come after those that it shares.
+    // Backwards, since a generation's own entries come after the shared ones.
     let mut backwards: Vec<Range<u64>> = Vec::new();
     let (mut at, mut end) = (Some(generation), positions.end);
     while let Some(number) = at {
@@ -151,7 +151,7 @@ pub(super) fn runs(
             }
         }
         end = end.min(fork);
-        // A parent is always older; damage must not make this walk in circles.
+        // A parent is always older; this check keeps damaged data from causing an endless walk.
         at = parent.map(uint).filter(|parent| *parent < number && positions.start < end);
     }
     Ok(joined(backwards.into_iter().rev()))

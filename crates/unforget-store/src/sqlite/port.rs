@@ -1,4 +1,4 @@
-//! The port, carried out by the modules beside this one.
+//! The port on SQLite, carried out by the neighbouring modules.
 
 use std::ops::Range;
 use std::path::Path;
@@ -316,7 +316,7 @@ impl Store for SqliteStore {
     }
 }
 
-/// The part of `seqs` that there are entries for.
+/// The part of `seqs` with existing entries.
 pub(super) fn clamped(entries: u64, seqs: Range<u64>) -> Range<u64> {
     let end = seqs.end.min(entries);
     seqs.start.min(end)..end

@@ -1,4 +1,4 @@
-//! Purge: the only deletion of what was delivered.
+//! Purge: the only deletion of delivered data.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -56,13 +56,13 @@ pub(super) fn carry_out(store: &SqliteStore, id: ConversationId, seqs: Range<u64
     let purged = store.write("purge", |tx| {
         let counters = conversations::counters(tx, id)?;
         let seqs = clamped(counters.entries, seqs);
-        // Deleted cells are overwritten, and whole pages too, not only where that is free.
+        // Deleted cells are overwritten, and so are whole pages, not only where that is free.
         tx.query_row("PRAGMA secure_delete = ON", [], |_| Ok(()))?;
         let purged = plan(tx, id, &seqs)?;
         take_bytes(store, tx, id, &seqs)?;
         take_derived(tx, id, &seqs)?;
         if purged.entries > 0 {
-            // A dictionary holds pieces of what it was trained on.
+            // A dictionary contains pieces of its training samples.
             retire_dictionaries(tx, &store.dictionaries)?;
             tx.execute("UPDATE conversation SET revision = revision + 1 WHERE id = ?", [int(id.0)])?;
         }
@@ -74,7 +74,7 @@ pub(super) fn carry_out(store: &SqliteStore, id: ConversationId, seqs: Range<u64
     let swept = store.writer()?.bare(|conn| {
         conn.query_row("PRAGMA secure_delete = FAST", [], |_| Ok(()))?;
         vacuum_pages(conn, "PRAGMA incremental_vacuum")?;
-        // Waits for readers up to the busy timeout; if one stays longer, the log goes at a later checkpoint.
+        // Waits for readers up to the busy timeout; if one stays longer, a later checkpoint clears the log.
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(())
     });
@@ -83,7 +83,7 @@ pub(super) fn carry_out(store: &SqliteStore, id: ConversationId, seqs: Range<u64
     Ok(purged)
 }
 
-/// Makes tombstones of the entries, and rewrites or drops their chunks and blobs.
+/// Turns the entries into tombstones, and rewrites or drops their chunks and blobs.
 fn take_bytes(store: &SqliteStore, tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
     let mut chunks = BTreeSet::new();
     let mut positions = BTreeSet::new();
@@ -99,7 +99,7 @@ fn take_bytes(store: &SqliteStore, tx: &Connection, id: ConversationId, seqs: &R
         rewrite_chunk(store, tx, id, chunk)?;
     }
     for position in positions {
-        // A half-written line that a snapshot kept is the beginning of the entry at that position.
+        // A half-written line in a snapshot is the beginning of the entry at that position.
         tx.prepare_cached(
             "UPDATE snapshot SET trailer = x'' WHERE conversation = ? AND length = ?
                AND trim(CAST(trailer AS TEXT), char(9, 10, 12, 13, 32)) <> ''",
@@ -116,7 +116,7 @@ fn take_bytes(store: &SqliteStore, tx: &Connection, id: ConversationId, seqs: &R
     Ok(())
 }
 
-/// Takes out of a chunk what no entry points to any more.
+/// Removes the bytes of a chunk that no entry uses any more.
 fn rewrite_chunk(store: &SqliteStore, tx: &Connection, id: ConversationId, number: u64) -> Outcome<()> {
     let key = [int(id.0), int(number)];
     let row: Option<i64> = tx
@@ -156,7 +156,7 @@ fn rewrite_chunk(store: &SqliteStore, tx: &Connection, id: ConversationId, numbe
     Ok(())
 }
 
-/// Drops what was derived from the entries.
+/// Drops the data derived from the entries.
 fn take_derived(tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outcome<()> {
     if seqs.is_empty() {
         return Ok(());
@@ -170,7 +170,7 @@ fn take_derived(tx: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outco
     names::purge(tx, id, int(seqs.start), int(seqs.end))
 }
 
-/// Rewrites every chunk that needs a dictionary without one, and drops the dictionaries.
+/// Rewrites every chunk that uses a dictionary, and drops the dictionaries.
 fn retire_dictionaries(tx: &Connection, dictionaries: &Dictionaries) -> Outcome<()> {
     let mut select = tx.prepare("SELECT id, conversation, number FROM chunk WHERE dictionary IS NOT NULL")?;
     let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;

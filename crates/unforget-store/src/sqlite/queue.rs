@@ -1,8 +1,8 @@
-//! Writes that wait, and who carries them out.
+//! The queue of waiting writes, and the choice of the thread that carries them out.
 //!
-//! One of those who wait leads: it carries out what is queued by then and tells the others what came of theirs; the next who
-//! is in haste leads after it. Nobody is woken but by what concerns it, and who is done does not wait behind others. A leader in
-//! haste takes only writes in haste; one that waited out its patience takes everything.
+//! One of the waiting threads leads: it carries out the queued writes and reports the results. The next `Now` writer
+//! leads after it. A thread wakes only for its own result or for leadership, and a finished one never waits for others.
+//! A `Now` leader takes only `Now` writes; a leader whose patience ran out takes all writes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,13 +13,13 @@ use rusqlite::Connection;
 use super::fault::Outcome;
 use crate::port::{Haste, Result};
 
-/// How long a write that nobody waits for lets others go first; and then how long it waits for another's sync.
+/// How long a write without a waiting caller lets others go first, and then how long it waits for another's sync.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2);
 
-/// What a write does in the transaction.
+/// The work of a write within the transaction.
 type Work = Box<dyn FnOnce(&Connection) -> Outcome<()> + Send>;
 
-/// A write, as it is queued.
+/// A write before queueing.
 pub(super) struct Write {
     pub(super) operation: &'static str,
     pub(super) work: Work,
@@ -33,11 +33,11 @@ pub(super) struct Waiting {
     told: Sender<Told>,
 }
 
-/// What a waiting write is told.
+/// A message to a waiting write.
 pub(super) enum Told {
-    /// What came of it: the number of its transaction.
+    /// The result: the number of its transaction.
     Done(Result<u64>),
-    /// To carry out its own and others.
+    /// The order to carry out its own write and others.
     Lead,
 }
 
@@ -48,26 +48,26 @@ pub(super) struct Ticket {
     hears: Receiver<Told>,
 }
 
-/// See the module.
+/// The queue of waiting writes. Its rules are in the module documentation.
 #[derive(Default)]
 pub(super) struct Queue(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     waiting: Vec<Waiting>,
-    /// Somebody leads, or was told to.
+    /// Whether a thread leads, or was told to.
     is_led: bool,
-    /// Writes so far.
+    /// Number of writes so far.
     count: u64,
 }
 
-/// What comes next for who waits.
+/// The next step of a waiting thread.
 pub(super) enum Turn<'a> {
-    /// It is done, in the transaction with this number.
+    /// Its write is done, in the transaction with this number.
     Done(Result<u64>),
-    /// It is to be carried out, with others.
+    /// The thread has to carry out its write, together with other writes.
     Lead(Lead<'a>),
-    /// Who led panicked.
+    /// The leader panicked.
     Lost,
 }
 
@@ -85,7 +85,7 @@ impl Queue {
         Ticket { number, haste, hears }
     }
 
-    /// Waits until a write is done, or its writer has to lead. After that, once more.
+    /// Waits until a write is done, or its thread has to lead. A leader calls it once more afterwards.
     pub(super) fn turn(&self, ticket: &Ticket) -> Turn<'_> {
         let told = match ticket.haste {
             Haste::Now => ticket.hears.recv().ok(),
@@ -104,7 +104,7 @@ impl Queue {
         }
     }
 
-    /// A write has waited long enough. If it is not in the queue any more, it is carried out now.
+    /// Makes a write urgent after its patience ran out. A write that is no longer in the queue is being carried out.
     fn hurry(&self, number: u64) {
         let mut state = self.state();
         if let Some(own) = state.waiting.iter_mut().find(|one| one.number == number) {
@@ -121,22 +121,22 @@ impl Queue {
 }
 
 impl State {
-    /// Tells the first who is in haste to lead. Others do by themselves when they have waited long enough.
+    /// Tells the first `Now` write to lead. Others become `Now` themselves once their patience runs out.
     fn appoint(&mut self) {
         let mut in_haste = self.waiting.iter().filter(|one| one.haste == Haste::Now);
         self.is_led = in_haste.any(|one| one.told.send(Told::Lead).is_ok());
     }
 }
 
-/// The lead of a queue, which goes to the next when it is dropped.
+/// The leadership of a queue. Dropping it passes it on.
 pub(super) struct Lead<'a> {
     queue: &'a Queue,
-    /// Of who leads.
+    /// Urgency of the leader's write.
     haste: Haste,
 }
 
 impl Lead<'_> {
-    /// What is to be carried out now, in order.
+    /// The writes to carry out now, in order.
     pub(super) fn taken(&self) -> Vec<Waiting> {
         let waiting = &mut self.queue.state().waiting;
         match self.haste {
@@ -153,7 +153,7 @@ impl Drop for Lead<'_> {
 }
 
 impl Waiting {
-    /// The write, and who is told what came of it.
+    /// The write, and the channel for its result.
     pub(super) fn begin(self) -> (Write, Sender<Told>) {
         (self.write, self.told)
     }
@@ -176,7 +176,7 @@ mod tests {
         }
     }
 
-    /// Carries out all; gives what that was.
+    /// Carries out all writes and returns their names.
     fn carry_out(lead: &Lead<'_>) -> Vec<&'static str> {
         let all = lead.taken().into_iter().map(|one| {
             let (write, told) = one.begin();
@@ -241,7 +241,7 @@ mod tests {
         for ticket in [&other, &later] {
             assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
         }
-        // Or it is taken along by who leads already and has not begun.
+        // Or the present leader takes it along, if it has not begun yet.
         let soon = queue.enter(write("soon"), Haste::Soon);
         let first = queue.enter(write("first"), Haste::Now);
         let leading = lead(&queue, &first);
@@ -265,7 +265,7 @@ mod tests {
         assert!(matches!(queue.turn(&last), Turn::Lost));
     }
 
-    /// The same where some went away.
+    /// Like [`carry_out`], for writes whose threads may have gone away.
     fn carry_out_all(lead: &Lead<'_>) -> Vec<&'static str> {
         lead.taken().into_iter().map(|one| one.begin().0.operation).collect()
     }

@@ -9,10 +9,10 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::fault::Outcome;
 
-/// Connections that are kept open while nobody uses them.
+/// Most idle connections kept open.
 const IDLE: usize = 4;
 
-/// A pool of read-only connections, opened when needed.
+/// A pool of read-only connections, opened on demand.
 pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
@@ -23,8 +23,8 @@ impl Readers {
         Self { path: path.to_path_buf(), idle: Mutex::new(Vec::new()) }
     }
 
-    /// Runs `work` in one read transaction, which ends before this returns, so that no reader holds
-    /// the write-ahead log back.
+    /// Runs `work` in one read transaction, which ends before this returns, so that no reader holds back the
+    /// write-ahead log.
     pub(super) fn with<T>(&self, work: impl FnOnce(&Connection) -> Outcome<T>) -> Outcome<T> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let conn = match idle {
@@ -43,7 +43,7 @@ impl Readers {
     }
 }
 
-/// Makes plans depend on the statement alone. Else SQLite compiles many of them again for every value that is bound.
+/// Makes query plans depend on the statement alone. Otherwise SQLite recompiles many of them for every bound value.
 pub(super) fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     Ok(())

@@ -72,7 +72,7 @@ pub(super) fn drop_all(tx: &Connection, id: ConversationId) -> Outcome<()> {
     drop_where(tx, "conversation = ?", &[int(id.0)])
 }
 
-/// Drops the segments of a conversation that a condition holds for.
+/// Drops the segments of a conversation that satisfy a condition.
 pub(super) fn drop_where(tx: &Connection, condition: &str, values: &[i64]) -> Outcome<()> {
     let blocks =
         format!("DELETE FROM segment_block WHERE segment IN (SELECT id FROM segment WHERE {condition})");

@@ -9,16 +9,16 @@ use super::codes::{digest, int, uint};
 use super::fault::Outcome;
 use crate::port::{ContextRow, SummaryKey, SummaryRow};
 
-/// Level of zstd for bodies: they are written once and read seldom.
+/// zstd level for bodies, which are written once and rarely read.
 const BODY_LEVEL: i32 = 6;
 
-/// Bytes that a body is never larger than; a damaged length must not ask for more memory.
+/// Upper bound of a body's size in bytes; a damaged length must not ask for more memory.
 const BODY_BYTES_MAX: u32 = 256 << 20;
 
 /// Bytes of one source in `summary.sources`.
 const SOURCE: usize = 8 + 4 + 1 + 32;
 
-/// One of the two tables of summaries, whose columns are the same.
+/// One of the two tables of summaries, which have equal columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Table {
     Summary,
@@ -42,7 +42,7 @@ pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[Sum
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         table.name()
     ))?;
-    // Setting a compressor up costs more than most bodies.
+    // Creating a compressor costs more than most bodies.
     let mut packer = Compressor::new(BODY_LEVEL).ok();
     for row in rows {
         insert.execute(params![
@@ -65,7 +65,7 @@ pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[Sum
     Ok(())
 }
 
-/// Writes the state of a prompt over the one that is there.
+/// Writes the state of a prompt over the existing one.
 pub(super) fn put_context(tx: &Connection, id: ConversationId, context: &ContextRow) -> Outcome<()> {
     tx.prepare_cached("INSERT OR REPLACE INTO context VALUES (?, ?, ?, ?)")?.execute(params![
         int(id.0),
@@ -122,7 +122,7 @@ pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<SummaryR
     Ok(all)
 }
 
-/// Names of all, by span, then level, then the rest of the key.
+/// Keys of all summaries, ordered by span, then level, then the rest of the key.
 pub(super) fn keys(conn: &Connection, table: Table, id: ConversationId) -> Outcome<Vec<SummaryKey>> {
     let sql = format!(
         "SELECT thread, grain, level, end FROM {} WHERE conversation = ?
@@ -176,7 +176,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
     })
 }
 
-/// A body as it is stored: text, or where that is smaller a blob of its length (u32, little endian) and zstd.
+/// The stored form of a body: text or, where that is smaller, a blob of its length (u32, little endian) and zstd.
 fn encode_body(body: &str, packer: Option<&mut Compressor<'_>>) -> Value {
     let packed = packer.and_then(|packer| packer.compress(body.as_bytes()).ok());
     match (packed, u32::try_from(body.len())) {

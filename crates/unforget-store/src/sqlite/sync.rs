@@ -1,8 +1,9 @@
-//! What is committed reaches the disk: the log is synced beside the writer, not within its transactions.
+//! Syncs the log to disk beside the writer, not within its transactions.
 //!
-//! SQLite would sync within the commit, and every other transaction would wait, also those that need not be durable yet. Here
-//! it commits without (`synchronous = NORMAL`, which never corrupts), and a caller returns when a sync that began after its commit
-//! is done. Callers that wait for the same one share it. The log is one sequence: a sync makes all that came before durable.
+//! SQLite would sync within the commit, and every other transaction would wait, even those that need not be durable
+//! yet. Here it commits without a sync (`synchronous = NORMAL`, which never corrupts), and a caller returns once a sync
+//! that began after its commit is done. Callers waiting for one sync share it. The log is a single sequence: a sync
+//! makes everything before it durable.
 
 use std::fs::File;
 use std::io;
@@ -13,16 +14,16 @@ use super::queue::PATIENCE;
 use crate::error::{BoxError, StoreError};
 use crate::port::Haste;
 
-/// What is told when the disk did not take something.
+/// The error after the disk refused data.
 ///
-/// * `operation` - what was tried.
+/// * `operation` - the attempted operation.
 pub(super) fn failed(operation: &'static str, source: impl Into<BoxError>) -> StoreError {
     StoreError::Backend { operation, source: source.into() }
 }
 
-/// The write-ahead log, to be synced.
+/// The write-ahead log and its sync state.
 pub(super) struct Syncs {
-    /// SQLite has no locks on it, so that it can be closed.
+    /// Closing it is harmless, since SQLite holds no locks on the log.
     log: File,
     state: Mutex<State>,
     ended: Condvar,
@@ -30,12 +31,12 @@ pub(super) struct Syncs {
 
 #[derive(Default)]
 struct State {
-    /// Transactions that are committed.
+    /// Number of committed transactions.
     written: u64,
-    /// Of these, those that are on the disk.
+    /// Number of transactions on the disk.
     synced: u64,
     is_syncing: bool,
-    /// Why the disk did not take some of it. The system tells that once, and what it tells later is not to be believed.
+    /// Why the disk refused data. The system reports that only once, and its later reports cannot be trusted.
     failed: Option<(io::ErrorKind, String)>,
 }
 
@@ -49,27 +50,27 @@ impl State {
 }
 
 impl Syncs {
-    /// Of the log of an open database in WAL mode.
+    /// For the log of an open database in WAL mode.
     pub(super) fn of(db: &Path) -> io::Result<Self> {
         let mut log = db.as_os_str().to_owned();
         log.push("-wal");
         let log = File::options().read(true).write(true).open(log)?;
-        // A process that was killed may have left what it committed and did not sync.
+        // A killed process may have left commits without a sync.
         log.sync_data()?;
         Ok(Self { log, state: Mutex::default(), ended: Condvar::new() })
     }
 
-    /// A transaction was committed. Gives its number.
+    /// Notes a committed transaction. Returns its number.
     pub(super) fn written(&self) -> u64 {
         let mut state = self.state();
         state.written += 1;
         state.written
     }
 
-    /// Waits until a transaction is on the disk; one that is not in haste, for a moment, for the sync of another.
+    /// Waits until a transaction is on the disk. One that is not urgent first waits a moment for another's sync.
     ///
     /// # Errors
-    /// If the disk does not take it: then nobody knows what of the log is there.
+    /// The error of the disk: from then on it is unknown how much of the log is there.
     pub(super) fn wait(&self, number: u64, haste: Haste) -> io::Result<()> {
         let mut state = self.state();
         if haste == Haste::Soon {
@@ -103,7 +104,7 @@ impl Syncs {
         self.state().check()
     }
 
-    /// As after a sync that failed.
+    /// Puts it into the state after a failed sync.
     #[cfg(test)]
     pub(super) fn fail(&self) {
         self.state().failed = Some((io::ErrorKind::Other, "the disk is gone".to_owned()));
@@ -127,7 +128,7 @@ mod tests {
 
     use super::*;
 
-    /// A log that cannot be synced: a pipe is none.
+    /// A log that cannot be synced, since it is a pipe.
     fn broken() -> Syncs {
         let (_, pipe) = io::pipe().unwrap();
         let log = File::from(std::os::fd::OwnedFd::from(pipe));
@@ -141,7 +142,7 @@ mod tests {
         let told = syncs.wait(first, Haste::Now).unwrap_err();
         assert_eq!(syncs.state().failed.as_ref().map(|(kind, _)| *kind), Some(told.kind()));
         syncs.state().is_syncing = true;
-        // Whoever tried again now would wait for ever.
+        // A second attempt would wait for ever.
         assert_eq!(syncs.wait(second, Haste::Now).unwrap_err().kind(), told.kind());
         assert_eq!(syncs.wait(second, Haste::Soon).unwrap_err().kind(), told.kind());
     }

@@ -1,4 +1,4 @@
-//! The suite on SQLite, and equality with memory.
+//! The conformance suite on SQLite, and equality with the memory store.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod damage;
@@ -18,7 +18,7 @@ use crate::conformance::{Step, Tape, check_all, observe, play, steps, summary};
 use crate::memory::MemoryStore;
 use crate::port::{JobEnd, JobState, Jobs as _, Store};
 
-/// Opens a store with the filter that the suite's tapes use.
+/// Opens a store with the filter of the suite's tapes.
 fn open(folder: &Path) -> SqliteStore {
     SqliteStore::open(folder.join("store.sqlite"), &options()).unwrap()
 }
@@ -43,7 +43,8 @@ fn memory_keeps_the_contract() {
     check_all(&|| Box::new(MemoryStore::new()));
 }
 
-/// Whoever held a lease is gone when the store has another owner: the job is due at once, and their end of it counts for nothing.
+/// The holder of a lease is gone when the store has another owner: the job is due at once, and a late end of the lease
+/// is ignored.
 #[test]
 fn i19_leases_end_with_their_owner() {
     let folder = tempfile::tempdir().unwrap();
@@ -66,7 +67,7 @@ fn i19_leases_end_with_their_owner() {
     assert_eq!((again.key, again.attempts), (one.key, 2), "the attempt of the one who is gone counts");
 }
 
-/// `PROPTEST_CASES`, else few: each case opens a database.
+/// `PROPTEST_CASES`, otherwise few: each case opens a database.
 fn cases() -> ProptestConfig {
     match std::env::var_os("PROPTEST_CASES") {
         Some(_) => ProptestConfig::default(),
@@ -77,7 +78,7 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Whatever is done, both stores answer the same and show the same, also after closing and opening.
+    /// For any steps, both stores give equal answers and show equal content, even after closing and opening.
     #[test]
     fn sqlite_equals_memory(steps in steps(24)) {
         let folder = tempfile::tempdir().unwrap();
@@ -93,7 +94,7 @@ proptest! {
         }
         drop(sqlite.take());
         let store = open(folder.path());
-        // SQLite makes the filters of rewritten chunks again; memory leaves them empty.
+        // SQLite makes new filters for rewritten chunks; memory leaves them empty.
         let purged = steps.iter().any(|step| matches!(step, Step::Purge(..)));
         if !purged {
             prop_assert_eq!(observe(&store), observe(&memory));

@@ -1,4 +1,4 @@
-//! Verify: reads everything back and says where the first damage of each kind is.
+//! Verify: reads everything back and locates the first damage of each kind.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::{SqliteStore, conversations, maintain, paths, summaries};
 use crate::error::StoreError;
 use crate::port::{Conversation, GenerationRow, Problem, Result};
 
-/// Entries per read transaction: short ones hold no writer and no checkpoint back.
+/// Entries per read transaction: short transactions hold back neither writer nor checkpoint.
 const PAGE: u64 = 512;
 
 /// See [`crate::Store::verify`].
@@ -68,7 +68,7 @@ impl Findings {
                 self.add(key, None, "database", error.to_string());
                 Ok(None)
             }
-            // A damaged page may claim any type or length; the driver then refuses the value.
+            // A damaged page may claim any type or length, and the driver then refuses the value.
             Err(StoreError::Backend { source, .. }) if source.is::<rusqlite::Error>() => {
                 self.add(key, None, "database", source.to_string());
                 Ok(None)
@@ -173,7 +173,7 @@ fn check_paths(conn: &Connection, conversation: &Conversation, found: &mut Findi
     Ok(extents)
 }
 
-/// What is wrong with a generation, if anything.
+/// The defect of a generation, if any.
 fn wrong_generation(
     number: u64,
     row: &GenerationRow,
@@ -204,7 +204,7 @@ fn wrong_generation(
 struct Walk<'a> {
     conversation: &'a Conversation,
     extents: Vec<Extent>,
-    /// Index of the extent that the last entry was in.
+    /// Index of the extent that contained the last entry.
     at: usize,
     tokens: u64,
     found: &'a mut Findings,
@@ -271,7 +271,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Generation and position that the extents give to a seq; called with ascending seqs.
+    /// Generation and position of a seq according to the extents. Call with ascending seqs.
     fn place(&mut self, seq: u64) -> Option<(u64, u64)> {
         loop {
             let (first, count, generation, position) = *self.extents.get(self.at)?;
@@ -285,7 +285,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Stored chain of the entry before on the path; `None` if that one is damaged, which is reported there.
+    /// Stored chain of the previous entry on the path; `None` if that entry is damaged, which is reported there.
     fn chain_before(
         &self,
         conn: &Connection,
@@ -312,7 +312,7 @@ impl Walk<'_> {
     }
 }
 
-/// Rows beyond the end, blobs that nobody holds, snapshots, summaries.
+/// Checks for rows beyond the end, blobs without holders, snapshots, summaries.
 fn check_rest(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<()> {
     let ConversationId(id) = conversation.id;
     let key = Some(&conversation.key);

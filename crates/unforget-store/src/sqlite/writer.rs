@@ -1,7 +1,7 @@
-//! The one connection that writes.
+//! The only connection that writes.
 //!
-//! Writes that wait for each other share one transaction, see [`Queue`], and those that have to be durable one `fsync`, see
-//! [`Syncs`]. Each is in a savepoint of its own, unless it is alone.
+//! Writes that wait together share one transaction (see [`Queue`]), and durable ones share one `fsync` (see [`Syncs`]).
+//! Each write has a separate savepoint, except a single write.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -19,24 +19,24 @@ use crate::port::{Durability, Haste, Result};
 
 /// The writing connection and the queue before it.
 pub(super) struct Writer {
-    /// Dropped before the connection: its own must not be the last.
+    /// Dropped before the connection, since its own must not be the last.
     checkpoints: Checkpoints,
     conn: Mutex<Connection>,
     syncs: Syncs,
-    /// The most that is asked of a transaction.
+    /// The greatest durability that a transaction can ask for.
     most: Durability,
     queue: Queue,
     identity: Identity,
-    /// Why the file cannot be trusted any more; once it is set, nothing is written.
+    /// Why the file can no longer be trusted; once it is set, nothing is written.
     stopped: Arc<OnceLock<StoreError>>,
 }
 
 impl Writer {
     /// * `conn` - of an open database in WAL mode.
-    /// * `most` - the most that is asked of a transaction.
+    /// * `most` - the greatest durability that a transaction can ask for.
     ///
     /// # Errors
-    /// If there can be no thread for checkpoints, or the log cannot be opened.
+    /// If the thread for checkpoints cannot start, or the log cannot be opened.
     pub(super) fn new(mut conn: Connection, most: Durability, identity: Identity) -> Outcome<Self> {
         let (queue, stopped) = (Queue::default(), Arc::default());
         let checkpoints = Checkpoints::of(&mut conn, identity.db(), &stopped)?;
@@ -56,7 +56,7 @@ impl Writer {
         Ok(value)
     }
 
-    /// Fails if what is committed may not be on the disk: who is told that it is there would not write it again.
+    /// Fails if commits may be missing from the disk: a caller that has seen the data would not write it again.
     pub(super) fn may_read(&self) -> Result<()> {
         self.syncs.check().map_err(unsynced)
     }
@@ -74,7 +74,7 @@ impl Writer {
         outcome
     }
 
-    /// Runs `work` in a transaction together with whoever else is waiting: what fails of them undoes only itself.
+    /// Runs `work` in a transaction together with the other waiting writes. A failed one undoes only itself.
     pub(super) fn share<T: Send + Sync + 'static>(
         &self,
         operation: &'static str,
@@ -103,7 +103,7 @@ impl Writer {
         Arc::into_inner(made).and_then(OnceLock::into_inner).ok_or_else(died)
     }
 
-    /// Carries out writes in one transaction, and tells each what came of it.
+    /// Carries out writes in one transaction, and reports the results to their threads.
     fn write_all(&self, conn: &mut Connection, mut waiting: Vec<Waiting>, path: &Path) {
         let mut replies = Vec::with_capacity(waiting.len());
         let is_alone = waiting.len() == 1;
@@ -113,7 +113,8 @@ impl Writer {
                 let (Write { operation, work }, told) = one.begin();
                 let written = match &damage {
                     Some(damage) => Err(Fault::Store(again(damage))),
-                    // A full disk may have rolled back everything; what follows must not commit on its own.
+                    // A full disk may have rolled back the whole transaction; later writes must not commit on their
+                    // own.
                     None if tx.is_autocommit() => {
                         Err(Fault::Store(StoreError::Full { path: path.to_path_buf() }))
                     }
@@ -124,9 +125,9 @@ impl Writer {
                 replies.push((told, written.map_err(|fault| fault.into_store(path, operation))));
             }
             match (damage, replies.as_slice()) {
-                // What was written before the damage was seen is not committed on top of it.
+                // Writes from before the damage was seen are not committed on top of it.
                 (Some(damage), _) => Err(Fault::Store(damage)),
-                // Nothing of what failed is committed.
+                // A failed write commits nothing.
                 (None, [(_, Err(error))]) if is_alone => Err(Fault::Store(again(error))),
                 _ => Ok(()),
             }
@@ -134,7 +135,7 @@ impl Writer {
         let outcome = self.transact(conn, write).map_err(|fault| fault.into_store(path, "append"));
         let done = || outcome.as_ref().map(|((), number)| *number).map_err(again);
         for (told, written) in replies {
-            // A caller that is gone does not need to know.
+            // A caller that has gone away does not need the result.
             told.send(Told::Done(written.and_then(|()| done()))).ok();
         }
         // Left over if the transaction could not even begin.
@@ -143,20 +144,20 @@ impl Writer {
         }
     }
 
-    /// Waits until a transaction is as durable as it has to be.
+    /// Waits until a transaction has its required durability.
     fn sync(&self, (durability, haste): (Durability, Haste), number: u64) -> Result<()> {
         if durability == Durability::WithNext || self.most == Durability::WithNext {
             return Ok(());
         }
         self.syncs.wait(number, haste).map_err(|error| {
             let error = unsynced(error);
-            // What is in the log but not on the disk may be lost, so nothing is put behind it.
+            // Data in the log but not on the disk may be lost, so nothing is written behind it.
             self.stop(again(&error));
             error
         })
     }
 
-    /// Runs `work` in a transaction. Gives its number too, by which it is synced.
+    /// Runs `work` in a transaction. Returns its number too, for the sync.
     fn transact<T>(
         &self,
         conn: &mut Connection,
@@ -174,7 +175,7 @@ impl Writer {
         outcome
     }
 
-    /// Fails with what stopped writing, if it was.
+    /// Fails with the reason if writing was stopped.
     fn may_write(&self) -> Outcome<()> {
         match self.stopped.get() {
             None => Ok(()),
@@ -182,7 +183,7 @@ impl Writer {
         }
     }
 
-    /// Stops writing for good, until the store is opened again. The first reason is the one that is told.
+    /// Stops writing until the store is opened again. The first reason is kept.
     pub(super) fn stop(&self, why: StoreError) {
         self.stopped.set(why).ok();
     }
@@ -199,16 +200,16 @@ impl Writer {
     }
 
     fn conn(&self) -> MutexGuard<'_, Connection> {
-        // A panic elsewhere rolled its transaction back when it unwound; the connection is fine.
+        // A panic in another thread rolled its transaction back while unwinding; the connection is fine.
         self.conn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Writer {
-    /// The log holds what was acknowledged; it stays beside a file that cannot be trusted, and is not copied into it.
+    /// The log holds acknowledged writes. It stays beside a file that cannot be trusted and is not copied into it.
     fn drop(&mut self) {
         if self.stopped.get().is_some() {
-            // It cannot fail on an open connection.
+            // Cannot fail on an open connection.
             self.conn().set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).ok();
         }
     }
@@ -231,7 +232,7 @@ fn in_savepoint<T>(tx: &Connection, work: impl FnOnce(&Connection) -> Outcome<T>
     }
 }
 
-/// The same error once more, for another caller of the same transaction.
+/// A copy of an error, for another caller of the transaction.
 fn again(error: &StoreError) -> StoreError {
     match error {
         StoreError::Full { path } => StoreError::Full { path: path.clone() },

@@ -1,4 +1,4 @@
-//! Work of models, with what is told of it.
+//! Work of models, with reports of its changes.
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 

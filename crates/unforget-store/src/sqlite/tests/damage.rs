@@ -1,4 +1,4 @@
-//! Damage of every kind: found, placed, never passed on as content.
+//! Damage of every kind: found, located, never passed on as content.
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use crate::sqlite::{OpenOptions, SqliteStore};
 
 const ID: ConversationId = ConversationId(1);
 
-/// A closed store with chunks, blobs, branches, summaries; and what is in it.
+/// A closed store with chunks, blobs, branches and summaries; and its content.
 fn made(folder: &Path) -> (PathBuf, Vec<Raw>) {
     let path = folder.join("whole.sqlite");
     let store = SqliteStore::open(&path, &OpenOptions::default()).unwrap();
@@ -49,7 +49,7 @@ fn sql(path: &Path, statement: &str) {
     Connection::open(path).unwrap().execute_batch(statement).unwrap();
 }
 
-/// Reads every entry alone; counts the refused ones. Wrong bytes fail the test.
+/// Reads every entry alone and counts the refused ones. Wrong bytes fail the test.
 fn refused(store: &SqliteStore, whole: &[Raw], what: &str) -> usize {
     let mut refused = 0;
     for raw in whole {
@@ -179,7 +179,7 @@ fn missing_and_disagreeing_rows_are_found() {
         let problems = store.verify(&mut |_, _| {}).unwrap();
         assert!(problems.iter().any(|problem| problem.kind == kind), "{why}: {problems:?}");
         for generation in 0..3 {
-            // Whatever it answers, it answers: no panic, no endless walk.
+            // Any answer is fine: no panic, no endless walk.
             store.path(ID, unforget_core::id::Generation(generation), u64::MAX).ok();
             store.chains(ID, unforget_core::id::Generation(generation), 0..u64::MAX).ok();
         }
@@ -194,7 +194,7 @@ fn a_changed_byte_of_the_file_is_never_wrong_content() {
     let mut noticed = 0;
     for number in 0..120_usize {
         let at = number * bytes.len() / 120 + number % 61;
-        // Most of a small database is empty; damage what is used.
+        // Most of a small database is empty; the damage must hit a used place.
         let at = bytes.iter().skip(at).position(|byte| *byte != 0).map_or(at, |ahead| at + ahead);
         let outcome = changed(&whole, number, |path| {
             let mut bytes = bytes.clone();
@@ -253,7 +253,7 @@ fn destroy(path: &Path, table: &str) {
     std::fs::write(path, bytes).unwrap();
 }
 
-/// What sees the damage.
+/// An operation that notices the damage.
 type See = fn(&SqliteStore) -> crate::Result<()>;
 
 #[test]
@@ -266,7 +266,7 @@ fn f085_nothing_is_written_to_a_file_that_was_seen_damaged() {
         title: None,
         parent: None,
     };
-    // The table that is damaged, who sees it, and whether an append goes well before.
+    // The damaged table, the noticing operation, and whether an append succeeds before it.
     let table: [(&str, See, bool); 3] = [
         ("chunk", |store| store.append(one_more(store)).map(|_| ()), false),
         ("summary", |store| store.put_summaries(ID, &[summary(5, 9)], None), true),

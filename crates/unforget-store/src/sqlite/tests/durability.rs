@@ -10,10 +10,10 @@ use crate::error::StoreError;
 use crate::port::{Append, Durability, Haste, Segment, Store};
 use crate::sqlite::{OpenOptions, SqliteStore};
 
-/// Names the database to a child of this test executable.
+/// Passes the path of the database to a child of this test executable.
 const CHILD_DB: &str = "UNFORGET_TEST_CHILD_DB";
 
-/// Starts one test of this executable in a process of its own.
+/// Runs one test of this executable in a separate process.
 fn child(test: &str, db: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD_DB, db);
@@ -27,7 +27,7 @@ fn body(number: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The process that is killed: appends for ever, and says what is safe. Does nothing in a normal run.
+/// The process to kill: appends for ever, and reports acknowledged writes. Does nothing in a normal run.
 #[test]
 fn child_that_appends() {
     let Some(db) = std::env::var_os(CHILD_DB) else { return };
@@ -48,7 +48,7 @@ fn child_that_appends() {
     }
 }
 
-/// `UNFORGET_TEST_KILLS` sets how many.
+/// `UNFORGET_TEST_KILLS` sets the number of kills.
 #[test]
 fn killed_at_any_moment_nothing_acknowledged_is_lost() {
     let kills =
@@ -70,7 +70,7 @@ fn killed_at_any_moment_nothing_acknowledged_is_lost() {
             }
             line.clear();
         }
-        // It is in the middle of something now; what it still says was said before it died.
+        // It is in the middle of an append now; its remaining output was written before its death.
         process.kill().unwrap();
         while output.read_line(&mut line).unwrap() > 0 {
             if line.ends_with('\n')
@@ -123,7 +123,7 @@ fn an_append_that_means_nothing_alone_waits_for_no_disk() {
     }
 }
 
-/// What is committed and not on the disk is not shown: who is told that it is there would not write it again.
+/// Commits that are not on the disk are not shown: a caller that has seen the data would not write it again.
 #[test]
 fn after_a_sync_that_failed_nothing_is_written_or_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,14 +145,14 @@ fn after_a_sync_that_failed_nothing_is_written_or_read() {
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
-/// The log is moved into the database by a thread beside the writer, which goes on writing all the time.
+/// A thread beside the writer moves the log into the database, and writing continues all the time.
 #[test]
 fn the_log_begins_anew_while_it_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path().join("db"), &OpenOptions::default()).unwrap();
     let tape = Tape::new(&store, "t:1");
     tape.open(None, &["first"]);
-    // The number of the log, in its header.
+    // The log's number, from its header.
     let log = || std::fs::read(folder.path().join("db-wal")).unwrap().get(12..16).map(<[u8]>::to_vec);
     let (first, mut noise) = (log(), blake3::Hasher::new());
     let many = (0..3_000).position(|number| {
@@ -165,7 +165,7 @@ fn the_log_begins_anew_while_it_is_written() {
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
-/// A small file system that goes away with the value.
+/// A small file system that disappears with the value.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -242,7 +242,7 @@ fn f079_many_writers_share_the_writer_fairly() {
                 for number in 0..25 {
                     tape.append(tape.end(0), &[&format!("{lane} {number}")]);
                     if number % 8 == 0 {
-                        // One bad append must not disturb those that share its transaction.
+                        // One failing append must not disturb the others of its transaction.
                         assert!(
                             store
                                 .append(
@@ -269,7 +269,7 @@ fn f079_many_writers_share_the_writer_fairly() {
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);
 }
 
-/// With the pages of new databases, and with those of databases made before.
+/// With the page size of new databases, and with that of older ones.
 #[test]
 fn f080_the_log_stays_bounded_under_readers() {
     for page_bytes in [4096, 8192] {
@@ -328,7 +328,7 @@ fn f082_another_process_is_refused_whatever_the_owner_does() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("opened"));
 }
 
-/// The other process: says what it got. Does nothing in a normal run.
+/// The other process: reports its result. Does nothing in a normal run.
 #[test]
 fn child_that_opens() {
     let Some(db) = std::env::var_os(CHILD_DB) else { return };

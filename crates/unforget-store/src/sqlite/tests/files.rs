@@ -1,4 +1,4 @@
-//! Files: ours, others', older, newer, locked, replaced, copied.
+//! Files: ours, foreign, older, newer, locked, replaced, copied.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -91,7 +91,7 @@ fn files_of_others_are_left_alone() {
     }
 }
 
-/// What an older program wrote is not read half: whoever may only read is told what to do, and nothing is changed.
+/// Data of an older program is not read in part: a reading process is told what to do, and nothing is changed.
 #[test]
 fn an_older_schema_is_read_after_it_was_opened_for_writing() {
     for done in 1..STEPS.len() {
@@ -317,7 +317,7 @@ fn purged_bytes_are_not_in_the_file() {
     let store = open(folder.path());
     let tape = Tape::new(&store, "t:1");
     tape.open(None, &["keep"]);
-    // Noise does not compress, so its bytes would be found as they are.
+    // Noise does not compress, so its bytes would be found verbatim.
     let noise = |number: u64| -> Vec<u8> {
         (0..40_u64)
             .flat_map(|block| *blake3::hash(&[number, block].map(u64::to_le_bytes).concat()).as_bytes())
@@ -398,8 +398,8 @@ fn a_store_of_every_schema_opens_and_verifies() {
     }
 }
 
-/// POSIX locks that this process has on a file: kind, access and range. The system's list leaves some out, or has them twice,
-/// while others come and go, so it is read often.
+/// POSIX locks of this process on a file: kind, access and range. While other locks change, the system's list omits
+/// some or repeats them, so it is read often.
 #[cfg(target_os = "linux")]
 fn locks(path: &Path) -> BTreeSet<String> {
     use std::os::linux::fs::MetadataExt;
@@ -419,7 +419,8 @@ fn locks(path: &Path) -> BTreeSet<String> {
     (0..100).flat_map(look).collect()
 }
 
-/// Two files are opened beside SQLite: its log, on which it has no locks, and the database, which is not closed again.
+/// Two files are opened beside SQLite: its log, on which it holds no locks, and the database, which is never closed
+/// again.
 #[cfg(target_os = "linux")]
 #[test]
 fn f082_syncs_leave_sqlites_locks() {
@@ -437,8 +438,8 @@ fn f082_syncs_leave_sqlites_locks() {
     assert_eq!(locks(store.file()), BTreeSet::new(), "what else is closed takes them");
 }
 
-/// Only SQLite may open the database, its log or its shared memory; these files open others, on purpose, and two as
-/// [`f082_syncs_leave_sqlites_locks`] shows.
+/// Only SQLite may open the database, its log or its shared memory. The listed files open other files on purpose; two
+/// of them open these, as [`f082_syncs_leave_sqlites_locks`] shows.
 #[test]
 fn f082_nothing_else_opens_the_database() {
     let allowed = ["lock.rs", "mount.rs", "backup.rs", "sync.rs", "checkpoint.rs"];

@@ -1,4 +1,4 @@
-//! The Messages API of Anthropic, and of servers that speak it.
+//! The Messages API of Anthropic and compatible servers.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ impl Anthropic {
     /// A client.
     ///
     /// # Errors
-    /// [`SettingError`] if the endpoint cannot be used.
+    /// [`SettingError`] if the endpoint is unusable.
     pub fn new(endpoint: Endpoint) -> Result<Self, SettingError> {
         Ok(Self { http: Http::new(endpoint, "/messages")? })
     }
@@ -68,7 +68,7 @@ impl Anthropic {
     }
 }
 
-/// Anthropic counts what it read from and wrote to its cache beside the rest of the input.
+/// Anthropic counts cache reads and writes beside the rest of the input.
 fn usage(body: &Value) -> Usage {
     let count = |name: &str| body.get("usage")?.get(name)?.as_u64();
     let cached = count("cache_read_input_tokens");

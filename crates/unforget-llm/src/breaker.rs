@@ -1,4 +1,4 @@
-//! When an account is not called: pure functions on a value that can be stored.
+//! Decides when an account may not be called: pure functions on a storable value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,38 +9,38 @@ use unforget_core::id::Timestamp;
 
 use crate::fault::{Account, Cause};
 
-/// The breakers of all accounts that were ever called.
+/// The breakers of all accounts called so far.
 pub type Breakers = BTreeMap<Account, Breaker>;
 
 /// Whether an account may be called.
 ///
-/// Its text form (`Display`, `FromStr`) is what is stored: `closed 0`, `open UNTIL_MS TIMES`,
-/// `probing UNTIL_MS TIMES`, `blocked SINCE_MS`.
+/// Its text form (`Display`, `FromStr`) is the stored one: `closed 0`, `open UNTIL_MS TIMES`, `probing UNTIL_MS TIMES`,
+/// `blocked SINCE_MS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breaker {
-    /// It may.
+    /// The account may be called.
     Closed {
-        /// Failures in a row.
+        /// Number of consecutive failures.
         failures: u32,
     },
-    /// It may not, for some time.
+    /// The account may not be called for some time.
     Open {
-        /// Then one call may try.
+        /// The time from which one call may probe it.
         until: Timestamp,
-        /// How often in a row it opened; each time is longer than the one before.
+        /// Number of consecutive openings; each lasts longer than the previous one.
         times: u32,
     },
-    /// One call is trying.
+    /// One call is probing the account.
     Probing {
-        /// Then the try is taken for lost, and another may be made.
+        /// The time at which the probe counts as lost, and another may start.
         until: Timestamp,
-        /// How often in a row it had opened.
+        /// Number of consecutive openings before.
         times: u32,
     },
-    /// It may not until the credential changes, which makes another account, or until someone asks for it: the
-    /// credential was refused.
+    /// The account may not be called until its credential changes, which makes another account, or until a person asks
+    /// for it: the credential was refused.
     Blocked {
-        /// When it was refused.
+        /// Time of the refusal.
         since: Timestamp,
     },
 }
@@ -51,16 +51,16 @@ impl Default for Breaker {
     }
 }
 
-/// Figures of breakers.
+/// Parameters of breakers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerPolicy {
-    /// Failed calls in a row that open it.
+    /// Number of consecutive failed calls that open a breaker.
     pub failures: u32,
-    /// How long it is open the first time; doubles each time.
+    /// Duration of the first opening; doubles each time.
     pub open: Duration,
-    /// The longest time.
+    /// Longest opening.
     pub open_max: Duration,
-    /// How long a try may take before it is taken for lost.
+    /// Time after which a probe counts as lost.
     pub probe: Duration,
 }
 
@@ -76,9 +76,9 @@ impl Default for BreakerPolicy {
 }
 
 impl Breaker {
-    /// The breaker's state with one more call under way, or `None` if the call may not be made.
+    /// The state with one more call under way, or `None` if the call may not be made.
     ///
-    /// A time of day that went back by more than the longest time opens it for a try (F013).
+    /// If the time of day moved back by more than the longest opening, the breaker allows a probe (F013).
     #[must_use]
     pub fn admit(self, now: Timestamp, policy: &BreakerPolicy) -> Option<Self> {
         match self {
@@ -92,10 +92,11 @@ impl Breaker {
         }
     }
 
-    /// The breaker's state after a call that ended: `None` is an answer.
+    /// The state after the end of a call; `None` means that it was answered.
     ///
-    /// Causes that say nothing of the account (our own cancellation) leave it, but end a try: the next call may be one.
-    /// Causes that show that it works (a request that is too long, or not allowed) close it.
+    /// Causes that say nothing about the account (our own cancellation) leave the state, but end a probe: the next call
+    /// may be one. Causes that prove that the account works (a request that is too long, or not allowed) close the
+    /// breaker.
     #[must_use]
     pub fn record(self, cause: Option<&Cause>, now: Timestamp, policy: &BreakerPolicy) -> Self {
         let (failures, times) = match self {
@@ -146,7 +147,7 @@ impl fmt::Display for Breaker {
     }
 }
 
-/// A stored breaker that is not understood.
+/// The stored text of a breaker is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the stored breaker is not understood")]
 pub struct BreakerTextError;
@@ -258,7 +259,7 @@ mod tests {
             }
         }
 
-        /// Whatever failed, an account that is not blocked may be tried again within the longest time.
+        /// After any failure, an account that is not blocked may be probed again within the longest opening.
         #[test]
         fn f013_no_breaker_wedges(state in any_breaker(), now in 0i64..4_000_000_000_000, auth in any::<bool>()) {
             let policy = BreakerPolicy::default();

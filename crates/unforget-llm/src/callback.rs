@@ -1,4 +1,4 @@
-//! Models that are functions: the host's own model, and scripted ones for tests.
+//! Models implemented by functions: the host's own model, and scripted ones for tests.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use crate::fault::{Account, Cause, Fault};
 use crate::port::{Answer, Model, Request, Stop, Usage};
 
-/// A model that is a function, such as the host's own model, asked through the engine protocol.
+/// A model implemented by a function, such as the host's own model, called through the engine protocol.
 ///
-/// The function must return by `request.within`: nobody else can end it.
+/// The function must return within `request.within`: nothing else can end it.
 pub struct Callback<F> {
     account: Account,
     name: String,
@@ -16,7 +16,7 @@ pub struct Callback<F> {
 }
 
 impl<F: Fn(&Request<'_>) -> Result<Answer, Cause> + Send + Sync> Callback<F> {
-    /// A model called `name`. `provider` says whose breaker counts, such as `host:openclaw`.
+    /// A model called `name`. `provider` names the breaker, such as `host:openclaw`.
     pub fn new(provider: impl Into<String>, name: impl Into<String>, function: F) -> Self {
         let account = Account { provider: provider.into(), credential: "none".to_owned() };
         Self { account, name: name.into(), function }
@@ -42,22 +42,22 @@ impl<F: Fn(&Request<'_>) -> Result<Answer, Cause> + Send + Sync> Model for Callb
     }
 }
 
-/// A request as a scripted model saw it.
+/// A request received by a scripted model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Heard {
     /// Instructions.
     pub system: String,
-    /// What they were about.
+    /// The content that the instructions apply to.
     pub user: String,
     /// The longest answer.
     pub output_tokens_max: u64,
-    /// The time for it.
+    /// The time limit.
     pub within: std::time::Duration,
 }
 
-/// A model for tests: gives what it is told to, in order, and remembers what it heard.
+/// A model for tests: returns scripted answers in order, and records its requests.
 ///
-/// When its lines are used up it fails with [`Cause::Unknown`], so that a call too many shows.
+/// After its last answer it fails with [`Cause::Unknown`], so that a superfluous call is noticed.
 pub struct Scripted {
     account: Account,
     name: String,
@@ -66,7 +66,7 @@ pub struct Scripted {
 }
 
 impl Scripted {
-    /// A model with its lines. Models of one provider share its breaker.
+    /// A model with scripted answers. Models of one provider share its breaker.
     pub fn new(provider: &str, name: &str, lines: impl IntoIterator<Item = Result<Answer, Cause>>) -> Self {
         Self {
             account: Account { provider: provider.to_owned(), credential: "none".to_owned() },
@@ -76,12 +76,12 @@ impl Scripted {
         }
     }
 
-    /// A whole answer.
+    /// A complete answer.
     pub fn text(text: &str) -> Result<Answer, Cause> {
         Self::stopped(text, Stop::End)
     }
 
-    /// An answer that ended in another way.
+    /// An answer with another stop reason.
     pub fn stopped(text: &str, stop: Stop) -> Result<Answer, Cause> {
         Ok(Answer { text: text.to_owned(), stop, usage: Usage::default(), model: None })
     }

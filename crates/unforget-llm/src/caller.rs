@@ -1,4 +1,4 @@
-//! Calls that are made until one gives an answer: retries, a chain of models, limits, breakers.
+//! Makes calls until one is answered: retries, a chain of models, limits, breakers.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,20 +11,20 @@ use crate::fault::{Account, Cause, Fault};
 use crate::places::Places;
 use crate::port::{Answer, Model, Request, Stop, Usage};
 
-/// Figures of a [`Caller`].
+/// Parameters of a [`Caller`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallPolicy {
-    /// Attempts at one model.
+    /// Most attempts at one model.
     pub attempts_max: u32,
-    /// The longest time of one attempt, so that a model that hangs leaves time for the next.
+    /// Longest time of one attempt, so that a hanging model leaves time for the next.
     pub attempt: Duration,
-    /// The wait before the first retry; doubles each time, by chance down to half of it.
+    /// Wait before the first retry; doubles each time, reduced at random by up to half.
     pub wait: Duration,
-    /// The longest wait, unless the provider asks for more.
+    /// Longest wait, unless the provider asks for more.
     pub wait_max: Duration,
-    /// Calls under way at one provider.
+    /// Most concurrent calls at one provider.
     pub concurrent_max: usize,
-    /// Figures of the breakers.
+    /// Parameters of the breakers.
     pub breaker: BreakerPolicy,
 }
 
@@ -41,36 +41,36 @@ impl Default for CallPolicy {
     }
 }
 
-/// How a call stands to breakers.
+/// How a call treats breakers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Urgency {
-    /// It heeds them.
+    /// It respects them.
     #[default]
     Normal,
-    /// A person asked for it, or it is an emergency: it is made whatever they say, and they learn from it (F013).
+    /// A person asked for it, or it is an emergency: it ignores the breakers, and they learn from it (F013).
     Manual,
 }
 
-/// A call to be made.
+/// A call to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Call<'a> {
-    /// What is asked. `within` is the time for all attempts at all models together.
+    /// The request. Its `within` is the time for all attempts at all models together.
     pub request: Request<'a>,
-    /// Index of the first model of the chain to try; the last one, if there are not so many. For a draft that
-    /// was no good, though the call was.
+    /// Index of the first model of the chain to try, at most the last. Used after a bad draft in a successful call.
     pub from: usize,
-    /// How it stands to breakers.
+    /// How the call treats breakers.
     pub urgency: Urgency,
-    /// Takes it back.
+    /// Cancels the call.
     pub cancel: &'a Cancel,
 }
 
-/// What became of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The answer and the index of its model; or the last fault of a call that was made, else of one that was not.
+    /// The answer and the index of its model. Otherwise the last fault: of a sent attempt or, without any, of one that
+    /// was not.
     pub result: Result<(Answer, usize), Fault>,
-    /// Every attempt, in order, whatever its end: what spend and reports count (F017).
+    /// Every attempt, in order, whatever its outcome: the basis of spend and reports (F017).
     pub attempts: Vec<Attempt>,
 }
 
@@ -79,16 +79,16 @@ pub struct Outcome {
 pub struct Attempt {
     /// Index of the model in the chain.
     pub model: usize,
-    /// Whose call it was.
+    /// The account of the attempt.
     pub account: Account,
-    /// How it ended.
+    /// Its outcome.
     pub end: Result<(Stop, Usage), Cause>,
-    /// How long it took.
+    /// Its duration.
     pub took: Duration,
 }
 
 impl Attempt {
-    /// See [`Cause::was_made`].
+    /// Whether anything was sent. See [`Cause::was_made`].
     pub const fn was_made(&self) -> bool {
         match &self.end {
             Ok(_) => true,
@@ -100,9 +100,9 @@ impl Attempt {
 /// Why no model of a chain may be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
-    /// When the first breaker may be tried; `None` if none opens by itself.
+    /// When the first breaker allows a probe; `None` if none opens by itself.
     pub until: Option<Timestamp>,
-    /// Nobody is there who could answer.
+    /// No model is available to answer.
     pub is_absent: bool,
 }
 
@@ -116,7 +116,7 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// A caller of `first`, and of `rest` in order when the ones before give no answer.
+    /// A caller of `first`, followed by the models of `rest` in order, each used when the previous ones give no answer.
     pub fn new(
         first: Arc<dyn Model>,
         rest: Vec<Arc<dyn Model>>,
@@ -129,14 +129,14 @@ impl Caller {
         Self { chain, policy, clock, breakers: Mutex::default(), places }
     }
 
-    /// The same, with breakers as they were stored.
+    /// This caller with stored breakers.
     #[must_use]
     pub fn with_breakers(self, breakers: Breakers) -> Self {
         *self.lock() = breakers;
         self
     }
 
-    /// The breakers as they are, to be stored and shown.
+    /// The current breakers, for storing and display.
     pub fn breakers(&self) -> Breakers {
         self.lock().clone()
     }
@@ -166,10 +166,10 @@ impl Caller {
         self.lock().remove(account);
     }
 
-    /// Makes a call. It returns within `call.request.within`, give or take a thread's wake-up.
+    /// Makes a call. It returns within `call.request.within`, apart from the time for waking a thread.
     ///
-    /// Only what is retryable is retried, after the longer of our wait and the provider's; a wait that the time does
-    /// not allow is not begun. Every other fault, and a last retry, leads to the next model of the chain.
+    /// Only retryable faults are retried, after the longer of our wait and the provider's. A wait that exceeds the
+    /// remaining time is not begun. Every other fault, and the last retry, leads to the next model of the chain.
     pub fn call(&self, call: &Call<'_>) -> Outcome {
         let deadline = self.clock.elapsed().saturating_add(call.request.within);
         let from = call.from.min(self.chain.len().saturating_sub(1));
@@ -236,7 +236,7 @@ impl Caller {
         result
     }
 
-    /// One attempt, on a place among the concurrent calls.
+    /// One attempt, holding a place among the concurrent calls.
     fn attempt(&self, call: &Call<'_>, model: &dyn Model, deadline: Duration) -> Result<Answer, Fault> {
         let left = || deadline.saturating_sub(self.clock.elapsed());
         let cancelled = || Self::fault(Some(model), Cause::Cancelled);
@@ -257,7 +257,7 @@ impl Caller {
         if call.cancel.is_cancelled() { Err(cancelled()) } else { result }
     }
 
-    /// How many attempts the account's breaker allows: one to try, or as many as the policy says.
+    /// Number of attempts that the account's breaker allows: one as a probe, or as many as the policy says.
     fn admit(&self, account: &Account, urgency: Urgency) -> Result<u32, Cause> {
         let mut breakers = self.lock();
         let breaker = breakers.get(account).copied().unwrap_or_default();
@@ -281,12 +281,12 @@ impl Caller {
         breakers.insert(account.clone(), breaker.record(cause, self.clock.time(), &self.policy.breaker));
     }
 
-    /// The wait before retry `tried`: doubled each time, between half and all of it by chance, and never less than
-    /// the provider asked for.
+    /// The wait before retry `tried`: doubled each time, chosen at random from its upper half, and never shorter than
+    /// the provider's request.
     fn wait(&self, tried: u32, asked: Option<Duration>) -> Duration {
         let doubled = self.policy.wait.saturating_mul(1 << tried.saturating_sub(1).min(16));
         let ours = doubled.min(self.policy.wait_max).mul_f64(0.5 + self.clock.chance().clamp(0.0, 1.0) / 2.0);
-        // Others were told the same time: do not come back with them.
+        // Other clients were told an equal time; ours must not return together with them.
         asked.map_or(ours, |asked| asked.saturating_add(ours / 4))
     }
 

@@ -1,4 +1,4 @@
-//! Time, waiting and chance, handed in so that tests need none of them.
+//! Time, waiting and randomness, passed in so that tests need none of them.
 
 use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -6,22 +6,22 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use unforget_core::id::Timestamp;
 
-/// Time, waiting and chance.
+/// Time, waiting and randomness.
 pub trait Clock: Send + Sync {
-    /// Time since some moment, never backwards. Deadlines use it.
+    /// Time since an arbitrary moment, never decreasing. Deadlines use it.
     fn elapsed(&self) -> Duration;
 
-    /// The time of day. Breakers use it, for they outlive the process.
+    /// The time of day. Breakers use it, since they outlive the process.
     fn time(&self) -> Timestamp;
 
-    /// Waits, at most until `cancel` is called.
+    /// Waits, until `cancel` is called at the latest.
     fn wait(&self, time: Duration, cancel: &Cancel);
 
-    /// A number from 0 to below 1, different each time.
+    /// A random number from 0 to below 1.
     fn chance(&self) -> f64;
 }
 
-/// The system's clock and chance.
+/// The system's clock and randomness.
 #[derive(Debug)]
 pub struct SystemClock(Instant);
 
@@ -51,7 +51,7 @@ impl Clock for SystemClock {
         cancel.wait(time);
     }
 
-    /// From the random keys that the standard library gives every hasher: good enough to spread retries.
+    /// Derived from the random keys that the standard library gives every hasher: good enough to spread retries.
     fn chance(&self) -> f64 {
         let bits = std::hash::RandomState::new().build_hasher().finish() >> 11;
         bits as f64 / (1u64 << 53) as f64
@@ -64,26 +64,26 @@ pub(crate) fn now() -> Timestamp {
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Takes a call back. Clones are one and the same.
+/// Cancels a call. All clones share one state.
 ///
-/// It ends waiting and prevents attempts; an attempt that is under way ends at its own limit of time, and its answer
+/// Cancelling ends waiting and prevents further attempts; a running attempt ends at its own time limit, and its answer
 /// is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<(Mutex<bool>, Condvar)>);
 
 impl Cancel {
-    /// Takes it back, for good.
+    /// Cancels for good.
     pub fn cancel(&self) {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.0.1.notify_all();
     }
 
-    /// Whether it was taken back.
+    /// Whether it was cancelled.
     pub fn is_cancelled(&self) -> bool {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for `time` or until it is taken back.
+    /// Waits for `time` or until cancelled.
     fn wait(&self, time: Duration) {
         let held = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
         let woken = self.0.1.wait_timeout_while(held, time, |cancelled| !*cancelled);

@@ -29,13 +29,13 @@ use crate::port::{Answer, Model, Request, Stop, Usage, answer};
 pub const CAUSES: [&str; 9] =
     ["auth", "payment", "rate-limited", "overloaded", "server", "too-long", "not-found", "policy", "invalid"];
 
-/// Bytes of the standard error that are kept.
+/// Bytes kept of the standard error.
 const SAID_BYTES: usize = 4 << 10;
 
 /// A model behind an external command.
 ///
-/// The command runs in a process group of its own, with our environment; the group is killed when the command ends
-/// and at the end of the call's time. A process that leaves the group is not followed. Nothing goes through a shell.
+/// The command runs in a process group of its own, with our environment. The group is killed when the command ends and
+/// when the call's time is over. A process that leaves the group is not tracked. No shell is involved.
 #[derive(Clone, Debug)]
 pub struct Command {
     program: PathBuf,
@@ -46,7 +46,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// A command with its arguments. `model` is what reports call it.
+    /// A command with its arguments. `model` is its name in reports.
     pub fn new(program: impl Into<PathBuf>, arguments: Vec<OsString>, model: impl Into<String>) -> Self {
         let program = program.into();
         let account =
@@ -54,7 +54,7 @@ impl Command {
         Self { program, arguments, account, model: model.into(), answer_bytes_max: 4 << 20 }
     }
 
-    /// The same, reading no more than `bytes` of an answer.
+    /// This command with a limit for the bytes read of an answer.
     #[must_use]
     pub fn with_answer_bytes_max(mut self, bytes: u64) -> Self {
         self.answer_bytes_max = bytes;
@@ -80,12 +80,12 @@ impl Command {
         input
     }
 
-    /// Starts the threads that feed the command, read it and wait for it. Each says what it has seen.
+    /// Starts the threads that feed the command, read its output and wait for its end. Each reports its observations.
     fn attend(&self, child: &mut Child, input: Vec<u8>, pid: Pid) -> std::io::Result<Receiver<Seen>> {
         let (send, receive) = channel();
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         Builder::new().name("command-in".into()).spawn(move || {
-            // A command need not read all of it.
+            // A command need not read all of its input.
             drop(stdin.map(|mut stdin| stdin.write_all(&input)));
         })?;
         let (to, limit) = (send.clone(), self.answer_bytes_max);
@@ -99,13 +99,13 @@ impl Command {
             let mut bytes = Vec::new();
             if let Some(mut stderr) = stderr {
                 drop(stderr.by_ref().take(SAID_BYTES as u64).read_to_end(&mut bytes));
-                // The rest is read too, or the command would wait for a reader.
+                // The rest is read too, otherwise the command would wait for a reader.
                 drop(std::io::copy(&mut stderr, &mut std::io::sink()));
             }
             tell(&to, Seen::Err(bytes));
         })?;
         Builder::new().name("command-end".into()).spawn(move || {
-            // Leaves the dead process in place, so that its id still names the group when that is killed.
+            // Leaves the dead process unreaped, so that its id still names the group when the group is killed.
             _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             tell(&send, Seen::End);
         })?;
@@ -135,19 +135,19 @@ impl Command {
     }
 }
 
-/// What a thread has seen of the command.
+/// An observation of a thread.
 enum Seen {
     Out(Vec<u8>),
     Err(Vec<u8>),
     End,
 }
 
-/// Nobody listens once the call has ended.
+/// Sends an observation. Nobody listens once the call has ended.
 fn tell(to: &Sender<Seen>, seen: Seen) {
     drop(to.send(seen));
 }
 
-/// What was seen by the end.
+/// All observations.
 #[derive(Default)]
 struct Gathered {
     out: Option<Vec<u8>>,
@@ -155,8 +155,8 @@ struct Gathered {
     ended: bool,
 }
 
-/// Waits until the command has ended and all it wrote is read, or until `deadline`, or until it wrote more than
-/// `limit`. What it leaves behind in its group is killed as soon as it has ended.
+/// Waits until the command has ended and all of its output is read, or until `deadline`, or until the output exceeds
+/// `limit`. Processes left in its group are killed as soon as it has ended.
 fn gather(seen: &Receiver<Seen>, deadline: Instant, pid: Pid, limit: u64) -> Gathered {
     let mut gathered = Gathered::default();
     while gathered.out.is_none() || gathered.said.is_none() || !gathered.ended {

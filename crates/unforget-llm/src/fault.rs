@@ -1,4 +1,4 @@
-//! Why a call gave no answer.
+//! The reasons why a call gave no answer.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,15 +7,15 @@ use unforget_text::clean;
 
 use crate::secret::Secret;
 
-/// A provider with a credential: what a breaker and the limit of concurrent calls are keyed by (F018).
+/// A provider with a credential: the key of breakers and of the limit of concurrent calls (F018).
 ///
-/// Both are names for reports and for storage. Neither holds a secret: the credential is named by where it comes
-/// from, with a short fingerprint, so that a changed key is another account.
+/// Both fields are names for reports and storage. Neither holds a secret: the credential is named by its source and a
+/// short fingerprint, so that a changed key is another account.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Account {
-    /// Who answers: scheme, host and port of the address, or the command, or the host.
+    /// The provider: scheme, host and port of the address, or the command, or the host.
     pub provider: String,
-    /// By which credential: `env:NAME#1a2b3c4d`, `file:PATH#1a2b3c4d`, `none`.
+    /// The credential: `env:NAME#1a2b3c4d`, `file:PATH#1a2b3c4d`, `none`.
     pub credential: String,
 }
 
@@ -25,23 +25,23 @@ impl fmt::Display for Account {
     }
 }
 
-/// Why a call gave no answer, and whose call it was.
+/// Why a call gave no answer, and the account of the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{model} at {account}: {cause}{}", Detail(detail))]
 pub struct Fault {
-    /// What happened.
+    /// The kind of the fault.
     pub cause: Cause,
-    /// Whose breaker counts it.
+    /// The account whose breaker counts it.
     pub account: Box<Account>,
-    /// The model that was asked for.
+    /// The requested model.
     pub model: String,
-    /// What the provider or the system said, on one line, clipped, without credentials; empty if nothing. For a
-    /// person: nothing decides by it.
+    /// The message of the provider or the system, on one line, clipped, without credentials; perhaps empty. For a
+    /// person: no decision depends on it.
     pub detail: String,
 }
 
 impl Fault {
-    /// A fault with what was said about it: on one line, clipped, without credentials.
+    /// A fault with a message: on one line, clipped, without credentials.
     pub fn told(cause: Cause, account: &Account, model: &str, said: &str) -> Self {
         let detail = detail(said.as_bytes(), None);
         Self { cause, account: Box::new(account.clone()), model: model.to_owned(), detail }
@@ -56,17 +56,17 @@ impl fmt::Display for Detail<'_> {
     }
 }
 
-/// What happened instead of an answer.
+/// The kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Cause {
-    /// The key is missing, wrong, or may not do this.
+    /// The key is missing, wrong, or lacks permission.
     #[error("the credential is refused")]
     Auth,
-    /// Credit, quota or subscription does not allow it.
+    /// Credit, quota or subscription is exhausted.
     #[error("the account may not spend more")]
     Payment,
-    /// Too many requests or tokens in some time.
+    /// Too many requests or tokens per time.
     #[error("the rate is limited")]
     RateLimited {
         /// How long the provider asks to wait.
@@ -87,16 +87,16 @@ pub enum Cause {
     /// There was no connection in time.
     #[error("no connection in time")]
     ConnectTimeout,
-    /// There was no whole answer in time.
+    /// The answer was not complete in time.
     #[error("no whole answer in time")]
     Timeout,
-    /// There is no connection: nobody listens, or the name is unknown.
+    /// There is no connection: nothing listens, or the name is unknown.
     #[error("no connection")]
     Connect,
     /// The connection is not trusted: certificates, protocol versions.
     #[error("the connection cannot be trusted")]
     Tls,
-    /// The connection was reset or closed before the answer was whole.
+    /// The connection was reset or closed before the answer was complete.
     #[error("the connection broke off")]
     Broken,
     /// The request is above the model's window.
@@ -104,13 +104,13 @@ pub enum Cause {
     TooLong {
         /// The limit, in tokens, if the provider told it.
         limit: Option<u64>,
-        /// What was sent, as the provider counted it.
+        /// The size of the request by the provider's count.
         sent: Option<u64>,
     },
-    /// The longest answer that was asked for is above what the model can give.
+    /// The requested answer exceeds the model's limit.
     #[error("the requested answer is too long")]
     OutputTooLong {
-        /// The most that may be requested, in tokens.
+        /// The longest answer that may be requested, in tokens.
         limit: Option<u64>,
     },
     /// There is no such model or endpoint.
@@ -122,16 +122,16 @@ pub enum Cause {
     /// The request breaks another rule of the provider.
     #[error("the request is refused")]
     Invalid,
-    /// The provider sends us elsewhere. Redirects are not followed: they would carry the credential along.
+    /// The provider redirects the call. Redirects are not followed, since they would carry the credential along.
     #[error("the address redirects")]
     Redirect,
-    /// The answer is not what the protocol says.
+    /// The answer violates the protocol.
     #[error("the answer is not understood at {place}")]
     BadAnswer {
         /// Where: a field, or line and column of the JSON.
         place: String,
     },
-    /// The answer is larger than is read.
+    /// The answer exceeds the read limit.
     #[error("the answer has more than {bytes_max} bytes")]
     AnswerTooLarge {
         /// The limit.
@@ -146,22 +146,22 @@ pub enum Cause {
     /// The command cannot be started.
     #[error("the command cannot be started")]
     NotStarted,
-    /// Our side took the call back.
+    /// The call was cancelled on our side.
     #[error("the call was cancelled")]
     Cancelled,
     /// The call was not made: the account's breaker is open.
     #[error("not called, the breaker is open")]
     BreakerOpen {
-        /// Opened by a refused credential: it stays open until the credential changes or someone resets it.
+        /// Opened by a refused credential: it stays open until the credential changes or a person resets it.
         blocked: bool,
     },
     /// The call was not made: no place among the concurrent calls became free in time.
     #[error("not called, too many calls are under way")]
     Busy,
-    /// The call was not made: nobody is there who could answer.
+    /// The call was not made: no model is available to answer.
     #[error("not called, nobody is there")]
     Absent,
-    /// An error of no known form.
+    /// An error of an unknown form.
     #[error("an unknown error{}", status.map_or_else(String::new, |status| format!(", status {status}")))]
     Unknown {
         /// The HTTP status.
@@ -170,7 +170,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause of a name that commands and hosts may give; [`Cause::Unknown`] for every other one.
+    /// The cause with a name that commands and hosts may give; [`Cause::Unknown`] for any other name.
     pub fn told(name: &str, retry_after: Option<Duration>) -> Self {
         match name {
             "auth" => Self::Auth,
@@ -186,7 +186,7 @@ impl Cause {
         }
     }
 
-    /// Whether the same call may succeed a moment later.
+    /// Whether an equal call may succeed a moment later.
     pub const fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -202,7 +202,7 @@ impl Cause {
         )
     }
 
-    /// Whether something was sent: breakers, full places and absence end a call before that.
+    /// Whether anything was sent: breakers, full places and absence end a call before that.
     pub const fn was_made(&self) -> bool {
         !matches!(self, Self::BreakerOpen { .. } | Self::Busy | Self::Absent)
     }
@@ -217,7 +217,7 @@ impl Cause {
         }
     }
 
-    /// Fills in how long the provider asks to wait, where nothing is known of it.
+    /// Adds the delay requested by the provider, unless one is known already.
     pub(crate) fn with_retry_after(mut self, told: Option<Duration>) -> Self {
         if let Self::RateLimited { retry_after }
         | Self::Overloaded { retry_after }
@@ -273,10 +273,10 @@ pub struct Reply<'a> {
     pub body: &'a [u8],
 }
 
-/// Says what a reply means; `None` if it is no error. Asked about every reply, whatever its status.
+/// Classifies a reply; `None` if it is no error. Called for every reply, whatever its status.
 ///
-/// `unforget-wire` knows the error bodies of providers, and this crate may not depend on it: the engine hands its
-/// classification in. [`by_status`] does without.
+/// `unforget-wire` knows the providers' error bodies, but this crate may not depend on it: the engine passes its
+/// classification in. [`by_status`] is a fallback.
 pub type Classify = std::sync::Arc<dyn Fn(&Reply<'_>) -> Option<Cause> + Send + Sync>;
 
 /// Judges a reply by its status alone.
@@ -300,10 +300,10 @@ pub const fn by_status(reply: &Reply<'_>) -> Option<Cause> {
 
 /// Most characters of a detail.
 const DETAIL_CHARS: usize = 300;
-/// Bytes of a reply that are looked at for it.
+/// Bytes of a reply read for its detail.
 const DETAIL_BYTES: usize = 4 << 10;
 
-/// What somebody said, for a person: on one line, clipped, without credentials, ours by its letters and others by
+/// A message for a person: on one line, clipped, without credentials. Our key is recognised by its letters, others by
 /// their form.
 pub(crate) fn detail(said: &[u8], key: Option<&Secret>) -> String {
     let said = said.get(..DETAIL_BYTES.min(said.len())).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! One POST to a provider: bounded in time and bytes, without redirects, with the key in one header only.
+//! One POST request to a provider: limited in time and bytes, without redirects, with the key in one header only.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,18 +13,18 @@ use crate::fault::{Account, Cause, Classify, Fault, Reply, detail};
 use crate::port::Request;
 use crate::secret::{Key, KeyError, Secret};
 
-/// Where and how a provider is called.
+/// The address and settings of a provider's API.
 #[derive(Clone)]
 pub struct Endpoint {
-    /// Address up to and with the version, such as `https://api.openai.com/v1` or `https://api.anthropic.com/v1`.
+    /// Address including the version, such as `https://api.openai.com/v1` or `https://api.anthropic.com/v1`.
     pub base: String,
-    /// The model's name, as the provider knows it.
+    /// The provider's name of the model.
     pub model: String,
-    /// By what we are known there.
+    /// The credential.
     pub key: Key,
-    /// What error replies mean: [`crate::by_status`], or better what the engine knows.
+    /// Classifies error replies: [`crate::by_status`], or better the engine's classification.
     pub classify: Classify,
-    /// Fields that the provider needs beside ours, such as `reasoning_effort`. Ours win.
+    /// Further fields that the provider needs, such as `reasoning_effort`. Our own fields take precedence.
     pub extra: serde_json::Map<String, Value>,
     /// Whether a temperature may be sent; many newer models refuse it.
     pub takes_temperature: bool,
@@ -41,12 +41,12 @@ impl Endpoint {
     }
 }
 
-/// The connection to a provider.
+/// The network settings of a provider.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Time to look the name up, and again to connect, TLS included.
+    /// Time for the name look-up, and again for connecting, TLS included.
     pub connect: Duration,
-    /// Longest silence. Answers are not streamed, so a long one is silent for as long as it is written.
+    /// Longest silence. Answers are not streamed, so a long one is silent until it is complete.
     pub read: Duration,
     /// Most bytes of an answer.
     pub answer_bytes_max: u64,
@@ -54,7 +54,7 @@ pub struct Network {
     pub proxy: Option<Secret>,
     /// Certificates to trust instead of Mozilla's, in PEM.
     pub ca_file: Option<PathBuf>,
-    /// Whether a credential may travel without TLS to other machines than this one.
+    /// Whether a credential may be sent without TLS to other machines.
     pub allows_plain: bool,
 }
 
@@ -71,29 +71,29 @@ impl Default for Network {
     }
 }
 
-/// Why a client cannot be made from its settings.
+/// Why a client cannot be created from its settings.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SettingError {
-    /// There is no usable key.
+    /// The key is unusable.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The address is not one of `http` or `https` with a host, or it holds a user, a query or a fragment.
+    /// The address is not `http` or `https` with a host, or it contains a user, a query or a fragment.
     #[error("the address of {model} cannot be used")]
     Address {
-        /// The model whose address it is. The address itself may hold a password.
+        /// The model with that address. The address itself may contain a password.
         model: String,
     },
-    /// A credential would travel without TLS.
+    /// A credential would be sent without TLS.
     #[error("the credential for {host} would travel without TLS")]
     Plain {
         /// The other machine.
         host: String,
     },
-    /// The proxy's address cannot be used.
+    /// The proxy's address is unusable.
     #[error("the proxy's address cannot be used")]
     Proxy,
-    /// The file with certificates cannot be read, or holds none.
+    /// The file with certificates cannot be read or contains none.
     #[error("no certificates in {}", path.display())]
     Certificates {
         /// The file.
@@ -101,7 +101,7 @@ pub enum SettingError {
     },
 }
 
-/// What came back: its status, and its body if it is one of success.
+/// A reply: its status, and its body if it was successful.
 pub(crate) struct Http {
     agent: ureq::Agent,
     url: String,
@@ -110,7 +110,7 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    /// A client of `base` with `path` behind it.
+    /// A client for `base` followed by `path`.
     pub(crate) fn new(endpoint: Endpoint, path: &str) -> Result<Self, SettingError> {
         let (provider, host) = provider(&endpoint)?;
         let network = &endpoint.network;
@@ -130,7 +130,7 @@ impl Http {
             .tls_config(TlsConfig::builder().root_certs(roots(network)?).build())
             .timeout_per_read(Some(network.read))
             .user_agent(concat!("unforget/", env!("CARGO_PKG_VERSION")))
-            // Calls are seconds apart or more: a kept connection is mostly a dead one.
+            // Calls are seconds apart or more, so a kept connection is usually dead.
             .max_idle_connections(0)
             .build();
         let url = format!("{}{path}", endpoint.base.trim_end_matches('/'));
@@ -138,9 +138,9 @@ impl Http {
         Ok(Self { agent: config.new_agent(), url, account, endpoint })
     }
 
-    /// Sends `body`, with the endpoint's other fields, and reads the answer as JSON.
+    /// Sends `body` with the endpoint's other fields, and reads the answer as JSON.
     ///
-    /// * `key` - name and value of the header that carries the credential, made from its letters.
+    /// * `key` - name of the header with the credential, and a function from the key's letters to its value.
     pub(crate) fn post(
         &self,
         headers: &[(&'static str, String)],
@@ -171,7 +171,7 @@ impl Http {
         let (status, headers) = (head.status.as_u16(), &head.headers);
         let body = match read {
             Ok(body) => body,
-            // What an error reply says matters less than its status.
+            // The text of an error reply matters less than its status.
             Err(_) if status >= 300 => Vec::new(),
             Err(ureq::Error::BodyExceedsLimit(_)) => {
                 return Err(self.fault(Cause::AnswerTooLarge { bytes_max: limit }, b""));
@@ -205,7 +205,7 @@ impl Http {
         }
     }
 
-    /// A fault of this account, with what was said.
+    /// A fault of this account, with a message.
     pub(crate) fn fault(&self, cause: Cause, said: &[u8]) -> Fault {
         let detail = detail(said, self.endpoint.key.secret.as_ref());
         Fault { cause, account: Box::new(self.account.clone()), model: self.endpoint.model.clone(), detail }
@@ -287,8 +287,8 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// How long a reply asks to wait, a week at most: in milliseconds, in seconds, or up to a date, which is measured
-/// from the reply's own date, else from `now`.
+/// The delay requested by a reply, a week at most: in milliseconds, in seconds, or as a date, relative to the reply's
+/// own date or else to `now`.
 fn wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     const WEEK: f64 = 7.0 * 86_400.0;
     let number = |name, unit: f64| Some(text(headers, name)?.trim().parse::<f64>().ok()? * unit);
@@ -297,11 +297,11 @@ fn wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
         let now = text(headers, "date").and_then(date).unwrap_or(now);
         Some(until.0.saturating_sub(now.0) as f64 * 1e-3)
     })?;
-    // A comparison with something that is no number is false.
+    // A comparison with NaN is false.
     (seconds >= 0.0).then(|| Duration::from_secs_f64(seconds.min(WEEK)))
 }
 
-/// A date as HTTP writes it.
+/// Parses a date in HTTP's format.
 fn date(text: &str) -> Option<Timestamp> {
     let zoned = jiff::fmt::rfc2822::DateTimeParser::new().parse_zoned(text.trim()).ok()?;
     Some(Timestamp(zoned.timestamp().as_millisecond()))

@@ -1,5 +1,5 @@
-//! Calls to language models. Talks to models and decides nothing about histories: what is asked, whether a draft is
-//! good and what is stored are the engine's to say.
+//! Calls language models. Decides nothing about histories: the engine decides what to ask, whether a draft is good and
+//! what to store.
 //!
 //! ```no_run
 //! use std::{sync::Arc, time::Duration};
@@ -58,5 +58,6 @@ pub use portion::{NoRoom, Portion, portions};
 pub use secret::{Key, KeyError, KeySource, Secret};
 pub use work::{Ask, Brief, Made, Task, Work};
 
-/// Set in the environment of external commands: what they start knows that a model is being asked, and asks none itself.
+/// Set in the environment of external commands, so that a program started by them knows that a model is being asked,
+/// and asks none itself.
 pub const ASKED: &str = "UNFORGET_ASKED";

@@ -1,4 +1,4 @@
-//! Chat Completions, as OpenAI, Ollama, vLLM, LM Studio, `OpenRouter` and many others speak it.
+//! The Chat Completions API of OpenAI, Ollama, vLLM, LM Studio, `OpenRouter` and many other servers.
 
 use serde_json::{Value, json};
 
@@ -15,11 +15,11 @@ pub struct OpenAi {
 impl OpenAi {
     /// A client.
     ///
-    /// The longest answer is sent as `max_completion_tokens` to OpenAI's own addresses, which refuse the older name
-    /// for newer models, and as `max_tokens` to all others, some of which ignore the newer name.
+    /// The limit of the answer is sent as `max_completion_tokens` to OpenAI's own addresses, which refuse the older
+    /// name for newer models, and as `max_tokens` to all others, some of which ignore the newer name.
     ///
     /// # Errors
-    /// [`SettingError`] if the endpoint cannot be used.
+    /// [`SettingError`] if the endpoint is unusable.
     pub fn new(endpoint: Endpoint) -> Result<Self, SettingError> {
         let http = Http::new(endpoint, "/chat/completions")?;
         let host = http.account.provider.rsplit("//").next().unwrap_or_default();
@@ -31,7 +31,7 @@ impl OpenAi {
         Ok(Self { http, limit })
     }
 
-    /// The same, with `max_completion_tokens` (true) or `max_tokens` (false) whatever the address.
+    /// This client with `max_completion_tokens` (true) or `max_tokens` (false), whatever the address.
     #[must_use]
     pub fn with_completion_limit(mut self, is_completion: bool) -> Self {
         self.limit = if is_completion { "max_completion_tokens" } else { "max_tokens" };
@@ -71,7 +71,7 @@ impl OpenAi {
             message.get(*name).and_then(Value::as_str).is_some_and(|words| !words.trim().is_empty())
         });
         let told = match choice.get("finish_reason").and_then(Value::as_str).unwrap_or_default() {
-            // OpenRouter answers 200 when the model behind it fails in the middle.
+            // OpenRouter answers 200 even if the model behind it fails midway.
             "error" => {
                 let said = choice.get("error").map(Value::to_string).unwrap_or_default();
                 return Err(self.http.fault(Cause::Server { retry_after: None }, said.as_bytes()));
@@ -91,7 +91,7 @@ impl OpenAi {
     }
 }
 
-/// The visible text: a string, or the text blocks of a list; `None` if it is neither. Nothing is an empty text.
+/// The visible text: a string, or the text blocks of a list; `None` for other types. Missing content is an empty text.
 fn content(message: &Value) -> Option<String> {
     match message.get("content") {
         None | Some(Value::Null) => Some(String::new()),

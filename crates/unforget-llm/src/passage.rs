@@ -1,4 +1,4 @@
-//! Entries as passages for a model that is to describe them.
+//! Turns entries into passages for a model that is to describe them.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use unforget_text::{Source, clean, excerpt, fence_passage, time_text, without_re
 /// One text, call or result of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passage {
-    /// The entry that it is of.
+    /// Seq of the entry.
     pub seq: Seq,
     /// Name of its wrapper: `entry`, `tool-call`, `tool-output`.
     tag: &'static str,
-    /// What is known of it, by name.
+    /// Its known properties, by name.
     facts: Vec<(&'static str, String)>,
     /// Its text, without credentials.
     body: String,
 }
 
 impl Passage {
-    /// Whether it is what a program printed: it belongs to the call before it.
+    /// Whether it is a program's output, which belongs to the preceding call.
     pub(crate) fn is_output(&self) -> bool {
         self.tag == "tool-output"
     }
@@ -35,7 +35,7 @@ impl Passage {
         self.wrap(&self.body, &[])
     }
 
-    /// A part of its text in its wrapper: the part's number, from 1, and whether others follow.
+    /// A part of its text in its wrapper, marked with the part's number, from 1, and whether others follow.
     pub(crate) fn part(&self, body: &str, number: usize, continues: bool) -> String {
         let facts = [("part", number.to_string()), ("continues", "yes".to_owned())];
         self.wrap(body, facts.get(..1 + usize::from(continues)).unwrap_or_default())
@@ -50,12 +50,12 @@ impl Passage {
 
 /// Entries as passages, in order.
 ///
-/// Takes words of people and of the model, the host's summaries, calls and results. Never takes reasoning, media,
-/// opaque blocks, blank text, or what the host injected, copied or wrote for itself (F030). Credentials and encoded
+/// Takes text of people and of the model, the host's summaries, calls and results. Never takes reasoning, media, opaque
+/// blocks, blank text, or entries that the host injected, copied or wrote for itself (F030). Credentials and encoded
 /// blobs are replaced.
 ///
-/// * `output_tokens_max` - a call or a tool's output above it is shortened to its head, its tail and its
-///   errors, with a line that says how much is left out; at least 128.
+/// * `output_tokens_max` - larger calls and tool outputs are shortened to head, tail and errors, with a line that
+///   states how much is left out; at least 128.
 ///
 /// Cost: linear.
 pub fn passages(sources: &[Source<'_>], output_tokens_max: u64, ruler: &dyn Ruler) -> Vec<Passage> {
@@ -69,7 +69,7 @@ pub fn passages(sources: &[Source<'_>], output_tokens_max: u64, ruler: &dyn Rule
 
 struct Reader<'a> {
     passages: Vec<Passage>,
-    /// Names of tools by the ids of their calls: many formats do not repeat them.
+    /// Names of tools by the ids of their calls, since many formats do not repeat them in results.
     tools: BTreeMap<&'a str, &'a str>,
     ruler: &'a dyn Ruler,
     max: u64,
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a passage, with what is known of its entry around what is known of itself.
+    /// Takes a passage, adding the properties of its entry.
     fn push(&mut self, entry: &Entry, mut passage: Passage) {
         if passage.body.trim().is_empty() {
             return;
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
             facts.push(("run", "no".to_owned()));
         }
         let body = self.shortened(&clean(&call.arguments), seq);
-        // A call without arguments is a fact, too.
+        // A call without arguments is a fact too.
         let body = if body.trim().is_empty() { "{}".to_owned() } else { body };
         self.push(entry, Passage { seq, tag: "tool-call", facts, body });
     }

@@ -1,27 +1,27 @@
-//! What a model returned, as sections, and its application to sections that are there. Pure.
+//! Parses the sections that a model returned, and applies them to existing sections. Pure.
 
 use serde::Deserialize;
 use unforget_core::id::Seq;
 use unforget_text::{Item, Section, SectionKind, State, Summary, clean};
 
-/// Why a model's sections cannot be read. Nothing of them is taken.
+/// Why a model's sections cannot be parsed. None of them is used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the model's sections are not understood at line {line}, column {column}: {what}")]
 pub struct PatchError {
-    /// Where, in the model's text, from 1.
+    /// Line in the model's text, from 1.
     pub line: usize,
-    /// Where in the line, from 1.
+    /// Column in the line, from 1.
     pub column: usize,
-    /// What was expected or found, clipped.
+    /// The expected or found content, clipped.
     pub what: String,
 }
 
-/// A part of what a model returned that was not applied; the sections are as they were there.
+/// A part of a model's sections that was not applied; the existing sections are unchanged there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// The item, such as `decisions.2`, or the field, such as `goal`.
     pub item: String,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
@@ -29,17 +29,17 @@ pub struct Refused {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// It has no words.
+    /// Its text is empty.
     Blank,
-    /// It has more than [`TEXT_CHARS_MAX`] characters.
+    /// Its text has more than [`TEXT_CHARS_MAX`] characters.
     Long,
-    /// It names no entry, or one outside of what the model was given.
+    /// It names no entry, or one that the model was not given.
     Source,
-    /// There is no such item among those that the model was given.
+    /// It names an item that the model was not given.
     NoItem,
-    /// Items of this kind, or in this state, stay as they are.
+    /// Items of this kind, or in this state, may not change.
     Protected,
-    /// The items are of different kinds, states or authors, or there is but one.
+    /// The items differ in kind, state or author, or there is only one.
     Apart,
     /// The item was already dropped or merged.
     Twice,
@@ -123,10 +123,10 @@ struct DraftJson {
 }
 
 impl Draft {
-    /// Reads a model's text: one JSON object, which may stand in one code fence.
+    /// Parses a model's text: one JSON object, optionally in one code fence.
     ///
     /// # Errors
-    /// [`PatchError`] for anything else: other fields, other types, words around it, a text that is cut off.
+    /// [`PatchError`] for anything else: other fields, other types, surrounding text, a cut-off text.
     pub fn parse(text: &str) -> Result<Self, PatchError> {
         let json: DraftJson = read(text)?;
         let sections = [
@@ -146,13 +146,12 @@ impl Draft {
         Ok(Self { title: json.title, items: items.collect() })
     }
 
-    /// Applies the draft to `base`, the deterministic summary of the same entries.
+    /// Applies the draft to `base`, the deterministic summary of its entries.
     ///
-    /// Goals, outcomes, decisions and open asks of the draft stand in for those of the base that came from the same entries; what
-    /// became of them stays where the base knows it (F027). What the draft has of other kinds is added, unless the
-    /// base says it letter by letter: rules, actions with their exit codes, files, failures and identifiers are exact
-    /// there. Everything else of the base stays, so a draft that forgets something loses nothing. What cannot be
-    /// taken is refused by name.
+    /// Goals, outcomes, decisions and open asks of the draft replace those of the base from the same entries; their
+    /// state stays where the base knows it (F027). Items of other kinds are added, unless the base already contains
+    /// them verbatim: rules, actions with their exit codes, files, failures and identifiers are exact there. Everything
+    /// else of the base stays, so a draft that forgets something loses nothing. Invalid items are refused by name.
     pub fn apply(self, base: &Summary) -> (Summary, Vec<Refused>) {
         let mut refused = Vec::new();
         let mut summary = base.clone();
@@ -177,7 +176,7 @@ impl Draft {
     }
 }
 
-/// The items of a kind, of the base and of the draft.
+/// The items of a kind from both the base and the draft.
 fn combined(kind: SectionKind, base: &[Item], draft: Vec<Item>) -> Vec<Item> {
     let stands_in = matches!(
         kind,
@@ -225,21 +224,21 @@ impl DraftItem {
 }
 
 impl Patch {
-    /// Reads a model's text; see [`Draft::parse`].
+    /// Parses a model's text. See [`Draft::parse`].
     ///
     /// # Errors
-    /// [`PatchError`].
+    /// [`PatchError`] if the text is no valid patch.
     pub fn parse(text: &str) -> Result<Self, PatchError> {
         read(text)
     }
 
-    /// Applies the patch to `base`. What the patch does not name stays; what it may not do is refused by name and
-    /// changes nothing.
+    /// Applies the patch to `base`. Items that the patch does not name stay. Changes that it may not make are refused
+    /// by name and have no effect.
     ///
     /// * `shown` - whether the model was given an item, by kind and index.
     ///
-    /// Constraints, files and anchors are never reworded; only actions, files that were read, and errors that are
-    /// done are dropped; items of different states or authors are never merged (F027, F033).
+    /// Constraints, files and anchors are never reworded. Only actions, files that were read, and resolved errors may
+    /// be dropped. Items of different states or authors are never merged (F027, F033).
     pub fn apply(
         &self,
         base: &Summary,
@@ -272,13 +271,13 @@ impl Patch {
     }
 }
 
-/// A patch on its way.
+/// A patch being applied.
 struct Application<'a> {
     base: &'a Summary,
     shown: &'a dyn Fn(SectionKind, usize) -> bool,
-    /// Items that are no longer there.
+    /// Items that no longer exist.
     gone: Vec<(SectionKind, usize)>,
-    /// Items that stand where the newest of their members stood.
+    /// Merged items, each in the place of its newest member.
     texts: Vec<(SectionKind, usize, Item)>,
     refused: Vec<Refused>,
 }
@@ -289,7 +288,7 @@ impl Application<'_> {
         self.refused.push(Refused { item, why });
     }
 
-    /// The item of a name such as `decisions.2`, counted from 1.
+    /// The item with a name such as `decisions.2`, counted from 1.
     fn find(&self, name: &str) -> Result<(SectionKind, usize, &Item), Why> {
         let (kind, number) = name.split_once('.').ok_or(Why::NoItem)?;
         let kind = SectionKind::ALL.into_iter().find(|known| known.name() == kind).ok_or(Why::NoItem)?;
@@ -355,7 +354,7 @@ impl Application<'_> {
     }
 }
 
-/// Words on one line, without credentials.
+/// Text on one line, without credentials.
 fn words(text: &str) -> Result<String, Why> {
     let clean = clean(text);
     let mut line = String::with_capacity(clean.len());
@@ -387,14 +386,14 @@ fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, PatchError> {
     let (json, before) = unfenced(text);
     serde_json::from_str(json).map_err(|error| {
         let what = error.to_string();
-        // The place is told beside it.
+        // The place is reported separately.
         let what = what.rsplit_once(" at line ").map_or(what.as_str(), |(what, _)| what);
         let what = clean(what).chars().take(160).collect();
         PatchError { line: error.line() + before, column: error.column(), what }
     })
 }
 
-/// The inside of the code fence that is all of the text, and the lines before it.
+/// The inside of a code fence around the whole text, and the number of lines before it.
 fn unfenced(text: &str) -> (&str, usize) {
     let inside = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let inside = inside.and_then(|rest| rest.split_once('\n')).filter(|(language, _)| language.len() <= 8);

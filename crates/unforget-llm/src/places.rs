@@ -1,4 +1,4 @@
-//! How many calls are under way at each provider.
+//! Limits the concurrent calls at each provider.
 
 use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::clock::Cancel;
 
-/// How long a waiting call takes to notice that it was cancelled.
+/// Longest time before a waiting call notices its cancellation.
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// Places for concurrent calls.
@@ -16,7 +16,7 @@ pub(crate) struct Places {
     freed: Condvar,
 }
 
-/// A place; free again when dropped.
+/// A place; becomes free when dropped.
 pub(crate) struct Place<'a> {
     places: &'a Places,
     provider: String,
@@ -28,7 +28,7 @@ impl Places {
         Self { max: max.max(1), taken: Mutex::default(), freed: Condvar::new() }
     }
 
-    /// Waits for a place, at most for `time` or until `cancel` is called; `None` if there was none.
+    /// Waits for a place, at most for `time` or until `cancel` is called; `None` if none became free.
     pub(crate) fn take(&self, provider: &str, time: Duration, cancel: &Cancel) -> Option<Place<'_>> {
         let start = Instant::now();
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,58 +4,58 @@ use std::time::Duration;
 
 use crate::fault::{Account, Fault};
 
-/// What a model is asked. Plain text in, plain text out: no tools, no media, no streaming.
+/// A question to a model. Plain text in, plain text out: no tools, no media, no streaming.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Request<'a> {
     /// Instructions; may be empty.
     pub system: &'a str,
-    /// What they are about.
+    /// The content that the instructions apply to.
     pub user: &'a str,
-    /// The longest answer, in tokens of the model, reasoning included.
+    /// Limit of the answer, in tokens of the model, reasoning included.
     pub output_tokens_max: u64,
-    /// The call ends by then, one way or another.
+    /// Time limit of the call, after which it ends in any case.
     pub within: Duration,
-    /// From 0. Sent only where the model is said to take it ([`crate::Endpoint::takes_temperature`]).
+    /// Temperature, from 0. Sent only if the endpoint accepts one ([`crate::Endpoint::takes_temperature`]).
     pub temperature: Option<f32>,
 }
 
-/// What a model returned.
+/// A model's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// The visible text, without reasoning; may be empty.
     pub text: String,
-    /// Why it ended.
+    /// The reason for its end.
     pub stop: Stop,
-    /// What the provider counted.
+    /// Token counts by the provider.
     pub usage: Usage,
-    /// The model, as the answer names it.
+    /// The model's name in the answer.
     pub model: Option<String>,
 }
 
 impl Answer {
-    /// The answer of a text. Reasoning that it starts with, in `<think>` tags, is taken off (F024).
+    /// An answer made from a text. Leading reasoning in `<think>` tags is removed (F024).
     ///
-    /// * `stop` - a name of [`Stop`]; `None` for an answer that is whole.
+    /// * `stop` - a name of [`Stop`]; `None` for a complete answer.
     pub fn of(text: &str, stop: Option<&str>, usage: Usage, model: Option<String>) -> Self {
         answer(text, false, stop.map_or(Stop::End, Stop::of), usage, model)
     }
 }
 
-/// Why an answer ended.
+/// The reason for the end of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
     /// The model was done.
     End,
-    /// The answer reached its longest length, or the window's end; it is cut off.
+    /// The answer reached its limit, or the end of the window, and is cut off.
     MaxTokens,
     /// The model or a content filter refused.
     Refusal,
-    /// The model asked for a tool, though it was offered none.
+    /// The model called a tool, although it was offered none.
     ToolCall,
     /// The model returned reasoning and no text.
     ThinkingOnly,
-    /// The provider's own word, as it stands in the answer; empty if there was none.
+    /// The provider's own word, unchanged; perhaps empty.
     Unknown(String),
 }
 
@@ -72,18 +72,18 @@ impl Stop {
         }
     }
 
-    /// The stop of a name; any other word is kept.
+    /// The stop reason with this name; any other word is kept as [`Stop::Unknown`].
     pub(crate) fn of(name: &str) -> Self {
         let known = [Self::End, Self::MaxTokens, Self::Refusal, Self::ToolCall, Self::ThinkingOnly];
         known.into_iter().find(|stop| stop.name() == name).unwrap_or_else(|| Self::Unknown(name.to_owned()))
     }
 }
 
-/// Tokens as the provider counted them; `None` where it did not say.
+/// Tokens by the provider's count; `None` where it reports none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All input, cached or not. Far below what was sent, it says that the server cut the prompt, as local servers with
-    /// a small default window do (F006): `unforget_core::counts` judges it.
+    /// All input, cached or not. A count far below the size of the prompt shows that the server cut the prompt, as
+    /// local servers with a small default window do (F006): `unforget_core::counts` judges it.
     pub input: Option<u64>,
     /// All output, reasoning included.
     pub output: Option<u64>,
@@ -91,35 +91,35 @@ pub struct Usage {
     pub cached: Option<u64>,
 }
 
-/// A language model, at one provider with one credential.
+/// A language model at one provider, with one credential.
 pub trait Model: Send + Sync {
-    /// Whose breaker and whose limit of concurrent calls count.
+    /// The account whose breaker and limit of concurrent calls apply.
     fn account(&self) -> &Account;
 
-    /// The model's name, as the provider knows it.
+    /// The provider's name of the model.
     fn name(&self) -> &str;
 
-    /// Whether there is anybody to call now. Cheap.
+    /// Whether a model is available now. Cheap.
     fn is_there(&self) -> bool {
         true
     }
 
-    /// The window of whoever would be called now, in tokens, where the model knows it by itself.
+    /// The window of the model that would be called now, in tokens, if the implementation knows it.
     fn window(&self) -> Option<u64> {
         None
     }
 
-    /// Makes one call and waits for its end. No retries: those are [`crate::Caller`]'s.
+    /// Makes one call and waits for its end, without retries: [`crate::Caller`] retries.
     ///
     /// # Errors
-    /// [`Fault`] if there is no answer. It returns by `request.within`, give or take a thread's wake-up.
+    /// [`Fault`] if there is no answer. It returns within `request.within`, apart from the time for waking a thread.
     fn call(&self, request: &Request<'_>) -> Result<Answer, Fault>;
 }
 
-/// The answer of a text, of what was beside it, and of the stop that the provider told.
+/// An answer made from its text, its separate reasoning, and the provider's stop reason.
 ///
-/// Reasoning that a server leaves at the start of the text, in `<think>` tags, is taken off (F024); an open
-/// tag runs to the end.
+/// Reasoning that a server leaves at the start of the text, in `<think>` tags, is removed (F024); an open tag runs to
+/// the end.
 pub(crate) fn answer(text: &str, thought: bool, told: Stop, usage: Usage, model: Option<String>) -> Answer {
     let (visible, leaked) = without_thinking(text);
     let stop =
@@ -131,7 +131,7 @@ pub(crate) fn answer(text: &str, thought: bool, told: Stop, usage: Usage, model:
     Answer { text: visible.trim().to_owned(), stop, usage, model }
 }
 
-/// The text behind the reasoning that it starts with, and whether it starts with any.
+/// The text behind its leading reasoning, and whether there was any.
 fn without_thinking(text: &str) -> (&str, bool) {
     let start = text.trim_start();
     for (open, close) in

@@ -1,11 +1,11 @@
-//! Records cut into portions that fit, each for one call.
+//! Cuts passages into portions, each small enough for one call.
 
 use unforget_core::id::Seq;
 use unforget_core::tokens::Ruler;
 
 use crate::passage::Passage;
 
-/// What goes into one call.
+/// The content of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Portion {
     /// The passages, in their wrappers.
@@ -20,7 +20,7 @@ pub struct Portion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the model's window leaves {room} tokens for what it is to read, which is too few")]
 pub struct NoRoom {
-    /// What there is, in tokens.
+    /// The available room, in tokens.
     pub room: u64,
 }
 
@@ -32,16 +32,16 @@ struct Piece {
     is_output: bool,
 }
 
-/// Cuts passages into portions of at most `room` tokens by the ruler's upper bound, in order; none of `passages`
-/// gives none.
+/// Cuts passages into portions of at most `room` tokens by the ruler's upper bound, in order; without passages there
+/// are no portions.
 ///
-/// A passage that is too large is split: between paragraphs, else lines, else sentences, else words, else characters.
-/// A portion starts with a tool's output only if there is no better place near. Nothing is left out.
+/// A passage that is too large is split between paragraphs, or else lines, sentences, words, characters. A portion
+/// starts with a tool's output only if there is no better place nearby. Nothing is left out.
 ///
 /// # Errors
 /// [`NoRoom`] if not even one character in its wrapper fits.
 ///
-/// Cost: linear in the text, some rulings per passage and portion.
+/// Cost: linear in the text, some token counts per passage and portion.
 pub fn portions(passages: &[Passage], room: u64, ruler: &dyn Ruler) -> Result<Vec<Portion>, NoRoom> {
     let mut pieces: Vec<Piece> = Vec::new();
     for passage in passages {
@@ -65,7 +65,7 @@ pub fn portions(passages: &[Passage], room: u64, ruler: &dyn Ruler) -> Result<Ve
     Ok(found)
 }
 
-/// How many of the first pieces make a portion.
+/// Number of leading pieces that fit into one portion.
 fn fitting(pieces: &[Piece], room: u64, ruler: &dyn Ruler) -> usize {
     let mut sum = 0;
     let fits = |piece: &&Piece| {
@@ -73,7 +73,7 @@ fn fitting(pieces: &[Piece], room: u64, ruler: &dyn Ruler) -> usize {
         sum <= room + 1
     };
     let mut count = pieces.iter().take_while(fits).count().max(1);
-    // The sum is a guess: seams may cost.
+    // The sum is an estimate, since seams may cost tokens.
     while count > 1 {
         let text = pieces.get(..count).and_then(portion).map(|portion| portion.text).unwrap_or_default();
         if ruler.count(&text).upper <= room {
@@ -93,7 +93,7 @@ fn portion(pieces: &[Piece]) -> Option<Portion> {
 /// The parts of a passage of `tokens`, each of which fits.
 fn split(passage: &Passage, tokens: u64, room: u64, ruler: &dyn Ruler) -> Result<Vec<Piece>, NoRoom> {
     let body = passage.body();
-    // Bytes that probably fit. A wrapper has its price, so a little less.
+    // Number of bytes that probably fit, reduced a little for the wrapper.
     let share = (body.len() as u64).saturating_mul(room) / tokens.max(1) * 7 / 8;
     let guess = usize::try_from(share).unwrap_or(usize::MAX).max(1);
     let mut parts = Vec::new();
@@ -103,7 +103,7 @@ fn split(passage: &Passage, tokens: u64, room: u64, ruler: &dyn Ruler) -> Result
         loop {
             let end = boundary(rest, bytes);
             let (head, tail) = rest.split_at(end);
-            // The longer of both forms must fit, so that the form is free.
+            // The longer of both forms must fit, so that either may be used.
             let text = passage.part(head, parts.len() + 1, true);
             let tokens = ruler.count(&text).upper;
             if tokens <= room {
@@ -122,7 +122,7 @@ fn split(passage: &Passage, tokens: u64, room: u64, ruler: &dyn Ruler) -> Result
 }
 
 /// Where to cut `text` to at most `bytes`, but never to nothing: behind a paragraph, a line, a sentence or a word in
-/// the second half, else between characters.
+/// the second half, otherwise between characters.
 fn boundary(text: &str, bytes: usize) -> usize {
     if text.len() <= bytes {
         return text.len();

@@ -1,4 +1,4 @@
-//! Keys: where they come from, and how they stay out of sight.
+//! Keys: their sources, and how they stay hidden.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use secrecy::{ExposeSecret as _, SecretString};
 use unforget_core::digest::Digest;
 
-/// A credential. It has no `Display`, its `Debug` hides it, and it is wiped when it is dropped.
+/// A credential. It has no `Display`, its `Debug` hides it, and dropping it wipes the memory.
 #[derive(Clone)]
 pub struct Secret(SecretString);
 
@@ -14,8 +14,8 @@ impl Secret {
     /// A secret from its letters.
     ///
     /// # Errors
-    /// [`KeyError::Text`] if it is empty, longer than 16 KiB, or has characters that no HTTP header carries. White
-    /// space around it is taken off.
+    /// [`KeyError::Text`] if it is empty, longer than 16 KiB, or contains characters that are illegal in an HTTP
+    /// header. Surrounding white space is removed.
     pub fn new(letters: &str) -> Result<Self, KeyError> {
         let letters = letters.trim();
         let is_sound =
@@ -28,7 +28,7 @@ impl Secret {
         self.0.expose_secret()
     }
 
-    /// Eight hex digits that change with the secret and do not give it away.
+    /// Eight hex digits that change with the secret and do not reveal it.
     fn fingerprint(&self) -> String {
         let mut hex = Digest::of(self.expose().as_bytes()).hex();
         hex.truncate(8);
@@ -42,18 +42,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Longest key.
+/// Longest key, in bytes.
 const KEY_BYTES_MAX: usize = 16 << 10;
 
-/// Where a key comes from. There is no variant that holds the key itself: a command line and a configuration file
-/// name its place.
+/// The source of a key. No variant holds the key itself: a command line or a configuration file only names its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
-    /// No credential, as local servers have it.
+    /// No credential, as for local servers.
     None,
     /// An environment variable, by name.
     Env(String),
-    /// A file that holds the key and nothing else, read when the client is made.
+    /// A file that holds only the key, read when the client is created.
     File(PathBuf),
 }
 
@@ -71,7 +70,7 @@ impl KeySource {
     /// * `env` - an environment variable by name: `|name| std::env::var(name).ok()`.
     ///
     /// # Errors
-    /// If there is none, or none that a header can carry. No error holds a letter of it.
+    /// A missing key, or one that is illegal in a header. No error contains a letter of it.
     pub fn load(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<Key, KeyError> {
         let (place, letters) = match self {
             Self::None => return Ok(Key { name: "none".to_owned(), secret: None }),
@@ -104,10 +103,10 @@ pub enum KeyError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         kind: std::io::ErrorKind,
     },
-    /// What is there cannot be a key.
+    /// The content cannot be a key.
     #[error("the key is empty, too long, or has characters that no header carries")]
     Text,
 }

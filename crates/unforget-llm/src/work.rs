@@ -1,4 +1,4 @@
-//! The calls that one summary needs, planned: what is asked, and what the answers make. Pure; somebody else calls.
+//! Plans the calls for one summary: the questions, and the use of the answers. Pure: the caller makes the calls.
 
 use unforget_core::tokens::Ruler;
 use unforget_text::{Item, SectionKind, Source, Summary, excerpt, fence_passage, summarise};
@@ -12,75 +12,75 @@ const LEAF: &str = include_str!("../prompts/leaf.txt");
 const MERGE: &str = include_str!("../prompts/merge.txt");
 const HIGHER: &str = include_str!("../prompts/higher.txt");
 
-/// What a summary is to be made of.
+/// The source of a summary.
 #[derive(Clone, Copy, Debug)]
 pub enum Task<'a> {
-    /// Of entries, in order.
+    /// Entries, in order.
     Leaf(&'a [Source<'a>]),
-    /// Of summaries of neighbouring spans, oldest first.
+    /// Summaries of neighbouring spans, oldest first.
     Merge {
         /// The summaries.
         parts: &'a [Summary],
-        /// The level that the merged summary has; from 2 on, outcomes count more than steps.
+        /// The level of the merged summary; from 2 on, outcomes count more than steps.
         level: u32,
     },
 }
 
-/// Everything that shapes the calls of one summary.
+/// All inputs to the calls for one summary.
 #[derive(Clone, Copy, Debug)]
 pub struct Brief<'a> {
-    /// What it is made of.
+    /// The source.
     pub task: Task<'a>,
-    /// The summary of what came before, as text, for understanding; may be empty. Shortened to an eighth of the window.
+    /// The summary of earlier entries, as text, for understanding; may be empty. Shortened to an eighth of the window.
     pub previous: &'a str,
-    /// What the operator wants to be kept, in words; may be empty.
+    /// The operator's wishes about what to keep, as text; may be empty.
     pub wishes: &'a str,
-    /// About how long the summary is to be, in tokens.
+    /// Approximate size of the summary, in tokens.
     pub tokens: u64,
-    /// The model's window, in tokens of the ruler; with a chain of models, the smallest of theirs.
+    /// The model's window, in tokens of the ruler; for a chain of models, the smallest window.
     pub window: u64,
-    /// The longest answer, in tokens: [`crate::Request::output_tokens_max`].
+    /// Limit of the answer, in tokens: [`crate::Request::output_tokens_max`].
     pub output_tokens_max: u64,
-    /// A tool's output above it is shortened before the model reads it.
+    /// Larger tool outputs are shortened before the model reads them.
     pub tool_output_tokens_max: u64,
 }
 
-/// One call that is to be made.
+/// One call to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Instructions.
     pub system: String,
-    /// What they are about.
+    /// The content that the instructions apply to.
     pub user: String,
-    /// Where in `user` that begins of which the summary is; what stands before is there to be understood only.
+    /// Where in `user` the source of the summary begins; the text before it is for understanding only.
     about: usize,
 }
 
 impl Ask {
-    /// The part of `user` of which the summary is.
+    /// The part of `user` that is the source of the summary.
     pub fn source(&self) -> &str {
         self.user.get(self.about..).unwrap_or(&self.user)
     }
 }
 
-/// What became of all calls.
+/// The result of all calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     /// The summary; deterministic where calls were skipped.
     pub summary: Summary,
-    /// What of the answers was not applied.
+    /// The parts of the answers that were not applied.
     pub refused: Vec<Refused>,
-    /// Calls that were answered, and those that were skipped.
+    /// Number of answered calls, and of skipped ones.
     pub answered: usize,
-    /// With none answered, the summary is the deterministic one.
+    /// If no call was answered, the summary is the deterministic one.
     pub skipped: usize,
 }
 
-/// A summary on its way: a list of calls, each of which fits the model's window by construction.
+/// A summary in progress: a list of calls, each of which fits the model's window by construction.
 ///
 /// A leaf's entries are cut into portions; each answer is applied to the deterministic summary of its entries. Several
-/// portions are then merged: items are shown, and the model says which belong together. What it is not shown or does
-/// not name stays, so a merge loses nothing and fits however large its parts are.
+/// portions are then merged: the model is shown items and says which belong together. Items that it is not shown or
+/// does not name stay. So a merge loses nothing, and fits however large its parts are.
 ///
 /// ```no_run
 /// # use unforget_llm::{Brief, Work, PatchError};
@@ -99,9 +99,9 @@ pub struct Made {
 pub struct Work<'a> {
     brief: Brief<'a>,
     ruler: &'a dyn Ruler,
-    /// Portions of entries that are still to be described, the next one last.
+    /// Portions of entries still to be described, the next one last.
     portions: Vec<Portion>,
-    /// Summaries of portions that are described.
+    /// Summaries of the described portions.
     parts: Vec<Summary>,
     merge: Option<Merge>,
     refused: Vec<Refused>,
@@ -109,13 +109,13 @@ pub struct Work<'a> {
     skipped: usize,
 }
 
-/// A summary whose items are being merged.
+/// A summary with items to merge.
 struct Merge {
     level: u32,
     base: Summary,
-    /// Pages of items that are still to be shown, the next one last.
+    /// Pages of items still to be shown, the next one last.
     pages: Vec<Page>,
-    /// Patches with the page that each is about.
+    /// Patches, each with its page.
     patches: Vec<(Patch, Vec<(SectionKind, usize)>)>,
 }
 
@@ -124,7 +124,7 @@ struct Page {
     items: Vec<(SectionKind, usize)>,
 }
 
-/// Tokens that chat templates put around messages.
+/// Tokens of chat templates around the messages.
 const TEMPLATE_TOKENS: u64 = 64;
 
 impl<'a> Work<'a> {
@@ -143,7 +143,7 @@ impl<'a> Work<'a> {
             answered: 0,
             skipped: 0,
         };
-        // Even a leaf may need the merge's instructions: all must leave room.
+        // Even a leaf may need the merge's instructions, so each set of instructions must leave room.
         let room =
             [LEAF, MERGE, HIGHER].into_iter().map(|prompt| work.room(prompt)).min().unwrap_or_default();
         if room < TEMPLATE_TOKENS {
@@ -163,7 +163,7 @@ impl<'a> Work<'a> {
         Ok(work)
     }
 
-    /// The next call; `None` if there is none left.
+    /// The next call; `None` after the last.
     pub fn ask(&self) -> Option<Ask> {
         let (prompt, body) = match (&self.merge, self.portions.last()) {
             (None, Some(portion)) => (LEAF, &portion.text),
@@ -176,15 +176,15 @@ impl<'a> Work<'a> {
         Some(Ask { system: self.system(prompt), user, about })
     }
 
-    /// How many calls are left, as far as is known: a leaf of several portions has a merge behind them.
+    /// Number of remaining calls, as far as is known: a leaf of several portions is followed by a merge.
     pub fn left(&self) -> usize {
         self.merge.as_ref().map_or(self.portions.len(), |merge| merge.pages.len())
     }
 
-    /// Takes the model's text for the call that [`Self::ask`] gives.
+    /// Takes the model's text for the call from [`Self::ask`].
     ///
     /// # Errors
-    /// [`PatchError`] if it cannot be read: the same call is still to be made, or to be skipped.
+    /// [`PatchError`] if it cannot be parsed: the call is then still to be made, or to be skipped.
     pub fn answer(&mut self, text: &str) -> Result<(), PatchError> {
         if self.merge.is_some() {
             let patch = Patch::parse(text)?;
@@ -206,7 +206,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Goes on without a model's words for the call that [`Self::ask`] gives: what is deterministic stands.
+    /// Skips the call from [`Self::ask`]: the deterministic content stands.
     pub fn skip(&mut self) {
         if let Some(merge) = &mut self.merge {
             self.skipped += usize::from(merge.pages.pop().is_some());
@@ -217,7 +217,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The summary. Calls that are left count as skipped.
+    /// The summary. Remaining calls count as skipped.
     pub fn finish(mut self) -> Made {
         while self.left() > 0 {
             self.skip();
@@ -230,8 +230,8 @@ impl<'a> Work<'a> {
         Made { summary, refused, answered, skipped }
     }
 
-    /// Applies the patches, each to what the ones before left. Pages do not overlap, so a page's items are found by
-    /// going from the last page to the first: what is behind them may move, they do not.
+    /// Applies the patches one after another. Pages do not overlap, and the patches are applied from the last page to
+    /// the first: items behind a page may move, the page's own items do not.
     fn patched(&mut self, mut merge: Merge) -> Summary {
         let mut summary = std::mem::take(&mut merge.base);
         merge.patches.sort_by(|(_, a), (_, b)| b.cmp(a));
@@ -243,7 +243,7 @@ impl<'a> Work<'a> {
         summary
     }
 
-    /// Notes a portion's summary; behind the last of several, plans the merge.
+    /// Stores a portion's summary; after the last of several, plans the merge.
     fn described(&mut self, summary: Summary) {
         self.parts.push(summary);
         if self.portions.is_empty() && self.parts.len() > 1 {
@@ -263,7 +263,7 @@ impl<'a> Work<'a> {
         summarise(&inside)
     }
 
-    /// Tokens for what the model reads, beside everything else that is sent.
+    /// Tokens for the source, beside everything else in the request.
     fn room(&self, prompt: &str) -> u64 {
         let count = |text: &str| self.ruler.count(text).upper;
         let fixed = count(&self.system(prompt)) + count(&self.previous()) + TEMPLATE_TOKENS;
@@ -282,7 +282,7 @@ impl<'a> Work<'a> {
         system
     }
 
-    /// What came before, for understanding.
+    /// The summary of earlier entries, for understanding.
     fn previous(&self) -> String {
         let previous = self.brief.previous.trim();
         if previous.is_empty() {
@@ -310,7 +310,7 @@ impl<'a> Work<'a> {
         for section in base.sections.iter().filter(|section| is_patchable(section.kind)) {
             for (at, item) in section.items.iter().enumerate() {
                 let line = line(section.kind, at, item);
-                // Escapes in the wrapper make a line longer; they are counted with it.
+                // The wrapper's escapes make a line longer; they are counted with it.
                 let tokens = count(&page_text(&base, &line)).saturating_sub(shell.saturating_sub(8)) + 2;
                 if shell + tokens > room {
                     continue;
@@ -331,7 +331,7 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Whether a patch can change items of this kind: others need not be shown.
+/// Whether a patch may change items of this kind; others need not be shown.
 const fn is_patchable(kind: SectionKind) -> bool {
     !matches!(
         kind,

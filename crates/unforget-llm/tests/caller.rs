@@ -15,12 +15,12 @@ use unforget_llm::{
 };
 use unforget_testkit::provider::{Act, Provider, openai};
 
-/// A clock whose time passes only when somebody waits, or a test says so.
+/// A clock whose time passes only through waiting, or by a test's order.
 #[derive(Default)]
 struct Virtual {
     ms: AtomicU64,
     waits: Mutex<Vec<u64>>,
-    /// Taken back at the first wait, if there is one.
+    /// Cancelled at the first wait, if set.
     cancels: Mutex<Option<Cancel>>,
 }
 
@@ -343,7 +343,8 @@ fn any_line() -> impl Strategy<Value = Result<Answer, Cause>> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
-    /// Whatever models do, a call waits no longer than its time, and calls each model no more than it may.
+    /// For any behaviour of the models, a call waits no longer than its time limit, and calls each model no more often
+    /// than allowed.
     #[test]
     fn f012_f017_calls_and_waits_are_bounded(
         scripts in proptest::collection::vec(proptest::collection::vec(any_line(), 0..6), 1..4),

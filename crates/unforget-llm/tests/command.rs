@@ -1,4 +1,4 @@
-//! The external command: its protocol, and every way in which it misbehaves.
+//! The external command: its protocol, and every kind of misbehaviour.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -92,11 +92,11 @@ fn f017_every_failure_has_its_cause() {
     assert!(words.detail.starts_with("no disk") && !words.detail.contains("hunter2x"), "{words}");
 }
 
-/// Waits, without sleeping for a fixed time, until a process is gone.
+/// Waits, without a fixed sleep, until a process has ended.
 fn is_gone(pid: &Path) -> bool {
     let pid = std::fs::read_to_string(pid).unwrap();
     let alive = || {
-        // A zombie that nobody has reaped yet is gone, too.
+        // An unreaped zombie counts as ended too.
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         stat.is_ok_and(|stat| !stat.contains(") Z"))
     };
@@ -123,7 +123,7 @@ fn f017_a_command_that_hangs_dies_with_all_it_started() {
         assert!(matches!(cause, Cause::Timeout), "{why}: {cause:?}");
         assert!(start.elapsed() < Duration::from_mins(1), "{why}");
     };
-    // On a busy machine its time may be over before it has started anything: then it gets more.
+    // On a busy machine the time may be over before the command has started anything: then it gets more.
     let started = [150, 1_500, 15_000].into_iter().any(|within_ms| {
         ends(&hang, within_ms, "hangs");
         std::fs::read_to_string(&pid).is_ok_and(|pid| pid.ends_with('\n'))

@@ -1,4 +1,4 @@
-//! What both HTTP clients do with every way in which a provider answers or fails.
+//! Both HTTP clients against every kind of answer or failure of a provider.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -11,7 +11,7 @@ use unforget_llm::{Account, Answer, Anthropic, Cause, Endpoint, Fault, Model, Op
 use unforget_testkit::Port;
 use unforget_testkit::provider::{Act, Heard, Provider, Reply, anthropic, openai};
 
-/// Long enough for anything that answers.
+/// Long enough for every answering server.
 const LONG: u64 = 60_000;
 
 #[derive(Clone, Copy, Debug)]
@@ -296,7 +296,7 @@ fn a_proxy_is_used_if_it_is_set() {
     assert_eq!((provider.heard().len(), proxy.heard().len()), (0, 1));
 }
 
-/// The environment of a process cannot be changed safely, so the call is made by a child.
+/// The environment of a process cannot be changed safely, so a child process makes the call.
 #[test]
 fn the_environments_proxy_is_not_used() {
     const CHILD: &str = "UNFORGET_LLM_CHILD";

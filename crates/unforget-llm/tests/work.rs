@@ -1,4 +1,4 @@
-//! The calls of summaries over real transcripts, and through a real client to providers that misbehave.
+//! The calls for summaries of real transcripts, and through a real client to misbehaving providers.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod common;
@@ -17,7 +17,7 @@ use unforget_testkit::provider::{Act, Provider, Reply, openai};
 use unforget_text::{Source, summarise};
 use unforget_wire::Reader;
 
-/// The folder of real transcripts; `None`, with a message, if it is not there.
+/// The folder of real transcripts; `None`, with a message, if it is missing.
 fn data() -> Option<PathBuf> {
     let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("UNFORGET_DATA").map_or(usual, PathBuf::from);
@@ -83,7 +83,7 @@ fn f003_calls_over_real_histories_fit_every_window() {
     }
 }
 
-/// Answers every call with as little as the form allows, and checks that it fits.
+/// Answers every call with the least that the form allows, and checks that each call fits.
 fn walk(brief: Brief<'_>, calls: &mut usize) -> Made {
     let mut work = Work::new(brief, &ClassEstimate).unwrap();
     while let Some(ask) = work.ask() {

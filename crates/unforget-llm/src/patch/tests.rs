@@ -211,15 +211,15 @@ fn any_name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Any text is a record or a typed error.
+    /// Parsing any text gives a record or a typed error.
     #[test]
     fn parsing_is_total(text in "\\PC{0,60}") {
         drop(Draft::parse(&text));
         drop(Patch::parse(&format!("```json\n{text}```")));
     }
 
-    /// Whatever a patch says, protected sections stay, and every entry that a merged item came from is still named,
-    /// as far as an item names entries.
+    /// For any patch, protected sections stay, and a merged item still names every entry of its members, up to the
+    /// limit of named entries.
     #[test]
     fn no_patch_loses_what_is_protected(
         drops in proptest::collection::vec(any_name(), 0..6),

@@ -151,7 +151,7 @@ fn f027_the_prompts_ask_for_a_record_and_not_for_orders() {
         {
             assert!(prompt.contains(must), "{must}");
         }
-        // No field of the form holds orders: neither plans nor instructions survive as a section.
+        // No field of the form can hold orders: neither plans nor instructions survive as a section.
         let form = prompt.split("The form").nth(1).unwrap().to_lowercase();
         for word in ["next", "resume", "continue", "todo", "instruction", "plan", "should", "remaining"] {
             assert!(!form.contains(word), "{word}");
@@ -159,11 +159,11 @@ fn f027_the_prompts_ask_for_a_record_and_not_for_orders() {
         assert!(prompt.is_ascii(), "the same bytes for every tokeniser");
     }
     let form = LEAF.split("The form").nth(1).unwrap();
-    // A host's summary is nobody's draft.
+    // A host's summary is never drafted by a model.
     for kind in SectionKind::ALL.into_iter().filter(|kind| *kind != SectionKind::HostSummary) {
         assert!(form.contains(&format!("\"{}\":", kind.name())), "{kind:?}");
     }
-    // The form is what the parser takes.
+    // The parser accepts exactly this form.
     let json = form.get(form.find('{').unwrap()..).unwrap();
     let json = json.get(json.find("\n{").unwrap()..=json.rfind('}').unwrap()).unwrap();
     let json = json.replace("open, done or cancelled", "open").replace("open or done", "open");
@@ -299,7 +299,7 @@ fn a_window_without_room_is_an_error() {
     assert_eq!(portions(&read(&entries), 3, &Bytes).err(), Some(NoRoom { room: 3 }));
 }
 
-/// Bytes as tokens, and ten more for each newline: what is joined costs more than its pieces.
+/// Bytes as tokens, and ten more for each newline: joined text costs more than its pieces.
 struct Seams;
 
 impl Ruler for Seams {
@@ -333,7 +333,7 @@ fn a_portion_does_not_start_with_the_output_of_another_portions_call() {
     }
 }
 
-/// The body of a passage or of one of its parts, from its text.
+/// Extracts the body from the text of a passage or of one part.
 fn unwrapped(text: &str) -> String {
     let (_, rest) = text.split_once(">\n").unwrap();
     let (body, _) = rest.rsplit_once("\n</").unwrap();
@@ -347,7 +347,7 @@ fn any_history() -> impl Strategy<Value = Vec<Entry>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// A passage that is split loses no letter, and every part fits.
+    /// Splitting a passage loses no letter, and every part fits.
     #[test]
     fn portions_fit_and_lose_nothing(text in "(?s)[a-zé漢. \n]{1,600}", room in 150u64..400) {
         let entries = [human(&text)];
@@ -361,7 +361,7 @@ proptest! {
         prop_assert_eq!(joined, passages.first().map(|passage| passage.body().to_owned()).unwrap_or_default());
     }
 
-    /// No call is ever larger than the model's window, by the ruler's upper bound, whatever the history.
+    /// For any history, no call exceeds the model's window by the ruler's upper bound.
     #[test]
     fn f003_every_call_fits_the_window(
         entries in any_history(),

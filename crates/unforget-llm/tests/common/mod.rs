@@ -1,4 +1,4 @@
-//! What the tests of the clients share.
+//! Shared helpers of the clients' tests.
 #![allow(dead_code, clippy::unwrap_used, reason = "tests; not every file uses all of it")]
 
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use unforget_llm::{Cause, Classify, Endpoint, Key, KeySource, Reply, Request};
 use unforget_testkit::provider::Provider;
 use unforget_wire::refusal::{self, Headers, Overflow, Refusal};
 
-/// A key that must show nowhere.
+/// A key that must never appear in any output.
 pub(crate) const LETTERS: &str = "zz-hunter2-0123456789";
 
 pub(crate) fn key() -> Key {
     KeySource::Env("TEST_KEY".into()).load(&|_| Some(LETTERS.into())).unwrap()
 }
 
-/// The classification that the engine hands in.
+/// The classification that the engine passes in.
 pub(crate) fn classify() -> Classify {
     Arc::new(|reply: &Reply<'_>| {
         let headers = Headers {

@@ -14,7 +14,7 @@ use unforget_server::mcp::{HttpLimits, Memory, Scope, service};
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path: PathBuf = std::env::args_os().nth(1).ok_or("mcp_http DATABASE")?.into();
     let memory = Memory::new(Engine::open_reader(&path)?, Scope::All);
-    // Web pages of this machine, such as the inspector's, are heard; others are not.
+    // Web pages of this machine, such as the inspector's, may call the server; others may not.
     let origins = ["http://localhost:*", "http://127.0.0.1:*"].map(str::to_owned).into();
     let limits = HttpLimits { origins, ..HttpLimits::default() };
     let app = Router::new().route_service("/mcp", service(&memory, Some(&limits)));
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("http://{}/mcp", listener.local_addr()?);
     let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
     let end = async {
-        // However stdin ended, nobody wants the server any more.
+        // The server is not needed any more, whatever the reason for the end of stdin.
         ended.await.ok();
     };
     axum::serve(listener, app).with_graceful_shutdown(end).await?;

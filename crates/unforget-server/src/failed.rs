@@ -1,4 +1,4 @@
-//! Why something was not done, for people and scripts: one home for kinds and hints of the command line and the HTTP API.
+//! Failures for people and scripts: one home for the error kinds and hints of the command line and the HTTP API.
 
 use std::io;
 use std::path::Path;
@@ -8,54 +8,54 @@ use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
 
-/// Whose it is to mend.
+/// Who has to fix a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
-    /// Who asked: it is not there, or was asked for in the wrong way.
+    /// The requester: the thing does not exist, or the request is wrong.
     Asker,
-    /// A file, or what was sent.
+    /// The author of a file or of sent data.
     Input,
     /// The store: busy, full or damaged.
     Store,
 }
 
-/// Why something was not done.
+/// A failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What kind, in kebab-case, for scripts.
+    /// Its kind, in kebab-case, for scripts.
     pub kind: &'static str,
-    /// What happened and where.
+    /// The event and its place.
     pub message: String,
-    /// What to do next; may be empty.
+    /// The advised next step; may be empty.
     pub hint: String,
-    /// Whose it is to mend.
+    /// Who has to fix it.
     pub blame: Blame,
 }
 
 impl Failed {
-    /// Asked for in the wrong way, or a name that nothing answers to.
+    /// A wrong request, or an unknown name.
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into(), hint: hint.into(), blame: Blame::Asker }
     }
 
-    /// A file, or what was sent, that is not what it should be.
+    /// An unsuitable file or unsuitable data.
     pub fn input(kind: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: hint.into(), blame: Blame::Input }
     }
 
-    /// A model is needed and there is none.
+    /// A model is needed, but none is configured.
     pub fn no_model() -> Self {
         let hint = "name one in the settings file: docs/models.md".to_owned();
         let message = "no model is configured that can be called from here".to_owned();
         Self { kind: "no-model", message, hint, blame: Blame::Asker }
     }
 
-    /// The store.
+    /// A failure of the store.
     fn store(kind: &'static str, message: String, hint: impl Into<String>) -> Self {
         Self { kind, message, hint: hint.into(), blame: Blame::Store }
     }
 
-    /// A file that cannot be read or written.
+    /// An unreadable or unwritable file.
     pub fn file(path: &Path, error: &io::Error) -> Self {
         let hint = match error.kind() {
             io::ErrorKind::NotFound => "check the path",

@@ -1,4 +1,4 @@
-//! What scripts are told: the shapes that `--json` prints and the HTTP API answers with. Fields are added, never renamed.
+//! The JSON output for scripts: printed with `--json` and returned by the HTTP API. Fields are added, never renamed.
 //! `docs/json.md` describes them.
 
 mod answer;
@@ -27,12 +27,12 @@ pub use stored::*;
 pub use travel::*;
 pub use whole::*;
 
-/// A time in full, in UTC.
+/// A complete time, in UTC.
 pub fn iso(time: Timestamp) -> Option<String> {
     jiff::Timestamp::from_millisecond(time.0).ok().map(|time| time.to_string())
 }
 
-/// A time as people and scripts write it; UTC where nothing else is said. A day begins at midnight.
+/// Parses a time written by a person or a script; UTC by default. A day stands for its first moment.
 pub fn time(text: &str) -> Option<Timestamp> {
     let utc =
         |civil: jiff::civil::DateTime| civil.to_zoned(jiff::tz::TimeZone::UTC).map(|zoned| zoned.timestamp());

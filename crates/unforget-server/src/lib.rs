@@ -1,8 +1,8 @@
 //! The engine for other processes: calls in, answers out.
 //!
-//! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0; `docs/protocol.md` describes it. [`api`] is the HTTP API; `docs/http-api.md` describes it. [`mcp`] is
-//! recall for MCP clients; `docs/mcp.md` describes it. This crate decides nothing about histories: it reads calls,
-//! keeps their order, and writes answers.
+//! [`rpc`] is the contract of [`unforget_engine::host`] as JSON-RPC 2.0, described in `docs/protocol.md`. [`api`] is
+//! the HTTP API, described in `docs/http-api.md`. [`mcp`] is recall for MCP clients, described in `docs/mcp.md`. This
+//! crate decides nothing about histories: it reads calls, keeps their order, and writes answers.
 
 pub mod api;
 pub mod failed;

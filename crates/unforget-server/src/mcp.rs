@@ -2,15 +2,15 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | `tools` | the tools and their parameters, as one table; arguments checked against it |
+//! | `tools` | the tools and their parameters in one table, which also checks arguments |
 //! | `calls` | tools carried out |
 //! | `page`, `show` | results as text that a model reads well, and as JSON, a page at a time |
 //! | `resources` | conversations and entries by address |
 //! | `scope` | which conversations a client may read |
 //! | `handler` | the protocol, by the official SDK |
-//! | `own` | the same tools for a model at the gateway, about its own conversation |
+//! | `own` | the tools for a model at the gateway, about its own conversation |
 //!
-//! The SDK is known to `handler`, to `resources` and to this file only.
+//! Only `handler`, `resources` and this file use the SDK.
 
 mod calls;
 mod handler;
@@ -34,43 +34,43 @@ use crate::json::AnswerJson;
 pub use handler::Memory;
 pub use scope::{HEADER, Scope};
 
-/// Who makes an answer.
+/// The maker of an answer.
 #[derive(Clone)]
 pub enum Answerer {
-    /// Models, with an engine that may write, for the grant that an answer is made under.
+    /// Models, with an engine that may write, since an answer needs a grant.
     Here(Engine, Arc<Summarisers>),
     /// The daemon that owns the database.
     There(Owner),
 }
 
-/// Asks the owner of the database, by the body of `POST /api/v1/answer`.
+/// Asks the owner of the database; the body is that of `POST /api/v1/answer`.
 pub type Owner = Arc<dyn Fn(&serde_json::Value) -> Result<AnswerJson, EngineError> + Send + Sync>;
 
-/// Who answers questions, asked anew for every question; `None` if no model is configured.
+/// Selects the maker of an answer for each question anew; `None` if no model is configured.
 pub type Answerers = Arc<dyn Fn() -> Result<Option<Answerer>, EngineError> + Send + Sync>;
 
-/// Bytes of a request over HTTP at most.
+/// Largest body of an HTTP request.
 const BODY_MAX: usize = 1 << 20;
 
-/// Which requests over HTTP are heard.
+/// Which HTTP requests are accepted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpLimits {
-    /// Values of `Host` that are answered, such as `memory.example` or `127.0.0.1:8080`. Empty: this machine's own names.
+    /// Accepted values of `Host`, such as `memory.example` or `127.0.0.1:8080`. Empty: this machine's own names.
     pub hosts: Vec<String>,
-    /// Values of `Origin` that are answered, such as `https://app.example:443`. Empty: no web page is. Clients that are no
-    /// browsers send none, and are answered.
+    /// Accepted values of `Origin`, such as `https://app.example:443`. Empty: no web page is accepted. Clients other
+    /// than browsers send no `Origin` and are always accepted.
     pub origins: Vec<String>,
 }
 
 /// A server over streamable HTTP, as a service of tower: `Router::route_service("/mcp", …)`.
 pub type HttpService = StreamableHttpService<Memory, NeverSessionManager>;
 
-/// Serves MCP over HTTP, without sessions and without streams: every request stands for itself.
+/// Serves MCP over HTTP, without sessions and without streams: every request is independent.
 ///
-/// A [`Scope`] among the extensions of a request, as an identity gives it, and names in its headers [`HEADER`] narrow
-/// what the request may read; neither can widen it.
+/// A request can be narrowed by a [`Scope`] among its extensions, put there by authentication, and by names in its
+/// [`HEADER`] headers; neither can widen it.
 ///
-/// * `memory` - what it serves; shared by all requests.
+/// * `memory` - the served memory, shared by all requests.
 /// * `limits` - `None` where every request was checked before, as behind the daemon's guard.
 pub fn service(memory: &Memory, limits: Option<&HttpLimits>) -> HttpService {
     let config = StreamableHttpServerConfig::default()
@@ -93,14 +93,14 @@ pub fn service(memory: &Memory, limits: Option<&HttpLimits>) -> HttpService {
     StreamableHttpService::new(move || Ok(memory.clone()), Arc::default(), config)
 }
 
-/// Why a connection over stdio ended otherwise than by its client.
+/// Why a connection over stdio ended, other than by its client.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StdioError {
-    /// No runtime, or one of its threads is gone.
+    /// The runtime cannot start, or one of its threads has died.
     #[error("the connection could not be served")]
     Io(#[from] std::io::Error),
-    /// The first message was not one that begins.
+    /// The first message does not begin the protocol.
     #[error("the client did not begin: {0}")]
     Begin(String),
 }
@@ -108,7 +108,7 @@ pub enum StdioError {
 /// Serves one client over stdin and stdout until stdin ends. Nothing else may write to stdout meanwhile.
 ///
 /// # Errors
-/// [`StdioError`]. A client that goes away, even before it said anything, is none.
+/// [`StdioError`]. A client that disconnects, even before its first message, causes none.
 pub fn serve_stdio(memory: Memory) -> Result<(), StdioError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let served = runtime.block_on(async {
@@ -121,7 +121,7 @@ pub fn serve_stdio(memory: Memory) -> Result<(), StdioError> {
             Err(error) => Err(StdioError::Begin(error.to_string())),
         }
     });
-    // Calls that are still made belong to nobody, and a thread that reads stdin cannot be ended.
+    // Running calls have no receiver any more, and a thread that reads stdin cannot be stopped.
     runtime.shutdown_background();
     served
 }

@@ -2,9 +2,9 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`protocol`] | what goes over the wire, as types, and its JSON Schema |
+//! | [`protocol`] | the wire format as types, and its JSON Schema |
 //! | `frame` | bounded lines, and the envelope of a call |
-//! | `queue` | calls of one lane in order, lanes beside each other, deadlines, cancellation |
+//! | `queue` | order within a lane, concurrency between lanes, deadlines, cancellation |
 //! | `array`, `held` | message arrays and prompts as deltas |
 //! | `verbs`, `recall`, `file` | carries calls out |
 //! | `own` | the host's own model, asked over its connection |

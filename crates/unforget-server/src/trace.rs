@@ -1,7 +1,7 @@
-//! Traces: a span for each call of a model, tool and API, named as OpenTelemetry names them.
+//! Traces: a span for each call of a model, a tool and the API, named by OpenTelemetry's conventions.
 //!
-//! No words of a conversation and no keys are in them. They are `tracing` spans of the target [`TARGET`]; whoever wants
-//! them collects that target, and the log leaves it out.
+//! The spans contain neither text of a conversation nor keys. They are `tracing` spans of the target [`TARGET`]: a
+//! collector subscribes to that target, and the log leaves it out.
 //!
 //! Source of the names: semantic conventions for generative AI (in development) and HTTP (stable), 1.41.
 
@@ -19,11 +19,11 @@ use unforget_wire::exchange::{Answered, Ended};
 
 pub use summariser::model;
 
-/// Where the spans are.
+/// The target of the spans.
 pub const TARGET: &str = "unforget::trace";
 
-/// The span of a call of a model, from the client's request to the last byte of the answer. It goes on from the client's
-/// own trace, if its headers name one.
+/// The span of a model call, from the client's request to the last byte of the answer. It continues the client's own
+/// trace, if the request's headers name one.
 pub(crate) fn call(dialect: Dialect, headers: &HeaderMap) -> Span {
     let provider = if dialect == Dialect::Anthropic { "anthropic" } else { "openai" };
     let span = tracing::info_span!(
@@ -54,12 +54,12 @@ pub(crate) fn call(dialect: Dialect, headers: &HeaderMap) -> Span {
     span
 }
 
-/// A step of the call that is at work.
+/// A step of the current call.
 pub(crate) fn step(name: &'static str) -> Span {
     tracing::info_span!(target: TARGET, "step", otel.name = name)
 }
 
-/// A tool that a model calls, or an MCP client.
+/// A tool call by a model or an MCP client.
 pub(crate) fn tool(name: &str) -> Span {
     tracing::info_span!(
         target: TARGET,
@@ -72,7 +72,7 @@ pub(crate) fn tool(name: &str) -> Span {
     )
 }
 
-/// What is known of a call once its prompt stands.
+/// The properties of a call once its prompt is made.
 pub(crate) struct Prompt<'a> {
     pub(crate) model: Option<&'a str>,
     pub(crate) conversation: &'a str,
@@ -83,7 +83,7 @@ pub(crate) struct Prompt<'a> {
 }
 
 impl Prompt<'_> {
-    /// Notes it.
+    /// Records the properties.
     pub(crate) fn note(&self) {
         let span = Span::current();
         if let Some(model) = self.model {
@@ -98,14 +98,14 @@ impl Prompt<'_> {
     }
 }
 
-/// Notes where a call goes.
+/// Records the destination of a call.
 pub(crate) fn sent_to(url: &Url) {
     let span = Span::current();
     span.record("server.address", url.host_str());
     span.record("server.port", url.port_or_known_default().map(i64::from));
 }
 
-/// Notes what came back.
+/// Records the status of the reply.
 pub(crate) fn status(status: StatusCode) {
     Span::current().record("http.response.status_code", i64::from(status.as_u16()));
     if !status.is_success() {
@@ -113,9 +113,9 @@ pub(crate) fn status(status: StatusCode) {
     }
 }
 
-/// Notes that a call or a tool did not do what was asked.
+/// Records the failure of a call or a tool.
 ///
-/// * `kind` - of a fixed set.
+/// * `kind` - one of a fixed set.
 pub(crate) fn failed(kind: &str) {
     failed_in(&Span::current(), kind);
 }
@@ -124,12 +124,12 @@ fn failed_in(span: &Span, kind: &str) {
     span.record("otel.status_code", "ERROR").record("error.type", kind);
 }
 
-/// A number as OpenTelemetry has them.
+/// A number in OpenTelemetry's type.
 fn count(of: u64) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
 }
 
-/// Notes what an answer was, and what it cost.
+/// Records an answer and its cost.
 pub(crate) fn answered(span: &Span, told: &Answered) {
     span.record("gen_ai.response.id", told.id.as_deref())
         .record("gen_ai.response.model", told.model.as_deref());
@@ -150,8 +150,8 @@ pub(crate) fn answered(span: &Span, told: &Answered) {
     failed_in(span, kind);
 }
 
-/// The trace that a request to a provider is of. One that the client named goes on there; where it named none, a provider
-/// is told of none.
+/// Continues the trace in a request to a provider. A trace named by the client continues there; without one, the
+/// provider is sent none.
 pub(crate) fn go_on(headers: &mut HeaderMap) {
     if headers.contains_key("traceparent") {
         context::name(&Span::current(), headers);
@@ -186,7 +186,7 @@ pub(crate) async fn requests(request: Request, next: Next) -> Response {
     .await
 }
 
-/// W3C trace contexts, where traces are collected.
+/// W3C trace contexts, in builds that collect traces.
 #[cfg(feature = "otel")]
 mod context {
     use axum::http::HeaderMap;
@@ -200,17 +200,17 @@ mod context {
     pub(super) fn follow(span: &Span, headers: &HeaderMap) {
         if !span.is_disabled() {
             let parent = get_text_map_propagator(|known| known.extract(&HeaderExtractor(headers)));
-            // It fails where nobody collects the span.
+            // Fails if nobody collects the span.
             span.set_parent(parent).ok();
         }
     }
 
-    /// Gives a span that has begun another name.
+    /// Renames a span that has begun.
     pub(super) fn rename(span: &Span, name: String) {
         span.context().span().update_name(name);
     }
 
-    /// Notes a list of one: fields of `tracing` have no lists.
+    /// Records a list of one element: fields of `tracing` have no lists.
     pub(super) fn list(span: &Span, key: &'static str, value: &str) {
         span.set_attribute(key, Value::Array(Array::String(vec![value.to_owned().into()])));
     }

@@ -1,5 +1,4 @@
-//! What models are asked to do for a person, and what came of it as scripts are told: one home for the command line and the
-//! HTTP API.
+//! Work that a person requests from models, and its JSON report: one home for the command line and the HTTP API.
 
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,29 +11,29 @@ use unforget_store::{Conversation, JobRow, JobState};
 
 use crate::json::{CompactJson, JobsJson, Worked};
 
-/// Milliseconds of an hour, by which spending is counted.
+/// Milliseconds of an hour, the unit of spending.
 const HOUR: i64 = 3_600_000;
 
-/// Now, by the system's clock.
+/// The current time, by the system's clock.
 pub fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Who works, for how long, and who hears of it.
+/// The worker, its limits, and the receiver of its progress.
 pub struct Work<'a> {
-    /// Whose conversations.
+    /// The engine with the conversations.
     pub engine: &'a Engine,
-    /// Who writes; `None` if no model is configured.
+    /// The models that write; `None` if none is configured.
     pub models: Option<&'a Summarisers>,
     /// Ends the work early.
     pub cancel: &'a Cancel,
-    /// Hears how many jobs are done, of how many.
+    /// Called with the number of completed jobs and of all jobs.
     pub progress: &'a dyn Fn(u64, u64),
 }
 
 impl Work<'_> {
-    /// Has models do the jobs of a conversation; `None` if no model is configured.
+    /// Lets models do the jobs of a conversation; `None` if no model is configured.
     ///
     /// # Errors
     /// Those of [`Engine::work_until`].
@@ -64,9 +63,9 @@ impl Work<'_> {
         Ok(Some(Worked { ran: reports.iter().map(Into::into).collect(), held }))
     }
 
-    /// Summarises what is old enough, and has models write what is wanted then.
+    /// Summarises everything that is old enough, and lets models write the summaries wanted then.
     ///
-    /// * `settled` - is called when the summaries are there and before any model is asked.
+    /// * `settled` - called when the summaries exist, before any model is asked.
     ///
     /// # Errors
     /// Those of [`Session::compact`] and [`Engine::work_until`].
@@ -86,7 +85,7 @@ impl Work<'_> {
         Ok(CompactJson::new(named, is_changed, (before, after), (session.counters(), worked)))
     }
 
-    /// The jobs of a conversation as they are, with what was done just now.
+    /// The present jobs of a conversation, and the work just done.
     ///
     /// # Errors
     /// Those of the store.
@@ -109,22 +108,22 @@ impl Work<'_> {
     }
 }
 
-/// Does what waits for models on a thread of its own. The end of a runtime waits for its own threads, and a model may take
-/// minutes.
+/// Runs work that waits for models on a separate thread. A runtime's end waits for its own threads, and a model may
+/// take minutes.
 ///
 /// # Errors
-/// If there can be no thread, or it panicked.
+/// If the thread cannot start, or it panicked.
 pub(crate) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> std::io::Result<T> {
     let (done, told) = tokio::sync::oneshot::channel();
-    // Nobody may be there any more to hear it.
+    // The receiver may have gone away.
     let run = move || drop(done.send(work()));
     std::thread::Builder::new().name("unforget-asking".into()).spawn(run)?;
     told.await.map_err(std::io::Error::other)
 }
 
-/// Counts and logs what came of work. Neither says what a summary holds, whose it is, or by which key it was written.
+/// Counts and logs the results of work. Neither contains the text of a summary, its conversation, or the key used.
 pub fn note(news: &News<'_>) {
     let report = match news {
         News::Worked(report) => report,

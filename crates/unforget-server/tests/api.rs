@@ -34,7 +34,7 @@ fn the_document_is_that_of_the_types() {
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
 }
 
-/// Every route of the document that is read answers for a stored conversation, with a shape that has its fields.
+/// Every GET route of the document answers for a stored conversation, with the documented fields.
 #[tokio::test]
 async fn every_route_that_is_read_answers() {
     let served = Served::start().await;
@@ -56,7 +56,7 @@ async fn every_route_that_is_read_answers() {
         }
         let place = path.replace("{name}", KEY).replace("{number}", "1").replace("{task}", "x");
         let answer = served.get(&format!("{}{}", place.trim_start_matches("/api/v1/"), query(path))).await;
-        // No prompt was sent of an imported history, and no task is called x.
+        // An imported history has no sent prompts, and no task is called x.
         let is_absent = ["/diff", "/{number}", "/{task}"].iter().any(|end| path.ends_with(end));
         let want = if is_absent { StatusCode::NOT_FOUND } else { StatusCode::OK };
         assert_eq!(answer.status(), want, "{path}");
@@ -242,7 +242,7 @@ async fn uploads_are_bounded_and_leave_nothing() {
     let large = vec![b'x'; served::UPLOAD_MAX as usize + 1];
     let refused = served.ask(Method::POST, "imports").body(large.clone()).send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::PAYLOAD_TOO_LARGE);
-    // The same without a length said before.
+    // Again, without a length given in advance.
     let pieces = futures_util::stream::iter(
         large.chunks(65_536).map(|piece| Ok::<_, std::io::Error>(piece.to_vec())).collect::<Vec<_>>(),
     );
@@ -296,7 +296,7 @@ async fn changes_are_told_and_a_reader_goes_on_where_it_was() {
     assert_eq!(told.data["conversation"], "pi:aaaa1111-0000-4000-8000-000000000001");
     served.post(&format!("conversations/{KEY}/pins"), &json!({"text": "Keep to the path."})).await;
     listening.until("pins").await;
-    // Who comes back hears what it missed; who was never there is told to read again.
+    // A returning reader gets the missed events; a new one is told to read again.
     let mut back = served.listen(Some(&told.id)).await;
     back.until("pins").await;
     let mut lost = served.listen(Some("0-0")).await;
@@ -321,7 +321,7 @@ async fn figures_name_no_conversation() {
     served.end().await;
 }
 
-/// Tenants cannot see each other, and not what concerns all.
+/// Tenants see neither each other nor matters of the whole store.
 #[tokio::test]
 async fn f110_tenants_see_their_own_only() {
     let served = Served::with_tenants(&["ann", "bob"]).await;
@@ -372,7 +372,7 @@ async fn f110_tenants_see_their_own_only() {
     }
     let purge = served.as_tenant("ann", Method::POST, &format!("conversations/{bob}/purge")).json(&json!({}));
     assert_eq!(purge.send().await.unwrap().status(), StatusCode::NOT_FOUND);
-    // The same over MCP.
+    // Again, over MCP.
     let question = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "grep", "arguments": {"pattern": "nests|sleeps"}}});
     for (tenant, own, other) in [("ann", "nests", "sleeps"), ("bob", "sleeps", "nests")] {

@@ -1,4 +1,4 @@
-//! What models do for the HTTP API: who may ask for it, what it takes, and whom it keeps waiting.
+//! Models in the HTTP API: who may request their work, its limits, and who waits for it.
 
 #![allow(
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ fn answer() -> Answer {
     Answer { text, usage: Usage::default(), stop: Stop::End, model: None }
 }
 
-/// Sets a model that says this.
+/// Sets a model with this answer.
 fn with_model(served: &Served, says: impl Fn() -> Answer + Send + Sync + 'static) {
     let model: Arc<dyn Model> = Arc::new(Callback::new("test", "writer", move |_| Ok(says())));
     let clock = Arc::new(SystemClock::new());
@@ -43,13 +43,13 @@ fn with_model(served: &Served, says: impl Fn() -> Answer + Send + Sync + 'static
     served.models.set(Some(Arc::new(models)));
 }
 
-/// A model that says nothing until it is let go, and tells when it was asked.
+/// A model that waits for its release, and reports when it was asked.
 fn with_gate(served: &Served) -> (std::sync::mpsc::Sender<()>, Receiver<()>) {
     let ((asked, heard), (go, gate)) = (channel(), channel::<()>());
     let (asked, gate) = (Mutex::new(asked), Mutex::new(gate));
     with_model(served, move || {
         asked.lock().unwrap().send(()).ok();
-        // Let go at the end of the test at the latest.
+        // Released at the end of the test at the latest.
         gate.lock().unwrap().recv().ok();
         answer()
     });
@@ -103,7 +103,7 @@ async fn i18_what_models_do_for_a_tenant_is_theirs() {
     assert!(done["result"]["by_model"].as_u64() > Some(3), "{done}");
     assert_eq!((&done["done"], done["total"].as_u64() > Some(3)), (&done["total"], true), "{done}");
 
-    // The task, its events' names, and what came of it are hers.
+    // The task, its events' names and its result are visible to her.
     let name = done["task"].as_str().unwrap();
     let theirs = served.as_tenant("bob", Method::GET, &format!("tasks/{name}")).send().await.unwrap();
     assert_eq!(theirs.status(), StatusCode::NOT_FOUND);
@@ -177,7 +177,7 @@ async fn hostile_requests_are_refused_before_anything_is_done() {
     served.end().await;
 }
 
-/// Calls that wait for a model keep neither readers waiting nor each other's conversation.
+/// Calls that wait for a model delay neither readers nor each other's conversation.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_for_a_model_keeps_nobody_else_waiting() {
     let served = Served::start().await;
@@ -187,7 +187,7 @@ async fn who_waits_for_a_model_keeps_nobody_else_waiting() {
     let begun = served.ask(Method::POST, &compact).send().await.unwrap();
     assert_eq!(begun.status(), StatusCode::ACCEPTED);
     heard.recv().unwrap();
-    // The break is there before any model has said anything.
+    // The break is there before any model has answered.
     let shown = served.json(&format!("conversations/{ANN}")).await;
     assert!(shown["summaries"].as_u64() > Some(3), "{shown}");
     let questions: Vec<_> = (0..12)
@@ -203,7 +203,7 @@ async fn who_waits_for_a_model_keeps_nobody_else_waiting() {
     let other = served.ask(Method::POST, &format!("conversations/{ANN}/jobs/run")).send().await.unwrap();
     let other = served.wait(&other.json().await.unwrap()).await;
     assert_eq!((&other["state"], &other["problem"]["kind"]), (&json!("failed"), &json!("busy")), "{other}");
-    // Those who go away ask no more.
+    // Clients that went away ask no more.
     questions.iter().for_each(tokio::task::JoinHandle::abort);
     drop(go);
     let done = served.wait(&begun.json().await.unwrap()).await;
@@ -214,7 +214,7 @@ async fn who_waits_for_a_model_keeps_nobody_else_waiting() {
     served.end().await;
 }
 
-/// A person who waits no longer ends the task: what is written stays, the rest waits for another time.
+/// Cancelling a task ends it early: written summaries stay, the rest waits for another time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_ends_early_when_it_is_told_to() {
     let served = Served::with_tenants(&["ann", "bob"]).await;

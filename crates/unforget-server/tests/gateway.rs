@@ -1,4 +1,4 @@
-//! Clients of three APIs at the gateway, before a provider that refuses what real ones refuse.
+//! Clients of three APIs at the gateway, before a provider that enforces the rules of real ones.
 
 #![allow(
     clippy::unwrap_used,
@@ -79,7 +79,7 @@ impl Client {
         request.send().await.unwrap()
     }
 
-    /// Asks, and takes the answer into the conversation as SDKs do. Gives the authority of the prompt.
+    /// Asks, and adds the answer to the conversation as SDKs do. Returns the authority of the prompt.
     async fn ask(&mut self) -> String {
         let response = self.send(&self.body()).await;
         let status = response.status();
@@ -111,7 +111,7 @@ impl Client {
         self.messages.push(json!({"role": "user", "content": text}));
     }
 
-    /// Results for the calls of the newest answer; whether there were any.
+    /// Adds results for the calls of the newest answer; returns whether there were any.
     fn do_tools(&mut self) -> bool {
         let result = |id: &Value| {
             let seed = Digest::of(id.to_string().as_bytes()).hex();
@@ -146,7 +146,7 @@ impl Client {
     }
 }
 
-/// Every question is answered with a call of a tool, every result with words.
+/// Every question is answered with a tool call, every result with text.
 fn script() -> Script {
     Arc::new(|request, number| {
         let messages = request.get("messages").or_else(|| request.get("input")).unwrap();
@@ -191,7 +191,7 @@ async fn long(api: &'static str, is_streamed: bool, turns: usize) {
         "{authorities:?}"
     );
     let host = Arc::clone(&running.host);
-    // It ends when all answers are stored.
+    // Ends when all answers are stored.
     running.end().await;
     let lane = lane(&host);
     let kept = host.path(&lane, form(api)).unwrap();
@@ -200,7 +200,7 @@ async fn long(api: &'static str, is_streamed: bool, turns: usize) {
     assert_eq!((differs, kept.len()), (None, client.messages.len()), "every message once, in order");
 }
 
-/// An item as clients send it back: its id goes with the reasoning before it, and there is none.
+/// An item as clients send it back, without its id: the id would imply preceding reasoning, and there is none.
 fn without_id(message: &str) -> Value {
     let mut message: Value = serde_json::from_str(message).unwrap();
     message.as_object_mut().unwrap().remove("id");

@@ -1,4 +1,4 @@
-//! Providers that answer 200 whatever they were sent, and count what they read of it.
+//! Providers that answer 200 to everything, and count the tokens that they read.
 
 #![allow(
     clippy::unwrap_used,
@@ -26,10 +26,10 @@ use tokio::net::TcpListener;
 use unforget_core::tokens::Ruler;
 use unforget_engine::ruler::ModelRuler;
 
-/// What a provider counts of so many tokens.
+/// The provider's count for a number of sent tokens.
 type Count = fn(u64) -> u64;
 
-/// Tokens of each request that came.
+/// Tokens of each received request.
 type Came = Arc<Mutex<Vec<u64>>>;
 
 async fn answer(State((count, came)): State<(Count, Came)>, Json(request): Json<Value>) -> Json<Value> {
@@ -81,7 +81,7 @@ async fn talk(count: Count, window: u64, tools: &Value) -> Vec<u64> {
 async fn f006_what_came_and_was_cut_silently_is_sent_smaller() {
     let sent = talk(|tokens| tokens.min(4_096), 200_000, &Value::Null).await;
     let first_cut = sent.iter().position(|tokens| *tokens > 4_096).unwrap();
-    // It takes two alarms. Ours of the same messages are a little less, so the first may come one call later.
+    // It takes two alarms. Our count of these messages is a little lower, so the first alarm may come one call later.
     let alarm = sent.iter().position(|tokens| *tokens > 4_096 * 10 / 6).unwrap();
     assert!(alarm > first_cut && sent.len() > alarm + 30, "{sent:?}");
     assert!(sent[alarm + 3..].iter().all(|tokens| *tokens <= 4_096), "{sent:?}");

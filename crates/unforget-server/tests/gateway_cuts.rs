@@ -1,5 +1,5 @@
-//! Streams that are cut: at the client after every event, at the provider after every event. What a client got is stored,
-//! an answer is whole or marked, and a turn is there once.
+//! Streams that break off: at the client after every event, at the provider after every event. Everything a client got
+//! is stored, an answer is complete or marked, and a turn is stored once.
 
 #![allow(
     clippy::unwrap_used,
@@ -27,12 +27,12 @@ use unforget_testkit::upstream::{Deed, Say, Script, Upstream};
 use unforget_wire::exchange::Ended;
 use unforget_wire::{Dialect, Format};
 
-/// Streams of each kind of cut: `UNFORGET_CASES`, or few enough for every build.
+/// Number of streams per kind of break: `UNFORGET_CASES`, or few enough for every build.
 fn cases() -> u64 {
     std::env::var("UNFORGET_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(6)
 }
 
-/// What a model says in a stream: text, tools, or both.
+/// The model's streamed output: text, tools, or both.
 fn say(seed: u64) -> Say {
     let texts = chance(seed, "text", 3);
     let deeds = chance(seed, "deeds", 4);
@@ -50,7 +50,7 @@ fn expected(say: &Say) -> talk::Said {
     (say.text.clone(), calls)
 }
 
-/// The seed is in the newest words of a user.
+/// The seed is in the newest text of a user.
 fn seed_of(request: &Value) -> u64 {
     let messages = request.get("messages").or_else(|| request.get("input")).unwrap();
     let words = messages.as_array().unwrap().iter().rev().find(|message| message["role"] == "user").unwrap();
@@ -75,13 +75,13 @@ fn users(path: &[Value]) -> Vec<&Value> {
     path.iter().filter(|message| message["role"] == "user").collect()
 }
 
-/// No message is there twice, and the store is sound.
+/// No message is stored twice, and the store is sound.
 fn sound(host: &Host) {
     let verified = host.engine().verify(&mut |_, _| {}).unwrap();
     assert!(verified.problems.is_empty(), "{:?}", verified.problems);
 }
 
-/// The client goes away after `events` events. Then it asks again as it is, and goes on.
+/// The client goes away after `events` events. Then it repeats its request, and continues.
 async fn client_goes_away(
     running: &Running,
     (api, dialect): (&str, Dialect),
@@ -108,7 +108,7 @@ async fn client_goes_away(
     assert_eq!(stored[1..], answer[..], "what is stored is what the client has: {why}");
     let mut messages = vec![first];
     messages.extend(answer);
-    // Ids of items go with the reasoning that they imply; these have none.
+    // An item's id implies reasoning before it; these have none.
     for message in &mut messages {
         message.as_object_mut().unwrap().remove("id");
     }
@@ -132,7 +132,7 @@ async fn client_goes_away(
     } else {
         content.push(json!({"type": "text", "text": format!("Question {seed} more")}));
         messages.push(json!({"role": "user", "content": content}));
-        // The script looks for words.
+        // The script responds to text only.
         return got.is_whole;
     }
     let more = client.ask(api, &body(dialect, &messages, true)).await.unwrap();
@@ -170,7 +170,7 @@ async fn f043_the_client_goes_away_at_every_event() {
 #[tokio::test(flavor = "multi_thread")]
 async fn f043_the_provider_goes_away_at_every_event() {
     let folder = tempfile::tempdir().unwrap();
-    // The number of events is the third word; asked again, the provider answers.
+    // The number of events is the third word; the provider answers a repeated request.
     let script: Script = Arc::new(|request, _| {
         let text = request.to_string();
         let cut = text.split("cut ").nth(1).and_then(|rest| rest.split('"').next()?.parse().ok());

@@ -1,4 +1,4 @@
-//! Many calls at once: lanes take turns, memory has bounds, and who is refused is told when to come again.
+//! Many concurrent calls: lanes take turns, memory is limited, and refused callers are told when to retry.
 
 #![allow(
     clippy::unwrap_used,
@@ -46,7 +46,7 @@ fn client(running: &Running, name: &str) -> Client {
     Client::new(&running.url(), Some(name))
 }
 
-/// Waits until something holds.
+/// Waits until a condition holds.
 async fn until(what: &str, holds: impl Fn() -> bool) {
     let begun = Instant::now();
     while !holds() {
@@ -55,9 +55,9 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Holds a call back where it has its lane for itself and nothing else.
+/// Delays a call while it holds its lane and nothing else.
 struct Gate {
-    /// Looks at the clock until the one that waits; 0 is none.
+    /// Number of clock readings before the delay; 0 for none.
     left: AtomicUsize,
     is_held: AtomicBool,
     opened: Mutex<mpsc::Receiver<()>>,
@@ -92,7 +92,7 @@ struct Place {
     _folder: tempfile::TempDir,
 }
 
-/// A daemon that has had a call of lane `a`, and holds the next one of it back.
+/// A daemon with one completed call of lane `a`, whose next call is delayed.
 async fn held_back(settings: Settings) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let script: Script = Arc::new(|_, _| Say::text("Yes."));
@@ -103,7 +103,7 @@ async fn held_back(settings: Settings) -> Place {
     let running = Running::start_on(on, &upstream.url(), 1_000_000, (settings, Limits::default())).await;
     assert_eq!(client(&running, "a").ask(CHAT, &asked("0")).await.unwrap().status, 200);
     until("the first is stored", || running.gateway.running() == 0).await;
-    // A named lane is looked up first, then something is done in it.
+    // A named lane is looked up first, and then used.
     gate.left.store(2, Ordering::SeqCst);
     Place { running, upstream, gate, open, _folder: folder }
 }
@@ -208,7 +208,7 @@ async fn bodies_wait_for_room_and_are_refused_in_the_end() {
             assert_eq!((status, again.is_some()), (503, true));
             drop(others);
         } else {
-            // It waits; nothing but the room that the others give back lets it go on.
+            // It waits; only memory returned by the others lets it continue.
             tokio::time::sleep(Duration::from_millis(100)).await;
             assert!(!late.is_finished() && upstream.came().is_empty());
             drop(others);
@@ -244,7 +244,7 @@ async fn packed_bodies_count_as_what_they_unpack_to() {
     assert_eq!(send().await, 200);
 }
 
-/// Clients that take nothing cost no more memory than is set, and get every byte when they do.
+/// Clients that take nothing cost no more memory than configured, and get every byte once they read.
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_nobody_takes_are_read_back_from_the_spool() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,7 +259,7 @@ async fn answers_that_nobody_takes_are_read_back_from_the_spool() {
         let mut lane = client(&running, &format!("lane-{n}"));
         lane.headers.push(("idempotency-key", format!("key-{n}")));
         let answer = lane.send(CHAT, &question).await.unwrap();
-        // Another that reads the same from its beginning, from where there is room for it.
+        // Another client reads the answer from its beginning, as soon as there is room for it.
         let again = lane.send(CHAT, &question).await.unwrap();
         waiting.push((answer, again));
     }
@@ -283,11 +283,11 @@ async fn answers_that_nobody_takes_are_read_back_from_the_spool() {
     assert_eq!(upstream.came().len(), 5, "nobody asked twice");
 }
 
-/// No room for another answer: it is not asked for.
+/// Without room for its answer, a call is not sent.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_without_room_for_their_answer_are_not_sent() {
     let folder = tempfile::tempdir().unwrap();
-    // The first two go on for as long as the test wants.
+    // The first two continue as long as the test wants.
     let (open, gate) = tokio::sync::watch::channel(false);
     let script: Script =
         Arc::new(move |_, _| Say { gate: Some(gate.clone()), ..Say::text("word ".repeat(1_000)) });
@@ -307,7 +307,7 @@ async fn calls_without_room_for_their_answer_are_not_sent() {
     drop((one, other, open));
 }
 
-/// The store fails while an answer is stored: it is stored later, by the same daemon.
+/// If storing an answer fails, the daemon stores it later.
 #[tokio::test(flavor = "multi_thread")]
 async fn f044_an_answer_that_could_not_be_stored_is_stored_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -315,7 +315,7 @@ async fn f044_an_answer_that_could_not_be_stored_is_stored_later() {
     let store = Arc::new(FaultStore::new(Arc::new(SqliteStore::open(&db, &OpenOptions::default()).unwrap())));
     let armed = Arc::clone(&store);
     let script: Script = Arc::new(move |_, number| {
-        // The next write is that of the answer.
+        // The next write is the answer's.
         if number == 0 {
             armed.arm(1, Mode::ErrorBefore);
         }
@@ -337,7 +337,7 @@ async fn f044_an_answer_that_could_not_be_stored_is_stored_later() {
     let said: Vec<Value> = path().iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     assert_eq!(said.len(), 2, "{said:?}");
     assert_eq!(said[1]["content"], json!("Answer 0."));
-    // The conversation goes on as if nothing had been.
+    // The conversation continues as if nothing had happened.
     let mut messages = said;
     messages.push(user("And now?"));
     let next = client(&running, "a").ask(CHAT, &body(Dialect::OpenAiChat, &messages, false)).await.unwrap();

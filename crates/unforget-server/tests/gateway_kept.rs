@@ -1,4 +1,4 @@
-//! What a client sent in the API's own form, beside words: it reaches the provider as it was, after a break too.
+//! Content other than text in the API's own form: it reaches the provider unchanged, even after a break.
 
 #![allow(
     clippy::unwrap_used,
@@ -43,7 +43,7 @@ async fn place(window: u64) -> Place {
     Place { running, upstream, _folder: folder }
 }
 
-/// One call; its headers of ours, and the conversation with its answer.
+/// One call: our response headers, and the conversation with its answer.
 async fn ask(
     place: &Place,
     (api, dialect): (&str, Dialect),
@@ -74,7 +74,7 @@ fn sent(dialect: Dialect, bytes: &[u8]) -> Vec<String> {
     body.messages.into_iter().skip(skip).map(|raw| raw.get().to_owned()).collect()
 }
 
-/// Claude Code puts its environment behind the first message, Codex and others put words of the host anywhere.
+/// Claude Code puts its environment behind the first message; Codex and others put the host's text anywhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn instructions_between_messages_keep_role_bytes_and_place() {
     for (api, dialect) in APIS {
@@ -130,7 +130,7 @@ async fn instructions_between_messages_keep_role_bytes_and_place() {
     }
 }
 
-/// Files and parts that are no words go back as they came; how many did not is told.
+/// Files and unknown parts go back unchanged, or their number is reported.
 #[tokio::test(flavor = "multi_thread")]
 async fn files_go_back_as_they_came_or_are_counted() {
     let file = |n: usize, dialect| match dialect {
@@ -170,7 +170,7 @@ async fn files_go_back_as_they_came_or_are_counted() {
     }
 }
 
-/// A client that allows more than there is: it is served, its figure stays until a provider refuses it, and it is told.
+/// A client whose limit exceeds the window is served; its limit stays until a provider refuses it, and then it is told.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_is_allowed_more_than_the_window_table() {
     const WINDOW: u64 = 8_000;
@@ -179,7 +179,7 @@ async fn an_answer_that_is_allowed_more_than_the_window_table() {
         Dialect::OpenAiResponses => "max_output_tokens",
         _ => "max_completion_tokens",
     };
-    // What is allowed, whether it was lowered, why.
+    // The client's limit, whether it was lowered, why.
     let table = [
         (1_000, false, "as usual"),
         (100_000, true, "more than the window"),

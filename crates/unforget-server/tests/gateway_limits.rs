@@ -1,4 +1,4 @@
-//! Requests as no client should write them: bounded, refused in their dialect, and never the end of the daemon.
+//! Malformed and excessive requests: limited, refused in their dialect, and never fatal to the daemon.
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +32,7 @@ use unforget_server::serve::Limits;
 use unforget_testkit::upstream::{Say, Script, Upstream};
 use unforget_wire::Dialect;
 
-/// Bytes of a body at most.
+/// Largest body in bytes.
 const BODY: usize = 1 << 20;
 
 struct Place {
@@ -55,15 +55,15 @@ async fn place_with(limits: Limits, settings: Settings) -> Place {
     Place { running, upstream, _folder: folder }
 }
 
-/// Sends bytes and gives the answer that comes, or all that comes until the end of the connection.
+/// Sends bytes and returns the answer, or everything up to the end of the connection.
 async fn raw(address: SocketAddr, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    // Who refuses may hang up before it has read everything.
+    // A refusing server may hang up before it has read everything.
     stream.write_all(bytes).await.ok();
     answer(&mut stream).await
 }
 
-/// Reads an answer to its end, or to that of the connection.
+/// Reads an answer to its end, or to the end of the connection.
 async fn answer(stream: &mut TcpStream) -> String {
     let (mut got, mut buffer) = (Vec::new(), [0; 4096]);
     while !is_whole(&String::from_utf8_lossy(&got)) {
@@ -76,7 +76,7 @@ async fn answer(stream: &mut TcpStream) -> String {
     String::from_utf8_lossy(&got).into_owned()
 }
 
-/// Whether an answer has come to its end, by what its head says. What comes before it does not count.
+/// Whether an answer is complete according to its head. Informational responses before it do not count.
 fn is_whole(got: &str) -> bool {
     let Some((head, body)) = got.split_once("\r\n\r\n") else { return false };
     if head.starts_with("HTTP/1.1 100 ") {
@@ -100,7 +100,7 @@ fn post(path: &str, headers: &str, body: &str) -> Vec<u8> {
         .into_bytes()
 }
 
-/// The daemon is still there and serves.
+/// Checks that the daemon still serves.
 async fn is_alive(place: &Place) {
     let got = alive(place).await.unwrap();
     assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&got.bytes));
@@ -167,13 +167,13 @@ async fn framing_table() {
     let call = call();
     let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n";
     let size = call.len();
-    // With trailers, and an extension of a chunk.
+    // With trailers, and a chunk extension.
     let chunked = format!(
         "{head}transfer-encoding: chunked\r\n\r\n{size:x};a=b\r\n{call}\r\n0\r\nx-unforget-conversation: t\r\n\r\n"
     );
     let got = raw(place.running.address, chunked.as_bytes()).await;
     assert!(got.starts_with("HTTP/1.1 200"), "{got}");
-    // Both framings: one of them wins, and the provider gets one well-formed call.
+    // With both framings, one of them wins, and the provider gets one well-formed call.
     let came = place.upstream.came().len();
     let both = format!(
         "{head}content-length: 6\r\ntransfer-encoding: chunked\r\n\r\n{size:x}\r\n{call}\r\n0\r\n\r\n"
@@ -181,12 +181,12 @@ async fn framing_table() {
     let mut stream = TcpStream::connect(place.running.address).await.unwrap();
     stream.write_all(both.as_bytes()).await.unwrap();
     let mut got = answer(&mut stream).await;
-    // Nothing more was asked: the connection ends without another answer.
+    // No further request follows: the connection ends without another answer.
     stream.shutdown().await.ok();
     stream.read_to_string(&mut got).await.ok();
     assert_eq!(got.matches("HTTP/1.1").count(), 1, "{got}");
     assert!(place.upstream.came().len() <= came + 1);
-    // One after the other in one write: answered in order.
+    // Two requests in one write: answered in order.
     let two = [post("/v1/chat/completions", "", &call), post("/v1/nothing", "", "")].concat();
     let mut stream = TcpStream::connect(place.running.address).await.unwrap();
     stream.write_all(&two).await.unwrap();
@@ -288,7 +288,7 @@ async fn bodies_table() {
     is_alive(&place).await;
 }
 
-/// The same faults in the shape of each dialect.
+/// Faults have the form of each dialect.
 #[tokio::test(flavor = "multi_thread")]
 async fn faults_are_in_the_dialect() {
     let place = place().await;
@@ -325,11 +325,12 @@ async fn who_says_nothing_is_left() {
         assert!(read.is_ok(), "{pieces:?}: still open after {:?}: {got}", begun.elapsed());
         assert!(got.is_empty() || got.starts_with("HTTP/1.1 4"), "{got}");
     }
-    // This client may be held up for longer than others may say nothing, and is left too: then it comes again.
+    // A busy machine may delay this client beyond the limit of silence, and it is disconnected too; then it tries
+    // again.
     while !alive(&place).await.is_ok_and(|got| got.status == 200) {}
 }
 
-/// Who takes nothing of a long answer holds nothing up, and is left in the end.
+/// A client that takes nothing of a long answer delays nobody, and is disconnected in the end.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_takes_nothing_is_left() {
     let folder = tempfile::tempdir().unwrap();
@@ -342,7 +343,7 @@ async fn who_takes_nothing_is_left() {
     stream.write_all(&post("/v1/chat/completions", "", &call())).await.unwrap();
     let mut some = [0; 100];
     stream.read_exact(&mut some).await.unwrap();
-    // The answer is there, and then its client is given up.
+    // The answer arrives first; then the daemon disconnects the client.
     let begun = Instant::now();
     while running.gateway.running() > 0 || running.gateway.readers() > 0 {
         assert!(begun.elapsed() < Duration::from_mins(2), "it is not left");

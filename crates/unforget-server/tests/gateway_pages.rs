@@ -1,4 +1,4 @@
-//! Web pages that may use the daemon, and those that may not.
+//! Web pages that may use the daemon, and pages that may not.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +29,7 @@ struct Place {
     _folder: tempfile::TempDir,
 }
 
-/// A provider that lets all pages read, as some do, behind a daemon for pages of these origins.
+/// A provider that lets all pages read, as some do, behind a daemon that admits pages of these origins.
 async fn place(origins: &[&str]) -> Place {
     let anyone = [
         ("access-control-allow-origin", "*"),
@@ -84,7 +84,7 @@ fn varies(headers: &HeaderMap) -> bool {
         .any(|value| value.to_str().unwrap().to_ascii_lowercase().contains("origin"))
 }
 
-/// What is sent, the status, the origin that may read, and why.
+/// The request's headers, the status, the admitted origin, and why.
 type Row<'a> = (&'a [(&'a str, &'a str)], u16, Option<&'a str>, &'a str);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,7 +140,7 @@ async fn other_pages_do_not() {
             }
         }
     }
-    // A page of its own needs none of it, and what the provider says of pages is not said of ours.
+    // The daemon's own page needs no permission, and the provider's permissions for pages do not apply to us.
     let place = place(&[]).await;
     let own = place.running.url();
     let (status, headers) =

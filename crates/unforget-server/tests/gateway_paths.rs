@@ -1,4 +1,4 @@
-//! Words in calls that name files and hosts: they are words.
+//! Text in calls that names files and hosts: it stays text.
 
 #![cfg(unix)]
 #![allow(
@@ -23,7 +23,7 @@ use daemon::Running;
 use serde_json::{Value, json};
 use unforget_testkit::upstream::{Say, Script, Upstream};
 
-/// Every file below a folder, but those of the daemon itself.
+/// Every file below a folder, except the daemon's own.
 fn files(folder: &Path, own: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -54,7 +54,7 @@ async fn f111_no_path_of_a_call_is_opened() {
     std::fs::create_dir_all(&own).unwrap();
     let secret = outside.join("secret.txt");
     std::fs::write(&secret, "the-secret-words").unwrap();
-    // Whoever opens it to read waits for a writer that never comes.
+    // A reader of this pipe would wait for a writer that never comes.
     let pipe = outside.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     std::os::unix::fs::symlink(&secret, own.join("link")).unwrap();
@@ -88,7 +88,7 @@ async fn f111_no_path_of_a_call_is_opened() {
         let body = json!({"model": "m", "user": name, "prompt_cache_key": name, "metadata": {"path": name},
             "messages": [{"role": "user", "name": "n", "content": [{"type": "text", "text": name}, image, file]}]});
         let mut request = http.post(format!("{}/v1/chat/completions", running.url())).json(&body);
-        // A header holds no such bytes.
+        // Such bytes are illegal in a header.
         if name.is_ascii() && !name.contains('\0') {
             request = request.header("x-unforget-conversation", name).header("session-id", name);
         }
@@ -109,7 +109,7 @@ async fn f111_no_path_of_a_call_is_opened() {
     }
 }
 
-/// A body with a field at every place where one may look for it.
+/// A body with a field at every place where it might be looked for.
 fn everywhere(field: &str, value: &str) -> Vec<Value> {
     let plain = |more: Value| {
         let mut body = json!({"model": "m", "messages": [{"role": "user", "content": "Hello"}]});

@@ -1,4 +1,4 @@
-//! What a person sees of the gateway: names, marks for the provider's cache, what goes on unread, what became of the cache.
+//! A person's view of the gateway: names, cache marks, unread requests, the fate of the cache.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,20 +30,20 @@ use unforget_engine::host::LaneKey;
 use unforget_server::gateway::{Recall, Settings};
 use unforget_wire::Dialect;
 
-/// Bodies that came, in order.
+/// Received bodies, in order.
 #[derive(Clone, Default)]
 struct Provider {
     came: Arc<Mutex<Vec<Value>>>,
 }
 
-/// What a model reads of a call, in order and without marks.
+/// The model's input in a call, in order and without marks.
 fn read(call: &Value) -> String {
     let text = format!("{}{}{}", call["tools"], call["system"], call["messages"]);
     text.replace(r#""cache_control":{"type":"ephemeral"},"#, "")
         .replace(r#","cache_control":{"type":"ephemeral"}"#, "")
 }
 
-/// How much of it the call before had.
+/// How much of it the previous call had.
 fn served(before: Option<&Value>, call: &Value) -> u64 {
     let before = before.map(read).unwrap_or_default();
     before.bytes().zip(read(call).bytes()).take_while(|(one, other)| one == other).count() as u64 / 5
@@ -84,12 +84,12 @@ async fn place_with(window: u64, settings: Settings) -> Place {
 
 const MARK: &str = "cache_control";
 
-/// A user message whose last block has a mark, as Claude Code's newest has.
+/// A user message with a mark on its last block, like Claude Code's newest one.
 fn marked(text: &str) -> Value {
     json!({"role": "user", "content": [{"type": "text", "text": text, MARK: {"type": "ephemeral"}}]})
 }
 
-/// Places of marks in a body: of the system, and of messages as `message/block`.
+/// Places of marks in a body: in the system, and in messages as `message/block`.
 fn marks(call: &Value) -> Vec<String> {
     let system = call["system"].as_array().into_iter().flatten();
     let system = system.filter(|block| block.get(MARK).is_some()).map(|_| "system".to_owned());
@@ -102,7 +102,7 @@ fn marks(call: &Value) -> Vec<String> {
     system.chain(messages).collect()
 }
 
-/// A conversation that grows turn by turn until its summaries stand in the prompt.
+/// A conversation that grows turn by turn until its prompt contains summaries.
 async fn talk_long(place: &Place, client: &Client, system_marks: usize, turns: usize) {
     let mut history = Vec::new();
     for turn in 0..turns {
@@ -118,7 +118,7 @@ async fn talk_long(place: &Place, client: &Client, system_marks: usize, turns: u
             block
         });
         call["system"] = blocks.collect();
-        // What the provider counted of the last call is taken behind its answer.
+        // The provider's count of the last call is taken after its answer.
         place.running.quiet().await;
         let got = client.ask("messages", &call).await.unwrap();
         assert_eq!(got.status, 200, "{}", String::from_utf8_lossy(&got.bytes));
@@ -158,7 +158,7 @@ async fn what_became_of_the_cache_is_told_by_cause() {
     let client = Client::new(&place.running.url(), Some("a"));
     talk_long(&place, &client, 1, 80).await;
     let caches = Arc::clone(place.running.gateway.caches());
-    // What is learnt of the last answer is learnt behind it.
+    // Learning from the last answer happens after it.
     place.running.end().await;
     let kept = caches.of(&LaneKey("gateway/default/a".into())).unwrap();
     let rows: Vec<_> = kept.ledger.rows().map(|(fate, sum)| (*fate, sum.calls)).collect();
@@ -189,7 +189,7 @@ async fn what_is_not_served_is_told_so() {
     assert_eq!(answer.headers()["x-unforget-authority"], "as-sent", "a call is none of them");
 }
 
-/// Codex asks for a websocket first. Seven of these requests went to the provider, and each was waited for.
+/// Codex asks for a websocket first. Seven such requests used to go to the provider, each with a wait.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_websocket_is_refused_at_once() {
     let place = place(16_000).await;
@@ -205,7 +205,7 @@ async fn a_websocket_is_refused_at_once() {
     assert!(place.provider.came.lock().unwrap().is_empty(), "the provider hears nothing of it");
 }
 
-/// What the prompt shows already is not put before the question again, and neither is what has little of the question.
+/// Text that the prompt already shows is not recalled, and neither is text with little relation to the question.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slot_has_a_floor() {
     let place = place_with(16_000, Settings { recall: Recall::Slot, ..Settings::default() }).await;
@@ -246,7 +246,7 @@ async fn a_slot_has_a_floor() {
     assert!(!found.contains("heron"), "nothing that has one word of the question: {found}");
 }
 
-/// opencode asks for a title first, in the same session and without tools.
+/// opencode asks for a title first, in that session and without tools.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_title_does_not_take_the_session_s_name() {
     let place = place(16_000).await;

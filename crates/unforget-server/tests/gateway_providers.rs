@@ -1,4 +1,4 @@
-//! Providers as they should not be: what they do reaches the client in its dialect, and nothing that was said is lost.
+//! Misbehaving providers: the client learns of it in its dialect, and no message is lost.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,14 +29,14 @@ use unforget_engine::host::LaneKey;
 use unforget_server::gateway::Settings;
 use unforget_testkit::Port;
 
-/// What a provider does with every connection, after it has read a request.
+/// The provider's behaviour on every connection after reading a request.
 #[derive(Clone)]
 enum Deed {
-    /// Closes before it reads.
+    /// Closes before reading.
     Close,
-    /// Says these bytes and closes.
+    /// Sends these bytes and closes.
     Say(Vec<u8>),
-    /// Says these bytes and nothing more.
+    /// Sends these bytes and nothing more.
     Hang(Vec<u8>),
 }
 
@@ -48,11 +48,11 @@ async fn provider(deed: Deed) -> SocketAddr {
             let deed = deed.clone();
             tokio::spawn(async move {
                 if let Deed::Close = deed {
-                    // Unread input and no patience: the connection is reset.
+                    // With unread input and no linger time, the connection is reset.
                     stream.set_zero_linger().ok();
                     return;
                 }
-                // All of it: the system resets a connection that is closed with something unread.
+                // Reads everything: the system resets a connection that is closed with unread input.
                 read_request(&mut stream).await;
                 match deed {
                     Deed::Say(bytes) => {
@@ -71,7 +71,7 @@ async fn provider(deed: Deed) -> SocketAddr {
     address
 }
 
-/// Reads a request with its body, whose length it tells.
+/// Reads a request with its body, by its given length.
 async fn read_request(stream: &mut TcpStream) {
     let (mut got, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     let length = |head: &str| {
@@ -111,14 +111,14 @@ struct Seen {
     status: u16,
     headers: reqwest::header::HeaderMap,
     body: Vec<u8>,
-    /// The answer was one to its end.
+    /// Whether the answer was complete.
     is_whole: bool,
     /// The path behind the question.
     stored: Vec<Value>,
 }
 
-/// How long a provider may say nothing: where it does not, for as long as anything may take on a busy machine; where its
-/// answer has begun before, long enough for that.
+/// Longest accepted silence of a provider: generous for one that never falls silent, even on a busy machine; just long
+/// enough for one that does after its answer has begun.
 fn idle(deed: &Deed) -> Duration {
     match deed {
         Deed::Hang(bytes) if bytes.ends_with(b"\r\n\r\n") || bytes.len() < 40 => Duration::from_millis(200),
@@ -190,7 +190,7 @@ async fn no_answer_table() {
             assert!(seen.stored.is_empty(), "{why}: {:?}", seen.stored);
         }
     }
-    // Nobody listens.
+    // Nobody listens here.
     let folder = tempfile::tempdir().unwrap();
     let nobody = Port::hold();
     let url = format!("http://{}", nobody.address());

@@ -1,4 +1,4 @@
-//! Clients that ask again: the same turn is one turn, whoever asks, how often and across what.
+//! Clients that ask again: a repeated turn stays one turn, for any client and any number of repetitions.
 
 #![allow(
     clippy::unwrap_used,
@@ -37,7 +37,7 @@ async fn place(pause: Duration) -> Place {
     place_with(Say { pause, ..Say::default() }).await
 }
 
-/// One whose provider says a number in this manner.
+/// A place whose provider answers with a number, in this manner.
 async fn place_with(manner: Say) -> Place {
     let folder = tempfile::tempdir().unwrap();
     let script: Script = Arc::new(move |_, number| Say {
@@ -164,7 +164,7 @@ async fn f042_a_client_that_went_away_gets_the_same_answer() {
         let question = asked(&format!("Hello {is_told}"));
         let before = place.calls();
         client.cut(CHAT, &question, 1).await.unwrap();
-        // Without its word it has to be gone for the daemon too, before it could have the rest.
+        // Without an announcement, the client must be gone for the daemon too, before it could receive the rest.
         place.nobody_reads().await;
         open.send_replace(true);
         if !is_told {
@@ -175,7 +175,8 @@ async fn f042_a_client_that_went_away_gets_the_same_answer() {
         assert!(got.is_whole);
         assert_eq!(place.calls(), before + 1, "the same call");
         place.quiet().await;
-        // It has the answer now: asked without a word it wants another one, else it says that it tries again.
+        // The client has the answer now: without an announcement a repetition asks for another one; with it, it is a
+        // retry.
         client.ask(CHAT, &question).await.unwrap();
         assert_eq!(place.calls() == before + 1, is_again);
     }
@@ -185,7 +186,7 @@ async fn f042_a_client_that_went_away_gets_the_same_answer() {
     }
 }
 
-/// What a client asks in one conversation is never answered with what it asked in another.
+/// A question in one conversation is never answered with an answer from another.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_same_words_in_two_conversations_are_two_calls() {
     let place = place(Duration::from_millis(1)).await;
@@ -224,7 +225,7 @@ async fn f042_a_restart_between_is_no_new_turn() {
     assert_eq!(lanes[0].1.len(), 2, "{lanes:?}");
 }
 
-/// Names of ours cannot be taken by a client's.
+/// Clients cannot take over our names.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_are_of_one_conversation() {
     let place = place(Duration::ZERO).await;
@@ -233,7 +234,7 @@ async fn names_are_of_one_conversation() {
     let given = response.headers()["x-unforget-conversation"].to_str().unwrap().to_owned();
     let answer = values(&read(Dialect::OpenAiChat, &response.bytes().await.unwrap(), true));
     place.quiet().await;
-    // The name that we gave leads back to it.
+    // The name that we gave leads back to the conversation.
     let named = Client::new(&place.running.url(), Some(&given));
     let messages = [vec![user("Nobody's")], answer, vec![user("More")]].concat();
     let response = named.send(CHAT, &body(Dialect::OpenAiChat, &messages, true)).await.unwrap();
@@ -262,7 +263,7 @@ async fn names_are_of_one_conversation() {
     assert_eq!(nobodys.1.len(), 4, "{nobodys:?}");
 }
 
-/// A client that knows that an answer is whole may go on from it at once, by its id.
+/// A client may continue from an answer by its id as soon as it knows that the answer is complete.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_can_be_named_as_soon_as_it_is_whole() {
     let place = place(Duration::ZERO).await;
@@ -302,7 +303,7 @@ async fn an_answer_can_be_named_as_soon_as_it_is_whole() {
     }
 }
 
-/// The name that a client gives us comes before the answer that it goes on from.
+/// A name given by the client takes precedence over the answer that the call continues.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_named_conversation_is_exactly_that_one() {
     let place = place(Duration::ZERO).await;

@@ -1,4 +1,4 @@
-//! `recall = tools`: the model looks up what its prompt left out, and the client notices nothing but the answer.
+//! `recall = tools`: the model looks up left-out content, and the client sees only the answer.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,7 +28,7 @@ use unforget_wire::Dialect;
 
 const WINDOW: u64 = 16_000;
 
-/// A client with a tool of its own, in a conversation that does not fit any more.
+/// A client with a tool of its own, in a conversation that no longer fits.
 struct World {
     running: Running,
     upstream: Upstream,
@@ -40,7 +40,7 @@ struct World {
     _folder: tempfile::TempDir,
 }
 
-/// What a model says to a question about the past, by how many requests of that question came so far.
+/// The model's output for a question about the past, by the number of requests for that question so far.
 type Plan = Arc<dyn Fn(usize, &Value) -> Say + Send + Sync>;
 
 fn history(request: &Value) -> &[Value] {
@@ -102,7 +102,7 @@ impl World {
         (got.status, got.bytes)
     }
 
-    /// One call; what the client gets.
+    /// One call; returns the client's view of it.
     async fn ask(&mut self) -> (Said, String) {
         let (status, bytes) = self.send(&self.body()).await;
         let text = String::from_utf8(bytes.clone()).unwrap();
@@ -163,7 +163,7 @@ impl World {
         came
     }
 
-    /// Every message of the client is stored once, in order, and nothing of ours among them. Gives what was written down.
+    /// Every message of the client is stored once, in order, and none of ours. Returns the record of the rounds.
     async fn end(self) -> String {
         let Self { running, array, dialect, .. } = self;
         let host = Arc::clone(&running.host);
@@ -235,7 +235,7 @@ async fn the_model_looks_up_what_its_prompt_left_out() {
             stop.iter().any(|stop| bytes.contains(stop)) && !bytes.contains("\"tool_use\""),
             "{api:?}: {bytes}"
         );
-        // The next call goes on as if nothing had been.
+        // The next call continues as if nothing had happened.
         world.array.push(user("And now?"));
         world.ask().await;
         let noted = world.end().await;
@@ -301,7 +301,7 @@ async fn calls_beside_those_of_the_client_are_dropped() {
     }
 }
 
-/// Wrong calls get an error that says what to do; who never stops is stopped.
+/// Wrong calls get an error with advice; a model that never stops is stopped.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_models_do_wrong_table() {
     let big = "x".repeat(1 << 20);
@@ -349,7 +349,7 @@ async fn what_models_do_wrong_table() {
     }
 }
 
-/// A provider that fails with what was looked up is asked once more without it.
+/// A provider that fails with the recalled text is asked once more without it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_fails_in_a_later_round() {
     for (api, is_streamed) in all() {
@@ -383,7 +383,7 @@ async fn a_provider_that_fails_in_a_later_round() {
     }
 }
 
-/// The answer belongs to the gateway: who goes away gets it when he asks again.
+/// The answer belongs to the gateway: a client that went away gets it by asking again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_goes_away_between_the_rounds() {
     for api in APIS {
@@ -407,7 +407,7 @@ async fn a_client_that_goes_away_between_the_rounds() {
     }
 }
 
-/// When they are offered, and when not.
+/// When the tools are offered, and when not.
 #[tokio::test(flavor = "multi_thread")]
 async fn offers_table() {
     let named = |dialect| match dialect {
@@ -449,7 +449,7 @@ async fn offers_table() {
             assert_eq!(text.contains("unforget_search"), !want, "{api:?} {why}: what is the client's stays");
         }
     }
-    // While everything fits the request is the client's, byte for byte.
+    // While everything fits, the request is the client's, byte for byte.
     let plan: Plan = Arc::new(|_, _| Say::text("Yes."));
     let world = World::new(APIS[0], false, plan).await;
     let fresh = Client::new(&world.running.url(), Some("new"));

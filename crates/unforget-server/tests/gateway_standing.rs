@@ -1,4 +1,4 @@
-//! Standing context of clients, such as project instructions: it is in every prompt, once, after breaks too.
+//! Standing context of clients, such as project instructions: it is in every prompt exactly once, even after breaks.
 
 #![allow(
     clippy::unwrap_used,
@@ -57,7 +57,7 @@ impl Place {
         Self { running, upstream, folder, window }
     }
 
-    /// One call; its headers. The answer is in the array then.
+    /// One call; returns its headers. The array then has the answer.
     async fn ask(&self, like: Like, array: &mut Vec<Value>) -> HeaderMap {
         let client = Client::new(&self.running.url(), Some("c"));
         let (api, dialect) = like.api();
@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// A body without its summaries: those may quote anything, on one line.
+/// A body without its summaries, which may quote anything, on one line.
 fn text(call: &Came) -> String {
     assert_eq!((call.status, call.violations.as_slice()), (200, [].as_slice()));
     let text = String::from_utf8(call.body.clone()).unwrap();
@@ -94,7 +94,7 @@ fn messages(call: &Came, dialect: Dialect) -> Vec<Value> {
     body[key].as_array().unwrap().clone()
 }
 
-/// All rules and the environment are in a body, once.
+/// Checks that all rules and the environment are in a body, once.
 #[track_caller]
 fn check(like: Like, turn: usize, text: &str) {
     for number in 0..RULES {
@@ -134,7 +134,7 @@ async fn instructions_of_known_clients_are_in_every_prompt() {
     }
 }
 
-/// What replaces instructions stands where it came until the next break, and then alone.
+/// A replacement of instructions stands at its own place until the next break, and then alone.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_newest_stands_once() {
     for like in [Like::ClaudeCode, Like::Codex] {
@@ -165,7 +165,7 @@ async fn the_newest_stands_once() {
     }
 }
 
-/// A client that nobody knows: what it says before the first question stands.
+/// An unknown client: its text before the first question is standing context.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_others_say_before_the_first_question_stands() {
     for (api, dialect) in talk::APIS {
@@ -182,7 +182,7 @@ async fn what_others_say_before_the_first_question_stands() {
     }
 }
 
-/// Lists of tools that outgrow every bound: the beginning is kept, as much as fits, and the client is told.
+/// Lists of tools beyond every limit: the beginning is kept as far as it fits, and the client is told.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_does_not_fit_is_kept_as_far_as_it_fits_and_told() {
     // Tools in the list, window, whether all of it fits.
@@ -222,7 +222,7 @@ async fn what_does_not_fit_is_kept_as_far_as_it_fits_and_told() {
     }
 }
 
-/// Appends lines to the text that has the rules.
+/// Appends lines to the text with the rules.
 fn lengthen(value: &mut Value, lines: &str) {
     match value {
         Value::String(text) if text.contains(&rule(0)) => {

@@ -1,4 +1,4 @@
-//! What providers say of their limits, true or not: it shrinks no prompt that would have fitted.
+//! Providers' statements about their limits, true or false: no prompt shrinks that would have fitted.
 
 #![allow(
     clippy::unwrap_used,
@@ -28,10 +28,10 @@ use serde_json::{Value, json};
 use talk::{Client, body, user};
 use unforget_wire::Dialect;
 
-/// What a provider says of the limits of a call, if it refuses it.
+/// A provider's statement about a call's limits, if it refuses the call.
 type Refuses = fn(&Value, &HeaderMap) -> Option<String>;
 
-/// The key of a request that came, and whether it was answered.
+/// The key of a received request, and whether it was answered.
 type Came = (Option<String>, bool);
 
 /// Headers of a request.
@@ -78,7 +78,7 @@ async fn place(refuses: Refuses) -> Place {
     Place { running, provider, _folder: folder }
 }
 
-/// A history of about so many thousand tokens.
+/// A history of about this many thousand tokens.
 fn long(thousands: usize) -> Vec<Value> {
     let turn = |number: usize| {
         let text = format!("Turn {number}. {}", "The heron nests in the reeds. ".repeat(30));
@@ -95,7 +95,7 @@ struct Asked {
 }
 
 impl Place {
-    /// Asks in a conversation of its own.
+    /// Asks in a separate conversation.
     async fn ask(&self, name: &str, (dialect, messages): (Dialect, &[Value]), output: u64) -> Asked {
         self.ask_with(name, (dialect, messages), output, &[]).await
     }
@@ -126,7 +126,7 @@ impl Place {
     }
 }
 
-/// The words of vLLM, whose limit has the answer subtracted.
+/// The wording of vLLM, whose limit has the answer subtracted.
 fn vllm(call: &Value, window: u64) -> Option<String> {
     let (bytes, output) = (call.to_string().len() as u64, call["max_completion_tokens"].as_u64()?);
     let (input, limit) = (bytes / 5, window.saturating_sub(output));
@@ -143,7 +143,7 @@ async fn a_limit_that_no_model_has_is_not_believed() {
     let place = place(|call, _| vllm(call, 40_000)).await;
     let messages = long(4);
     let chat = (Dialect::OpenAiChat, messages.as_slice());
-    // The limit that it tells is 100.
+    // The named limit is 100.
     place.ask("greedy", chat, 39_900).await;
     for name in ["greedy", "other"] {
         let asked = place.ask(name, chat, 500).await;
@@ -156,7 +156,7 @@ async fn a_limit_with_the_answer_subtracted_holds_for_such_answers() {
     let place = place(|call, _| vllm(call, 40_000)).await;
     let messages = long(20);
     let chat = (Dialect::OpenAiChat, messages.as_slice());
-    // The limit that it tells is 10,000.
+    // The named limit is 10,000.
     assert_eq!(place.ask("greedy", chat, 30_000).await.status, 200);
     let asked = place.ask("modest", chat, 500).await;
     assert_eq!((asked.status, asked.authority.as_str()), (200, "as-sent"));
@@ -184,13 +184,13 @@ async fn a_limit_is_of_those_who_were_told_it() {
         let asked = place.ask_with(&format!("c{index}"), call, 4_000, headers).await;
         assert_eq!((asked.status, asked.authority == "as-sent"), (200, *is_as_sent), "{why}");
     }
-    // An input's limit is not a window with the answer in it: what just fits goes as it is.
+    // A limit of the input is not a window that includes the answer: a call that just fits is sent unchanged.
     let messages = long(5);
     let asked = place.ask("fits", (Dialect::Anthropic, &messages), 4_000).await;
     assert_eq!((asked.status, asked.authority.as_str()), (200, "as-sent"));
 }
 
-/// A provider that knows a client's key gets it with the client's own body only.
+/// A provider sees a client's idempotency key with the client's own body only.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_s_key_stands_for_its_own_body() {
     let place = place(|call, _| vllm(call, 20_000)).await;
@@ -201,7 +201,7 @@ async fn a_client_s_key_stands_for_its_own_body() {
     assert_eq!(*place.provider.keys.lock().unwrap(), [(Some("k1".to_owned()), false), (None, true)]);
 }
 
-/// A call that is refused after another of its conversation came is asked with less all the same.
+/// A call refused after another call of its conversation arrived is still repeated with less.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_behind_another_call_is_answered_with_less() {
     let (come, came) = tokio::sync::watch::channel(0);
@@ -248,7 +248,7 @@ async fn a_refusal_behind_another_call_is_answered_with_less() {
     assert_eq!((first.status, second.status), (200, 200), "{}", String::from_utf8_lossy(&first.bytes));
 }
 
-/// OpenAI tells no limit. What it refused once is not sent so large again.
+/// OpenAI names no limit. After one refusal, no call of that size is sent again.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refusal_without_a_figure_is_learned_at_once() {
     fn refuses(call: &Value, _: &HeaderMap) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Which provider gets a request, with which key, and on whose behalf.
+//! The provider that gets a request, the key, and the tenant.
 
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use unforget_server::gateway::{Api, Key, Settings, Upstream};
 use unforget_server::serve::{Guard, Limits, Scope, Token};
 use unforget_wire::Dialect;
 
-/// Requests that came to providers: whose, and with which headers.
+/// Requests received by providers: the provider, and the headers.
 type Came = Arc<Mutex<Vec<(&'static str, String, axum::http::HeaderMap)>>>;
 
 async fn take(State((name, came)): State<(&'static str, Came)>, request: Request) -> Response {
@@ -50,7 +50,7 @@ async fn take(State((name, came)): State<(&'static str, Came)>, request: Request
     .into_response()
 }
 
-/// A provider that answers everything and notes what came.
+/// A provider that answers everything and records its requests.
 async fn provider(name: &'static str, came: &Came) -> String {
     let routes = Router::new().fallback(take).with_state((name, Arc::clone(came)));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -66,7 +66,7 @@ struct Place {
     _folder: tempfile::TempDir,
 }
 
-/// Providers by name, API, models and key; and tenants that have tokens: `uft_` and the name.
+/// Providers by name, API, models and key; and tenants with tokens: `uft_` and the name.
 async fn place(providers: &[(&'static str, Api, &[&str], Option<&str>)], tenants: &[&str]) -> Place {
     let (came, folder) = (Came::default(), tempfile::tempdir().unwrap());
     let mut upstreams = Vec::new();
@@ -104,7 +104,7 @@ impl Place {
         self.ask_more((method, path), headers, body).await
     }
 
-    /// The same without forgetting what came before.
+    /// Asks without forgetting the earlier requests.
     async fn ask_more(
         &self,
         (method, path): (&str, &str),
@@ -163,7 +163,7 @@ async fn other_paths_go_to_their_api() {
             "{request:?}: {why}"
         );
     }
-    // Packed, it names a model too.
+    // A compressed body names a model too.
     let packed = zstd::encode_all(count("claude-opus-5").unwrap().to_string().as_bytes(), 1).unwrap();
     let request = place.http.post(format!("{}/v1/messages/count_tokens", place.running.url()));
     let response = request.header("content-encoding", "zstd").body(packed).send().await.unwrap();
@@ -181,7 +181,7 @@ fn response(more: &Value) -> Value {
     call
 }
 
-/// Tenants that have one key of the owner's do not read each other at the provider.
+/// Tenants that share a key of the owner's cannot read each other's data at the provider.
 #[tokio::test(flavor = "multi_thread")]
 async fn f110_a_shared_key_shows_no_tenant_another() {
     let place = place(
@@ -239,7 +239,7 @@ async fn f110_a_shared_key_shows_no_tenant_another() {
     }
 }
 
-/// A client with a key of its own asks the provider for what it likes.
+/// A client with its own key may request anything from the provider.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_has_a_key_of_its_own_is_told_by_the_provider() {
     let place = place(&[("theirs", Api::Any, &[], None)], &["ann"]).await;

@@ -1,4 +1,4 @@
-//! Recall for MCP clients, by the official client in this process.
+//! Recall for MCP clients, tested with the official client in this process.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod mcp_common;
@@ -84,7 +84,7 @@ fn nothing_found_says_what_was_searched() {
     });
 }
 
-/// Every page of a list by its cursors, as names.
+/// All pages of a list, followed by their cursors, as names.
 async fn pages(client: &mcp_common::Client, tool: &str, mut arguments: Value, items: &str) -> Vec<String> {
     let mut names = Vec::new();
     for _ in 0..200 {
@@ -170,7 +170,7 @@ fn f028_recalled_text_cannot_leave_its_fence_and_credentials_stay() {
     });
 }
 
-/// Values that no parameter takes, or that name nothing.
+/// Values that no parameter accepts, or that name nothing.
 fn hostile() -> Vec<Value> {
     let deep = (0..60).fold(json!(1), |inner, _| json!([inner]));
     let huge = "x".repeat(2 << 20);
@@ -270,7 +270,7 @@ fn hostile_lines_do_not_end_the_connection() {
             "\u{0}\u{0}".to_owned(),
             "[]".to_owned(),
             "[".repeat(10_000),
-            // Deeper than the SDK's parser goes: it drops the line.
+            // Deeper than the SDK's parser allows: it drops the line.
             format!(r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"search","arguments":{{"query":{}1{}}}}}}}"#, "[".repeat(200), "]".repeat(200)),
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#.to_owned(),
             r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":7,"arguments":[]}}"#.to_owned(),
@@ -358,7 +358,7 @@ fn a_model_answers_within_the_scope() {
             call(&client, "answer", &json!({ "question": "gateway?", "conversation": "pi:two" })).await;
         call(&client, "answer", &json!({ "question": "gateway?", "conversation": "pi:two" })).await;
         assert_eq!(result.is_error, Some(true), "{}", text(&result));
-        // What a question is about is read first, and only of what is in scope.
+        // The entries named in a question are read first, but only those in scope.
         let about = json!({ "question": "what is this?", "from": ["e:pi:one:2", "pi:one"] });
         let result = call(&client, "answer", &about).await;
         let sources = value(&result)["sources"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! MCP over streamable HTTP: the official client, and requests that no client of ours sends.
+//! MCP over streamable HTTP: the official client, and requests that no proper client sends.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod mcp_common;
@@ -25,7 +25,7 @@ fn engine() -> Engine {
     engine
 }
 
-/// A server on a port of this machine. `identity` is what its clients may read, as a token would say.
+/// A server on a port of this machine. `identity` is the scope of its clients, as a token would set it.
 async fn serve(limits: HttpLimits, identity: Option<Scope>) -> u16 {
     let service = service(&Memory::new(engine(), Scope::All), Some(&limits));
     let identify = move |mut request: Request, next: Next| {
@@ -64,7 +64,7 @@ fn old_and_stateless_clients_are_served() {
     });
 }
 
-/// Identity, headers, which of two conversations is told, why.
+/// Identity, headers, which of two conversations is visible, why.
 type Row<'a> = (Option<Scope>, &'a [&'a str], (bool, bool), &'a str);
 
 #[test]
@@ -90,11 +90,11 @@ fn an_identity_and_a_header_narrow_and_never_widen() {
     });
 }
 
-/// Sends a request as it stands and gives the status and the body.
+/// Sends a request verbatim and returns the status and the body.
 async fn raw(port: u16, head: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
     let request = format!("{head}Content-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
-    // A server that refuses may hang up before it has read everything.
+    // A refusing server may hang up before it has read everything.
     stream.write_all(request.as_bytes()).await.ok();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.ok();

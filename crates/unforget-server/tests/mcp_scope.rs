@@ -1,4 +1,4 @@
-//! I18: nobody reads, counts or guesses what is outside of their scope, whatever they ask.
+//! I18: no client can read, count or guess anything outside its scope, whatever it asks.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod mcp_common;
@@ -16,7 +16,7 @@ use unforget_store::{SummaryKey, SummaryRow};
 
 const CONVERSATIONS: usize = 4;
 
-/// Conversations whose texts and the ends of whose keys say whose they are. Nothing that is asked contains either.
+/// Conversations whose texts and key suffixes name their owner. No question contains either.
 fn engine() -> Engine {
     let engine = Engine::in_memory();
     for number in 0..CONVERSATIONS {
@@ -39,12 +39,12 @@ fn engine() -> Engine {
     engine
 }
 
-/// The names of everything there is, of one conversation.
+/// All names within one conversation.
 fn names(engine: &Engine, number: usize) -> Vec<String> {
     let found = engine.resolve(&format!("pi:c{number}-")).unwrap().conversation;
     let mut names: Vec<String> =
         engine.store().summaries(found.id).unwrap().iter().map(|row| summary_name(&row.key)).collect();
-    // Starts of keys: the whole key would be in the answer because it was in the question.
+    // Prefixes of keys: a whole key would be in the answer because it was in the question.
     names.extend(
         ["", "c", &format!("c{number}"), &format!("c{number}-hid")].map(|start| format!("pi:{start}")),
     );
@@ -58,7 +58,7 @@ fn names(engine: &Engine, number: usize) -> Vec<String> {
     names
 }
 
-/// All that a client is told by a call, text and JSON.
+/// Everything a client gets from a call, text and JSON.
 async fn told(client: &Client, tool: &str, arguments: &Value) -> String {
     let result = call(client, tool, arguments).await;
     format!("{}\n{}", text(&result), value(&result))
@@ -120,7 +120,7 @@ proptest! {
     }
 }
 
-/// The check above can fail: with all in scope, the same calls tell of every conversation.
+/// The check above can fail: with everything in scope, these calls reveal every conversation.
 #[test]
 fn the_same_calls_tell_what_is_in_scope() {
     let engine = engine();
@@ -144,7 +144,7 @@ fn what_is_searched_is_counted_within_the_scope() {
         }
         let result = call(&client, "grep", &json!({ "pattern": "noted" })).await;
         assert_eq!(value(&result)["total"], 4, "the record of the session has no words");
-        // One conversation is at hand: names of a prompt need no key.
+        // With a single conversation in scope, names of a prompt need no key.
         let result = call(&client, "expand", &json!({ "name": "s:1" })).await;
         assert!(text(&result).contains("mark1end"), "{}", text(&result));
     });

@@ -1,4 +1,4 @@
-//! The host's own model, asked over its connection: what it is asked, and every way in which a host can go wrong.
+//! The host's own model, asked over its connection: the questions, and every way in which a host can misbehave.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -19,7 +19,7 @@ use unforget_server::rpc::{Limits, Server};
 
 const NOW: Timestamp = Timestamp(1_795_000_000_000);
 
-/// An engine, its server, and models that are the host's own.
+/// An engine, its server, and the host's own model.
 fn serving() -> (Engine, Arc<Server>, Arc<Summarisers>) {
     let engine = Engine::in_memory();
     let server = Server::new(Host::new(engine.clone(), || NOW), Limits::default());
@@ -48,7 +48,7 @@ fn commit(client: &mut Client, key: u64, text: &str) {
     assert_eq!(client.call(100 + key, "commitTurn", &turn)["result"]["status"], "committed");
 }
 
-/// Sends a question and gives what the host's model is asked.
+/// Sends a question and returns the resulting question to the host's model.
 fn ask(client: &mut Client, id: u64, more: &Value) -> Value {
     let mut params = json!({ "lane": "a", "question": "where is the boat", "depth": 0 });
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -87,7 +87,7 @@ fn a_host_writes_summaries_with_its_own_model() {
         let length =
             (params["system"].as_str().unwrap().len() + params["user"].as_str().unwrap().len()) as u64;
         assert!(length / 8 + params["outputTokensMax"].as_u64().unwrap() < 12_000, "the host's window");
-        // The question is open, and others are served meanwhile.
+        // While the question is open, other calls are served.
         assert_eq!(client.call(900 + asked, "status", &json!({ "lane": "a" }))["result"]["path"], 40);
         says(&mut client, &question["id"], r#"{"title":"The boat is in the shed"}"#);
         asked += 1;
@@ -130,7 +130,7 @@ fn what_a_host_says_wrong_is_told_and_the_passages_are_left() {
         assert!(given["result"]["why"].as_str().unwrap_or_default().contains(why), "{given}");
         assert_eq!(given["result"]["passages"][0]["text"], "the boat is in the shed", "{given}");
     }
-    // On a busy machine the time may be over before the model is asked: then there is more of it.
+    // On a busy machine the time may be over before the model is asked; then it gets more.
     let asked = [(30, 200), (31, 2_000), (32, 20_000)].into_iter().find_map(|(id, within)| {
         let params =
             json!({ "lane": "a", "question": "where is the boat", "depth": 0, "deadlineMs": within });

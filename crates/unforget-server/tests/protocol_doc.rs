@@ -1,4 +1,4 @@
-//! `docs/protocol.md` is true: its examples are run, its schema is that of the types, its tables are whole.
+//! Checks `docs/protocol.md`: its examples run, its schema matches the types, its tables are complete.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -16,7 +16,7 @@ fn doc(name: &str) -> String {
         .unwrap_or_default()
 }
 
-/// Whether an answer has all that is wanted. `…` wants something.
+/// Whether an answer has everything wanted. `…` matches anything.
 fn has(wanted: &Value, found: &Value) -> bool {
     match (wanted, found) {
         (Value::String(wanted), found) if wanted == "…" => !found.is_null(),
@@ -61,7 +61,7 @@ fn the_codes_are_all_on_the_page() {
     }
 }
 
-/// To write the file anew: `UNFORGET_WRITE=1 cargo test -p unforget-server --test protocol_doc`.
+/// To rewrite the file: `UNFORGET_WRITE=1 cargo test -p unforget-server --test protocol_doc`.
 #[test]
 fn the_schema_is_that_of_the_types() {
     let made = format!("{:#}\n", schema());

@@ -1,4 +1,4 @@
-//! Order, deadlines, cancellation, hostile frames: what holds whatever a host sends.
+//! Order, deadlines, cancellation, hostile frames: properties for any input of a host.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -46,7 +46,7 @@ fn calls_of_a_lane_are_answered_in_order_over_all_lanes() {
     }
 }
 
-/// Through many breaks: what the host holds and what it is sent are the prompt that another host gets whole.
+/// Through many breaks, the held prompt and the sent rest make up the prompt that another host gets whole.
 #[test]
 fn what_a_host_holds_and_what_it_is_sent_are_the_prompt() {
     let mut client = Client::new(Limits::default());
@@ -162,7 +162,7 @@ fn f118_a_host_that_speaks_something_else_is_told_so() {
     for params in [json!({}), json!({ "protocol": 1 }), json!({ "protocol": 1, "newField": [1] })] {
         let answer = told(params);
         assert_eq!(answer["result"]["protocol"], 1, "{answer}");
-        // A host sees what it may call before it relies on it.
+        // A host can see the available calls before it relies on them.
         let verbs = answer["result"]["verbs"].as_array().unwrap();
         for verb in ["catchUp", "commitTurn", "assemble", "compact", "search"] {
             assert!(verbs.contains(&json!(verb)), "{verb}: {answer}");
@@ -230,7 +230,7 @@ fn a_second_connection_sees_the_same_lanes() {
     assert_eq!(late.call(1, "status", &json!({}))["error"]["data"]["kind"], "shuttingDown");
 }
 
-/// A model says the name, and may have made it up or read it somewhere.
+/// A model supplies the name, and may have invented it or read it somewhere.
 #[test]
 fn names_of_other_lanes_are_not_known_in_a_lane() {
     let mut client = Client::new(Limits::default());
@@ -295,7 +295,7 @@ fn too_much_that_waits_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever comes, every line is answered once and the server lives.
+    /// For any input, every line is answered once and the server survives.
     #[test]
     fn every_line_is_answered(lines in prop::collection::vec(any_line(), 1..12)) {
         let mut client = Client::new(Limits { frame_bytes: 512, ..Limits::default() });

@@ -37,7 +37,7 @@ use unforget_server::serve::{Daemon, Guard, Limits, Tls};
 use unforget_testkit::upstream::{Say, Upstream};
 use unforget_wire::Dialect;
 
-/// Certificates that vouch for themselves, and their keys, made for these tests and for nothing else:
+/// Self-signed certificates and their keys, made for these tests only:
 /// `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 36500 -addext subjectAltName=DNS:localhost`.
 fn certificate(name: &str) -> (PathBuf, PathBuf) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
@@ -126,7 +126,7 @@ fn files_table() {
     }
 }
 
-/// Reads until the other side ends it.
+/// Reads until the peer ends the connection.
 async fn is_left(mut stream: impl tokio::io::AsyncRead + Unpin) {
     let (begun, mut got) = (Instant::now(), Vec::new());
     let ended = tokio::time::timeout(Duration::from_mins(1), stream.read_to_end(&mut got)).await;
@@ -137,7 +137,7 @@ async fn is_left(mut stream: impl tokio::io::AsyncRead + Unpin) {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_end_its_handshake_is_left() {
     let place = place(Limits { head: Duration::from_millis(300), ..Limits::default() }).await;
-    // Nothing, the beginning of a hello, and a hello that never goes on.
+    // Nothing, the beginning of a hello, and a hello that never continues.
     for sent in
         [&b""[..], b"\x16\x03\x01\x02\x00\x01", &[&b"\x16\x03\x01\x02\x00\x01\x00"[..], &[1; 200]].concat()]
     {
@@ -145,12 +145,12 @@ async fn who_does_not_end_its_handshake_is_left() {
         stream.write_all(sent).await.unwrap();
         is_left(stream).await;
     }
-    // Its handshake is done, and then it says nothing.
+    // The handshake is done, and then the client is silent.
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(&place.cert).unwrap()).unwrap();
     let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
     let connector = TlsConnector::from(Arc::new(config));
-    // Where this client is held up for longer than it may say nothing, it comes again.
+    // If this client is delayed beyond the limit of silence, it connects again.
     let stream = loop {
         let stream = TcpStream::connect(place.address).await.unwrap();
         let name = ServerName::try_from("localhost").unwrap();

@@ -1,4 +1,4 @@
-//! What a request asks for. What cannot be read is a problem, in the same form as all others.
+//! The parameters of a request. Unreadable parameters give a problem in the form of all others.
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::header::CONTENT_TYPE;
@@ -11,7 +11,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::problem::Problem;
 
-/// Bytes of a body that is JSON at most.
+/// Largest JSON body.
 const BODY_MAX: usize = 1 << 20;
 
 /// The query of a request.
@@ -38,13 +38,14 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for At<T> {
     }
 }
 
-/// A body that is JSON.
+/// A JSON body.
 pub(super) struct Sent<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
     type Rejection = Problem;
 
-    /// A body must be said to be JSON: a page of another site can send anything else without being asked about.
+    /// Requires a JSON content type: a page of another site can send any other type without asking the browser's
+    /// permission.
     async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
@@ -64,7 +65,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Sent<T> {
     }
 }
 
-/// A conversation, by its key or enough of it.
+/// A conversation, by its key or a unique part of it.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Path)]
 pub(super) struct Named {
@@ -94,7 +95,7 @@ impl From<Speaker> for entry::Role {
     }
 }
 
-/// A time that a request names.
+/// A time in a request.
 pub(super) fn time(text: Option<&str>) -> Result<Option<Timestamp>, Problem> {
     let Some(text) = text else { return Ok(None) };
     let time = crate::json::time(text);

@@ -1,4 +1,4 @@
-//! What is stored.
+//! The stored conversations.
 
 use std::cmp::Reverse;
 use std::io::{self, Write};
@@ -31,26 +31,26 @@ use crate::json::{
     ledger_rows,
 };
 
-/// Which conversations.
+/// The filter of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Listed {
-    /// Only of this format, such as `claude-code` or `journal`.
+    /// Only conversations of this format, such as `claude-code` or `journal`.
     format: Option<String>,
 }
 
-/// A text as a part of an address.
+/// Text as a path segment of an address.
 pub(super) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-/// By newest entry, those without a time last.
+/// The sort key: newest entry first, conversations without a time last.
 fn place(conversation: &Conversation) -> (Reverse<i64>, i64) {
     let last = conversation.time.map_or(i64::MIN, |(_, last)| last.0);
     (Reverse(last), i64::try_from(conversation.id.0).unwrap_or(i64::MAX))
 }
 
-/// Lists conversations, by newest entry.
+/// Lists conversations, the one with the newest entry first.
 #[utoipa::path(get, path = "/conversations", tag = "conversations", params(Paged, Listed),
     responses((status = 200, description = "Done", body = inline(Page<ConversationJson>)), Problems))]
 pub(super) async fn list(
@@ -79,7 +79,7 @@ pub(super) async fn list(
     .await
 }
 
-/// A conversation in full, without its entries.
+/// A conversation with all its details except its entries.
 pub(super) fn full(engine: &Engine, found: &Resolved) -> Done<Shown> {
     let (store, conversation) = (engine.store(), &found.conversation);
     let id = conversation.id;
@@ -104,7 +104,7 @@ pub(super) async fn show(seen: Seen, At(named): At<Named>, headers: HeaderMap) -
     seen.of(named.name, move |engine, found, _| Ok(full(engine, &found)?.answer(&headers))).await
 }
 
-/// Lists entries of all generations, in the order of their arrival.
+/// Lists entries of all generations, in order of arrival.
 #[utoipa::path(get, path = "/conversations/{name}/entries", tag = "conversations", params(Named, Paged),
     responses((status = 200, description = "Done", body = inline(Page<EntryJson>)), Problems))]
 pub(super) async fn entries(
@@ -125,7 +125,7 @@ pub(super) async fn entries(
     .await
 }
 
-/// How much is stored of a conversation.
+/// Shows how much is stored of a conversation.
 #[utoipa::path(get, path = "/conversations/{name}/stats", tag = "conversations", params(Named),
     responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
@@ -136,7 +136,7 @@ pub(super) async fn stats(seen: Seen, At(named): At<Named>, headers: HeaderMap) 
     .await
 }
 
-/// Which rows of a ledger.
+/// The filter of a ledger's rows.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Kind {
@@ -145,7 +145,7 @@ pub(super) struct Kind {
     kind: Option<LedgerKind>,
 }
 
-/// What was done with tools.
+/// Lists the work done with tools.
 #[utoipa::path(get, path = "/conversations/{name}/ledger", tag = "conversations", params(Named, Kind),
     responses((status = 200, description = "Done", body = LedgerJson), Problems))]
 pub(super) async fn ledger(
@@ -166,27 +166,27 @@ pub(super) async fn ledger(
     .await
 }
 
-/// Which save.
+/// The save of a request.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Save {
-    /// Number of the save; the latest if none is named.
+    /// Number of the save; by default the latest.
     snapshot: Option<u64>,
 }
 
-/// Bytes of an export that are sent at once.
+/// Size of the pieces of an export, in bytes.
 const PIECE: usize = 64 << 10;
 
 /// Longest wait for a client that reads nothing.
 const STALL: Duration = Duration::from_mins(1);
 
-/// Gives a transcript, byte for byte as it was received.
+/// Returns a transcript, byte for byte as it was received.
 #[utoipa::path(get, path = "/conversations/{name}/export", tag = "conversations", params(Named, Save),
     responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
 pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<Save>) -> Done<Response> {
     let (engine, found, number, place) = seen
         .of(named.name, move |engine, found, api| {
-            // Each holds a thread while its client reads.
+            // Each export occupies a thread while its client reads.
             let place = Arc::clone(&api.exports).try_acquire_owned().map_err(|_| {
                 Problem::new(503, "busy", format!("{EXPORTS} exports run already"), "try again later")
             })?;
@@ -206,7 +206,7 @@ pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<
         let _place = place;
         let mut out = Pieces { taken_by: pieces, piece: Vec::with_capacity(PIECE), runtime };
         if let Err(error) = engine.export(found.conversation.id, number, &mut out) {
-            // The client sees a body that broke off, which no whole export looks like.
+            // The client sees a broken-off body, which it cannot take for a whole export.
             let told = io::Error::other(unforget_engine::causes(&error));
             out.runtime.block_on(out.taken_by.send_timeout(Err(told), STALL)).ok();
         }
@@ -223,7 +223,7 @@ pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<
     Ok(response)
 }
 
-/// A writer whose bytes are a response's body. It waits for a client that reads slowly, but not for one that reads nothing.
+/// A writer into a response's body. It waits for a client that reads slowly, but not for one that reads nothing.
 struct Pieces {
     taken_by: mpsc::Sender<io::Result<Bytes>>,
     piece: Vec<u8>,

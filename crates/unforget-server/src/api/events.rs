@@ -1,4 +1,4 @@
-//! What changes, as it changes: server-sent events.
+//! Changes, reported as they happen: server-sent events.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -24,39 +24,39 @@ use super::prompts::now;
 use super::scope::Seen;
 use super::tasks::Task;
 
-/// Events that are kept for readers that come back.
+/// Number of events kept for readers that come back.
 const KEPT: usize = 4_096;
 
-/// Readers at once.
+/// Most concurrent readers.
 const READERS: usize = 64;
 
-/// A reader hears something so often at least.
+/// Longest silence towards a reader.
 const ALIVE: Duration = Duration::from_secs(15);
 
-/// Where a reader left off.
+/// The header with the last event that a reader received.
 const LAST: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What happened.
+/// An event.
 #[derive(Clone)]
 enum Happened {
-    /// Something of a conversation is other than before.
+    /// A conversation changed.
     Changed(ConversationId, What),
-    /// A task of a tenant stands so.
+    /// A tenant's task changed its state.
     Task(Arc<str>, Box<Task>),
 }
 
-/// What happened lately, in order.
+/// The latest events, in order.
 #[derive(Default)]
 struct Ring {
-    /// Number of the first that is kept.
+    /// Number of the first event in it.
     first: u64,
     kept: VecDeque<Happened>,
 }
 
-/// What changes in a store and among tasks. Who tells never waits, and who reads slowly misses what is no longer kept,
-/// and is told so.
+/// Changes in a store and among tasks. The source of an event never waits; a reader that is too slow misses events, and
+/// is told so.
 pub struct Events {
-    /// When the process began: numbers of another process mean nothing here.
+    /// Start time of the process: event numbers of another process mean nothing here.
     boot: i64,
     ring: Mutex<Ring>,
     /// Number of the next event.
@@ -78,7 +78,7 @@ impl Default for Events {
 }
 
 impl Events {
-    /// The engine, with these as the one who is told of its changes.
+    /// The engine, reporting its changes here.
     pub fn on(self: &Arc<Self>, engine: Engine) -> Engine {
         let events = Arc::clone(self);
         let told: Told = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
@@ -90,7 +90,7 @@ impl Events {
         self.closing.cancel();
     }
 
-    /// A task changed.
+    /// Reports a change of a task.
     pub(super) fn task(&self, tenant: &Arc<str>, task: &Task) {
         self.push(Happened::Task(Arc::clone(tenant), Box::new(task.clone())));
     }
@@ -110,7 +110,7 @@ impl Events {
         self.next.send_replace(next);
     }
 
-    /// What happened from a number on, with the next number; `None` if some of it is not kept any more.
+    /// The events from a number on, with the next number; `None` if some of them are no longer kept.
     fn since(&self, from: u64) -> (Option<Vec<Happened>>, u64) {
         let ring = self.ring();
         let next = ring.first + ring.kept.len() as u64;
@@ -119,7 +119,7 @@ impl Events {
         (kept, next)
     }
 
-    /// Where a reader begins, and whether it missed something for sure.
+    /// The first event number for a reader, and whether it certainly missed events.
     fn begin(&self, last: Option<&str>) -> (u64, bool) {
         let next = *self.next.borrow();
         let Some(last) = last.filter(|last| !last.is_empty()) else { return (next, false) };
@@ -131,15 +131,15 @@ impl Events {
     }
 }
 
-/// Which events.
+/// The filter of a subscription.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Heard {
-    /// Only of this conversation.
+    /// Only events of this conversation.
     conversation: Option<String>,
 }
 
-/// What changed of a conversation.
+/// A change of a conversation.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ChangedJson {
     conversation: String,
@@ -148,11 +148,12 @@ pub(super) struct ChangedJson {
     length: u64,
 }
 
-/// Tells what changes, as server-sent events, until the client goes away.
+/// Sends changes as server-sent events, until the client goes away.
 ///
-/// `event` is `conversation` (a new one), `entries`, `compaction`, `pins`, `prompt`, `jobs` or `purge`, with the conversation
-/// as it is then: several changes that come together are told once; or `task`, with the task; or `reset`: more happened
-/// than is kept, read again what you show. After a break, `Last-Event-ID` goes on where it was.
+/// `event` is `conversation` (a new one), `entries`, `compaction`, `pins`, `prompt`, `jobs` or `purge`, with the
+/// conversation's present state: simultaneous changes are reported once. Or it is `task`, with the task; or `reset`:
+/// more events happened than are kept, so read everything again that you show. After a break, `Last-Event-ID` continues
+/// where the client was.
 #[utoipa::path(get, path = "/events", tag = "events",
     params(Heard, ("last-event-id" = Option<String>, Header, description = "Where the client left off")),
     responses((status = 200, description = "Done", body = String, content_type = "text/event-stream"), Problems))]
@@ -179,7 +180,7 @@ pub(super) async fn events(seen: Seen, Asked(heard): Asked<Heard>, headers: Head
     Ok(Sse::new(told).keep_alive(KeepAlive::new().interval(ALIVE)).into_response())
 }
 
-/// Somebody who listens.
+/// A subscriber.
 struct Reader {
     events: Arc<Events>,
     next: watch::Receiver<u64>,
@@ -192,7 +193,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// What happened since, as soon as something did; `None` at the end.
+    /// The events since the last batch, as soon as there are any; `None` at the end.
     async fn batch(&mut self) -> Option<Vec<Event>> {
         if self.is_reset {
             self.is_reset = false;
@@ -235,7 +236,7 @@ impl Reader {
     }
 }
 
-/// Conversations as they are now, for those that may see them.
+/// The present state of conversations, for subscribers that may see them.
 fn shown(
     engine: &Engine,
     tenant: &str,

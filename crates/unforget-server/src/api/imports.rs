@@ -1,4 +1,4 @@
-//! Transcripts that are sent.
+//! Uploads of transcripts.
 
 use std::fs::File;
 use std::io::{self, BufReader, Write};
@@ -23,17 +23,18 @@ use crate::json::ImportedJson;
 /// Longest name of an upload.
 const NAME_MAX: usize = 4_096;
 
-/// Where a transcript comes from.
+/// The source of a transcript.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct From {
-    /// For people: the name of its file, say. No such file is opened.
+    /// A name for people, such as that of the file. No such file is opened.
     name: Option<String>,
 }
 
-/// Imports a transcript: the body, byte for byte. The task says how far it is; its result is what `unforget import` prints.
+/// Imports a transcript: the body, byte for byte. The task shows the progress; its result is the output of `unforget
+/// import`.
 ///
-/// Sending it again changes nothing; sending it when it has grown adds what is new.
+/// Uploading it again changes nothing; uploading a grown transcript adds its new records.
 #[utoipa::path(post, path = "/imports", tag = "conversations", params(From),
     request_body(content = [u8], content_type = "application/octet-stream"),
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
@@ -60,7 +61,7 @@ pub(super) async fn import(
                 let input = File::open(file.path()).map_err(|error| unwritten(&error))?;
                 let mut at = |at: unforget_engine::import::Progress<'_>| progress.at(at.bytes, at.total);
                 let imported = engine.import_sent(BufReader::new(input), (&name, size), &mut at);
-                // A file that is no transcript is what was sent, not what we keep.
+                // A file that is no transcript is a defect of the upload, not of the store.
                 let imported = imported.map_err(|error| match error {
                     EngineError::Read { source, .. } => EngineError::Read { path: (&name).into(), source },
                     other => other,
@@ -82,7 +83,7 @@ fn name(asked: Option<String>) -> Done<String> {
     Ok(name)
 }
 
-/// A body as a file that goes when it is dropped, and its length.
+/// Receives a body as a temporary file, deleted when dropped. Returns it with its length.
 async fn receive(body: Body, folder: &Path, most: u64) -> Done<(NamedTempFile, u64)> {
     let mut file = {
         std::fs::create_dir_all(folder).map_err(|error| unwritten(&error))?;

@@ -1,4 +1,4 @@
-//! Figures for Prometheus. Their labels are of fixed sets: no names of conversations, models or people, no secrets.
+//! Figures for Prometheus. Labels come from fixed sets: no names of conversations, models or people, no secrets.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,25 +12,26 @@ use super::Api;
 use super::problem::Done;
 use super::scope::Owned;
 
-/// Bounds of a histogram of seconds that we take on top of a provider.
+/// Bounds of the histogram of our own overhead beside the provider's time, in seconds.
 const OVERHEAD: [f64; 12] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0];
 
-/// Pause between two times that what was counted is folded into the figures.
+/// Pause between folding the counts into the figures.
 const OFTEN: Duration = Duration::from_secs(5);
 
 static FIGURES: OnceLock<Option<PrometheusHandle>> = OnceLock::new();
 
-/// Where figures are collected, once per process.
+/// The collector of figures, once per process.
 pub struct Figures;
 
 impl Figures {
-    /// Collects from now on what the daemon counts. Doing it twice changes nothing; where another recorder was there first,
-    /// `/metrics` is empty but for what is stored.
+    /// Collects the daemon's counts from now on. A second call changes nothing. If another recorder was installed
+    /// before, `/metrics` only shows the figures of the store.
     pub fn collect() {
         handle();
     }
 
-    /// Keeps them small until it is dropped: what is counted between two looks takes memory, and maybe nobody ever looks.
+    /// Folds the counts until dropped, to keep them small: they take memory until read, and maybe nobody ever reads
+    /// them.
     pub async fn fold() {
         let mut often = tokio::time::interval(OFTEN);
         loop {
@@ -103,7 +104,7 @@ fn describe() {
     metrics::describe_gauge!("unforget_jobs", "Conversations whose jobs of models are due");
 }
 
-/// Shows them, in the text format of Prometheus.
+/// Shows the figures, in the text format of Prometheus.
 pub(super) async fn show(State(_): State<Arc<Api>>, Owned(seen): Owned) -> Done<Response> {
     seen.with(|engine, _| {
         let all = engine.store().conversations()?;

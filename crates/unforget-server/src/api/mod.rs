@@ -1,12 +1,12 @@
-//! The HTTP API under `/api/v1`: what the command line can do, for programs. `docs/http-api.md` says how to use it, and
-//! `docs/openapi.json` describes it; that document is made from the types and routes here.
+//! The HTTP API under `/api/v1`: the functions of the command line for programs. `docs/http-api.md` explains its use.
+//! `docs/openapi.json` describes it and is generated from the types and routes here.
 //!
 //! | module | holds |
 //! |---|---|
-//! | `conversations`, `prompts`, `status`, `pins`, `recall`, `whole`, `purge` | routes, by what they are about |
+//! | `conversations`, `prompts`, `status`, `pins`, `recall`, `whole`, `purge` | routes, by topic |
 //! | `imports`, `tasks` | uploads, and work that outlives its request |
-//! | `events` | what changes, as it changes |
-//! | `scope` | whose request it is, and the engine as they may see it |
+//! | `events` | changes, as they happen |
+//! | `scope` | the tenant of a request, and the tenant's view of the engine |
 //! | `problem` | errors as problem+json |
 //! | `asked`, `page`, `tag` | parameters, pages, entity tags |
 //! | `metrics` | figures for Prometheus |
@@ -54,34 +54,34 @@ pub use metrics::Figures;
 pub use problem::Problem;
 pub use tasks::Task;
 
-/// What the settings say of the API.
+/// The settings of the API.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The database, for people.
+    /// Path of the database, for people.
     pub db: String,
     /// The settings, without secrets.
     pub config: ConfigJson,
-    /// Folder that backups are written to; `None` if none may be made from afar.
+    /// Folder for backups; `None` forbids backups over the API.
     pub backups: Option<PathBuf>,
-    /// Folder of uploads that arrive. What is in it at the start goes.
+    /// Folder of incoming uploads, emptied at the start.
     pub uploads: PathBuf,
-    /// Bytes of an upload at most.
+    /// Largest upload, in bytes.
     pub upload_max: u64,
-    /// Window of prompts where a request names none, in tokens.
+    /// Default window of prompts, in tokens.
     pub window: u64,
-    /// The model that prompts are for where a request names none.
+    /// Default model of prompts.
     pub model: Option<String>,
-    /// The dialect of prompts where a request names none; `None` is that of the transcript's host.
+    /// Default dialect of prompts; `None` stands for that of the transcript's host.
     pub dialect: Option<Dialect>,
 }
 
-/// Calls into the engine at once; others wait in order.
+/// Most concurrent calls into the engine; others wait in order.
 const AT_WORK: usize = 8;
 
-/// Questions to models at once; others wait in order, and keep nobody else waiting.
+/// Most concurrent questions to models; others wait in order, without delaying other calls.
 const ASKING: usize = 4;
 
-/// Exports at once; of more their clients are told to come again.
+/// Most concurrent exports; further clients are told to come again.
 const EXPORTS: usize = 16;
 
 /// The API over one store.
@@ -95,19 +95,19 @@ pub struct Api {
     at_work: Arc<Semaphore>,
     asking: Arc<Semaphore>,
     exports: Arc<Semaphore>,
-    /// What became of providers' caches, where a gateway says so.
+    /// The fate of providers' caches, if a gateway reports it.
     caches: Mutex<Option<Arc<Caches>>>,
-    /// Takes back the work of models, for threads that wait for it.
+    /// Cancels the models' work, for threads waiting for it.
     cancel: Cancel,
-    /// The same for those that do not.
+    /// Cancels the models' work, for futures waiting for it.
     ending: CancellationToken,
 }
 
 impl Api {
-    /// * `host` - whose engine tells `events` what changes: see [`Events::on`].
-    /// * `models` - who answers questions and writes summaries when asked to.
+    /// * `host` - a host whose engine reports its changes to `events`. See [`Events::on`].
+    /// * `models` - the models that answer questions and write summaries on request.
     pub fn new(host: Arc<Host>, settings: Settings, models: Current, events: Arc<Events>) -> Arc<Self> {
-        // Uploads that a killed process left. Nobody else uses the folder: the database has one owner.
+        // Uploads left by a killed process. Only this process uses the folder: the database has one owner.
         std::fs::remove_dir_all(&settings.uploads).ok();
         Arc::new(Self {
             host,
@@ -129,12 +129,12 @@ impl Api {
         self.host.engine()
     }
 
-    /// Takes back the work of models when the daemon ends.
+    /// Cancels the models' work when the daemon ends.
     pub const fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// Ends what waits for events, and asks all that waits for models to end. Other tasks run on.
+    /// Ends subscriptions to events, and asks work that waits for models to end. Other tasks continue.
     pub fn close(&self) {
         self.cancel.cancel();
         self.tasks.close();
@@ -204,7 +204,7 @@ fn described() -> OpenApiRouter<Arc<Api>> {
         .routes(routes!(events::events))
 }
 
-/// The description of all routes, as JSON that ends with a line feed.
+/// The description of all routes, as JSON with a final line feed.
 pub fn document() -> String {
     let (_, document) =
         OpenApiRouter::with_openapi(Document::openapi()).nest(ROOT, described()).split_for_parts();
@@ -213,7 +213,7 @@ pub fn document() -> String {
     text
 }
 
-/// Where the API is.
+/// Path of the API.
 pub const ROOT: &str = "/api/v1";
 
 /// The routes under [`ROOT`] and `/metrics`.

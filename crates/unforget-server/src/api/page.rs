@@ -1,24 +1,24 @@
-//! Pages by key: a page begins behind the last thing of the page before, whatever came and went meanwhile.
+//! Pages by key: a page begins behind the last item of the previous page, whatever was added or removed meanwhile.
 
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::problem::{Done, Problem};
 
-/// Things of a page if nobody says.
+/// Default number of items per page.
 const LIMIT: usize = 50;
 
-/// Things of a page at most.
+/// Most items per page.
 pub(super) const LIMIT_MAX: usize = 500;
 
-/// Which page.
+/// The requested page.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Paged {
-    /// Things of the page at most.
+    /// Most items on the page.
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<usize>,
-    /// Where the page before ended: `after` of its `next`.
+    /// End of the previous page: `after` of its `next`.
     after: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl Paged {
         }
     }
 
-    /// Where the page before ended, as numbers.
+    /// End of the previous page, as numbers.
     pub(super) fn after<const N: usize>(&self) -> Done<Option<[i64; N]>> {
         let Some(after) = &self.after else { return Ok(None) };
         let numbers: Result<Vec<i64>, _> = after.split('.').map(str::parse).collect();
@@ -42,7 +42,7 @@ impl Paged {
 /// A page.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Page<T> {
-    /// What is on it.
+    /// Its items.
     items: Vec<T>,
     /// `after` of the next page; null if this is the last.
     after: Option<String>,
@@ -51,11 +51,11 @@ pub(super) struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// A page of what there is behind its beginning.
+    /// A page of the items behind its beginning.
     ///
-    /// * `path` - of the route, with the rest of its query if it has one.
-    /// * `rest` - in order; one more than the limit is enough.
-    /// * `key` - by which the next page knows where this one ended.
+    /// * `path` - of the route, with the rest of its query, if any.
+    /// * `rest` - the items in order; one more than the limit suffices.
+    /// * `key` - the key by which the next page finds the end of this one.
     pub(super) fn new<R>(
         path: &str,
         limit: usize,

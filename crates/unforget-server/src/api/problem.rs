@@ -11,21 +11,21 @@ use utoipa::ToSchema;
 
 use crate::failed::{Blame, Failed};
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Problem {
     /// `urn:unforget:problem:` and the kind.
     #[serde(rename = "type")]
     kind_uri: String,
-    /// The kind, in kebab-case: the same that `--json` has on the command line.
+    /// The kind, in kebab-case, as in `--json` on the command line.
     kind: &'static str,
     /// The status in words.
     title: &'static str,
     /// The status.
     status: u16,
-    /// What happened and where.
+    /// The event and its place.
     detail: String,
-    /// What to do next.
+    /// The advised next step.
     #[serde(skip_serializing_if = "String::is_empty")]
     next: String,
 }
@@ -35,7 +35,7 @@ pub(super) type Done<T> = Result<T, Problem>;
 
 impl Problem {
     /// * `kind` - in kebab-case.
-    /// * `next` - what to do; may be empty.
+    /// * `next` - the advised next step; may be empty.
     pub(crate) fn new(
         status: u16,
         kind: &'static str,
@@ -53,12 +53,12 @@ impl Problem {
         }
     }
 
-    /// The request is not one.
+    /// A malformed request.
     pub(super) fn bad(detail: impl Into<String>) -> Self {
         Self::new(400, "usage", detail, "GET /api/v1/openapi.json says what this route takes")
     }
 
-    /// What was named is not there.
+    /// A named thing does not exist.
     pub(super) fn absent(kind: &'static str, detail: impl Into<String>, next: &str) -> Self {
         Self::new(404, kind, detail, next)
     }

@@ -1,4 +1,4 @@
-//! What models are sent, were sent, and why.
+//! Present and past prompts, and the reasons for their content.
 
 use std::sync::Arc;
 
@@ -28,20 +28,20 @@ use crate::json::{
 use crate::work::Work;
 pub(super) use crate::work::now;
 
-/// Windows that a prompt can be made for, in tokens.
+/// Allowed windows of a prompt, in tokens.
 const WINDOWS: std::ops::RangeInclusive<u64> = 1..=1_000_000_000_000;
 
-/// What a prompt is made for.
+/// The target of a prompt.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct For {
-    /// Window in tokens; that of the settings if none is named.
+    /// Window in tokens; by default that of the settings.
     #[param(minimum = 1, maximum = 1_000_000_000_000_u64)]
     window: Option<u64>,
-    /// Name of the model; it says which tokeniser counts.
+    /// Name of the model, which selects the tokeniser.
     model: Option<String>,
-    /// Form of the request: `anthropic`, `openai-chat`, `openai-responses`, `gemini`, `bedrock`, `pi`; that of the
-    /// transcript's host if none is named.
+    /// Form of the request: `anthropic`, `openai-chat`, `openai-responses`, `gemini`, `bedrock`, `pi`; by default that
+    /// of the transcript's host.
     dialect: Option<String>,
 }
 
@@ -63,16 +63,16 @@ impl For {
     }
 }
 
-/// When a prompt was made.
+/// The time of a prompt.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct When {
-    /// As it would have been when this turn began, from 1; now if none is named.
+    /// The state at the beginning of this turn, from 1; by default the present.
     #[param(minimum = 1)]
     turn: Option<u64>,
 }
 
-/// A session that reads only: what it prepares is not kept, and disturbs no live conversation.
+/// A read-only session: its preparations are discarded and disturb no live conversation.
 fn session(engine: &Engine, found: &Resolved, shape: Shape, until: Until) -> Done<Session> {
     let engine = engine.confined([found.conversation.id].into());
     open(&engine, found, shape, until)
@@ -120,16 +120,16 @@ pub(super) async fn prompt(
     .await
 }
 
-/// How much models are asked.
+/// The urgency of models' work.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Pressed {
-    /// Whether models write now what waits or was given up, whatever breakers say: no if nothing is said.
+    /// Whether models do waiting and abandoned jobs now, regardless of breakers; by default no.
     force: Option<bool>,
 }
 
-/// Makes summaries for what is old, so that the next prompt is smaller, and has models write those that they should, in a
-/// task whose result is what `unforget compact` prints. `If-Match`: the conversation's tag.
+/// Makes summaries of old entries, so that the next prompt is smaller, and lets models write the wanted ones. Runs as a
+/// task; its result is the output of `unforget compact`. `If-Match`: the conversation's tag.
 #[utoipa::path(post, path = "/conversations/{name}/compact", tag = "prompts",
     params(Named, For, Pressed, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
@@ -160,19 +160,19 @@ pub(super) async fn compact(
 }
 
 impl Api {
-    /// What is in memory of a live conversation was changed in the store: its next call reads it again.
+    /// Forgets the state of a live conversation in memory after it changed in the store: its next call reads it again.
     pub(super) fn forget(&self, key: &unforget_core::id::ConversationKey) {
         if let Some(lane) = lane(key) {
             self.host.close(&lane);
         }
     }
 
-    /// The models, if anybody is there who could be called.
+    /// The models, if any can be called now.
     fn asked_models(&self) -> Option<Arc<Summarisers>> {
         self.models.get().filter(|models| models.is_there())
     }
 
-    /// Works on the jobs of a conversation when it is its turn: nobody else does meanwhile.
+    /// Works on the jobs of a conversation in turn, so that no other worker does meanwhile.
     fn at_jobs(
         &self,
         found: &Resolved,
@@ -191,7 +191,7 @@ impl Api {
     }
 }
 
-/// Lists the prompts that a live host was given, as far as they are kept: the newest 256.
+/// Lists the prompts given to a live host, as far as they are kept: the newest 256.
 #[utoipa::path(get, path = "/conversations/{name}/prompts", tag = "prompts", params(Named),
     responses((status = 200, description = "Done", body = PromptsJson), Problems))]
 pub(super) async fn prompts(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
@@ -209,7 +209,7 @@ pub(super) async fn prompts(seen: Seen, At(named): At<Named>, headers: HeaderMap
 pub(super) struct Numbered {
     /// Its key, percent-encoded, or enough of it.
     name: String,
-    /// Number of the prompt, as the list of prompts has it.
+    /// Number of the prompt in the list of prompts.
     number: u64,
 }
 
@@ -222,7 +222,7 @@ fn kept(engine: &Engine, found: &Resolved, number: u64) -> Done<()> {
     is_there.then_some(()).ok_or_else(absent)
 }
 
-/// Composes a prompt that was sent again, and says whether it is the same, byte for byte.
+/// Composes a sent prompt again, and reports whether it is equal byte for byte.
 #[utoipa::path(get, path = "/conversations/{name}/prompts/{number}", tag = "prompts", params(Numbered),
     responses((status = 200, description = "Done", body = RebuiltJson), Problems))]
 pub(super) async fn rebuilt(seen: Seen, At(at): At<Numbered>, headers: HeaderMap) -> Done<Response> {
@@ -246,7 +246,7 @@ pub(super) struct Between {
     to: u64,
 }
 
-/// Says what changed between two prompts that were sent, and why.
+/// Shows the differences between two sent prompts, and their reasons.
 #[utoipa::path(get, path = "/conversations/{name}/diff", tag = "prompts", params(Named, Between),
     responses((status = 200, description = "Done", body = DiffJson), Problems))]
 pub(super) async fn diff(
@@ -272,7 +272,7 @@ pub(super) struct One {
     entry: String,
 }
 
-/// Says how the newest prompt represents an entry, and since when.
+/// Shows how the newest prompt represents an entry, and since when.
 #[utoipa::path(get, path = "/conversations/{name}/why", tag = "prompts", params(Named, One, For),
     responses((status = 200, description = "Done", body = WhyJson), Problems))]
 pub(super) async fn why(
@@ -290,7 +290,7 @@ pub(super) async fn why(
         } else {
             let found = engine.resolve(&key)?;
             let (shape, _) = shape.shape(api, &found.conversation.format)?;
-            // What it is in is named, so it has to be there to be read.
+            // The prompt's parts are named in the answer, so their summaries must be stored.
             engine.represented_now(id, seq, &mut open(engine, &found, shape, Until::Now)?)?
         };
         Ok(Shown::new(&WhyJson::new(&key, seq, &why))?.answer(&headers))
@@ -298,16 +298,16 @@ pub(super) async fn why(
     .await
 }
 
-/// How many.
+/// The length of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Newest {
-    /// So many of the newest at most.
+    /// Most decisions to return, the newest ones.
     #[param(minimum = 1, maximum = 500, default = 50)]
     limit: Option<usize>,
 }
 
-/// Says what was decided in the newest turns, and why.
+/// Lists the decisions of the newest turns, with their reasons.
 #[utoipa::path(get, path = "/conversations/{name}/decisions", tag = "prompts", params(Named, Newest),
     responses((status = 200, description = "Done", body = DecisionsJson), Problems))]
 pub(super) async fn decisions(
@@ -329,7 +329,7 @@ pub(super) async fn decisions(
     .await
 }
 
-/// The jobs of a conversation. Of the daemon's accounts only its owner is told.
+/// The jobs of a conversation. Only the owner sees the daemon's accounts.
 fn jobs_of(engine: &Engine, found: &Resolved, dropped: u64, is_owner: bool) -> Done<JobsJson> {
     Ok(narrowed(Work::list(engine, &found.conversation, dropped, Worked::default())?, is_owner))
 }
@@ -350,7 +350,7 @@ pub(super) async fn jobs(seen: Seen, At(named): At<Named>, headers: HeaderMap) -
     .await
 }
 
-/// Drops the jobs that wait, and says how many those were.
+/// Drops the waiting jobs, and returns their number.
 #[utoipa::path(delete, path = "/conversations/{name}/jobs", tag = "prompts", params(Named),
     responses((status = 200, description = "Done", body = JobsJson), Problems))]
 pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {
@@ -362,7 +362,7 @@ pub(super) async fn drop_jobs(seen: Seen, At(named): At<Named>) -> Done<Response
     .await
 }
 
-/// Has models do the jobs of a conversation, in a task whose result is as that of `GET` on the jobs.
+/// Lets models do the jobs of a conversation, in a task with the result of `GET` on the jobs.
 #[utoipa::path(post, path = "/conversations/{name}/jobs/run", tag = "prompts", params(Named),
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn run_jobs(seen: Seen, At(named): At<Named>) -> Done<Response> {

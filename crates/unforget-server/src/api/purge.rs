@@ -1,4 +1,4 @@
-//! Taking entries away for good, in two steps.
+//! Purging entries, in two steps.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -17,7 +17,7 @@ use super::problem::{Done, Problem, Problems};
 use super::scope::Seen;
 use crate::json::PurgedJson;
 
-/// What a plan is known by: nobody can name one that this process did not make.
+/// The key of purge plans, so that only plans made by this process can be carried out.
 pub(super) struct Plans {
     seed: [u64; 4],
 }
@@ -29,7 +29,7 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// Of what it would take now: any change of the conversation makes another.
+    /// The token of a plan. Any change of the conversation gives another token.
     fn token(&self, found: &Resolved, seqs: &std::ops::Range<u64>, plan: &Purged) -> String {
         let Resolved { conversation, .. } = found;
         let named = format!(
@@ -40,30 +40,30 @@ impl Plans {
     }
 }
 
-/// What to purge.
+/// The entries to purge.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Asking {
-    /// First entry; 0 if none is named.
+    /// First entry; by default 0.
     first: Option<u64>,
-    /// Last entry, included; the last there is if none is named.
+    /// Last entry, included; by default the last of all.
     last: Option<u64>,
-    /// Of the plan. Without it nothing is purged, and the plan is the answer.
+    /// Token of a plan. Without it nothing is purged, and the plan is returned.
     token: Option<String>,
 }
 
-/// What goes, or went.
+/// A planned or completed purge.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct PlanJson {
-    /// Figures, and whether it is done.
+    /// Figures, and whether it is completed.
     #[serde(flatten)]
     figures: PurgedJson,
-    /// Sent with the same entries, it carries the plan out; null if that is done.
+    /// Token that, sent with these entries, carries the plan out; null after the purge.
     token: Option<String>,
 }
 
-/// Takes entries away for good, in two steps: without a token it says what would go and gives one, with it does so.
-/// `If-Match`: the conversation's tag.
+/// Removes entries for good, in two steps: without a token it returns the plan and its token, with the token it carries
+/// the plan out. `If-Match`: the conversation's tag.
 #[utoipa::path(post, path = "/conversations/{name}/purge", tag = "conversations", request_body = Asking,
     params(Named, ("if-match" = Option<String>, Header, description = "Tag of the conversation")),
     responses((status = 200, description = "Done", body = PlanJson), Problems))]

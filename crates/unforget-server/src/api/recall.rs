@@ -1,4 +1,4 @@
-//! Finding again, with receipts.
+//! Recall, with receipts.
 
 use std::time::Duration;
 
@@ -18,22 +18,22 @@ use super::scope::{Seen, confined};
 use super::tag::Shown;
 use crate::json::{AnswerJson, DescriptionJson, GrepJson, PageJson, SearchJson};
 
-/// Entries of a reading of raw bytes at most.
+/// Most entries per request for raw bytes.
 const RAW_MAX: usize = 10_000;
 
-/// Most tokens that are read or written for an answer, and of a page.
+/// Most tokens read or written for an answer, and most tokens of a page.
 const TOKENS_MAX: u64 = 100_000;
 
-/// Most times that a model may ask for more.
+/// Most requests of a model for further passages.
 const DEPTH_MAX: u32 = 8;
 
 /// Longest time for an answer, in seconds.
 const SECONDS_MAX: u64 = 600;
 
-/// How long a pattern is looked for.
+/// Longest search for a pattern.
 const GREP: Duration = Duration::from_secs(30);
 
-/// What to find by words.
+/// A search by words.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
@@ -55,7 +55,7 @@ pub(super) struct Wanted {
     /// Results at most.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<usize>,
-    /// Tokens that the texts of the results may have in all.
+    /// Most tokens of all result texts together.
     #[param(maximum = 100_000)]
     budget: Option<u64>,
 }
@@ -96,18 +96,18 @@ pub(super) async fn search(seen: Seen, Asked(wanted): Asked<Wanted>, headers: He
     .await
 }
 
-/// What to find by a pattern.
+/// A search by pattern.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[allow(clippy::struct_field_names, reason = "the name of the parameter")]
 pub(super) struct Pattern {
     /// A regular expression, in the syntax of Rust's regex crate.
     pattern: String,
-    /// Take the pattern as it stands.
+    /// Takes the pattern literally.
     #[serde(default)]
     #[param(required = false)]
     fixed: bool,
-    /// Upper and lower case are the same.
+    /// Ignores case.
     #[serde(default)]
     #[param(required = false)]
     ignore_case: bool,
@@ -125,7 +125,7 @@ pub(super) struct Pattern {
     limit: Option<usize>,
 }
 
-/// Finds a pattern in every stored byte. It gives up after 30 seconds, and says so.
+/// Finds a pattern in every stored byte. It stops after 30 seconds, and reports so.
 #[utoipa::path(get, path = "/grep", tag = "recall", params(Pattern),
     responses((status = 200, description = "Done", body = GrepJson), Problems))]
 pub(super) async fn grep(seen: Seen, Asked(wanted): Asked<Pattern>, headers: HeaderMap) -> Done<Response> {
@@ -147,17 +147,17 @@ pub(super) async fn grep(seen: Seen, Asked(wanted): Asked<Pattern>, headers: Hea
     .await
 }
 
-/// What an id stands for.
+/// An id to look up.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Id {
     /// An id from a prompt, a search or a summary: `e:KEY:12`, `e:KEY:12-40`, `s:12`, `sum:…`.
     id: String,
-    /// The conversation that ids such as `s:12` belong to.
+    /// The conversation for ids such as `s:12`.
     conversation: Option<String>,
 }
 
-/// Says what is behind an id.
+/// Describes the content behind an id.
 #[utoipa::path(get, path = "/describe", tag = "recall", params(Id),
     responses((status = 200, description = "Done", body = DescriptionJson), Problems))]
 pub(super) async fn describe(seen: Seen, Asked(id): Asked<Id>, headers: HeaderMap) -> Done<Response> {
@@ -168,14 +168,14 @@ pub(super) async fn describe(seen: Seen, Asked(id): Asked<Id>, headers: HeaderMa
     .await
 }
 
-/// Which page of what an id stands for.
+/// The requested page of an id's content.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Cut {
     /// Tokens of a page.
     #[param(minimum = 64, maximum = 100_000, default = 2000)]
     page: Option<u64>,
-    /// Where the page begins: `next` of the page before.
+    /// Start of the page: `next` of the previous page.
     cursor: Option<String>,
 }
 
@@ -197,7 +197,7 @@ pub(super) async fn expand(
     .await
 }
 
-/// Gives the bytes that an id stands for as they were received, each entry with a line feed behind it.
+/// Returns the bytes behind an id as they were received, each entry followed by a line feed.
 #[utoipa::path(get, path = "/raw", tag = "recall", params(Id),
     responses((status = 200, description = "Done", body = [u8], content_type = "application/octet-stream"), Problems))]
 pub(super) async fn raw(seen: Seen, Asked(id): Asked<Id>) -> Done<Response> {
@@ -216,7 +216,7 @@ pub(super) async fn raw(seen: Seen, Asked(id): Asked<Id>) -> Done<Response> {
     .await
 }
 
-/// A question and what its answer may cost.
+/// A question, and the limits of its answer.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_field_names, reason = "the name of the field")]
@@ -225,31 +225,31 @@ pub(super) struct Question {
     question: String,
     /// Only this conversation.
     conversation: Option<String>,
-    /// Ids of what is read first, at most 64.
+    /// Ids to read first, at most 64.
     #[serde(default)]
     #[schema(max_items = 64)]
     from: Vec<String>,
-    /// Tokens of passages that may be read in all: 6,000 if nothing is said.
+    /// Most tokens of passages to read; by default 6,000.
     #[schema(maximum = 100_000)]
     tokens: Option<u64>,
-    /// Times that the model may ask for more passages: 2 if nothing is said.
+    /// Most requests of the model for further passages; by default 2.
     #[schema(maximum = 8)]
     depth: Option<u32>,
-    /// The longest answer, in tokens: 1,000 if nothing is said.
+    /// Longest answer in tokens; by default 1,000.
     #[schema(maximum = 100_000)]
     output: Option<u64>,
-    /// Seconds for all of it: 120 if nothing is said.
+    /// Time limit in seconds; by default 120.
     #[schema(maximum = 600)]
     within: Option<u64>,
-    /// Whether a model may be asked: yes if nothing is said. Without one the passages are the answer.
+    /// Whether a model may be asked; by default yes. Without one the passages are the answer.
     model: Option<bool>,
 }
 
-/// Answers a question from what is stored. Where no model is configured, the passages are the answer.
+/// Answers a question from the stored conversations. If no model is configured, the passages are the answer.
 #[utoipa::path(post, path = "/answer", tag = "recall", request_body = Question,
     responses((status = 200, description = "Done", body = AnswerJson), Problems))]
 pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Response> {
-    // A client that goes away asks no more, nor does one whose daemon ends.
+    // The question is cancelled when its client goes away or the daemon ends.
     let (cancel, ending) = (Cancel::default(), seen.ending());
     let (_gone, inside) = (Gone(cancel.clone()), cancel.clone());
     let work = seen.asking(move |engine, api| {
@@ -279,7 +279,7 @@ pub(super) async fn answer(seen: Seen, Sent(asked): Sent<Question>) -> Done<Resp
     }
 }
 
-/// Takes a question back when it is dropped.
+/// Cancels a question when dropped.
 struct Gone(Cancel);
 
 impl Drop for Gone {

@@ -1,4 +1,4 @@
-//! Whose request it is, and the engine as they may see it.
+//! The tenant of a request, and the tenant's view of the engine.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::gateway::Tenant;
 use crate::serve::OWNER;
 use crate::work::apart;
 
-/// Whether a conversation is of a tenant.
+/// Whether a conversation belongs to a tenant.
 ///
-/// What a gateway's clients say is under their tenant's name; imported histories are the owner's.
+/// Conversations of a gateway's clients are stored under their tenant's name; imported histories are the owner's.
 pub(super) fn is_of(tenant: &str, key: &ConversationKey) -> bool {
     let within = key.0.strip_prefix("journal:gateway/").and_then(|rest| rest.strip_prefix(tenant));
     tenant == OWNER || within.is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// The lane of a live host that a conversation is of.
+/// The live host's lane of a conversation.
 pub(super) fn lane(key: &ConversationKey) -> Option<LaneKey> {
     key.0.strip_prefix("journal:").map(|lane| LaneKey(lane.to_owned()))
 }
@@ -50,21 +50,21 @@ impl FromRequestParts<Arc<Api>> for Seen {
 }
 
 impl Seen {
-    /// Does something with the conversations of the tenant, on a thread that may wait.
+    /// Runs work on the tenant's conversations, on a thread that may block.
     pub(super) async fn with<T: Send + 'static>(
         self,
         act: impl FnOnce(&Engine, &Arc<Api>) -> Done<T> + Send + 'static,
     ) -> Done<T> {
         let turn = turn(&self.api.at_work).await?;
         let done = tokio::task::spawn_blocking(move || {
-            // Held until the work is done, even if nobody waits for it any more.
+            // Held until the work is done, even if its client has gone away.
             let _turn = turn;
             act(&self.engine()?, &self.api)
         });
         done.await.unwrap_or_else(|error| Err(Problem::ours("a call of the engine", &error)))
     }
 
-    /// The same for what takes as long as a model does: such calls have places and threads of their own.
+    /// Like [`Seen::with`], for work that waits for models: such calls have separate places and threads.
     pub(super) async fn asking<T: Send + 'static>(
         self,
         act: impl FnOnce(&Engine, &Arc<Api>) -> Done<T> + Send + 'static,
@@ -77,7 +77,7 @@ impl Seen {
         done.await.unwrap_or_else(|error| Err(Problem::ours("a question", &error)))
     }
 
-    /// The same, for one conversation.
+    /// Like [`Seen::with`], for one conversation.
     pub(super) async fn of<T: Send + 'static>(
         self,
         name: String,
@@ -95,7 +95,7 @@ impl Seen {
         self.api.ending.clone()
     }
 
-    /// Whether it is the owner's: what others are not told of the daemon, it is.
+    /// Whether the request is the owner's, who may see details of the daemon.
     pub(super) fn is_owner(&self) -> bool {
         &*self.tenant == OWNER
     }
@@ -110,13 +110,13 @@ impl Seen {
     }
 }
 
-/// A place among those who are at work.
+/// Waits for one of the places.
 async fn turn(places: &Arc<Semaphore>) -> Done<OwnedSemaphorePermit> {
     let turn = Arc::clone(places).acquire_owned().await;
     turn.map_err(|error| Problem::ours("waiting for a turn", &error))
 }
 
-/// A request of the owner, for what concerns all conversations.
+/// A request of the owner, for matters of all conversations.
 pub(super) struct Owned(pub(super) Seen);
 
 impl FromRequestParts<Arc<Api>> for Owned {
@@ -132,7 +132,7 @@ impl FromRequestParts<Arc<Api>> for Owned {
     }
 }
 
-/// The conversation with this name, if one is named.
+/// The conversation with this name; `None` without a name.
 pub(super) fn confined(engine: &Engine, name: Option<&str>) -> Done<Option<ConversationId>> {
     Ok(name.map(|name| engine.resolve(name)).transpose()?.map(|found| found.conversation.id))
 }

@@ -1,4 +1,4 @@
-//! How prompts stand: what left them, why, and what providers' caches did.
+//! The state of prompts: left-out entries and the reasons, and the fate of providers' caches.
 
 use std::sync::{Arc, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::gateway::Caches;
 use crate::json::{BriefJson, LISTED, LiveJson, StatusJson, StatusesJson};
 
 impl Api {
-    /// Tells it where the gateway keeps what became of providers' caches.
+    /// Connects the API with the gateway's record of providers' caches.
     pub fn show_caches(&self, caches: &Arc<Caches>) {
         *self.caches.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(caches));
     }
@@ -24,8 +24,8 @@ impl Api {
     }
 }
 
-/// Says what left the newest prompt of a conversation, why, how to get it back, and what the provider's cache did since the
-/// daemon began.
+/// Shows which entries the newest prompt of a conversation leaves out, why, and how to get them back, and the fate of
+/// the provider's cache since the daemon's start.
 #[utoipa::path(get, path = "/conversations/{name}/status", tag = "prompts", params(Named),
     responses((status = 200, description = "Done", body = StatusJson), Problems))]
 pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap) -> Done<Response> {
@@ -40,7 +40,8 @@ pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap)
     .await
 }
 
-/// Lists the conversations that spoke last with how their prompts stand. The owner is told what providers' caches did for all.
+/// Lists the most recently active conversations with the state of their prompts. The owner also gets the fate of
+/// providers' caches over all conversations.
 #[utoipa::path(get, path = "/status", tag = "prompts",
     responses((status = 200, description = "Done", body = StatusesJson), Problems))]
 pub(super) async fn statuses(seen: Seen, headers: HeaderMap) -> Done<Response> {

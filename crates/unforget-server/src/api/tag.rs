@@ -1,4 +1,4 @@
-//! Entity tags: what a client has is what there is, or what it changes is what it saw.
+//! Entity tags: `If-None-Match` for reading, `If-Match` for changes.
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, IF_MATCH, IF_NONE_MATCH};
@@ -14,22 +14,22 @@ const DIGITS: usize = 32;
 
 /// A representation and its tag.
 ///
-/// It is a digest of the bytes, in which the revision of a conversation stands: the tag changes with the revision, and with
-/// whatever else is shown.
+/// The tag is a digest of the representation's bytes, which contain the conversation's revision: it changes with the
+/// revision, and with any other shown value.
 pub(super) struct Shown {
     body: Bytes,
     tag: String,
 }
 
 impl Shown {
-    /// * `what` - a shape of [`crate::json`].
+    /// * `what` - one of the types of [`crate::json`].
     pub(super) fn new(what: &impl Serialize) -> Done<Self> {
         let body = serde_json::to_vec(what).map_err(|error| Problem::ours("writing the answer", &error))?;
         let digest = Digest::of(&body).hex();
         Ok(Self { tag: format!("\"{}\"", digest.get(..DIGITS).unwrap_or(&digest)), body: body.into() })
     }
 
-    /// The answer to a question, or that the client has it.
+    /// The representation, or 304 if the client has it already.
     pub(super) fn answer(self, asked: &HeaderMap) -> Response {
         let has = names(asked, &IF_NONE_MATCH, |tag| tag.trim_start_matches("W/") == self.tag);
         let body = if has == Some(true) { Body::empty() } else { Body::from(self.body) };
@@ -46,7 +46,7 @@ impl Shown {
         response
     }
 
-    /// Nothing may be changed if the client saw something else.
+    /// Fails if the client last saw another representation.
     pub(super) fn must_match(&self, asked: &HeaderMap) -> Done<()> {
         match names(asked, &IF_MATCH, |tag| tag == self.tag) {
             Some(false) => {
@@ -58,7 +58,7 @@ impl Shown {
     }
 }
 
-/// Whether a header names a tag; `None` if it is not there. A star names all.
+/// Whether a header names a tag; `None` without the header. A star names all tags.
 fn names(headers: &HeaderMap, header: &HeaderName, is: impl Fn(&str) -> bool) -> Option<bool> {
     let mut values = headers.get_all(header).iter().peekable();
     values.peek()?;

@@ -1,4 +1,4 @@
-//! Work that outlives its request: imports, checks, copies.
+//! Tasks: work that outlives its request, such as imports, checks, copies.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,24 +23,24 @@ use super::tag::Shown;
 use crate::json::iso;
 use crate::work::apart;
 
-/// Tasks that run at once.
+/// Most concurrent tasks.
 const RUNNING_MAX: usize = 16;
 
-/// Tasks that are kept; the oldest that ended goes first.
+/// Most tasks kept; the oldest completed one is dropped first.
 const KEPT: usize = 256;
 
-/// Progress is told so often at most.
+/// Least time between two reports of progress.
 const TELL: Duration = Duration::from_millis(250);
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum State {
     /// It runs.
     Running,
-    /// It did what it should; see `result`.
+    /// It succeeded; see `result`.
     Done,
-    /// It did not; see `problem`.
+    /// It failed; see `problem`.
     Failed,
 }
 
@@ -52,14 +52,14 @@ pub struct Task {
     task: String,
     /// `import`, `verify`, `backup`, `reindex`, `compact` or `jobs`.
     kind: &'static str,
-    /// The conversation that it is about, if it is about one.
+    /// The conversation concerned, if any.
     conversation: Option<String>,
     state: State,
-    /// How much is done: bytes of an import, entries of a check, conversations of an index, jobs of models.
+    /// Completed amount: bytes of an import, entries of a check, conversations of an index, jobs of models.
     done: u64,
-    /// Of how much; 0 if that is not known.
+    /// Total amount; 0 if unknown.
     total: u64,
-    /// What came of it: as the command of this name prints it with `--json`.
+    /// The result, as the command of this name prints it with `--json`.
     #[schema(value_type = Option<Object>)]
     result: Option<Value>,
     problem: Option<Problem>,
@@ -74,7 +74,7 @@ impl IntoResponse for Task {
     }
 }
 
-/// What came of a task, as JSON.
+/// The result of a task, as JSON.
 pub(super) struct Report(Value);
 
 impl Report {
@@ -85,31 +85,31 @@ impl Report {
     }
 }
 
-/// A task that is kept.
+/// A task and its control.
 struct Kept {
     tenant: Arc<str>,
     task: Task,
-    /// Ends it early; `None` if it cannot end early.
+    /// Ends it early; `None` if that is impossible.
     cancel: Option<Cancel>,
 }
 
 #[derive(Default)]
 struct All {
     by_number: BTreeMap<u64, Kept>,
-    /// The daemon ends: what waits for models would wait in vain.
+    /// Whether the daemon is ending: tasks that wait for models would wait in vain.
     is_closed: bool,
 }
 
-/// Of a task that begins: tenant, kind, conversation, and what ends it early.
+/// A task about to begin: tenant, kind, conversation, and the means of ending it early.
 type Begun<'a> = (&'a Arc<str>, &'static str, Option<String>, Option<Cancel>);
 
-/// Tasks of this process.
+/// The tasks of this process.
 pub(super) struct Tasks {
     shared: Arc<Shared>,
 }
 
 struct Shared {
-    /// When the process began: tasks of different processes have different names.
+    /// Start time of the process, so that tasks of different processes have different names.
     boot: i64,
     all: Mutex<All>,
     events: Arc<Events>,
@@ -131,7 +131,7 @@ impl Shared {
     }
 }
 
-/// Where a task says how far it is, and hears that it should end.
+/// Through this value a task reports its progress and learns that it should end.
 pub(super) struct Progress {
     shared: Arc<Shared>,
     number: u64,
@@ -140,12 +140,12 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Whether it should end, of a task that waits for models.
+    /// Whether the task should end; for tasks that wait for models.
     pub(super) const fn cancel(&self) -> &Cancel {
         &self.cancel
     }
 
-    /// * `done`, `total` - in the unit of the task; `total` is 0 if it is not known.
+    /// * `done`, `total` - in the task's unit; `total` is 0 if unknown.
     pub(super) fn at(&self, done: u64, total: u64) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         if told.is_some_and(|told| told.elapsed() < TELL) && done < total {
@@ -162,9 +162,9 @@ impl Tasks {
         Self { shared: Arc::new(Shared { boot: now().0, all: Mutex::default(), events }) }
     }
 
-    /// Begins a task on a thread of its own. Needs a runtime.
+    /// Begins a task on a separate thread. Needs a runtime.
     ///
-    /// * `tenant` - whose it is: nobody else sees it.
+    /// * `tenant` - the task's owner: no other tenant sees it.
     pub(super) fn begin(
         &self,
         tenant: &Arc<str>,
@@ -178,7 +178,7 @@ impl Tasks {
         })
     }
 
-    /// The same for a task that waits for models: the end of the daemon does not wait for it, and it can end early.
+    /// Begins a task that waits for models: the daemon's end does not wait for it, and it can end early.
     pub(super) fn begin_asking(
         &self,
         tenant: &Arc<str>,
@@ -255,14 +255,14 @@ impl Tasks {
         Ok((number, task))
     }
 
-    /// Of a tenant, newest first.
+    /// The tasks of a tenant, newest first.
     fn of(&self, tenant: &str) -> Vec<Task> {
         let all = self.shared.all();
         let own = all.by_number.values().rev().filter(|kept| *kept.tenant == *tenant);
         own.map(|kept| kept.task.clone()).collect()
     }
 
-    /// Asks a task of a tenant to end. What it did by then stays. Nothing happens to one that has ended.
+    /// Asks a tenant's task to end. Its completed work stays. Has no effect on a completed task.
     fn end(&self, tenant: &str, name: &str) -> Done<Task> {
         let all = self.shared.all();
         let mut own = all.by_number.values().filter(|kept| *kept.tenant == *tenant);
@@ -278,7 +278,7 @@ impl Tasks {
         Ok(kept.task.clone())
     }
 
-    /// Asks all that waits for models to end, now and from now on.
+    /// Asks all tasks that wait for models to end, present and future ones.
     pub(super) fn close(&self) {
         let mut all = self.shared.all();
         all.is_closed = true;
@@ -306,7 +306,7 @@ pub(super) struct Called {
     task: String,
 }
 
-/// Says how a task stands.
+/// Shows the state of a task.
 #[utoipa::path(get, path = "/tasks/{task}", tag = "tasks", params(Called),
     responses((status = 200, description = "Done", body = Task), Problems))]
 pub(super) async fn show(seen: Seen, At(called): At<Called>, headers: HeaderMap) -> Done<Response> {
@@ -318,8 +318,8 @@ pub(super) async fn show(seen: Seen, At(called): At<Called>, headers: HeaderMap)
     .await
 }
 
-/// Asks a task that waits for models to end. What it did by then stays, and its result says what waits; it may still run
-/// until the call that is under way has ended.
+/// Asks a task that waits for models to end. Its completed work stays, and its result names the waiting rest; the task
+/// may continue until its running call ends.
 #[utoipa::path(delete, path = "/tasks/{task}", tag = "tasks", params(Called),
     responses((status = 200, description = "Done", body = Task), Problems))]
 pub(super) async fn end(seen: Seen, At(called): At<Called>) -> Done<Response> {

@@ -1,4 +1,4 @@
-//! All that is stored: figures, checks, upkeep.
+//! Figures, checks and upkeep of the whole store.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use super::tag::Shown;
 use super::tasks::{Report, Task};
 use crate::json::{BackupJson, ConfigJson, DoctorJson, ReindexJson, StatsJson, VerifyJson};
 
-/// How much is stored. Of other tenants than the owner, tables are not told.
+/// Shows how much is stored. Only the owner sees the sizes of tables.
 #[utoipa::path(get, path = "/stats", tag = "store", responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, api| {
@@ -26,7 +26,7 @@ pub(super) async fn stats(seen: Seen, headers: HeaderMap) -> Done<Response> {
     .await
 }
 
-/// Looks for what should be mended, without reading everything.
+/// Looks for problems without reading everything.
 #[utoipa::path(get, path = "/doctor", tag = "store", responses((status = 200, description = "Done", body = DoctorJson), Problems))]
 pub(super) async fn doctor(Owned(seen): Owned, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, _| {
@@ -35,13 +35,13 @@ pub(super) async fn doctor(Owned(seen): Owned, headers: HeaderMap) -> Done<Respo
     .await
 }
 
-/// The settings and who said them, without secrets.
+/// Shows the settings and their sources, without secrets.
 #[utoipa::path(get, path = "/config", tag = "store", responses((status = 200, description = "Done", body = ConfigJson), Problems))]
 pub(super) async fn config(Owned(seen): Owned, headers: HeaderMap) -> Done<Response> {
     seen.with(move |_, api| Ok(Shown::new(&api.settings.config)?.answer(&headers))).await
 }
 
-/// Reads everything back, in a task whose result is what `unforget verify` prints.
+/// Reads everything back, in a task; its result is the output of `unforget verify`.
 #[utoipa::path(post, path = "/verify", tag = "store",
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn verify(Owned(seen): Owned) -> Done<Response> {
@@ -60,7 +60,7 @@ pub(super) async fn verify(Owned(seen): Owned) -> Done<Response> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Copy {
-    /// Name of the file in the folder of backups: letters, digits, `.`, `_` and `-`, not beginning with `.`.
+    /// Name of the file in the folder for backups: letters, digits, `.`, `_` and `-`, not beginning with `.`.
     #[schema(min_length = 1, max_length = 100, pattern = "^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
     name: String,
 }
@@ -68,13 +68,13 @@ pub(super) struct Copy {
 /// Longest name of a backup.
 const NAME_MAX: usize = 100;
 
-/// Whether a name is that of a file in a folder, and of none elsewhere on any system.
+/// Whether a name can only denote a file directly in a folder, on every system.
 fn is_plain(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     !name.is_empty() && name.len() <= NAME_MAX && !name.starts_with('.') && name.bytes().all(is_fit)
 }
 
-/// Writes a verified copy of the database into the folder of backups that the settings name, in a task.
+/// Writes a verified copy of the database into the configured folder for backups, in a task.
 #[utoipa::path(post, path = "/backups", tag = "store", request_body = Copy,
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn backup(Owned(seen): Owned, Sent(copy): Sent<Copy>) -> Done<Response> {
@@ -108,15 +108,15 @@ fn length(path: &Path) -> Done<u64> {
     Ok(file.len())
 }
 
-/// Which conversations.
+/// The conversations to index.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Which {
-    /// Only this one; all if none is named.
+    /// Only this conversation; by default all.
     conversation: Option<String>,
 }
 
-/// Builds the search index again, in a task whose result is what `unforget reindex` prints.
+/// Rebuilds the search index, in a task; its result is the output of `unforget reindex`.
 #[utoipa::path(post, path = "/reindex", tag = "store", params(Which),
     responses((status = 202, description = "Begun", body = Task, headers(("location" = String, description = "The task"))), Problems))]
 pub(super) async fn reindex(seen: Seen, Asked(which): Asked<Which>) -> Done<Response> {

@@ -1,4 +1,4 @@
-//! Arrays of the last calls, in memory: the next call brings the same beginning, which is not read twice.
+//! The arrays of the last calls, in memory: the next call repeats their beginning, which is then not read again.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,13 +6,13 @@ use std::sync::{Mutex, PoisonError};
 use unforget_core::digest::Digest;
 use unforget_engine::host::{Array, LaneKey};
 
-/// Bytes that are kept at most.
+/// Most bytes kept.
 const BYTES: usize = 64 << 20;
 
-/// Arrays that are kept at most.
+/// Most arrays kept.
 const ARRAYS: usize = 256;
 
-/// The arrays, the last one used in front.
+/// The arrays, the most recently used one in front.
 #[derive(Default)]
 pub(super) struct Arrays(Mutex<VecDeque<Kept>>);
 
@@ -25,15 +25,16 @@ struct Kept {
 }
 
 impl Arrays {
-    /// The newest array whose first message has these bytes: likely of the same lane. Another one does no harm.
+    /// The newest array whose first message has these bytes, which probably belongs to the call's lane. A wrong guess
+    /// does no harm.
     pub(super) fn like(&self, first: &[u8]) -> Array {
         let first = Digest::of(first);
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.iter().find(|kept| kept.first == first).map(|kept| kept.array.clone()).unwrap_or_default()
     }
 
-    /// Keeps the array of a call in place of the lane's last one. Gives the lanes that were not used for the longest time:
-    /// what is in memory of them can go.
+    /// Replaces the lane's array by that of its last call. Returns the least recently used lanes, whose state in memory
+    /// can be dropped.
     pub(super) fn keep(&self, lane: &LaneKey, array: &Array) -> Vec<LaneKey> {
         let Some(first) = array.first() else { return Vec::new() };
         let size = array.size();

@@ -1,6 +1,6 @@
-//! A call on its way to the model: whose it is, what is stored of it, what is sent.
+//! A call on its way to the model: recognised, stored, fitted.
 //!
-//! Everything here is synchronous and may wait for the disk: it runs on the threads for that.
+//! Everything here is synchronous and may wait for the disk, so it runs on threads that may block.
 
 use std::borrow::Cow;
 
@@ -27,27 +27,27 @@ use super::standing::Standing;
 use super::{Gateway, Recall};
 use crate::trace;
 
-/// What a client sent, as far as it matters here.
+/// The relevant parts of a client's request.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     pub(super) dialect: Dialect,
     pub(super) tenant: String,
-    /// The conversation, if the client names it to us.
+    /// The conversation, if the client names one to us.
     pub(super) named: Option<String>,
-    /// The client's session, if it names one in a header.
+    /// The client's session, if a header names one.
     pub(super) session: Option<String>,
-    /// Digest of the client's key: other keys are other callers.
+    /// Digest of the client's key: another key means another caller.
     pub(super) caller: String,
-    /// What it asks for that is not in general use, in Anthropic's API: such as larger windows.
+    /// Requested beta features of Anthropic's API, such as larger windows.
     pub(super) betas: String,
     /// The body, uncompressed.
     pub(super) body: Bytes,
 }
 
 impl Received {
-    /// Calls that are taken one after the other have the same order: see [`Caller::order`].
+    /// Calls with an equal order are handled one after another. See [`Caller::order`].
     ///
-    /// Cost: one pass over the body if the client names no session in a header.
+    /// Cost: one pass over the body if no header names a session.
     pub(super) fn order(&self) -> Result<Digest, Problem> {
         if let Some(session) = self.named.as_ref().or(self.session.as_ref()) {
             return Ok(order(&self.tenant, "", session));
@@ -58,26 +58,26 @@ impl Received {
     }
 }
 
-/// How a call is sent.
+/// The form in which a call is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sending {
-    /// As the client sent it.
+    /// Unchanged.
     AsIs,
     /// With this body.
     Made(Bytes),
 }
 
-/// A call that is stored and ready to be sent.
+/// A stored call that is ready to be sent.
 pub(super) struct Begun {
     pub(super) dialect: Dialect,
     pub(super) who: Who,
     pub(super) array: Array,
-    /// The newest entry of the path: the answer comes after it.
+    /// The newest entry of the path, which the answer will follow.
     pub(super) asked_at: Option<Seq>,
     pub(super) sending: Sending,
-    /// `as-sent`, or what admission says.
+    /// `as-sent`, or the result of admission.
     pub(super) authority: &'static str,
-    /// Tokens of all that is sent.
+    /// Tokens of the whole request.
     pub(super) tokens: Tokens,
     /// What a count of a prompt of ours is compared with.
     pub(super) weighed: Option<PromptWeight>,
@@ -85,74 +85,74 @@ pub(super) struct Begun {
     /// every provider counts its own way.
     pub(super) weight: Option<Tokens>,
     pub(super) model: Option<String>,
-    /// What was looked up for it.
+    /// The text recalled for it.
     pub(super) recalled: Option<Recalled>,
     /// Tokens that recalled words may take.
     slot: u64,
     /// Tools of ours that are offered with it.
     pub(super) offered: Option<Offered>,
-    /// The messages of a prompt of ours.
+    /// The messages of our prompt.
     prompt: Vec<String>,
-    /// Images, documents and items of kinds that are not known, which the client sent and the prompt has not.
+    /// Number of the client's images, documents and items of unknown kinds that the prompt leaves out.
     pub(super) left_out: u64,
-    /// Standing context that a prompt of ours is given back.
+    /// Standing context put back into our prompt.
     pub(super) standing: Standing,
-    /// What is left of the messages once they are sent.
+    /// The remaining facts about the messages after sending.
     seen: Option<Seen>,
-    /// Most tokens of the answer, where that is less than the client says.
+    /// Most tokens of the answer, if lowered below the client's limit.
     lowered: Option<u64>,
     budget: Budget,
-    /// What limits of its model hold for.
+    /// The key of its model's limits.
     pub(super) limits: Option<Digest>,
-    /// The call before in its lane.
+    /// The previous call of its lane.
     pub(super) was: Option<Was>,
-    /// What stands before its messages.
+    /// The content before its messages.
     pub(super) before: Before,
-    /// How its prompt is not the one before with more behind it.
+    /// Why its prompt does not simply extend the previous one.
     pub(super) broken: Option<Broken>,
-    /// Name of the rung of admission; nothing if it is sent as it came.
+    /// Name of the rung of admission; empty for a call sent unchanged.
     pub(super) rung: &'static str,
-    /// What its prompt shows how; `None` if it is sent as it came.
+    /// How its prompt represents the entries; `None` for a call sent unchanged.
     pub(super) cover: Option<Cover>,
 }
 
-/// What messages say; how many they are, and the digest of their bytes.
+/// The content of messages; their number, and the digest of their bytes.
 type Seen = (Said, Option<(usize, Digest)>);
 
-/// The room of a call, in tokens.
+/// The token budget of a call.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     window: u64,
-    /// What the model seems to read at most, and what its provider said that it does.
+    /// The model's apparent limit, lowered by limits that its provider named.
     cap: u64,
-    /// Kept for the answer.
+    /// Tokens reserved for the answer.
     output: u64,
-    /// What the client allows it; what is kept, if it does not say.
+    /// The client's limit for the answer; the reserve if it sets none.
     asked: u64,
-    /// What the client allows it; 0 if it does not say.
+    /// The client's limit for the answer; 0 if it sets none.
     said: u64,
     /// Instructions and tools.
     fixed: Tokens,
 }
 
 impl Budget {
-    /// What the messages may have.
+    /// Tokens available for the messages.
     const fn messages(&self) -> u64 {
         let input = self.window.saturating_sub(self.output);
         (if self.cap < input { self.cap } else { input }).saturating_sub(self.fixed.upper)
     }
 }
 
-/// What an answer needs beside its thinking.
+/// Least tokens for an answer beside its thinking.
 const THOUGHT_OF: u64 = 1_024;
 
-/// The form of a dialect's messages.
+/// The message form of a dialect.
 pub(super) fn form(dialect: Dialect) -> Format {
     dialect.form().unwrap_or(Format::OpenAiChat)
 }
 
 impl Gateway {
-    /// Recognises and stores a call, and decides what is sent.
+    /// Recognises and stores a call, and decides what to send.
     pub(super) fn begin(&self, received: &Received) -> Result<Begun, Problem> {
         let call = Call::read(received.dialect, &received.body)?;
         self.may_name(received, &call)?;
@@ -160,7 +160,8 @@ impl Gateway {
         let bodies: Vec<_> = call.history().collect();
         let caller = Caller::of(received, &call);
         let (who, array, receipt) = {
-            // Calls that may be of one lane are taken one after the other: two at once would begin it twice.
+            // Calls that may belong to one lane are handled one after another: two concurrent ones would begin the lane
+            // twice.
             let _alone = self.orders.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
             let (who, array) = self.recognise(caller, &call, &bodies)?;
             let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
@@ -202,7 +203,7 @@ impl Gateway {
         let whole = self.whole(&begun, &call)?;
         begun.tokens = whole + budget.fixed;
         let is_too_large = whole.upper > budget.messages() && !begun.array.is_empty();
-        // What the provider has and we do not can only be sent by its name.
+        // Messages that only the provider has can only be sent by their id.
         if let Some(brings) = self.can_make(&begun.who, &call)?.filter(|_| is_too_large) {
             begun.standing = self.put_back.read(&begun, &call, begun.budget.messages());
             let at = (brings, &begun.array, begun.asked_at);
@@ -248,12 +249,13 @@ impl Gateway {
         Ok((Who { lane, caller }, array))
     }
 
-    /// What of the path a call brings; `None` if it goes on from an answer that only the provider has.
+    /// Which part of the path a call contains; `None` if it continues an answer that only the provider has.
     fn brings<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
         Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
             (Some(answer), _) => {
                 let lane = self.host.answered_in(&who.caller.tenant, who.caller.form, answer)?;
-                // In a conversation that the client names, an answer of another is only the provider's.
+                // In a conversation named by the client, an answer from another conversation counts as the provider's
+                // only.
                 let is_here = lane.is_some_and(|lane| lane.lane == who.lane.lane);
                 is_here.then_some(Brings::Rest(Some(answer)))
             }
@@ -262,8 +264,8 @@ impl Gateway {
         })
     }
 
-    /// The same, if a prompt of ours would have all that the model reads now: of a conversation that the provider keeps,
-    /// there may be more than came through here.
+    /// Like [`Self::brings`], but `None` also if our prompt could lack some of the model's input: a conversation kept
+    /// by the provider may hold more than passed through here.
     fn can_make<'a>(&self, who: &Who, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, Problem> {
         let brings = self.brings(who, call)?;
         Ok(brings.filter(|brings| *brings != Brings::Rest(None) || self.has_all(&who.lane.lane)))
@@ -274,7 +276,7 @@ impl Gateway {
         let (told, input) = limits.map_or((None, None), |name| self.limits.of(name, said));
         let window = self.settings.windows.of(call.model.as_deref()).min(told.unwrap_or(u64::MAX));
         let cap = cap.min(input.unwrap_or(u64::MAX));
-        // Newer models of Anthropic's do; others refuse what might not fit.
+        // Anthropic's newer models stop at the end of the window; others reject a request that might exceed it.
         let ends_at_window = call.dialect == Dialect::Anthropic;
         let output = reserve::kept(call.output, window, ends_at_window);
         let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
@@ -283,7 +285,7 @@ impl Gateway {
         Budget { window, cap, output, asked: call.output.unwrap_or(output), said, fixed }
     }
 
-    /// Tokens of everything that a call as it is makes the model read, but instructions and tools.
+    /// Tokens of the model's whole input for the unchanged call, without instructions and tools.
     fn whole(&self, begun: &Begun, call: &Call<'_>) -> Result<Tokens, Problem> {
         if !call.hints.is_partial() {
             return Ok(self.measured(begun));
@@ -292,7 +294,7 @@ impl Gateway {
         Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
     }
 
-    /// A smaller body for a call that the provider refused; `None` if nothing smaller makes sense.
+    /// Makes a smaller body for a call that the provider refused. Returns false if no smaller one makes sense.
     pub(super) fn smaller(
         &self,
         received: &Received,
@@ -306,7 +308,8 @@ impl Gateway {
         let Some(brings) = self.can_make(&begun.who, &call)? else { return Ok(false) };
         let recovered = match begun.sending {
             Sending::AsIs => None,
-            // Another call, or the count of the one before, may have come in between: then the lane does not know of this one.
+            // Another call, or the count of the previous one, may have come in between: then the lane does not know
+            // this call.
             Sending::Made(_) => match self.host.refused_at(&lane, form, begun.asked_at, refused) {
                 Err(HostError::Refused { .. }) => None,
                 other => other?,
@@ -325,7 +328,7 @@ impl Gateway {
         Ok(true)
     }
 
-    /// The same by the call's own figures.
+    /// Makes the body smaller by the call's own figures.
     fn smaller_by_figures(
         &self,
         call: &Call<'_>,
@@ -376,23 +379,23 @@ impl Begun {
         self.budget.fixed
     }
 
-    /// What the input has room for.
+    /// Tokens available for the input.
     pub(super) const fn room(&self) -> u64 {
         self.budget.messages().saturating_add(self.budget.fixed.upper)
     }
 
-    /// What the client allows the answer; 0 if it does not say.
+    /// The client's limit for the answer; 0 if it sets none.
     pub(super) const fn said(&self) -> u64 {
         self.budget.said
     }
 
-    /// What its messages say, and which they are.
+    /// The content of its messages, and their identity.
     pub(super) fn seen(&self) -> Seen {
         let digest = || Some((self.array.len(), self.array.beginning(self.array.len())?));
         self.seen.clone().unwrap_or_else(|| (self.array.said(), digest()))
     }
 
-    /// It is sent: nobody needs its messages any more, however long the answer takes.
+    /// Drops the messages after sending: they are not needed any more, however long the answer takes.
     pub(super) fn lighten(&mut self) {
         self.seen = Some(self.seen());
         (self.array, self.prompt) = (Array::default(), Vec::new());
@@ -401,13 +404,13 @@ impl Begun {
         }
     }
 
-    /// Tokens that the answer has room for, where the client allows it more.
+    /// Limit of the answer in tokens, where it is below the client's.
     pub(super) fn output(&self) -> Option<u64> {
         self.lowered.or_else(|| (self.budget.output < self.budget.asked).then_some(self.budget.output))
     }
 
-    /// Takes what a provider that refused the client's figure may be asked for. What thinking needs is not taken from it:
-    /// gives how much more than `output` is asked for because of that.
+    /// Lowers the limit of the answer after a provider refused the client's. The part that thinking needs is kept:
+    /// returns by how much the limit exceeds `output` for that reason.
     fn lower(&mut self, output: u64, call: &Call<'_>) -> u64 {
         let least = call.thinking.map_or(0, |thinking| thinking.saturating_add(THOUGHT_OF));
         let lowered = output.max(least);
@@ -415,7 +418,7 @@ impl Begun {
         self.lowered.map_or(0, |lowered| lowered - output)
     }
 
-    /// Notes what is sent in the call's trace.
+    /// Records the request in the call's trace.
     pub(super) fn note(&self) {
         let prompt = trace::Prompt {
             model: self.model.as_deref(),
@@ -446,7 +449,7 @@ impl Begun {
         }
     }
 
-    /// Takes a prompt as what is sent, in the client's own request.
+    /// Takes a prompt for sending in the client's own request.
     fn take(&mut self, assembled: &Assembled, call: &Call<'_>, bodies: &[Cow<'_, str>]) {
         let client: Vec<&str> = bodies.iter().map(AsRef::as_ref).collect();
         let mut messages = assembled.messages.clone();
@@ -480,15 +483,15 @@ impl Begun {
         self.cover = Some(assembled.certificate.cover);
     }
 
-    /// The body with the prompt in it.
+    /// The body with the prompt.
     ///
-    /// * `offered` - tools of ours, and what was done with them so far.
+    /// * `offered` - our tools, with their calls and results so far.
     pub(super) fn body(&self, call: &Call<'_>, offered: Option<&Offered>) -> Vec<u8> {
         let mut edits = match offered.map(Offered::behind).filter(|behind| !behind.is_empty()) {
             Some(behind) => call.message_edits(&[self.prompt.as_slice(), behind].concat()),
             None => call.message_edits(&self.prompt),
         };
-        // All of the history is sent: what the provider has of it would come twice.
+        // The whole history is sent, so a reference to the provider's copy would duplicate it.
         for name in ["previous_response_id", "conversation"] {
             edits.extend(call.field_edits(name, None));
         }

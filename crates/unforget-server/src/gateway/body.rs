@@ -1,4 +1,4 @@
-//! Bodies of requests: bounded in size and in time, and unpacked.
+//! Request bodies: limited in size and time, and decompressed.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use unforget_wire::exchange::Fault;
 use super::room::{Held, Room};
 use super::route::text;
 
-/// Longest time for all of a call's body.
+/// Time limit for receiving a call's whole body.
 const WHOLE: Duration = Duration::from_mins(5);
 
-/// A body as a stream that ends with an error when its client falls silent.
+/// A body as a stream that fails when its client falls silent.
 ///
-/// * `silence` - the longest that is waited for.
+/// * `silence` - longest accepted silence.
 pub(super) fn patient(
     body: Body,
     silence: Duration,
@@ -33,13 +33,13 @@ pub(super) fn patient(
     })
 }
 
-/// Bytes that are unpacked at once.
+/// Number of bytes decompressed at once.
 const STEP: u64 = 1 << 20;
 
-/// When to come again if there is no room, in seconds.
+/// Seconds after which a client may retry if there is no room.
 pub(super) const AGAIN: u64 = 5;
 
-/// All of a body, and the room that it takes.
+/// A whole body, and its share of the memory budget.
 ///
 /// * `limit` - in bytes.
 pub(super) async fn whole(
@@ -65,7 +65,7 @@ pub(super) async fn whole(
     }
 }
 
-/// Adds room to what is held.
+/// Adds to a share of the memory budget.
 fn hold(held: &mut Option<Held>, more: Option<Held>) -> Result<(), Fault> {
     let more = more.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
     match held {
@@ -75,10 +75,10 @@ fn hold(held: &mut Option<Held>, more: Option<Held>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The body without its packing, and the room that it takes; `None` if it has none. A body that unpacks to more than `limit`
-/// is refused while it is unpacked.
+/// The decompressed body, and its share of the memory budget; `None` if the body is not compressed. A body that exceeds
+/// `limit` is refused while it is being decompressed.
 ///
-/// * `take` - waits for room.
+/// * `take` - waits for memory budget.
 pub(super) fn unpacked(
     headers: &HeaderMap,
     raw: &[u8],

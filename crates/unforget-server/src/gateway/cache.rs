@@ -1,4 +1,4 @@
-//! What became of providers' caches, by cause: of each lane, and of all.
+//! The fate of providers' caches, by cause: per lane, and in total.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,16 +14,16 @@ use unforget_wire::exchange::{Call, Usage};
 
 use super::figures;
 
-/// Lanes that are remembered.
+/// Most lanes remembered.
 const LANES: usize = 1_024;
 
-/// Counts that are remembered of a lane.
+/// Most counts remembered per lane.
 const COUNTS: usize = 16;
 
-/// The cause that a call of which a prompt was made for the first time has: the one before went as it came.
+/// The cause of a miss in the first call with our own prompt: the previous call was sent unchanged.
 const FITTED: &str = "fitted";
 
-/// See the module. In memory only.
+/// The record of providers' caches, per lane and in total. In memory only.
 #[derive(Default)]
 pub struct Caches {
     lanes: Mutex<HashMap<LaneKey, Lane>>,
@@ -37,29 +37,29 @@ struct Lane {
     used: Option<Instant>,
 }
 
-/// What is remembered of a lane.
+/// The record of a lane.
 #[derive(Clone, Debug, Default)]
 pub struct Kept {
-    /// What became of the cache in its calls.
+    /// The fate of the cache in its calls.
     pub ledger: Ledger<&'static str>,
-    /// Our figures and the provider's of its newest calls, oldest first.
+    /// Our counts and the provider's for its newest calls, oldest first.
     pub counts: VecDeque<Count>,
 }
 
-/// A call as we weighed it and as the provider counted it.
+/// A call's size by our ruler and by the provider's count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// Ours.
+    /// Our count.
     pub ours: Tokens,
-    /// The provider's.
+    /// The provider's count.
     pub input: u64,
-    /// Of it, from the cache.
+    /// Cached part of the provider's count.
     pub cached: u64,
-    /// What the input had room for.
+    /// Budget of the input.
     pub budget: u64,
 }
 
-/// What stands before the messages, and who reads it: with another one, no cache has anything.
+/// The content before the messages, and the model: if either changes, no cache applies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Before {
     fixed: Digest,
@@ -74,36 +74,36 @@ impl Before {
     }
 }
 
-/// A call that was answered, as far as the next one is compared with it.
+/// An answered call, as far as the next one is compared with it.
 #[derive(Clone, Debug)]
 pub(super) struct Last {
     before: Before,
-    /// The messages that were sent as they came: how many, and the digest of their bytes; `None` of a prompt of ours.
+    /// Messages that were sent unchanged: their number, and the digest of their bytes; `None` for our own prompt.
     of: Option<(usize, Digest)>,
-    /// As the provider counted it.
+    /// The provider's count.
     input: u64,
     at: Instant,
-    /// As we weighed it.
+    /// Our count.
     pub(super) tokens: Tokens,
-    /// Name of its rung of admission; nothing for a call that went as it came.
+    /// Name of its rung of admission; empty for a call sent unchanged.
     pub(super) rung: &'static str,
 }
 
-/// The call before, and what its lane knows of it now that the next one is here.
+/// The previous call, from the point of view of the next one.
 #[derive(Clone, Debug)]
 pub(super) struct Was {
     pub(super) last: Last,
     idle_ms: u64,
-    /// The new array begins with its messages, which were sent as they came.
+    /// Whether the new array begins with its messages and they were sent unchanged.
     grew: bool,
 }
 
-/// A call that was answered.
+/// An answered call.
 pub(super) struct Done<'a> {
     pub(super) dialect: Dialect,
     pub(super) was: Option<&'a Was>,
     pub(super) before: &'a Before,
-    /// As in [`Last`].
+    /// As [`Last::of`].
     pub(super) of: Option<(usize, Digest)>,
     pub(super) broken: Option<Broken>,
     pub(super) rung: &'static str,
@@ -113,7 +113,7 @@ pub(super) struct Done<'a> {
 }
 
 impl Done<'_> {
-    /// What became of the prompt before.
+    /// How the previous prompt relates to this one.
     fn change(&self) -> Change<&'static str> {
         let Some(Was { last, grew, .. }) = self.was else { return Change::First };
         if last.before != *self.before {
@@ -121,7 +121,7 @@ impl Done<'_> {
         }
         match (last.of, self.of, self.broken) {
             (Some(_), Some(_), _) if *grew => Change::Grew,
-            // Where a prompt of ours was before, the client sends less than it did.
+            // After a prompt of ours, an unchanged call means that the client sends less than before.
             (_, Some(_), _) => Change::ByClient,
             (Some(_), None, _) => Change::ByUs(FITTED),
             (None, None, None) => Change::Grew,
@@ -134,7 +134,7 @@ impl Done<'_> {
 }
 
 impl Caches {
-    /// The call before in a lane.
+    /// The previous call of a lane.
     pub(super) fn was(&self, lane: &LaneKey, array: &Array) -> Option<Was> {
         let last = self.lanes().get(lane)?.last.clone()?;
         let idle_ms = u64::try_from(last.at.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -142,7 +142,7 @@ impl Caches {
         Some(Was { last, idle_ms, grew })
     }
 
-    /// Takes a call that was answered.
+    /// Takes an answered call.
     pub(super) fn take(&self, lane: &LaneKey, done: &Done<'_>) {
         let known = Known {
             change: done.change(),
@@ -183,12 +183,12 @@ impl Caches {
         }
     }
 
-    /// What is remembered of a lane since the process began.
+    /// The record of a lane since the start of the process.
     pub fn of(&self, lane: &LaneKey) -> Option<Kept> {
         self.lanes().get(lane).map(|lane| lane.kept.clone())
     }
 
-    /// The sums over all lanes since the process began.
+    /// The sums over all lanes since the start of the process.
     pub fn all(&self) -> Ledger<&'static str> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -210,7 +210,7 @@ mod tests {
         let broken = |cause| Some(Broken { cause, region: Region::Summaries, rebilled: 0, hit: 0 });
         let as_sent = Some((1, Digest::of(b"1")));
         let table = [
-            // the call before: as it came, and whether this one begins with it; this one: as it came, its break
+            // the previous call: unchanged, and whether this one begins with it; this call: unchanged, its break
             (None, as_sent, None, Change::First, "nothing is known"),
             (Some((as_sent, true)), as_sent, None, Change::Grew, "one more turn"),
             (Some((as_sent, false)), as_sent, None, Change::ByClient, "its own compaction"),

@@ -1,4 +1,4 @@
-//! Who makes a call, as far as it says.
+//! The caller of a call, as far as it can be identified.
 
 use unforget_core::digest::Digest;
 use unforget_engine::host::{Asking, Recognised};
@@ -7,21 +7,21 @@ use unforget_wire::exchange::{Call, Shape};
 
 use super::ask::{Received, form};
 
-/// Whose call it is.
+/// The lane and the caller of a call.
 #[derive(Clone, Debug)]
 pub(super) struct Who {
     pub(super) lane: Recognised,
     pub(super) caller: Caller,
 }
 
-/// What a call says about who makes it.
+/// The identifying facts of a caller.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
     pub(super) form: Format,
     pub(super) tenant: String,
     session: Option<String>,
     pub(super) is_named: bool,
-    /// The provider keeps the conversation under this name.
+    /// Whether the provider keeps the conversation under this name.
     pub(super) is_kept: bool,
     user: String,
     kind: String,
@@ -48,7 +48,7 @@ impl Caller {
         }
     }
 
-    /// Calls with the same order may be of one lane.
+    /// Calls with an equal order may belong to one lane.
     ///
     /// * `first` - the first message.
     pub(super) fn order(&self, first: &str) -> Digest {
@@ -69,7 +69,7 @@ impl Caller {
     }
 }
 
-/// What a call is for, as far as its instructions and tools tell.
+/// The kind of a call, from its instructions and tools.
 fn kind(call: &Call<'_>) -> String {
     let digest = match (&call.tools, call.shape) {
         (Some(tools), _) => *tools,
@@ -82,7 +82,7 @@ fn kind(call: &Call<'_>) -> String {
     digest.hex().chars().take(16).collect()
 }
 
-/// What calls of one lane have in common.
+/// The common property of calls of one lane.
 pub(super) fn order(tenant: &str, user: &str, by: &str) -> Digest {
     Digest::of(format!("{tenant}\n{user}\n{by}").as_bytes())
 }

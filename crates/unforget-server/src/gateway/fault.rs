@@ -1,4 +1,4 @@
-//! Faults of ours as HTTP responses.
+//! Our own faults as HTTP responses.
 
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -8,9 +8,9 @@ use unforget_engine::host::HostError;
 use unforget_wire::Dialect;
 use unforget_wire::exchange::{CallFault, Fault};
 
-/// The response for a fault, in the shape of the dialect.
+/// The response for a fault, in the dialect's form.
 ///
-/// * `request` - our name of the request.
+/// * `request` - our id of the request.
 pub(super) fn response(fault: &Fault, dialect: Dialect, request: &str) -> Response {
     let status = StatusCode::from_u16(fault.status(dialect)).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let body = fault.body(dialect, request);
@@ -21,13 +21,13 @@ pub(super) fn response(fault: &Fault, dialect: Dialect, request: &str) -> Respon
     response
 }
 
-/// A defect of ours, or a failure of the machine: the log has what it was.
+/// A defect of ours, or a failure of the machine: the log has the details.
 pub(super) fn internal(what: &str, error: &dyn std::fmt::Display) -> Fault {
     tracing::error!(%error, "{what}");
     Fault::Internal
 }
 
-/// The disk did not take what has to be kept: the log has why.
+/// The disk refused data that must be stored: the log has the reason.
 pub(super) fn not_stored(what: &str, error: &dyn std::fmt::Display) -> Fault {
     tracing::error!(%error, "{what}");
     Fault::NotStored
@@ -36,9 +36,9 @@ pub(super) fn not_stored(what: &str, error: &dyn std::fmt::Display) -> Fault {
 /// Why a call is not sent.
 #[derive(Debug)]
 pub(super) enum Problem {
-    /// The client's, or the machine's.
+    /// A fault of the client or the machine.
     Fault(Fault),
-    /// The engine's.
+    /// An error of the engine.
     Host(HostError),
 }
 
@@ -61,7 +61,7 @@ impl From<HostError> for Problem {
 }
 
 impl From<Problem> for Fault {
-    /// What no prompt can hold is the client's to mend, like a message that cannot be read; the rest is ours.
+    /// A call that fits no prompt is for the client to fix, like an unreadable message; all other errors are ours.
     fn from(problem: Problem) -> Self {
         match problem {
             Problem::Fault(fault) => fault,

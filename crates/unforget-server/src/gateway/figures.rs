@@ -1,14 +1,14 @@
-//! What is counted of calls, for `/metrics`. Labels are of fixed sets.
+//! Counters of calls for `/metrics`. Labels come from fixed sets.
 
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use unforget_wire::Dialect;
 
-/// A call got its head.
+/// A call received the head of its answer.
 ///
-/// * `authority` - `as-sent`, what admission says, or `none` if it was not sent.
-/// * `overhead` - from the whole request to its sending.
+/// * `authority` - `as-sent`, the result of admission, or `none` for a call that was not sent.
+/// * `overhead` - from receiving the whole request to sending it.
 pub(super) fn call(
     dialect: Dialect,
     status: StatusCode,
@@ -23,15 +23,15 @@ pub(super) fn call(
     }
 }
 
-/// What a provider counted.
+/// A provider's token count.
 pub(super) fn tokens(kind: &'static str, count: u64) {
     metrics::counter!("unforget_tokens_total", "kind" => kind).increment(count);
 }
 
-/// What became of the provider's cache in a call.
+/// The fate of the provider's cache in a call.
 ///
-/// * `cause` - of a change of ours, else nothing.
-/// * `missed` - tokens that were billed anew though they stood in the prompt before.
+/// * `cause` - for our own changes, otherwise empty.
+/// * `missed` - tokens of the previous prompt that were billed anew.
 pub(super) fn cache(fate: &'static str, cause: &'static str, missed: u64) {
     metrics::counter!("unforget_cache_calls_total", "fate" => fate, "cause" => cause).increment(1);
     metrics::counter!("unforget_cache_missed_tokens_total", "fate" => fate, "cause" => cause)
@@ -40,28 +40,28 @@ pub(super) fn cache(fate: &'static str, cause: &'static str, missed: u64) {
 
 /// A call that a provider refused as too large.
 ///
-/// * `outcome` - `again` or `told`: the client was.
+/// * `outcome` - `again`, or `told` if the refusal was passed to the client.
 pub(super) fn refused(dialect: Dialect, outcome: &'static str) {
     metrics::counter!("unforget_refused_total", "dialect" => dialect.name(), "outcome" => outcome)
         .increment(1);
 }
 
-/// A request that went on as it came.
+/// A request passed on unchanged.
 pub(super) fn passed(kind: &'static str) {
     metrics::counter!("unforget_passed_total", "kind" => kind).increment(1);
 }
 
-/// Answers in the spool: so many more, or fewer.
+/// Changes the number of answers in the spool.
 pub(super) fn spooled(more: f64) {
     metrics::gauge!("unforget_spool_files").increment(more);
 }
 
-/// Bytes that are held for clients: so many more, or fewer.
+/// Changes the number of bytes held for clients.
 pub(super) fn held(of: &'static str, more: f64) {
     metrics::gauge!("unforget_held_bytes", "of" => of).increment(more);
 }
 
-/// A call that runs, until this is dropped.
+/// A running call, until dropped.
 pub(super) struct Running(());
 
 impl Running {

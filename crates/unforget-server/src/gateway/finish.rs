@@ -1,4 +1,4 @@
-//! What is stored of an answer, and learnt from it.
+//! Stores an answer and learns from it.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,26 +25,26 @@ use super::reading::{Reading, interrupted};
 
 use super::spool::{self, Label};
 
-/// Lanes of which it is remembered what their provider counted.
+/// Number of lanes whose provider counts are remembered.
 const LANES: usize = 4_096;
 
-/// Longest pause before answers that could not be stored are tried again.
+/// Longest pause before another attempt to store failed answers.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
-/// Files of answers that could not be stored, to be tried again.
+/// Files of answers still to be stored after a failure.
 #[derive(Default)]
 pub(super) struct Unstored(Mutex<Waiting>);
 
 #[derive(Default)]
 struct Waiting {
     paths: Vec<PathBuf>,
-    /// A task is at it.
+    /// Whether a task is working on them.
     is_tried: bool,
 }
 
-/// What a provider counted of a call that was sent as it was.
+/// A provider's count of a call that was sent unchanged.
 pub(super) struct Measured {
-    /// Its messages: how many, and the digest of their bytes.
+    /// Its messages: their number, and the digest of their bytes.
     of: (usize, Digest),
     /// Its instructions and tools, by our ruler.
     fixed: Tokens,
@@ -69,18 +69,18 @@ impl Measured {
     }
 }
 
-/// Tokens of input that a provider counted.
+/// A provider's count of input tokens.
 #[derive(Clone, Copy, Debug)]
 struct Input {
     tokens: u64,
-    /// Whether they are of one prompt. Of several rounds they are the sum.
+    /// Whether it counts a single prompt. Over several rounds it is a sum.
     is_of_one_round: bool,
 }
 
 impl Gateway {
-    /// Stores an answer and what it taught.
+    /// Stores an answer, and learns from it.
     ///
-    /// * `rounds` - what the model looked up by itself, as JSON.
+    /// * `rounds` - the model's own recall, as JSON.
     pub(super) fn finish(
         &self,
         begun: &Begun,
@@ -105,7 +105,7 @@ impl Gateway {
         }
         let (said, digest) = begun.seen();
         self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), haste))?;
-        // Of several rounds it is counted together what was read apart.
+        // Usage is a sum over rounds; it measures no single prompt.
         if rounds.is_none() {
             self.caches.take(
                 &who.lane.lane,
@@ -128,7 +128,7 @@ impl Gateway {
                 figures::tokens(kind, count);
             }
         }
-        // An error within the answer may be of a prompt that was too large.
+        // An error inside the answer may mean that the prompt was too large.
         if let Some(name) = begun.limits.as_ref().filter(|_| told.ended == Ended::Complete) {
             self.limits.fitted(name, begun.tokens);
         }
@@ -144,7 +144,7 @@ impl Gateway {
 
     /// Takes a provider's count.
     ///
-    /// * `of` - the messages that were sent.
+    /// * `of` - the sent messages.
     fn count(&self, begun: &Begun, of: Option<(usize, Digest)>, counted: Input) -> Result<(), Problem> {
         let input = counted.tokens;
         let (lane, form) = (&begun.who.lane.lane, begun.who.caller.form);
@@ -177,7 +177,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Whether a conversation that the provider keeps is here from its beginning, by what was counted of its last call.
+    /// Whether all of a conversation kept by the provider is stored here, judged by the count of its last call.
     pub(super) fn has_all(&self, lane: &LaneKey) -> bool {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner).contains(lane)
     }
@@ -191,8 +191,8 @@ impl Gateway {
         }
     }
 
-    /// Stores what an earlier process left. One answer must not keep all others from being served: what cannot be stored is
-    /// tried again later.
+    /// Stores the answers left by an earlier process. One answer must not keep the others from being served, so
+    /// failures are retried later.
     pub(super) fn recover(self: &Arc<Self>) -> io::Result<()> {
         let mut paths = self.spool.left()?;
         paths.retain(|path| !self.recovered(path));
@@ -203,7 +203,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Tries again to store what is in these files, until it is done or the gateway ends.
+    /// Retries to store these files, until done or the gateway ends.
     pub(super) fn store_later(self: &Arc<Self>, paths: impl IntoIterator<Item = PathBuf>) {
         let mut waiting = self.unstored.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.paths.extend(paths);
@@ -233,7 +233,7 @@ impl Gateway {
         }
     }
 
-    /// Stores the answer in a file. Gives whether there is nothing more to try.
+    /// Stores the answer in a file. Returns whether the file is settled.
     fn recovered(&self, path: &Path) -> bool {
         let done = match spool::read(path) {
             Ok(Some((label, bytes))) => self.recover_one(&label, &bytes, path),
@@ -275,7 +275,7 @@ impl Gateway {
 }
 
 impl Unstored {
-    /// All of them; `None` if there are none, and then nobody is at it any more.
+    /// All waiting files; `None` if there are none, which also ends the task.
     fn next(&self) -> Option<Vec<PathBuf>> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.is_tried = !waiting.paths.is_empty();
@@ -287,7 +287,7 @@ impl Unstored {
     }
 }
 
-/// The dialect whose messages have a form.
+/// The dialect with this message form.
 fn dialect(known: Format) -> Option<Dialect> {
     Dialect::ALL.into_iter().find(|dialect| dialect.form() == Some(known))
 }

@@ -1,4 +1,4 @@
-//! Limits of models that providers told.
+//! Limits of models, as named by providers.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -13,10 +13,10 @@ use super::Gateway;
 use super::ask::{Begun, Received};
 use super::upstream::Api;
 
-/// Models of callers of which limits are remembered.
+/// Most models and callers with remembered limits.
 const MOST: usize = 4_096;
 
-/// See the module. By digests of what they hold for.
+/// The limits of models, by digest of model, caller and upstream.
 pub(super) struct Limits {
     begun: Instant,
     told: Mutex<HashMap<Digest, Told>>,
@@ -29,24 +29,24 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Takes what a provider refused.
+    /// Takes a provider's refusal.
     pub(super) fn refused(&self, name: &Digest, refused: Refused, asked: Asked) {
         self.change(name, |told| told.refused(refused, asked, self.begun.elapsed()));
     }
 
-    /// Takes what a call weighed that a provider answered, by our ruler.
+    /// Takes the size, by our ruler, of an answered call.
     pub(super) fn fitted(&self, name: &Digest, ours: Tokens) {
         self.change(name, |told| told.fitted(ours, self.begun.elapsed()));
     }
 
-    /// Takes what a provider took, as it was counted.
+    /// Takes the provider's count of an answered call.
     pub(super) fn took(&self, name: &Digest, input: u64, output: u64) {
         self.change(name, |told| told.took(input, output, self.begun.elapsed()));
     }
 
-    /// What was told of the window and of the input.
+    /// The known limits of the window and of the input.
     ///
-    /// * `output` - what the call asks for as an answer; 0 if it does not say.
+    /// * `output` - the requested answer; 0 if unspecified.
     pub(super) fn of(&self, name: &Digest, output: u64) -> (Option<u64>, Option<u64>) {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let now = self.begun.elapsed();
@@ -63,8 +63,8 @@ impl Limits {
 }
 
 impl Gateway {
-    /// What the limits of a call's model hold for: keys and betas of one model have different ones, and so may the same name
-    /// elsewhere. `None` if the call names no model, or one that goes nowhere.
+    /// The key of a call's limits: keys and beta features give one model different limits, and one name may mean
+    /// different models at different providers. `None` if the call names no model, or has no upstream.
     pub(super) fn limits_of(&self, received: &Received, call: &Call<'_>) -> Option<Digest> {
         let model = call.model.as_deref()?;
         let upstream = &self.upstream(Api::of(received.dialect), Some(model)).ok()?.name;
@@ -72,7 +72,7 @@ impl Gateway {
         Some(Digest::of(format!("{upstream}\n{caller}\n{betas}\n{model}").as_bytes()))
     }
 
-    /// Takes a limit that a provider told, or that its refusal alone tells.
+    /// Takes a limit from a refusal, named or implied.
     pub(super) fn learn(&self, begun: &Begun, refused: Refused) {
         if let Some(name) = &begun.limits {
             let asked = Asked { input: begun.tokens.expected, output: begun.said() };

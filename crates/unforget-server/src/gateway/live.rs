@@ -1,9 +1,9 @@
-//! An answer while it arrives: written by one task, read by any number of clients, each from its beginning.
+//! An arriving answer: written by one task, and read by any number of clients, each from its beginning.
 //!
-//! The answer belongs to the gateway and not to the client that asked: when that goes away the answer is finished, and when
-//! it asks again it gets the same one.
+//! The answer belongs to the gateway and not to the asking client: if the client goes away, the answer is still
+//! completed, and if the client asks again, it gets that answer.
 //!
-//! Chunks for which memory has no room are read back from the answer's file in the spool.
+//! Chunks beyond the memory budget are read back from the answer's file in the spool.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -18,64 +18,64 @@ use tokio::task::spawn_blocking;
 
 use super::room::Held;
 
-/// What came before the body.
+/// The head of a response, before the body.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
 }
 
-/// How a body ended.
+/// The end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// As the provider ended it.
+    /// Complete.
     Whole,
-    /// As the provider ended it, but it did not say that this is all.
+    /// Ended by the provider, but without its mark of completeness.
     Short,
-    /// Early: the provider's connection broke.
+    /// Too early: the provider's connection broke.
     Broken,
 }
 
 /// A piece of a body.
 enum Chunk {
-    /// In memory, with the room that it takes, if it is counted.
+    /// In memory, with its share of the memory budget, if it has one.
     Kept(Bytes, #[allow(dead_code, reason = "given back when it is dropped")] Option<Held>),
-    /// In the spool only.
+    /// Only in the spool.
     Spooled(Place),
 }
 
-/// Where bytes are in an answer's file.
+/// A place in an answer's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) from: u64,
     pub(super) bytes: usize,
 }
 
-/// Bytes that are read back at once.
+/// Number of bytes read back at once.
 const BACK: usize = 64 * 1024;
 
 #[derive(Default)]
 struct State {
     head: Option<Head>,
     chunks: Vec<Chunk>,
-    /// Where chunks are read back from. It is open for as long as it is needed, though its name may go.
+    /// The file for reading chunks back. It stays open as long as needed, even if its name disappears.
     spool: Option<Arc<Mutex<File>>>,
     end: Option<End>,
-    /// Chunks with which it is whole, though the connection may stay open.
+    /// Number of chunks that make it complete, although the connection may stay open.
     whole: Option<usize>,
-    /// It is not an answer of a model.
+    /// Whether it is something other than a model's answer.
     is_refusal: bool,
-    /// A client got all of it.
+    /// Whether a client received all of it.
     is_taken: bool,
-    /// Clients that read it, or wait for it.
+    /// Number of reading and waiting clients.
     readers: usize,
 }
 
-/// See the module.
+/// An arriving answer, shared by its writer and its readers.
 pub(super) struct Live {
     state: Mutex<State>,
     changed: watch::Sender<()>,
-    /// Clients of all answers.
+    /// Number of clients of all answers.
     readers: Arc<AtomicUsize>,
 }
 
@@ -99,25 +99,25 @@ impl Live {
         self.change(|state| state.head = Some(head));
     }
 
-    /// A copy, since a chunk of some bytes holds the whole buffer into which the connection was read.
+    /// Adds a copy of a chunk, since even a small chunk keeps the whole receive buffer of the connection alive.
     ///
-    /// * `held` - the room that it takes; none for a few words of ours.
+    /// * `held` - its share of the memory budget; none for short texts of ours.
     pub(super) fn push(&self, chunk: &[u8], held: Option<Held>) {
         let chunk = Bytes::copy_from_slice(chunk);
         self.change(|state| state.chunks.push(Chunk::Kept(chunk, held)));
     }
 
-    /// The same for a chunk that is kept in the spool only.
+    /// Adds a chunk that is only in the spool.
     pub(super) fn push_spooled(&self, place: Place) {
         self.change(|state| state.chunks.push(Chunk::Spooled(place)));
     }
 
-    /// Names the file that such chunks are read back from.
+    /// Sets the file from which such chunks are read back.
     pub(super) fn spooled_in(&self, file: File) {
         self.state().spool = Some(Arc::new(Mutex::new(file)));
     }
 
-    /// Whether a part of it is in the spool only.
+    /// Whether any part of it is only in the spool.
     pub(super) fn is_spooled(&self) -> bool {
         self.state().spool.is_some()
     }
@@ -126,23 +126,23 @@ impl Live {
         self.change(|state| state.end = Some(end));
     }
 
-    /// What has come is the whole answer.
+    /// Marks the received chunks as the complete answer.
     pub(super) fn is_whole(&self) {
         self.change(|state| state.whole = state.whole.or(Some(state.chunks.len())));
     }
 
-    /// Whether a client that asks again may be given this: it is an answer, and all of it.
+    /// Whether a client that asks again may be given this: it is a complete answer.
     pub(super) fn is_answer(&self) -> bool {
         let state = self.state();
         !state.is_refusal && state.end.is_none_or(|end| end == End::Whole)
     }
 
-    /// Whether a client got all of it.
+    /// Whether a client received all of it.
     pub(super) fn is_taken(&self) -> bool {
         self.state().is_taken
     }
 
-    /// Bytes that it holds in memory.
+    /// Number of bytes in memory.
     pub(super) fn size(&self) -> usize {
         let size = |chunk: &Chunk| match chunk {
             Chunk::Kept(bytes, _) => bytes.len(),
@@ -156,7 +156,7 @@ impl Live {
         self.state().readers == 0
     }
 
-    /// Gives something else than a provider's answer: nobody is given that again. An answer that has begun breaks off.
+    /// Replaces the answer by an error, which is never replayed. An answer that has begun breaks off.
     pub(super) fn refuse(&self, head: Head, body: Bytes) {
         self.change(|state| {
             state.is_refusal = true;
@@ -170,7 +170,7 @@ impl Live {
         });
     }
 
-    /// Begins to read, or to wait.
+    /// Begins to read or to wait.
     pub(super) fn reader(self: &Arc<Self>) -> Reader {
         self.state().readers += 1;
         self.readers.fetch_add(1, Ordering::SeqCst);
@@ -202,7 +202,7 @@ impl Live {
     }
 }
 
-/// A client at an answer. When it is dropped the client is gone.
+/// A client's reading of an answer. Dropping it means that the client has gone away.
 pub(super) struct Reader {
     live: Arc<Live>,
     changed: watch::Receiver<()>,
@@ -217,10 +217,10 @@ impl Drop for Reader {
 }
 
 impl Reader {
-    /// What came before the body, once it is there; `None` if there is no answer.
+    /// The head of the response, once it has arrived; `None` without an answer.
     pub(super) async fn head(&mut self) -> Option<Head> {
         loop {
-            // Marked as seen before looking: what changes after the look wakes the wait below.
+            // Marked as seen before looking: a change after the look wakes the wait below.
             self.changed.borrow_and_update();
             {
                 let state = self.live.state();
@@ -254,7 +254,7 @@ impl Reader {
                     }
                     Next::End(End::Whole | End::Short) => return None,
                     Next::End(End::Broken) => {
-                        // What came before goes out first: with the error the connection ends, flushed or not.
+                        // Earlier chunks go out first: the error ends the connection, flushed or not.
                         tokio::task::yield_now().await;
                         return Some((Err(Broken), None));
                     }
@@ -265,7 +265,7 @@ impl Reader {
     }
 }
 
-/// Chunks of the spool that follow each other, from one on, as one place; and the index behind them.
+/// Joins consecutive chunks of the spool, from one on. Returns their place and the index behind them.
 fn run(chunks: &[Chunk], mut place: Place, mut next: usize) -> (Place, usize) {
     while let Some(Chunk::Spooled(more)) = chunks.get(next) {
         if place.bytes + more.bytes > BACK || place.from + place.bytes as u64 != more.from {
@@ -287,13 +287,14 @@ fn read_back(file: &Mutex<File>, place: Place) -> io::Result<Bytes> {
 
 enum Next {
     Chunk(Bytes),
-    /// From the spool; the index of the chunk behind it.
+    /// A range of the spool, and the index of the chunk behind it.
     Back(Arc<Mutex<File>>, Place, usize),
     End(End),
     Wait,
 }
 
-/// The provider's connection broke. The client's is broken off too, so that it does not take the answer for whole.
+/// The provider's connection broke. The client's connection is broken off too, so that it does not take the answer for
+/// complete.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("the answer broke off upstream")]
 pub(super) struct Broken;

@@ -1,4 +1,4 @@
-//! Answers that a client may ask for again.
+//! Keeps answers that a client may ask for again.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,34 +9,34 @@ use unforget_core::digest::Digest;
 
 use super::live::Live;
 
-/// Answers that are kept at most when they are whole.
+/// Most completed answers kept.
 const MOST: usize = 4_096;
 
-/// Bytes of them that are kept at most.
+/// Most bytes of completed answers kept.
 const BYTES: usize = 32 << 20;
 
-/// Those of them at most that are partly in the spool: each keeps a file open.
+/// Most completed answers that are partly in the spool: each keeps a file open.
 const SPOOLED: usize = 64;
 
-/// What a request is to those before it.
+/// How a request relates to earlier ones.
 pub(super) enum Before {
-    /// A new call, and the name under which its answer is known.
+    /// A new call, with the key of its answer.
     New(Arc<Live>, Digest),
-    /// The same as one whose client went away, or said that it tries again.
+    /// A repetition of a call whose client went away or announced a retry.
     Again(Arc<Live>),
-    /// Another request under a key that was used.
+    /// A different request under a used key.
     Conflict,
 }
 
 struct Known {
     request: Digest,
     live: Arc<Live>,
-    /// When it ended; `None` while it runs.
+    /// Time of its end; `None` while it runs.
     ended: Option<Instant>,
 }
 
 impl Known {
-    /// Whether it may be asked for again. One that runs may, however long that takes.
+    /// Whether it may be asked for again. A running answer may, however long it takes.
     fn is_fresh(&self, window: Duration) -> bool {
         self.ended.is_none_or(|ended| ended.elapsed() < window)
     }
@@ -45,27 +45,27 @@ impl Known {
 #[derive(Default)]
 struct State {
     by_name: HashMap<Digest, Known>,
-    /// Those that have ended, with what they count, the oldest first.
+    /// Completed answers with their sizes, oldest first.
     ended: VecDeque<(Digest, Arc<Live>, usize)>,
     bytes: usize,
 }
 
-/// See the module.
+/// Running and completed answers, by key.
 pub(super) struct Lives {
     window: Duration,
-    /// Bytes that are kept at most.
+    /// Most bytes kept.
     most: usize,
     state: Mutex<State>,
     readers: Arc<AtomicUsize>,
 }
 
 impl Lives {
-    /// * `room` - bytes of all answers in memory: a small part of it is for those that are whole.
+    /// * `room` - memory budget of all answers in bytes; a small part of it is for completed ones.
     pub(super) fn new(window: Duration, room: usize) -> Self {
         Self { window, most: BYTES.min(room / 8), state: Mutex::default(), readers: Arc::default() }
     }
 
-    /// Clients that read an answer, or wait for one.
+    /// Number of clients that read an answer or wait for one.
     pub(super) fn readers(&self) -> usize {
         self.readers.load(Ordering::SeqCst)
     }
@@ -76,12 +76,12 @@ impl Lives {
 
     /// Looks a request up and remembers it.
     ///
-    /// Without a key and without a word of the client's the same request is a retry only if no client has the answer: a
-    /// person who wants another answer sends the same request too.
+    /// Without a key and without the client's announcement, a repeated request is a retry only if no client has the
+    /// answer: a person who wants another answer sends an equal request too.
     ///
     /// * `key` - digest of the caller and its idempotency key.
     /// * `request` - digest of the caller, the path, the conversation and the body.
-    /// * `is_retry` - the client says that it tries again.
+    /// * `is_retry` - whether the client announces a retry.
     pub(super) fn look(&self, key: Option<Digest>, request: Digest, is_retry: bool) -> Before {
         let mut state = self.state();
         let name = key.unwrap_or(request);
@@ -101,7 +101,7 @@ impl Lives {
         Before::New(live, name)
     }
 
-    /// An answer has ended. It is kept for the window from now on, if there is room.
+    /// Keeps a completed answer for the window from now on, if there is room.
     pub(super) fn ended(&self, name: Digest, live: &Arc<Live>) {
         let mut state = self.state();
         if let Some(known) = state.by_name.get_mut(&name).filter(|known| Arc::ptr_eq(&known.live, live)) {
@@ -139,7 +139,7 @@ mod tests {
             (lives, live, known_as)
         };
         let is_again = |lives: &Lives| matches!(lives.look(None, name, true), Before::Again(_));
-        // Any time is longer than this window.
+        // Any elapsed time exceeds this window.
         let (lives, live, known_as) = begin(Duration::ZERO);
         assert!(is_again(&lives), "it runs");
         live.end(End::Whole);

@@ -1,11 +1,11 @@
-//! The gateway: requests of clients in, requests to providers out, and everything said stored on the way.
+//! The gateway: takes requests of clients, sends requests to providers, and stores everything said in between.
 //!
 //! ```text
 //! client ─▶ route ─▶ ask (recognise, store, fit) ─▶ upstream ─▶ pump ─▶ live ─▶ client
 //!                                                                 └──▶ spool, then the store
 //! ```
 //!
-//! A call runs in a task of its own. What a client does meanwhile, going away too, changes nothing about it.
+//! A call runs in a task of its own. Nothing that its client does meanwhile, not even going away, changes the call.
 
 mod arrays;
 mod ask;
@@ -62,47 +62,47 @@ pub use route::{Tenant, routes};
 pub use upstream::{Api, Key, Upstream, install_crypto};
 pub use windows::Windows;
 
-/// What the settings say of the gateway.
+/// The settings of the gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where calls go, in order: the first that fits.
+    /// The upstreams in order; the first suitable one is used.
     pub upstreams: Vec<Upstream>,
     /// Windows of models.
     pub windows: Windows,
-    /// Bytes of a request's body at most, unpacked.
+    /// Largest request body in bytes, decompressed.
     pub body_max: usize,
-    /// Bytes of requests that are in memory at once, of all clients. At least twice `body_max` is needed for the largest.
+    /// Memory budget for requests of all clients, in bytes. The largest request needs at least twice `body_max`.
     pub bodies_max: usize,
-    /// Bytes of answers that are in memory at once, of all clients.
+    /// Memory budget for answers of all clients, in bytes.
     pub answers_max: usize,
-    /// How long a request waits for room among these, and a provider for its answer's.
+    /// How long a request waits for this budget, and a provider for its answer's.
     pub wait: Duration,
-    /// Calls of one conversation that wait at most while another of them is worked on.
+    /// Most waiting calls of one conversation, while the gateway handles another of its calls.
     pub lane_calls_max: usize,
-    /// Pause before an answer that could not be stored is tried again; it doubles each time, up to a minute.
+    /// Pause before another attempt to store an answer; doubles each time, up to a minute.
     pub store_again: Duration,
-    /// Whether what a prompt left out is looked up for the newest question.
+    /// Whether left-out content is recalled for the newest question.
     pub recall: Recall,
-    /// Longest silence of a client within a request.
+    /// Longest silence of a client inside a request.
     pub silence: Duration,
-    /// Longest silence of a provider within an answer.
+    /// Longest silence of a provider inside an answer.
     pub idle: Duration,
-    /// How long a client's same request again is taken for a retry.
+    /// How long a client's repeated request counts as a retry.
     pub retry_window: Duration,
 }
 
-/// Bytes of a request's body, if nobody says.
+/// Default of the largest request body, in bytes.
 const BODY_MAX: usize = 256 << 20;
 
-/// What a gateway recalls by itself.
+/// What the gateway recalls by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recall {
     /// Nothing.
     #[default]
     Off,
-    /// A small block before the newest question, where the prompt left something out.
+    /// A small block before the newest question, if the prompt left something out.
     Slot,
-    /// The model itself, with tools that are offered to it where the prompt left something out, and run here.
+    /// The model's own recall: tools are offered to it if the prompt left something out, and run here.
     Tools,
 }
 
@@ -125,15 +125,15 @@ impl Default for Settings {
     }
 }
 
-/// Calls that are worked on at once, between their arrival and the model; others wait, each lane for its turn.
+/// Most calls being handled between arrival and sending; others wait, each lane for its turn.
 const AT_WORK: usize = 32;
 
-/// Calls that wait at most.
+/// Most waiting calls.
 const WAITING: usize = 4_096;
 
-/// See the module.
+/// The gateway between clients and providers.
 pub struct Gateway {
-    /// Before the host: its files are tidied while the database is still ours.
+    /// Dropped before the host: its files are tidied while the database is still ours.
     spool: Spool,
     host: Arc<Host>,
     settings: Settings,
@@ -141,37 +141,37 @@ pub struct Gateway {
     arrays: Arrays,
     lives: Lives,
     orders: Orders,
-    /// What providers counted of the last call of a lane.
+    /// The provider's count of the last call of each lane.
     measured: Mutex<HashMap<LaneKey, Measured>>,
     /// Standing context that was put back into prompts.
     put_back: PutBack,
-    /// Lanes of conversations that providers keep, and all of which is here.
+    /// Lanes of conversations kept by providers that are completely stored here.
     whole: Mutex<HashSet<LaneKey>>,
-    /// Limits that providers told.
+    /// Limits named by providers.
     limits: Limits,
-    /// What became of providers' caches.
+    /// The fate of providers' caches.
     caches: Arc<Caches>,
-    /// What is said once.
+    /// Log messages that are written once.
     once: Once,
     turns: Arc<Turns>,
-    /// For requests.
+    /// Memory budget of requests.
     bodies: Room,
-    /// For answers.
+    /// Memory budget of answers.
     answers: Room,
-    /// Answers that could not be stored.
+    /// Answers still to be stored after a failure.
     unstored: Unstored,
     tasks: TaskTracker,
-    /// No new calls.
+    /// Cancelled when no new calls are accepted.
     closing: CancellationToken,
 }
 
 impl Gateway {
-    /// A gateway over a host's view of the store. Stores what an earlier process left in the spool.
+    /// A gateway over a host's view of the store. First stores the answers that an earlier process left in the spool.
     ///
-    /// * `spool` - folder of answers that arrive, beside the database.
+    /// * `spool` - folder of arriving answers, beside the database.
     ///
     /// # Errors
-    /// If the spool cannot be used, or the HTTP client cannot be made.
+    /// If the spool is unusable, or the HTTP client cannot be created.
     pub fn open(host: Arc<Host>, settings: Settings, spool: PathBuf) -> io::Result<Arc<Self>> {
         let client = upstream::client(settings.idle).map_err(io::Error::other)?;
         let gateway = Arc::new(Self {
@@ -199,7 +199,8 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Ends: no new calls are taken, those that run are finished, for so long at most. What is cut off is in the spool.
+    /// Ends the gateway: no new calls are accepted, and running ones are completed within `patience`. Cut-off answers
+    /// stay in the spool.
     pub async fn close(&self, patience: Duration) {
         self.closing.cancel();
         self.tasks.close();
@@ -211,41 +212,42 @@ impl Gateway {
         }
     }
 
-    /// Whether no new calls are taken.
+    /// Whether new calls are refused.
     pub fn is_closing(&self) -> bool {
         self.closing.is_cancelled()
     }
 
-    /// Whether calls can be stored: there is room, and what is written can be read back.
+    /// Tests whether calls can be stored: the disk has room, and written data can be read back.
     ///
     /// # Errors
-    /// What kept it from being stored.
+    /// The reason why nothing can be stored.
     pub fn probe(&self) -> io::Result<()> {
         self.spool.has_room()?;
         self.host.probe().map_err(io::Error::other)
     }
 
-    /// What became of providers' caches since it was opened.
+    /// The fate of providers' caches since the gateway was opened.
     pub const fn caches(&self) -> &Arc<Caches> {
         &self.caches
     }
 
-    /// Calls that run.
+    /// Number of running calls.
     pub fn running(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Clients that read an answer, or wait for one. One that went away is counted until its connection has ended here.
+    /// Number of clients that read an answer or wait for one. A client that went away counts until its connection has
+    /// ended here.
     pub fn readers(&self) -> usize {
         self.lives.readers()
     }
 
-    /// Bytes of requests and of answers that are in memory, as far as they are counted.
+    /// Bytes of requests and of answers in memory, as far as they are counted.
     pub fn held(&self) -> (usize, usize) {
         (self.bodies.held(), self.answers.held())
     }
 
-    /// Tokens of the messages of a call: what the provider counted of those that it has read, and ours for the rest.
+    /// Tokens of a call's messages: the provider's count for messages that it has read, ours for the rest.
     fn measured(&self, begun: &ask::Begun) -> Tokens {
         let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         measured

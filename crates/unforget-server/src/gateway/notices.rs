@@ -1,4 +1,4 @@
-//! One line in the log for each thing that a person should know of: breaks, shortenings, refusals, what goes on unread.
+//! One log line for each event that a person should know about: breaks, shortenings, refusals, unread requests.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -10,15 +10,15 @@ use unforget_engine::host::Assembled;
 
 use super::ask::Begun;
 
-/// Things that are said once and remembered.
+/// Most remembered messages.
 const MOST: usize = 4_096;
 
-/// What was said already and is not said again.
+/// Messages that were logged once and are not repeated.
 #[derive(Default)]
 pub(super) struct Once(Mutex<HashSet<Digest>>);
 
 impl Once {
-    /// Whether this is the first time.
+    /// Whether a message is logged for the first time.
     pub(super) fn is_first(&self, what: &str) -> bool {
         let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if said.len() >= MOST {
@@ -28,7 +28,8 @@ impl Once {
     }
 }
 
-/// Says how a prompt is not the one before with more behind it, or how it was shortened. Nothing where it only grew.
+/// Logs why a prompt does not simply extend the previous one, or how it was shortened. Silent for a prompt that only
+/// grew.
 pub(super) fn prompt(begun: &Begun, assembled: &Assembled) {
     let certificate = &assembled.certificate;
     let (cover, rung) = (certificate.cover, certificate.rung);
@@ -78,7 +79,7 @@ pub(super) fn prompt(begun: &Begun, assembled: &Assembled) {
     }
 }
 
-/// What a rung leaves out.
+/// The omissions of a rung.
 const fn shortened(rung: Rung) -> &'static str {
     match rung {
         Rung::Assembled => "nothing is",
@@ -90,10 +91,10 @@ const fn shortened(rung: Rung) -> &'static str {
     }
 }
 
-/// Says that a provider refused a call, and what is done about it.
+/// Logs a provider's refusal of a call and the reaction to it.
 ///
-/// * `sent` - tokens that were refused.
-/// * `again` - tokens that are sent now; `None` if the refusal is handed on.
+/// * `sent` - tokens of the refused request.
+/// * `again` - tokens of the next attempt; `None` if the refusal is passed on.
 pub(super) fn refused(begun: &Begun, status: StatusCode, (sent, again): (u64, Option<u64>)) {
     let (lane, model, status) = (begun.who.lane.name(), begun.model.as_deref(), status.as_u16());
     match again {

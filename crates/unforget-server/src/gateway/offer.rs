@@ -1,6 +1,6 @@
-//! Tools of ours that a model is offered with a prompt that left something out, and what becomes of its calls of them.
+//! Our tools, offered to a model with a prompt that left something out, and the handling of its calls.
 //!
-//! Synchronous: it runs on the threads that may wait for the disk.
+//! Synchronous: runs on threads that may wait for the disk.
 
 use serde_json::{Value, json};
 use unforget_core::entry::ToolCall;
@@ -17,62 +17,62 @@ use super::{Gateway, Recall};
 use crate::mcp::own;
 use crate::trace;
 
-/// Answers of a call in which the model may call our tools.
+/// Most answers per call in which the model may call our tools.
 const ROUNDS: u32 = 4;
 
-/// Calls of ours that are run of one answer.
+/// Most of our calls run per answer.
 const AT_ONCE: usize = 8;
 
-/// Of the room for messages, one part in so many is for calls and results.
+/// Share of the message budget for calls and results, as one over this.
 const SHARE: u64 = 6;
 
-/// Tokens for calls and results: fewest that make sense, and most.
+/// Tokens for calls and results: least useful and most.
 const LEAST: u64 = 1_000;
 const MOST: u64 = 16_000;
 
-/// Tokens of one result: fewest.
+/// Least tokens of one result.
 const RESULT: u64 = 300;
 
-/// Tokens around a call and its result.
+/// Tokens of framing around a call and its result.
 const FRAME: u64 = 64;
 
-/// Characters of arguments that are written down.
+/// Most characters of arguments in the record.
 const NOTED: usize = 400;
 
-/// Reasons for which an answer stops before it is all: its calls may be cut.
+/// Stop reasons of an incomplete answer, whose calls may be cut off.
 const CUT: [&str; 5] = ["max_tokens", "length", "model_context_window_exceeded", "content_filter", "refusal"];
 
-/// See the module.
+/// The tools offered with one call, and their use so far.
 #[derive(Clone, Debug)]
 pub(super) struct Offered {
     offers: Vec<Offer>,
-    /// What the tools themselves weigh.
+    /// Size of the tools themselves.
     weight: Tokens,
-    /// Tokens for calls and results that are left.
+    /// Tokens left for calls and results.
     left: u64,
-    /// Answers with calls that were run.
+    /// Number of answers with calls that were run.
     rounds: u32,
-    /// What stands behind the prompt: answers with calls, and results.
+    /// The messages behind the prompt: answers with calls, and results.
     behind: Vec<String>,
-    /// What was done, to be written down.
+    /// The record of calls, to be stored.
     done: Vec<Value>,
-    /// They are not offered any more.
+    /// Whether the tools are no longer offered.
     is_closed: bool,
 }
 
-/// Whether something of the history is not in a prompt as it is.
+/// Whether a prompt shows any part of the history other than verbatim.
 pub(super) const fn has_left_something(assembled: &Assembled) -> bool {
     let cover = assembled.certificate.cover;
     cover.summarised + cover.stubbed + cover.elided > 0
 }
 
 impl Offered {
-    /// What may be offered in a call.
+    /// The tools that may be offered in a call.
     ///
-    /// * `budget` - tokens of the call's messages.
+    /// * `budget` - token budget of the call's messages.
     ///
     /// # Errors
-    /// Why nothing may.
+    /// Why none may be offered.
     pub(super) fn of(call: &Call<'_>, budget: u64) -> Result<Self, &'static str> {
         call.takes_offers(own::PREFIX)?;
         let offers = own::offered().map(|(name, about, schema)| Offer { name, about, schema });
@@ -85,7 +85,7 @@ impl Offered {
         if left >= LEAST { Ok(offered) } else { Err("the window is too small for it") }
     }
 
-    /// Tokens that a prompt has to leave for them.
+    /// Tokens that a prompt must leave free for them.
     pub(super) const fn room(&self) -> u64 {
         self.weight.upper + self.left
     }
@@ -102,12 +102,12 @@ impl Offered {
         self.offers.iter().map(|offer| offer.name.as_str()).collect()
     }
 
-    /// What puts them into a call.
+    /// The edits that add them to a call.
     pub(super) fn edits(&self, call: &Call<'_>) -> Vec<Edit> {
         if self.is_closed { Vec::new() } else { call.offer_edits(&self.offers) }
     }
 
-    /// The prompt alone from now on. Gives whether that is another request than before.
+    /// Returns to the prompt alone. Returns whether that changes the request.
     fn give_up(&mut self, why: &str) -> bool {
         let is_other = !self.behind.is_empty() || !self.is_closed;
         self.note(json!({ "given-up": why }));
@@ -119,12 +119,12 @@ impl Offered {
         self.done.push(what);
     }
 
-    /// What was done, if anything was.
+    /// The record of calls, if there were any.
     pub(super) fn noted(&self) -> Option<String> {
         (!self.done.is_empty()).then(|| Value::from(self.done.clone()).to_string())
     }
 
-    /// Why the calls of ours in an answer are not run, if they are not.
+    /// Why our calls in an answer are not run; `None` if they are.
     fn refusal(&self, round: &Round) -> Option<&'static str> {
         let is_cut = round.answered.stop.as_deref().is_some_and(|stop| CUT.contains(&stop));
         if round.answered.ended != Ended::Complete || is_cut {
@@ -138,7 +138,7 @@ impl Offered {
 }
 
 impl Gateway {
-    /// What is offered with a call, if that is wanted. Says once per lane and reason why nothing is.
+    /// The tools offered with a call, if wanted. Logs once per lane and reason why none are offered.
     pub(super) fn offered(&self, begun: &Begun, call: &Call<'_>, budget: u64) -> Option<Offered> {
         if self.settings.recall != Recall::Tools {
             return None;
@@ -153,10 +153,10 @@ impl Gateway {
         offered.ok()
     }
 
-    /// What is asked next: the answer with our calls in it and their results, if they are run. `None` if the answer is the
+    /// The next request: the answer with our calls, and their results, if they are run. `None` if the answer is the
     /// last.
     ///
-    /// * `round` - has calls of ours.
+    /// * `round` - an answer with calls of ours.
     pub(super) fn next_round(
         &self,
         received: &Received,
@@ -178,7 +178,7 @@ impl Gateway {
         };
         let nothing = vec![Outcome { text: "-".to_owned(), is_error: false }; round.ours.len()];
         let (_, bare) = weigh(&nothing);
-        // Half of what is left, so that the next round can be told something too.
+        // At most half of the rest, so that the next round has room for results too.
         let free = offered.left.saturating_sub(bare).min((offered.left / 2).max(RESULT));
         let each = free / (round.ours.len().clamp(1, AT_ONCE) as u64);
         if each < RESULT {
@@ -208,7 +208,7 @@ impl Gateway {
     }
 }
 
-/// The prompt without what was looked up, after the provider did not answer with it; `None` if that was sent already.
+/// The prompt without the recalled text, after the provider failed to answer with it; `None` if that was sent already.
 pub(super) fn without_rounds(
     received: &Received,
     begun: &Begun,
@@ -221,14 +221,14 @@ pub(super) fn without_rounds(
 
 /// Runs a call.
 ///
-/// * `engine` - `None` if it is not run: there are too many at once, or nothing is stored.
+/// * `engine` - `None` if the call is not run: there are too many at once, or nothing is stored.
 fn run(call: &ToolCall, engine: Option<Engine>, tokens: u64, ruler: ModelRuler) -> Outcome {
     let error = |text: &str| Outcome { text: text.to_owned(), is_error: true };
     if !call.complete {
         return error("the arguments are no JSON object\nNext: call it again with an object");
     }
     let Some(engine) = engine else { return error("too many calls at once\nNext: ask for less") };
-    // Pages are cut to expected tokens; the room has to hold their bound and what stands around them.
+    // Pages are cut by expected tokens; the room must hold their bound and the framing.
     let page = (tokens / 2).max(RESULT);
     match own::run(&call.name, &call.arguments, engine, page) {
         Ok(text) => Outcome { text: fitted(text, tokens, ruler), is_error: false },
@@ -236,7 +236,7 @@ fn run(call: &ToolCall, engine: Option<Engine>, tokens: u64, ruler: ModelRuler) 
     }
 }
 
-/// Text cut to so many tokens, by their bound.
+/// Text cut to this many tokens, by their bound.
 fn fitted(text: String, tokens: u64, ruler: ModelRuler) -> String {
     const MORE: &str = "\n[cut to fit: ask for less at once]";
     let weight = |text: &str| ruler.count(&Value::from(text).to_string()).upper;
@@ -252,7 +252,7 @@ fn fitted(text: String, tokens: u64, ruler: ModelRuler) -> String {
     format!("{kept}{MORE}")
 }
 
-/// A call as it is written down: what was asked, and how much came of it.
+/// The record of a call: the question, and the size of the result.
 fn noted(call: &ToolCall, outcome: &Outcome, ruler: ModelRuler) -> Value {
     let arguments: String = call.arguments.chars().take(NOTED).collect();
     json!({

@@ -1,13 +1,13 @@
-//! Calls that may be of one lane, one after the other.
+//! Serialises calls that may belong to one lane.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use unforget_core::digest::Digest;
 
-/// Locks. Two orders may share one, which costs time and nothing else.
+/// Number of locks. Two orders may share one, which only costs time.
 const LOCKS: usize = 256;
 
-/// See the module.
+/// Locks by the order of a call.
 pub(super) struct Orders(Vec<Mutex<()>>);
 
 impl Default for Orders {
@@ -17,11 +17,11 @@ impl Default for Orders {
 }
 
 impl Orders {
-    /// Waits until no other call of this order is taken. `None` never: there are locks for all.
+    /// Waits until no other call of this order is being handled. Never `None`, since there is a lock for every order.
     pub(super) fn lock(&self, order: &Digest) -> Option<MutexGuard<'_, ()>> {
         let at = order.short().rem_euclid(LOCKS as i64);
         let lock = usize::try_from(at).ok().and_then(|at| self.0.get(at));
-        // What a panic left behind is no state: nothing is in the lock.
+        // A panic leaves no broken state behind, since the lock guards no data.
         lock.map(|lock| lock.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,24 +1,23 @@
-//! Requests that go on as they came: of what kind they are, so that nobody takes them for stored ones.
+//! Classifies requests that are passed on unchanged, so that nobody takes them for stored ones.
 
 use axum::http::Method;
 
 use super::route::of_api;
 
-/// What a request that is not one of our calls asks for.
+/// The kind of a request other than our calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
-    /// A call of a model in an API that is not served here, or under a path that is not known: it is not stored, and nothing
-    /// makes it fit.
+    /// A model call of an API that is not served here, or under an unknown path: it is neither stored nor fitted.
     Model(&'static str),
-    /// What the clients of our dialects ask for beside calls: models, counts of tokens, files, what is kept.
+    /// Other requests of our dialects' clients: models, token counts, files, stored objects.
     Beside,
-    /// Vectors of texts: nothing of a conversation.
+    /// Vectors for texts: no part of a conversation.
     Embeddings,
-    /// Nobody knows.
+    /// Unknown.
     Other,
 }
 
-/// Ends of paths that are calls of a model, and whose they are.
+/// Final path segments of model calls, with their API.
 const CALLS: [(&str, &str); 13] = [
     (":generateContent", "Gemini"),
     (":streamGenerateContent", "Gemini"),
@@ -35,7 +34,7 @@ const CALLS: [(&str, &str); 13] = [
     ("/complete", "Anthropic, without messages"),
 ];
 
-/// First parts of paths that clients ask for beside calls.
+/// First path segments of our clients' other requests.
 const BESIDE: [&str; 12] = [
     "assistants",
     "batches",
@@ -76,7 +75,7 @@ impl Kind {
         }
     }
 
-    /// Says what goes on, once per kind and upstream: the caller asks only the first time.
+    /// Logs the passing on, once per kind and upstream: the caller calls it only the first time.
     pub(super) fn say(self, upstream: &str) {
         match self {
             Self::Model(whose) => tracing::warn!(

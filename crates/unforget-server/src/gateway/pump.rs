@@ -34,34 +34,34 @@ use super::spool::{Label, Spooled};
 use super::upstream::{Api, IDEMPOTENCY_KEY, Upstream, returned};
 use crate::trace;
 
-/// Room that a call has for its answer before it is sent, in bytes.
+/// Memory budget reserved for a call's answer before it is sent, in bytes.
 const FIRST: usize = 16 * 1024;
 
-/// Bytes of a refusal that are read.
+/// Most bytes read of a refusal.
 const REFUSAL: usize = 1 << 20;
 
-/// Bytes of an answer that are kept at most: what goes on without end is broken off.
+/// Most bytes kept of an answer: an endless answer is broken off.
 const LONGEST: u64 = 256 << 20;
 
-/// A call of a model.
+/// A model call.
 pub(super) struct Call {
     pub(super) received: Arc<Received>,
-    /// The body as it came.
+    /// The received body.
     pub(super) raw: Bytes,
-    /// The room that its bodies take.
+    /// The memory budget of its bodies.
     #[allow(dead_code, reason = "given back when the call is dropped")]
     pub(super) held: Vec<Held>,
-    /// What it is taken in turn with.
+    /// The key for taking turns.
     pub(super) order: Digest,
     pub(super) path: String,
     pub(super) headers: HeaderMap,
     pub(super) live: Arc<Live>,
-    /// The name under which its answer may be asked for again.
+    /// The key under which its answer may be asked for again.
     pub(super) known_as: Digest,
 }
 
 impl Gateway {
-    /// Runs a call. Whatever happens, its readers get an answer or a fault.
+    /// Runs a call. In every case its readers get an answer or a fault.
     pub(super) async fn run(self: Arc<Self>, call: Call) {
         let (live, known_as) = (Arc::clone(&call.live), call.known_as);
         let dialect = call.received.dialect;
@@ -93,14 +93,14 @@ impl Gateway {
         let sent = self.sent(&call, begun, (upstream, api), overhead).await?;
         let Some((mut begun, mut answer)) = sent else { return Ok(()) };
         trace::status(answer.status());
-        // What is packed in a way that is not read goes on as it came.
+        // An answer with an unreadable compression is passed on unchanged.
         if let Some(offered) = begun.offered.clone().filter(|_| reading::is_read(answer.headers())) {
             let first = self.first(&mut answer, upstream).await?;
             figures::call(call.received.dialect, answer.status(), begun.authority, Some(overhead));
             let came = ((answer, first), overhead.as_secs_f64());
             return self.converse((&call, (upstream, api)), (begun, offered), (came, room)).await;
         }
-        // Its file is made while the model begins to think.
+        // The answer's file is created while the model begins to think.
         let is_streamed = is_stream(answer.headers());
         let encoding = reading::encoding(answer.headers());
         let read = Reading::new(call.received.dialect, is_streamed, encoding.as_deref());
@@ -124,7 +124,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// The first chunk of an answer. Until something of it is there, a break is a fault and not half an answer.
+    /// The first chunk of an answer. Until it arrives, a broken connection is a fault and not half an answer.
     pub(super) async fn first(
         &self,
         answer: &mut reqwest::Response,
@@ -140,7 +140,8 @@ impl Gateway {
         spooled.map_err(|error| fault::not_stored("the answer cannot be kept", &error))
     }
 
-    /// Sends a call, once more with less if the provider finds it too large. `None` if it is refused: the client is told.
+    /// Sends a call, and once more with less if the provider finds it too large. `None` if it is refused and the client
+    /// was told.
     async fn sent(
         self: &Arc<Self>,
         call: &Call,
@@ -190,7 +191,7 @@ impl Gateway {
         }
     }
 
-    /// Reads an answer to its end, and stores it.
+    /// Relays an answer to its end, and stores it.
     ///
     /// * `first` - its first chunk.
     async fn pump(
@@ -219,7 +220,7 @@ impl Gateway {
         self.ended(live, arriving, end).await;
     }
 
-    /// Keeps a chunk, in the spool, and gives it to the clients. The provider waits while there is no room for it.
+    /// Stores a chunk in the spool and passes it to the clients. The provider waits while the memory budget is used up.
     pub(super) async fn give(
         self: &Arc<Self>,
         live: &Live,
@@ -232,7 +233,7 @@ impl Gateway {
             let more = self.answers.take(more.max(FIRST)).await;
             arriving.room.join(more.ok_or_else(|| io::Error::other("there is no room for it in memory"))?);
         }
-        // Where it is, before its file goes.
+        // Determines the place before the file disappears.
         let place = match (self.answers.spare(chunk.len()), &mut arriving.open) {
             (None, Some((spooled, _))) if !live.is_spooled() => {
                 live.spooled_in(spooled.back()?);
@@ -254,7 +255,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// An answer has ended: it is stored.
+    /// Handles the end of an answer: stores it.
     pub(super) async fn ended(self: &Arc<Self>, live: &Live, mut arriving: Arriving, end: End) {
         if arriving.is_referred_to {
             self.store(&mut arriving).await;
@@ -263,7 +264,7 @@ impl Gateway {
         self.store(&mut arriving).await;
     }
 
-    /// Stores what has come of an answer, once.
+    /// Stores the received part of an answer, once.
     async fn store(self: &Arc<Self>, arriving: &mut Arriving) {
         let Some((spooled, read)) = arriving.open.take() else { return };
         let (gateway, begun) = (Arc::clone(self), Arc::clone(&arriving.begun));
@@ -303,8 +304,8 @@ impl Gateway {
         request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
     }
 
-    /// Sends a body of ours in the place of the client's. The client's key stands for its own body: a provider that knows it
-    /// would refuse another, or give the answer to the first.
+    /// Sends our body instead of the client's. The client's idempotency key belongs to its own body: a provider that
+    /// knows the key would refuse another body, or replay the first answer.
     pub(super) async fn send_body(
         &self,
         call: &Call,
@@ -331,7 +332,7 @@ impl Gateway {
         Ok((head, body.into()))
     }
 
-    /// Does something that waits for the disk, when it is the turn of the call's lane.
+    /// Runs blocking work when it is the turn of the call's lane.
     pub(super) async fn at_work<T: Send + 'static>(
         self: &Arc<Self>,
         call: &Call,
@@ -345,7 +346,7 @@ impl Gateway {
     }
 }
 
-/// Whether later calls may name an answer by its id, as soon as a client has it.
+/// Whether later calls may refer to an answer by its id, as soon as a client has it.
 pub(super) fn is_referred_to(dialect: Dialect) -> bool {
     dialect == Dialect::OpenAiResponses
 }
@@ -356,17 +357,18 @@ enum Kept {
     Spooled(Place),
 }
 
-/// An answer that arrives.
+/// An arriving answer.
 pub(super) struct Arriving {
     begun: Arc<Begun>,
-    /// What the model looked up by itself, as JSON.
+    /// The model's own recall, as JSON.
     pub(super) rounds: Option<String>,
     dialect: Dialect,
-    /// Later calls may name it by its id, so it is stored before a client can know that it is whole.
+    /// Whether later calls may refer to it by id, so that it must be stored before any client knows that it is
+    /// complete.
     is_referred_to: bool,
-    /// Until it is stored.
+    /// Open until it is stored.
     open: Option<(Spooled, Reading)>,
-    /// What is read of it may take so much memory.
+    /// Memory budget for reading it.
     room: Held,
 }
 
@@ -376,7 +378,7 @@ impl Arriving {
         Self { begun, rounds: None, dialect, is_referred_to, open: Some(open), room }
     }
 
-    /// Takes a chunk. Gives whether the answer ends in it.
+    /// Takes a chunk. Returns whether the answer ends in it.
     fn take(&mut self, chunk: &[u8]) -> io::Result<bool> {
         let Some((spooled, read)) = &mut self.open else { return Ok(false) };
         spooled.push(chunk)?;
@@ -384,7 +386,7 @@ impl Arriving {
             return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
         }
         if let Some(file) = spooled.due() {
-            // Not waited for: it bounds what a loss of power takes, not what a client gets.
+            // Not awaited: it limits the loss in a power failure, not what a client gets.
             drop(spawn_blocking(move || file.sync_data()));
         }
         let had_ended = read.has_ended();
@@ -392,13 +394,13 @@ impl Arriving {
         Ok(!had_ended && read.has_ended())
     }
 
-    /// How it ended, when the provider has closed the connection.
+    /// Its kind of end, after the provider has closed the connection.
     pub(super) fn end(&self) -> End {
         let is_short = self.open.as_ref().is_some_and(|(_, read)| !read.is_all());
         if is_short { End::Short } else { End::Whole }
     }
 
-    /// Tells the clients that no more comes, in their dialect where the stream allows it.
+    /// Tells the clients that the answer broke off, in their dialect where the stream allows it.
     pub(super) fn broken_off(&self, live: &Live) -> End {
         let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
         if is_between {
@@ -408,7 +410,7 @@ impl Arriving {
     }
 }
 
-/// What a client is told about its call.
+/// The response headers about a client's call.
 pub(super) fn told(begun: &Begun, overhead: f64) -> Vec<(&'static str, String)> {
     let mut told = vec![
         ("x-unforget-conversation", begun.who.lane.name().to_owned()),

@@ -1,4 +1,4 @@
-//! An answer read on its way, streamed or whole, packed or not.
+//! Reads an answer on its way, streamed or whole, compressed or not.
 
 use std::io::{Read, Write};
 
@@ -7,7 +7,7 @@ use unforget_wire::Dialect;
 use unforget_wire::exchange::sse::{EVENT_MAX, Event, Splitter};
 use unforget_wire::exchange::{ANSWER_MAX, Answer, Answered, Ended, Why};
 
-/// See the module.
+/// The reader of one answer.
 pub(super) struct Reading {
     packing: Packing,
     form: Form,
@@ -18,12 +18,12 @@ enum Form {
     Whole { dialect: Dialect, body: Vec<u8>, is_too_large: bool },
 }
 
-/// How a body is packed. Providers are asked for none, and proxies before them pack it nevertheless.
+/// The compression of a body. Providers are asked for none, but proxies in between compress nevertheless.
 pub(super) enum Packing {
     None,
     Gzip(Box<flate2::write::MultiGzDecoder<Vec<u8>>>),
     Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
-    /// One that is not read, or broken.
+    /// An unreadable or broken one.
     Unread(String),
 }
 
@@ -40,7 +40,7 @@ impl Packing {
         }
     }
 
-    /// What these bytes are, unpacked.
+    /// The decompressed bytes.
     pub(super) fn unpacked(&mut self, bytes: &[u8]) -> Vec<u8> {
         let done = match self {
             Self::None => return bytes.to_vec(),
@@ -62,7 +62,7 @@ impl Packing {
 }
 
 impl Reading {
-    /// * `encoding` - the `content-encoding` of the answer.
+    /// * `encoding` - the answer's `content-encoding`.
     pub(super) fn new(dialect: Dialect, is_streamed: bool, encoding: Option<&str>) -> Self {
         let form = if is_streamed {
             Form::Streamed { splitter: Splitter::new(EVENT_MAX), answer: Box::new(Answer::new(dialect)) }
@@ -81,12 +81,12 @@ impl Reading {
         }
     }
 
-    /// Whether the provider said how its answer ended. Of a body that is no stream, only its end tells.
+    /// Whether the provider announced the end of its answer. For other bodies than streams only their end shows it.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(&self.form, Form::Streamed { answer, .. } if answer.has_ended())
     }
 
-    /// Whether what came may be all of it. What is no stream tells by its framing.
+    /// Whether the received part may be complete. Bodies other than streams show that by their framing.
     pub(super) const fn is_all(&self) -> bool {
         match &self.form {
             Form::Streamed { answer, .. } => answer.has_ended(),
@@ -94,7 +94,7 @@ impl Reading {
         }
     }
 
-    /// Bytes of it that are in memory, about.
+    /// Approximate number of bytes in memory.
     pub(super) const fn kept(&self) -> usize {
         match &self.form {
             Form::Streamed { answer, .. } => answer.kept(),
@@ -102,12 +102,12 @@ impl Reading {
         }
     }
 
-    /// Whether something may be put into the stream that a client gets: all of it was whole events so far.
+    /// Whether an event may be inserted into the client's stream: it consists of whole events so far.
     pub(super) fn is_between(&self) -> bool {
         matches!((&self.packing, &self.form), (Packing::None, Form::Streamed { splitter, .. }) if splitter.is_between())
     }
 
-    /// What it was, and whether all that came of it could be read.
+    /// The answer, and whether all received bytes were readable.
     pub(super) fn finish(self) -> (Answered, bool) {
         let is_whole_and_some =
             matches!(&self.form, Form::Whole { body, is_too_large, .. } if *is_too_large || !body.is_empty());
@@ -159,7 +159,7 @@ fn take(answer: &mut Answer, event: Event<'_>) {
     }
 }
 
-/// Whether an answer is packed in a way that is read here, or not at all.
+/// Whether an answer is uncompressed or has a readable compression.
 pub(super) fn is_read(headers: &HeaderMap) -> bool {
     !matches!(Packing::of(encoding(headers).as_deref()), Packing::Unread(_))
 }
@@ -172,7 +172,7 @@ pub(super) fn encoding(headers: &HeaderMap) -> Option<String> {
         .map(|value| value.trim().to_ascii_lowercase())
 }
 
-/// A short body without its packing; as it is if that cannot be read.
+/// A short body, decompressed; unchanged if that fails.
 pub(super) fn plain(headers: &HeaderMap, body: &[u8], limit: usize) -> Vec<u8> {
     let mut plain = Vec::new();
     let read = match encoding(headers).as_deref() {
@@ -186,7 +186,7 @@ pub(super) fn plain(headers: &HeaderMap, body: &[u8], limit: usize) -> Vec<u8> {
     if read { plain } else { body.to_vec() }
 }
 
-/// Why an answer is not whole, for the log; `None` if it is.
+/// Why an answer is incomplete, for the log; `None` if it is complete.
 pub(super) fn interrupted(answered: &Answered) -> Option<String> {
     match &answered.ended {
         Ended::Complete => None,

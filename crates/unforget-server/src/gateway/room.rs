@@ -1,4 +1,4 @@
-//! Room for bytes that are held for clients: a sum for all of them, and how long one waits for its part.
+//! The memory budget for bytes held for clients: a limit for all of them, and a limit of the wait for a share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,38 +8,38 @@ use tokio::time::timeout;
 
 use super::figures;
 
-/// See the module.
+/// A memory budget in bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Room {
     free: Arc<Semaphore>,
     all: usize,
     patience: Duration,
-    /// What is held, for `/metrics`.
+    /// The kind of bytes held, for `/metrics`.
     of: &'static str,
 }
 
 impl Room {
-    /// * `all` - in bytes.
-    /// * `patience` - longest wait for a part of it.
+    /// * `all` - the budget in bytes.
+    /// * `patience` - longest wait for a share.
     pub(super) fn new(of: &'static str, all: usize, patience: Duration) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS);
         Self { free: Arc::new(Semaphore::new(all)), all, patience, of }
     }
 
-    /// Bytes that are held.
+    /// Number of bytes held.
     pub(super) fn held(&self) -> usize {
         self.all - self.free.available_permits().min(self.all)
     }
 
-    /// Takes room, in order of asking, once it is there; `None` if it is not for too long. More than there is at all is all
-    /// of it.
+    /// Waits for a share, in order of requests; `None` if the wait is too long. A request above the budget gets all of
+    /// it.
     pub(super) async fn take(&self, bytes: usize) -> Option<Held> {
         let free = Arc::clone(&self.free).acquire_many_owned(self.part(bytes));
         let permit = timeout(self.patience, free).await.ok()?.ok()?;
         Some(self.hold(permit))
     }
 
-    /// Takes room if that leaves at least half of all.
+    /// Takes a share if at least half of the budget then remains.
     pub(super) fn spare(&self, bytes: usize) -> Option<Held> {
         if self.free.available_permits() < bytes.saturating_add(self.all / 2) {
             return None;
@@ -58,7 +58,7 @@ impl Room {
     }
 }
 
-/// A part of a room, given back when it is dropped.
+/// A share of a budget, returned when dropped.
 #[derive(Debug)]
 pub(super) struct Held {
     permit: OwnedSemaphorePermit,
@@ -66,12 +66,12 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Its size.
+    /// Its size in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.permit.num_permits()
     }
 
-    /// Makes two parts of one room one.
+    /// Joins two shares of one budget.
     pub(super) fn join(&mut self, mut other: Self) {
         if let Some(all) = other.permit.split(other.bytes()) {
             self.permit.merge(all);

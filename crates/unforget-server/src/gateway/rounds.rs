@@ -1,4 +1,4 @@
-//! A call with tools of ours: asked again while the model calls them, and one answer for the client.
+//! A call with our tools: repeated while the model calls them, with one joined answer for the client.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use super::route::{is_refusal, ours, unreached};
 use super::upstream::{Api, Upstream, returned};
 use crate::trace;
 
-/// An answer of the provider's: what came of it, and its first chunk.
+/// A provider's response and its first chunk.
 pub(super) type Came = (reqwest::Response, Option<Bytes>);
 
-/// A call that may be asked again.
+/// A call that may be repeated.
 struct Asked<'a> {
     call: &'a Call,
     route: (&'a Upstream, Api),
@@ -32,9 +32,9 @@ struct Asked<'a> {
 }
 
 impl Gateway {
-    /// Reads answers until one is the last, and stores what the client got of them.
+    /// Relays answers until the last one, and stores the client's part of them.
     ///
-    /// * `overhead` - seconds until the first was asked for.
+    /// * `overhead` - seconds until the first request was sent.
     pub(super) async fn converse(
         self: &Arc<Self>,
         (call, route): (&Call, (&Upstream, Api)),
@@ -110,7 +110,7 @@ impl Gateway {
                     (answer, next) = (other, Ok(first));
                 }
                 Some(Err(fault)) => {
-                    // The event is the end: what is broken off too might lose it.
+                    // The error event is the end: a broken connection might lose it.
                     call.live.push(fault.event(dialect, "").as_bytes(), None);
                     break End::Short;
                 }
@@ -153,7 +153,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// A body to its end, unpacked, in room for it.
+    /// Reads a body to its end, decompressed, within the memory budget.
     async fn body(
         &self,
         (answer, first): &mut Came,
@@ -176,7 +176,7 @@ impl Gateway {
         Ok(body)
     }
 
-    /// What is asked next, if anything is. After a fault of ours nothing is: the answer ends without its calls.
+    /// The next request, if any. After a fault of ours there is none: the answer ends without its calls.
     async fn next(
         self: &Arc<Self>,
         asked: &Asked<'_>,
@@ -196,7 +196,7 @@ impl Gateway {
         })
     }
 
-    /// Asks again. If the provider does not answer, once more without what was looked up.
+    /// Sends the next request. If the provider does not answer, sends once more without the recalled text.
     async fn again(
         self: &Arc<Self>,
         asked: &Asked<'_>,
@@ -233,7 +233,7 @@ impl Gateway {
         first.map(|first| (answer, Some(first))).ok_or(nothing)
     }
 
-    /// The answer on disk, as the client gets it: not packed.
+    /// The client's form of the answer on disk: not compressed.
     fn arriving(&self, asked: &Asked<'_>, is_streamed: bool, room: Held) -> Result<Arriving, Fault> {
         let dialect = asked.call.received.dialect;
         let read = Reading::new(dialect, is_streamed, None);
@@ -241,7 +241,7 @@ impl Gateway {
         Ok(Arriving::new(Arc::clone(&asked.begun), dialect, (spooled, read), room))
     }
 
-    /// Gives the client what it gets of an answer. Gives whether that could be kept.
+    /// Sends the client its part of an answer. Returns whether that could be kept.
     async fn deliver(self: &Arc<Self>, call: &Call, arriving: &mut Arriving, out: Vec<u8>) -> bool {
         if out.is_empty() {
             return true;
@@ -255,7 +255,7 @@ impl Gateway {
 }
 
 impl Asked<'_> {
-    /// What comes before the body.
+    /// The head of the response.
     fn head(&self, answer: &reqwest::Response, overhead: f64) -> Head {
         let mut headers = returned(answer.headers());
         headers.remove(CONTENT_ENCODING);
@@ -264,7 +264,7 @@ impl Asked<'_> {
     }
 }
 
-/// Counts what an answer cost that the client does not get the end of.
+/// Counts the cost of an answer whose end the client does not get.
 fn count(round: &Round) {
     let Some(usage) = round.answered.usage.filter(|_| round.answered.ended == Ended::Complete) else {
         return;

@@ -1,4 +1,5 @@
-//! Requests of clients: which are calls of a model, and what they bring. Everything else goes to the provider untouched.
+//! Routes requests of clients: recognises model calls and their properties. Everything else goes to the provider
+//! untouched.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,10 +41,10 @@ const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversatio
 /// Longest name that a client may give.
 const NAME_MAX: usize = 200;
 
-/// Where Anthropic's API counts the tokens of a call.
+/// Anthropic's path for counting the tokens of a call.
 const COUNT: &str = "/messages/count_tokens";
 
-/// Bytes that are looked through at once.
+/// Size of a body up to which it is scanned without a worker thread.
 const AT_ONCE: usize = 256 * 1024;
 
 /// Headers in which clients name their session. Source: Claude Code 2.1.330, Codex 0.169.0.
@@ -53,7 +54,7 @@ const SESSION: [HeaderName; 3] = [
     HeaderName::from_static("session-id"),
 ];
 
-/// Whose the request is, put there by what checks tokens; `default` where none are asked for.
+/// The tenant of a request, set by the check of tokens; `default` without such a check.
 #[derive(Clone, Debug)]
 pub struct Tenant(pub Arc<str>);
 
@@ -62,7 +63,7 @@ pub fn routes(gateway: Arc<Gateway>) -> Router {
     Router::new().fallback(take).with_state(gateway)
 }
 
-/// The dialect of a path, if it is for calls of a model.
+/// The dialect of a path, if it is for model calls.
 fn dialect(method: &Method, path: &str) -> Option<Dialect> {
     match of_api(path) {
         _ if method != Method::POST => None,
@@ -73,7 +74,7 @@ fn dialect(method: &Method, path: &str) -> Option<Dialect> {
     }
 }
 
-/// The API that other paths are of. `OpenAI` has messages too, below threads and completions.
+/// The API of other paths. `OpenAI` has messages too, below threads and completions.
 ///
 /// * `path` - without a query.
 fn api(path: &str, headers: &HeaderMap) -> Api {
@@ -83,7 +84,7 @@ fn api(path: &str, headers: &HeaderMap) -> Api {
     if headers.contains_key("anthropic-version") || is_messages { Api::Anthropic } else { Api::OpenAi }
 }
 
-/// A path without its version, which some base URLs have and some clients put before it.
+/// A path without its version, which some base URLs contain and some clients add.
 pub(super) fn of_api(path: &str) -> &str {
     let path = path.trim_end_matches('/');
     path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
@@ -106,14 +107,14 @@ async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response
     taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(of_others), ""))
 }
 
-/// Whether a request wants to become a websocket.
+/// Whether a request asks for a websocket.
 fn is_socket(headers: &HeaderMap) -> bool {
     let is_it = |part: &str| part.trim().eq_ignore_ascii_case("websocket");
     text(headers, &UPGRADE).is_some_and(|wanted| wanted.split(',').any(is_it))
 }
 
-/// There are none here. Sent on as what it is without the upgrade, it would get an answer that its client does not understand:
-/// Codex asks seven times and waits in between before it goes on with plain requests.
+/// Refuses a websocket, since there are none here. Passed on without the upgrade, the request would get an answer that
+/// its client does not understand: Codex tries seven times with pauses before it falls back to plain requests.
 fn no_socket() -> Response {
     let what = "websockets are not served: send the request over HTTP";
     let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": what}}).to_string();
@@ -122,7 +123,7 @@ fn no_socket() -> Response {
 }
 
 impl Gateway {
-    /// A call of a model.
+    /// Handles a model call.
     async fn call(self: &Arc<Self>, dialect: Dialect, request: Request) -> Result<Response, Fault> {
         if self.closing.is_cancelled() || self.running() >= WAITING {
             return Err(Fault::Overloaded { retry_after: 1 });
@@ -161,7 +162,7 @@ impl Gateway {
         answer(reader).await
     }
 
-    /// Unpacks a call's body if it is packed, and reads what it is taken in turn with.
+    /// Decompresses a call's body if necessary, and reads the key for taking turns.
     async fn read(&self, headers: &HeaderMap, received: Received) -> Result<Read, Fault> {
         let (limit, headers, room) = (self.settings.body_max, headers.clone(), self.bodies.clone());
         let is_small = received.body.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING);
@@ -175,7 +176,7 @@ impl Gateway {
             let order = received.order()?;
             Ok(Read { received, digest, order, more })
         };
-        // What takes longer than a moment is not done where streams wait. What is not packed waits for no room here.
+        // Longer work does not run on threads that serve streams. An uncompressed body waits for no memory budget here.
         let handle = Handle::current();
         if is_small {
             return work(handle);
@@ -184,7 +185,7 @@ impl Gateway {
         read.map_err(|error| fault::internal("a defect of ours", &error))?
     }
 
-    /// The body of a request that goes on as it is, with the model that it names if it is one of those that do.
+    /// Receives the body of a request that is passed on, with the model it names, if requests of its kind name one.
     async fn named_in(&self, parts: &Parts, body: Body) -> Result<(Option<String>, Body, Vec<Held>), Fault> {
         if parts.method != Method::POST || of_api(parts.uri.path()) != COUNT {
             return Ok((None, body, Vec::new()));
@@ -196,14 +197,14 @@ impl Gateway {
             let unpacked =
                 body::unpacked(&headers, &packed, limit, |bytes| handle.block_on(room.take(bytes)))?;
             let (body, _held) = unpacked.unwrap_or((packed, None));
-            // What is wrong with it is the provider's to say.
+            // The provider reports any defect of it.
             Ok::<_, Fault>(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
         });
         let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
         Ok((model, raw.into(), held.into_iter().collect()))
     }
 
-    /// Anything else, as it is.
+    /// Passes any other request on unchanged.
     async fn pass(&self, request: Request) -> Result<Response, Fault> {
         let (parts, body) = request.into_parts();
         if matches!(parts.method, Method::CONNECT | Method::TRACE) {
@@ -220,7 +221,7 @@ impl Gateway {
             kind.say(&upstream.name);
         }
         let mut headers = upstream.headers(&parts.headers, api);
-        // It goes on as it is, so its length does too.
+        // The body is passed on unchanged, and so is its length.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
         let mut request = self.client.request(parts.method, upstream.at(path)).headers(headers);
         if !body.is_end_stream() {
@@ -239,17 +240,17 @@ impl Gateway {
     }
 }
 
-/// A call's body, read.
+/// A call's body after reading.
 struct Read {
     received: Received,
-    /// Of the body as it came.
+    /// Digest of the received body.
     digest: Digest,
     order: Digest,
-    /// Room for what it unpacks to.
+    /// Memory budget of the decompressed body.
     more: Option<Held>,
 }
 
-/// The response that a reader gets.
+/// The response for a reader.
 async fn answer(mut reader: Reader) -> Result<Response, Fault> {
     let head = reader.head().await.ok_or_else(|| fault::internal("a call", &"it ended without an answer"))?;
     let mut response = Response::new(Body::from_stream(reader.body()));
@@ -258,7 +259,7 @@ async fn answer(mut reader: Reader) -> Result<Response, Fault> {
     Ok(response)
 }
 
-/// Why a provider gave no answer. The address is not said: some clients have their key in its query.
+/// Why a provider gave no answer. The address is omitted: some clients put their key into its query.
 pub(super) fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
     let error = error.without_url();
     tracing::warn!(upstream, %error, "no answer");
@@ -269,7 +270,7 @@ pub(super) fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -
     Fault::Unreachable { upstream }
 }
 
-/// A header's text, if it has one.
+/// A header's text, if it is valid text.
 pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
 }
@@ -285,35 +286,35 @@ fn name(headers: &HeaderMap) -> Result<Option<String>, Fault> {
     }
 }
 
-/// Whose a request is.
+/// The tenant of a request.
 fn tenant(parts: &Parts) -> &str {
     parts.extensions.get::<Tenant>().map_or(OWNER, |tenant| &tenant.0)
 }
 
-/// Who is asking, as far as the key tells. Only a digest of it is kept.
+/// The caller, identified by its key. Only a digest of the key is kept.
 fn caller(tenant: &str, headers: &HeaderMap) -> String {
     let key = headers.get(AUTHORIZATION).or_else(|| headers.get(API_KEY)).map(HeaderValue::as_bytes);
     let digest = Digest::of(key.unwrap_or_default());
     format!("{tenant}\n{}", digest.hex())
 }
 
-/// What a client asks for that is not in general use.
+/// Requested beta features.
 fn betas(headers: &HeaderMap) -> String {
     let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
     values.collect::<Vec<_>>().join(",")
 }
 
-/// The header values of ours for a call.
+/// Our header values for a call.
 pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
     for (name, value) in values {
-        // A value that no header can hold is not sent: the rest of the answer matters more.
+        // A value that is illegal in a header is omitted: the rest of the answer matters more.
         if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(*name, value);
         }
     }
 }
 
-/// A status that is not an answer of a model.
+/// Whether a status means something other than a model's answer.
 pub(super) fn is_refusal(status: StatusCode) -> bool {
     !status.is_success()
 }

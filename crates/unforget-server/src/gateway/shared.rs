@@ -1,6 +1,6 @@
-//! What a tenant may ask a provider for with a key that is not its own.
+//! Restricts what a tenant may request from a provider with a key of the owner's.
 //!
-//! The provider takes all who use one key for one: whatever it keeps under an id, each of them could read.
+//! The provider treats all users of one key alike: each of them could read anything that it keeps under an id.
 
 use axum::http::Method;
 use unforget_wire::exchange::{Call, Fault};
@@ -12,10 +12,10 @@ use super::route::of_api;
 use super::upstream::{Api, Upstream};
 use crate::serve::OWNER;
 
-/// What names nothing that a provider keeps, beside models.
+/// Paths of requests that refer to nothing kept by a provider, beside models.
 const FOR_ALL: [&str; 3] = ["/messages/count_tokens", "/embeddings", "/moderations"];
 
-/// Whether a request, other than a call, may be sent with a key that several tenants have.
+/// Whether a request, other than a call, may be sent with a key shared by several tenants.
 fn is_for_all(method: &Method, path: &str) -> bool {
     let path = of_api(path);
     let is_models = path == "/models" || path.starts_with("/models/");
@@ -52,15 +52,15 @@ fn refused(what: &str) -> Fault {
 }
 
 impl Gateway {
-    /// Whether a call names nothing that the provider keeps but answers that its tenant got from us. As at the provider, those
-    /// of others do not exist.
+    /// Whether a call refers to nothing kept by the provider, except answers that its tenant got through us. As at the
+    /// provider itself, other users' ids do not exist.
     pub(super) fn may_name(&self, received: &Received, call: &Call<'_>) -> Result<(), Problem> {
         let upstream = self.upstream(Api::of(received.dialect), call.model.as_deref());
         if !upstream.is_ok_and(|upstream| is_shared(upstream, &received.tenant)) {
             return Ok(());
         }
         let hints = &call.hints;
-        // No tenant can have made one: see above.
+        // No tenant can have created one, since the checks above forbid it.
         if let Some(id) = &hints.conversation {
             return Err(Fault::NotFound { what: format!("conversation {id:?}") }.into());
         }

@@ -1,4 +1,4 @@
-//! A small block of recalled text before the newest question.
+//! Puts a small block of recalled text before the newest question.
 
 use unforget_engine::host::{Assembled, Recalled};
 use unforget_engine::ruler::ModelRuler;
@@ -8,14 +8,14 @@ use super::Gateway;
 use super::ask::Begun;
 use super::fault::Problem;
 
-/// Tokens of a block of recalled text, with what is around it.
+/// Most tokens of the block, including its framing.
 pub(super) const SLOT: u64 = 1_000;
 
-/// Of these, what is around it.
+/// Tokens of the framing.
 const SLOT_FRAME: u64 = 64;
 
 impl Gateway {
-    /// What the prompt left out and the newest question asks for.
+    /// Recalls left-out content for the newest question.
     pub(super) fn recalled(&self, begun: &Begun, assembled: &Assembled) -> Result<Option<Recalled>, Problem> {
         let Some(question) = begun.array.question() else { return Ok(None) };
         let dialect = begun.dialect;
@@ -26,7 +26,8 @@ impl Gateway {
     }
 }
 
-/// Puts recalled text before the newest question: in its message where roles have to alternate, else as one of its own.
+/// Puts recalled text before the newest question: into its message if roles have to alternate, otherwise as a separate
+/// message.
 pub(super) fn recall(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
     let at = messages.iter().rposition(|message| is_question(message));
     let question = at.and_then(|at| messages.get(at)).and_then(|message| serde_json::from_str(message).ok());
@@ -53,7 +54,7 @@ pub(super) fn recall(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
     }
 }
 
-/// Whether a message of a prompt is a person's words, and no result of a tool.
+/// Whether a message of a prompt is a person's text and no tool result.
 fn is_question(message: &str) -> bool {
     let Ok(message) = serde_json::from_str::<serde_json::Value>(message) else { return false };
     let is =

@@ -1,9 +1,10 @@
-//! Answers on disk while they arrive: what a client has got is never only in memory.
+//! Spools arriving answers to disk: a client never gets bytes that are only in memory.
 //!
-//! A file per answer beside the database: a line of JSON that says whose answer it is, then the bytes as the provider sent
-//! them. A chunk is written before any client gets it, so a killed process loses nothing that was delivered; it is synced
-//! some times per second, so little is lost when power fails. When the answer is stored its file is emptied, for another
-//! answer: where hundreds come per second, making and removing files is most of what a spool costs.
+//! There is one file per answer beside the database: a line of JSON that names the conversation, then the bytes as the
+//! provider sent them. A chunk is written before any client gets it, so a killed process loses nothing that was
+//! delivered. The file is synced several times per second, so a power failure loses little. Once the answer is stored,
+//! its file is emptied and reused: with hundreds of answers per second, creating and removing files would be most of
+//! the spool's cost.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -17,57 +18,57 @@ use serde::{Deserialize, Serialize};
 use super::figures;
 use super::live::Place;
 
-/// Unsynced bytes are at most this old, while bytes arrive.
+/// Greatest age of unsynced bytes while more arrive.
 const SYNC: Duration = Duration::from_millis(250);
 
-/// Longest label that is looked at for its number, in bytes.
+/// Most bytes of a label read to find its number.
 const LABEL_MAX: u64 = 64 * 1024;
 
-/// Bytes that have to be free on the disk.
+/// Bytes that must be free on the disk.
 #[cfg(unix)]
 const ROOM: u64 = 1 << 20;
 
-/// Empty files that are kept for answers to come.
+/// Most empty files kept for reuse.
 const EMPTY: usize = 64;
 
-/// Whose answer a file holds.
+/// The origin of the answer in a file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Label {
     pub(super) tenant: String,
     pub(super) lane: String,
     pub(super) form: String,
-    /// The newest entry of the path when the model was asked.
+    /// The newest entry of the path at the time of the call.
     pub(super) asked_at: Option<u64>,
     pub(super) is_streamed: bool,
-    /// How it is packed, if it is.
+    /// Its compression, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) encoding: Option<String>,
     /// The lane's line in the register.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) line: Option<u64>,
-    /// Its place among all answers. In files of versions before this one, the number of the file is.
+    /// Its number among all answers. Files of earlier versions have it only in their names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) number: Option<u64>,
 }
 
-/// The folder of answers that arrive.
+/// The folder of arriving answers.
 pub(super) struct Spool {
     folder: PathBuf,
     next: AtomicU64,
     empty: Arc<Empty>,
 }
 
-/// Open files without an answer. They go with the last who has them.
+/// Empty files for reuse; removed when the last owner is dropped.
 #[derive(Default)]
 struct Empty(Mutex<Vec<(File, PathBuf)>>);
 
 impl Empty {
-    /// One that nobody has touched.
+    /// An empty file that nobody has touched.
     fn take(&self) -> Option<(File, PathBuf)> {
         std::iter::from_fn(|| self.files().pop()).find(|(file, path)| is_ours_alone(file, path))
     }
 
-    /// Empties one for an answer to come, or removes it if there are enough.
+    /// Empties a file for reuse, or removes it if there are enough.
     fn put(&self, file: File, path: PathBuf) -> io::Result<()> {
         let has_place = self.files().len() < EMPTY;
         if has_place && file.set_len(0).is_ok() {
@@ -88,14 +89,14 @@ impl Empty {
 impl Drop for Empty {
     fn drop(&mut self) {
         for (_, path) in self.files().drain(..) {
-            // Empty files that stay are removed by the next who opens the folder.
+            // The next process to open the folder removes empty files that stay.
             fs::remove_file(path).ok();
         }
     }
 }
 
-/// Whether an open file is the one that has its name, and has no other: an answer written to one that was moved or removed
-/// would not be found, and one that was linked belongs to somebody's copy.
+/// Whether an open file is still the one under its name, and has no other name: an answer written to a moved or removed
+/// file would not be found, and a linked one belongs to somebody's copy.
 fn is_ours_alone(file: &File, path: &Path) -> bool {
     #[cfg(unix)]
     {
@@ -111,7 +112,7 @@ fn is_ours_alone(file: &File, path: &Path) -> bool {
 }
 
 impl Spool {
-    /// Opens the folder, or makes it, for its owner only.
+    /// Opens or creates the folder, for its owner only.
     pub(super) fn open(folder: PathBuf) -> io::Result<Self> {
         let mut make = fs::DirBuilder::new();
         #[cfg(unix)]
@@ -122,7 +123,7 @@ impl Spool {
             let begun = begun(&path).unwrap_or_default();
             last = last.max(number(&path)).max(begun.number);
             if begun.is_awaited {
-                // One that stays says nothing, to whoever reads it.
+                // One that stays is empty and means nothing to a reader.
                 fs::remove_file(path).ok();
             }
         }
@@ -130,10 +131,10 @@ impl Spool {
         Ok(Self { folder, next, empty: Arc::default() })
     }
 
-    /// Whether the disk has room for the next call and its answer.
+    /// Checks whether the disk has room for the next call and its answer.
     ///
     /// # Errors
-    /// If it has not, or does not tell.
+    /// If it has none, or its state is unknown.
     pub(super) fn has_room(&self) -> io::Result<()> {
         #[cfg(unix)]
         {
@@ -177,7 +178,7 @@ impl Spool {
         Ok((options.open(&path)?, path))
     }
 
-    /// Files that a process before this one left, those of the oldest answers first.
+    /// Files left by an earlier process, those of the oldest answers first.
     pub(super) fn left(&self) -> io::Result<Vec<PathBuf>> {
         let mut paths = files(&self.folder, &[OPEN])?;
         paths.sort_by_cached_key(|path| {
@@ -187,12 +188,12 @@ impl Spool {
     }
 }
 
-/// What the beginning of a file tells.
+/// The facts at the beginning of a file.
 #[derive(Default)]
 struct Begun {
-    /// The answer's place among all.
+    /// The answer's number among all answers.
     number: Option<u64>,
-    /// Nothing of the answer is there.
+    /// Whether no byte of the answer has been written.
     is_awaited: bool,
 }
 
@@ -206,7 +207,7 @@ fn begun(path: &Path) -> io::Result<Begun> {
     Ok(Begun { number: label.ok().and_then(|label| label.number), is_awaited })
 }
 
-/// A file that was left: whose answer, and its bytes; `None` if it is none of ours.
+/// A left file: the origin of its answer, and the bytes; `None` for a foreign file.
 pub(super) fn read(path: &Path) -> io::Result<Option<(Label, Vec<u8>)>> {
     let mut bytes = fs::read(path)?;
     let Some(at) = bytes.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
@@ -214,18 +215,18 @@ pub(super) fn read(path: &Path) -> io::Result<Option<(Label, Vec<u8>)>> {
     Ok(serde_json::from_slice(&bytes).ok().map(|label| (label, rest)))
 }
 
-/// Files of answers that are not stored yet.
+/// Extension of files with answers that are not stored yet.
 const OPEN: &str = "answer";
 
-/// Files of answers that say nothing that could be read: they stay for people.
+/// Extension of files with unreadable answers: they stay for people.
 const UNREAD: &str = "unread";
 
-/// Keeps what cannot be read out of the way.
+/// Sets an unreadable file aside.
 pub(super) fn keep(path: &Path) -> io::Result<()> {
     fs::rename(path, path.with_extension(UNREAD))
 }
 
-/// The number of a file of ours.
+/// The number of one of our files.
 fn number(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok()
 }
@@ -244,22 +245,22 @@ pub(super) struct Spooled {
     file: File,
     path: PathBuf,
     synced: Instant,
-    /// Of the newest chunk.
+    /// Place of the newest chunk.
     place: Place,
-    /// Somebody reads it, for longer than it takes to store it.
+    /// Whether a reader holds it open, perhaps longer than storing takes.
     is_read_back: bool,
     empty: Arc<Empty>,
 }
 
 impl Spooled {
-    /// Writes a chunk. It survives the process from then on.
+    /// Writes a chunk, which from then on survives the process.
     pub(super) fn push(&mut self, chunk: &[u8]) -> io::Result<()> {
         self.file.write_all(chunk)?;
         self.place = Place { from: self.place.from + self.place.bytes as u64, bytes: chunk.len() };
         Ok(())
     }
 
-    /// Where the newest chunk is.
+    /// Place of the newest chunk.
     pub(super) const fn place(&self) -> Place {
         self.place
     }
@@ -275,7 +276,7 @@ impl Spooled {
         &self.path
     }
 
-    /// A handle to sync, if that is due.
+    /// A handle for syncing, if a sync is due.
     pub(super) fn due(&mut self) -> Option<File> {
         if self.synced.elapsed() < SYNC {
             return None;
@@ -284,16 +285,16 @@ impl Spooled {
         self.file.try_clone().ok()
     }
 
-    /// The answer is stored.
+    /// Marks the answer as stored.
     ///
-    /// * `is_read` - whether all that came of it could be read; else its bytes stay.
+    /// * `is_read` - whether all received bytes were readable; otherwise the bytes stay.
     pub(super) fn done(self, is_read: bool) {
         let done = match (is_read, self.is_read_back) {
             (false, _) => keep(&self.path),
             (true, true) => fs::remove_file(&self.path),
             (true, false) => self.empty.put(self.file, self.path),
         };
-        // What stays is stored once more after a restart, and recognised.
+        // A file that stays is stored once more after a restart, and recognised as a repetition.
         done.ok();
         figures::spooled(-1.0);
     }
@@ -318,7 +319,7 @@ mod tests {
         }
     }
 
-    /// What is left in the folder: lanes and bytes, the oldest answer first.
+    /// The content of the folder: lanes and bytes, the oldest answer first.
     fn left(spool: &Spool) -> Vec<(String, Vec<u8>)> {
         let left = spool.left().unwrap().into_iter().filter_map(|path| read(&path).unwrap());
         left.map(|(label, bytes)| (label.lane, bytes)).collect()
@@ -339,14 +340,14 @@ mod tests {
         assert_eq!(files(), 2);
         let want = [("b".to_owned(), b"b".to_vec()), ("c".to_owned(), b"c".to_vec())];
         assert_eq!(left(&spool), want, "by the age of the answer, not of the file");
-        // Who reads it back has it for as long as that takes.
+        // A reader keeps the file for as long as it needs.
         let mut back = third.back().unwrap();
         third.done(true);
         spool.begin(label("d")).unwrap().push(b"another answer").unwrap();
         let mut bytes = Vec::new();
         back.read_to_end(&mut bytes).unwrap();
         assert!(bytes.ends_with(b"c"));
-        // What was removed by somebody is not written to.
+        // A file removed by somebody else is not written to.
         second.done(true);
         for file in fs::read_dir(folder.path()).unwrap() {
             fs::remove_file(file.unwrap().path()).unwrap();

@@ -1,13 +1,14 @@
-//! Standing context of a client's in prompts of ours: what a prompt has left out of it is put back.
+//! Standing context in our prompts: puts back the pieces that a prompt left out.
 //!
-//! The pieces are found by [`Context`], and chosen by [`unforget_core::standing`]. They stand before everything else of the
+//! [`Context`] finds the pieces, and [`unforget_core::standing`] chooses among them. They stand before all other
 //! messages, so that the beginning of the prompt keeps its bytes from call to call:
 //!
-//! * At a break of the context, what holds then and the prompt does not show is put back.
-//! * Until the next break that stays so. What replaces a piece meanwhile is shown where it came, and the old one too.
-//! * What was put back is remembered in memory. After a restart it is chosen anew, from the client's messages and the prompt: it
-//!   is the same unless a piece was replaced since the last break.
-//! * Room for all pieces is kept free in every prompt of ours, whether they are put back or shown in their messages.
+//! * At a break of the context, the valid pieces that the prompt does not show are put back.
+//! * They stay unchanged until the next break. A replacement that arrives meanwhile is shown at its own place, beside
+//!   the old piece.
+//! * The choice is remembered in memory. After a restart it is made anew, from the client's messages and the prompt:
+//!   the result is equal unless a piece was replaced since the last break.
+//! * Every prompt of ours keeps room for all pieces, whether they are put back or shown in their messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -21,16 +22,16 @@ use unforget_wire::exchange::{Call, Context};
 
 use super::ask::Begun;
 
-/// Lanes of which it is remembered what was put back into their prompts.
+/// Number of lanes whose choice is remembered.
 const LANES: usize = 4_096;
 
-/// Tokens around a piece.
+/// Tokens of framing around a piece.
 const FRAME: Tokens = Tokens::exact(8);
 
-/// A lane, and the model that is asked: prompts for another have other breaks.
+/// A lane and the model: prompts for another model break at other times.
 type Of = (LaneKey, Option<String>);
 
-/// What was put back, and what was told.
+/// The chosen pieces of each lane, and the logged omissions.
 #[derive(Default)]
 pub(super) struct PutBack(Mutex<Known>);
 
@@ -43,19 +44,19 @@ struct Known {
 /// The standing context of one call.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Standing {
-    /// Tokens that all that holds needs, as far as there is room for it.
+    /// Tokens needed for all valid pieces, as far as there is room.
     reserved: Tokens,
     /// Tokens that may be put back.
     room: u64,
-    /// What the prompt before was given back.
+    /// The pieces put back into the previous prompt.
     before: Option<BTreeSet<Digest>>,
-    /// What this prompt was given back.
+    /// The pieces put back into this prompt.
     chosen: BTreeSet<Digest>,
-    /// Blocks of the first message that were put back.
+    /// Number of blocks of the first message that were put back.
     blocks: usize,
-    /// What its texts weigh.
+    /// Sizes of its texts.
     weights: BTreeMap<Digest, Tokens>,
-    /// Bytes that are missing of it, by what they are.
+    /// Missing bytes by kind of piece.
     left_out: BTreeMap<&'static str, u64>,
 }
 
@@ -65,31 +66,31 @@ impl Standing {
         self.reserved
     }
 
-    /// Blocks of the first message that were put back (Anthropic).
+    /// Number of blocks of the first message that were put back (Anthropic).
     pub(super) const fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// Bytes that are missing for want of room.
+    /// Number of bytes missing for lack of room.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out.values().sum()
     }
 
-    /// * `messages` - tokens that the messages may have.
+    /// * `messages` - token budget of the messages.
     fn of(call: &Call<'_>, messages: u64, before: Option<BTreeSet<Digest>>) -> Self {
         let mut scale = Scale::of(call, BTreeMap::new());
         if scale.pieces.is_empty() {
             return Self::default();
         }
         let room = standing::room(messages);
-        // What a prompt may be given back is what holds, or what the one before was.
+        // A prompt may get back the valid pieces, or those of the previous prompt.
         let reserved = scale.reserve(None, room);
         let stood = before.as_ref().map_or(reserved, |before| scale.reserve(Some(before), room));
         let reserved = if stood.upper > reserved.upper { stood } else { reserved };
         Self { reserved, room, before, weights: scale.weights, ..Self::default() }
     }
 
-    /// Puts back what a prompt does not show. Gives what that weighs.
+    /// Puts back the pieces that a prompt does not show. Returns their size.
     pub(super) fn put_back(
         &mut self,
         call: &Call<'_>,
@@ -114,12 +115,12 @@ impl Standing {
     }
 }
 
-/// The pieces of a call, and what they weigh for its model.
+/// The pieces of a call, and their sizes for its model.
 struct Scale {
     context: Context,
     pieces: Vec<Piece>,
     ruler: ModelRuler,
-    /// Of texts, as far as they were weighed.
+    /// Sizes of texts weighed so far.
     weights: BTreeMap<Digest, Tokens>,
 }
 
@@ -134,7 +135,7 @@ impl Scale {
         self.pieces.get(index).map(|piece| piece.digest)
     }
 
-    /// A piece; of a text that can't be put back whole, only the beginning is weighed.
+    /// Size of a piece. Of a text that cannot be put back whole, only the beginning is weighed.
     fn size(&mut self, index: usize) -> Size {
         let (Some(text), Some(digest)) = (self.context.text(index), self.digest(index)) else {
             return Size { bytes: 0, tokens: Tokens::default() };
@@ -144,7 +145,7 @@ impl Scale {
         Size { bytes: text.len() as u64, tokens: *self.weights.entry(digest).or_insert_with(weigh) }
     }
 
-    /// How much of the pieces that are due there is room for.
+    /// How much of each due piece fits.
     fn shares(&mut self, due: &[usize], room: u64) -> Vec<(usize, Share)> {
         let ranks: Vec<_> = due.iter().filter_map(|index| Some(self.pieces.get(*index)?.rank)).collect();
         let mut size = |at: usize| self.size(due.get(at).copied().unwrap_or(usize::MAX));
@@ -161,14 +162,14 @@ impl Scale {
         shares.iter().map(weigh).sum()
     }
 
-    /// What a prompt needs that shows nothing of it.
+    /// Tokens for a prompt that shows none of the pieces.
     fn reserve(&mut self, before: Option<&BTreeSet<Digest>>, room: u64) -> Tokens {
         let due = standing::due(&self.pieces, &BTreeSet::new(), before);
         let shares = self.shares(&due, room);
         self.tokens(&shares)
     }
 
-    /// Bytes that are not put back, by what they are.
+    /// Bytes that are not put back, by kind of piece.
     fn missing(&self, shares: &[(usize, Share)]) -> BTreeMap<&'static str, u64> {
         let mut missing = BTreeMap::new();
         for (index, share) in shares.iter().filter(|(_, share)| *share != Share::Whole) {
@@ -185,7 +186,7 @@ impl Scale {
 impl PutBack {
     /// Reads the standing context of a call that gets a prompt of ours.
     ///
-    /// * `messages` - tokens that the messages may have.
+    /// * `messages` - token budget of the messages.
     pub(super) fn read(&self, begun: &Begun, call: &Call<'_>, messages: u64) -> Standing {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.chosen.get(&of(begun)).cloned();
@@ -193,7 +194,7 @@ impl PutBack {
         Standing::of(call, messages, before)
     }
 
-    /// Remembers what a prompt was given back, and tells what there was not room for: once, until it is something else.
+    /// Remembers the choice for a prompt, and logs omissions for lack of room, each set of omissions once.
     pub(super) fn note(&self, begun: &Begun) {
         let standing = &begun.standing;
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

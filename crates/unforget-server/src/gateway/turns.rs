@@ -1,7 +1,7 @@
-//! Places for work, given to lanes in turn: a lane with many calls waits for itself and keeps nobody else waiting.
+//! Distributes places for work among lanes: a lane with many calls waits for itself and delays no other lane.
 //!
-//! A lane has one place at most, since its calls are taken one after the other anyway. Lanes that wait are served round robin,
-//! the calls of one in order of arrival.
+//! A lane has at most one place, since its calls are handled one after another anyway. Waiting lanes are served round
+//! robin, the calls of one lane in order of arrival.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,30 +9,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 use unforget_core::digest::Digest;
 
-/// See the module.
+/// A fair queue of places for work.
 pub(super) struct Turns {
     state: Mutex<State>,
-    /// Calls of one lane that wait at most.
+    /// Most waiting calls of one lane.
     most: usize,
 }
 
 #[derive(Default)]
 struct State {
-    /// Places that nobody has.
+    /// Number of free places.
     free: usize,
-    /// Lanes that have a place or wait for one, with their calls that wait.
+    /// Lanes that have a place or wait for one, with their waiting calls.
     lanes: HashMap<Digest, VecDeque<oneshot::Sender<Turn>>>,
-    /// Lanes that wait and have no place, in turn.
+    /// Waiting lanes without a place, in turn.
     ring: VecDeque<Digest>,
 }
 
-/// More calls of a lane wait than may.
+/// Too many calls of a lane wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
 impl Turns {
-    /// * `places` - calls at work at once.
-    /// * `most` - calls of one lane that wait at most.
+    /// * `places` - most concurrent calls.
+    /// * `most` - most waiting calls of one lane.
     pub(super) fn new(places: usize, most: usize) -> Arc<Self> {
         let state = State { free: places.max(1), ..State::default() };
         Arc::new(Self { state: Mutex::new(state), most })
@@ -45,7 +45,7 @@ impl Turns {
     /// Waits for a place.
     ///
     /// # Errors
-    /// At once, if too many calls of the lane wait.
+    /// [`Full`], at once, if too many calls of the lane wait.
     pub(super) async fn take(self: &Arc<Self>, lane: Digest) -> Result<Turn, Full> {
         let waiting = {
             let mut state = self.state();
@@ -57,7 +57,7 @@ impl Turns {
                     waiting.push_back(told);
                     turn
                 }
-                // Who is free now has no lane before it: whoever waited was served when it became free.
+                // A free place implies that nobody waits.
                 None if free > 0 => {
                     state.free -= 1;
                     state.lanes.insert(lane, VecDeque::new());
@@ -78,7 +78,7 @@ impl Turns {
         Turn { turns: Arc::clone(self), lane }
     }
 
-    /// A lane gives its place back; those whose turn it is are told.
+    /// Returns a lane's place, and gives it to the next in turn.
     fn release(self: &Arc<Self>, lane: Digest) {
         let told = {
             let mut state = self.state();
@@ -90,7 +90,8 @@ impl Turns {
             }
             state.next()
         };
-        // Not under the lock: what nobody waits for any more is dropped here, which releases it.
+        // Outside the lock: a place sent to a caller that has gone away is dropped here, which calls this function
+        // again.
         for (lane, call) in told {
             drop(call.send(self.turn(lane)));
         }
@@ -118,7 +119,7 @@ impl State {
     }
 }
 
-/// A place of a lane, given back when it is dropped.
+/// A lane's place, returned when dropped.
 pub(super) struct Turn {
     turns: Arc<Turns>,
     lane: Digest,
@@ -144,7 +145,7 @@ mod tests {
         Digest::of(&[name])
     }
 
-    /// Calls by lane; who has a place now, in the order in which they got it.
+    /// Calls by lane; those with a place, in the order in which they got it.
     struct Calls {
         turns: Arc<Turns>,
         waiting: Vec<(u8, BoxFuture<'static, Result<Turn, Full>>)>,
@@ -211,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whoever comes, ends or goes away: no more places than there are, one per lane, and none stays behind.
+        /// For any arrivals, ends and departures: no more places than exist, one per lane, and none is lost.
         #[test]
         fn places_are_kept(places in 1usize..4, steps in prop::collection::vec((0u8..4, 0u8..5), 0..60)) {
             let mut calls = Calls::new(places, 3);

@@ -1,4 +1,4 @@
-//! Providers: which one a call goes to, and what of its headers.
+//! Providers: selects one for a call, and the headers for it.
 
 use std::time::Duration;
 
@@ -16,19 +16,19 @@ use super::Gateway;
 
 use crate::trace;
 
-/// What an upstream speaks.
+/// The API of an upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Api {
     /// Anthropic's API.
     Anthropic,
     /// OpenAI's API, Chat Completions and Responses.
     OpenAi,
-    /// All that is served: another gateway or router.
+    /// All served APIs: another gateway or router.
     Any,
 }
 
 impl Api {
-    /// That of a call.
+    /// The API of a call.
     pub(super) fn of(dialect: Dialect) -> Self {
         if dialect == Dialect::Anthropic { Self::Anthropic } else { Self::OpenAi }
     }
@@ -37,15 +37,15 @@ impl Api {
 /// A provider.
 #[derive(Clone, Debug)]
 pub struct Upstream {
-    /// For logs and headers.
+    /// Its name in logs and headers.
     pub name: String,
-    /// Where it is. Paths of clients are put behind it.
+    /// Its address. Clients' paths are appended.
     pub url: Url,
-    /// What it speaks.
+    /// Its API.
     pub api: Api,
-    /// Models that go to it, `*` at the end for anything; empty for all.
+    /// Its models, with `*` at the end for any suffix; empty for all.
     pub models: Vec<String>,
-    /// The key to send in place of the client's.
+    /// The key to send instead of the client's.
     pub key: Option<Key>,
 }
 
@@ -54,7 +54,7 @@ pub struct Upstream {
 pub struct Key(HeaderValue);
 
 impl Key {
-    /// A key; `None` if a header cannot hold it.
+    /// A key; `None` if it is illegal in a header.
     pub fn new(key: &str) -> Option<Self> {
         let mut value = HeaderValue::from_str(key.trim()).ok()?;
         value.set_sensitive(true);
@@ -72,7 +72,7 @@ impl Upstream {
     /// A provider for all models of an API.
     ///
     /// # Errors
-    /// What is wrong with the address.
+    /// A description of the defect in the address.
     pub fn new(name: &str, url: &str, api: Api) -> Result<Self, String> {
         let url = Url::parse(url).map_err(|error| format!("{url:?} is no address: {error}"))?;
         if !matches!(url.scheme(), "http" | "https") || url.cannot_be_a_base() {
@@ -84,19 +84,19 @@ impl Upstream {
         Ok(Self { name: name.to_owned(), url, api, models: Vec::new(), key: None })
     }
 
-    /// The providers themselves.
+    /// The providers' own addresses.
     pub fn defaults() -> Vec<Self> {
         let anthropic = Self::new("anthropic", "https://api.anthropic.com", Api::Anthropic);
         let openai = Self::new("openai", "https://api.openai.com", Api::OpenAi);
         anthropic.into_iter().chain(openai).collect()
     }
 
-    /// Whether it speaks this.
+    /// Whether it serves this API.
     fn speaks(&self, api: Api) -> bool {
         self.api == Api::Any || api == Api::Any || self.api == api
     }
 
-    /// Whether calls of this kind go to it.
+    /// Whether it serves calls of this kind.
     fn takes(&self, api: Api, model: Option<&str>) -> bool {
         let is_model = |pattern: &String| match (pattern.strip_suffix('*'), model) {
             (Some(start), Some(model)) => model.starts_with(start),
@@ -108,7 +108,7 @@ impl Upstream {
 
     /// The address of a client's path and query.
     ///
-    /// The host is always this one's: a path cannot name another.
+    /// The host is always this upstream's: a path cannot name another.
     pub(super) fn at(&self, path_and_query: &str) -> Url {
         let (path, query) = path_and_query
             .split_once('?')
@@ -120,11 +120,11 @@ impl Upstream {
         url
     }
 
-    /// A client's headers as they go to the provider.
+    /// The headers for the provider, made from a client's.
     pub(super) fn headers(&self, client: &HeaderMap, api: Api) -> HeaderMap {
         let mut headers =
             forwarded(client, &[HOST, ACCEPT_ENCODING, CONTENT_LENGTH, COOKIE, EXPECT, ORIGIN, REFERER]);
-        // Answers are read on the way, so they come unpacked.
+        // Answers are read on the way, so no compression is requested.
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         if let Some(Key(key)) = &self.key {
             headers.remove(AUTHORIZATION);
@@ -140,8 +140,8 @@ impl Upstream {
 }
 
 impl Gateway {
-    /// The provider of a call, or of a request of its API that names no model: the first that fits, else the first of the
-    /// API, whatever models it is for.
+    /// The upstream for a call, or for a request of its API without a model: the first suitable one, otherwise the
+    /// first of the API, whatever its models.
     pub(super) fn upstream(&self, api: Api, model: Option<&str>) -> Result<&Upstream, Fault> {
         let all = &self.settings.upstreams;
         let any = || all.iter().find(|upstream| model.is_none() && upstream.speaks(api));
@@ -154,13 +154,13 @@ impl Gateway {
 /// Anthropic's header for keys.
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// By which clients say that a request is the same as before.
+/// The header by which clients mark a repeated request.
 pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// Headers of ours begin like this; they are not sent on.
+/// Prefix of our own headers, which are not passed on.
 pub(super) const OURS: &str = "x-unforget-";
 
-/// Headers that say which pages may read an answer begin like this. A provider does not say it of ours.
+/// Prefix of the headers that tell which pages may read an answer. A provider's values are not valid for us.
 const CORS: &str = "access-control-";
 
 fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
@@ -169,23 +169,24 @@ fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// A provider's headers as they go to the client. How its body is packed is among them: that goes on as it came.
+/// The headers for the client, made from a provider's. They include the body's compression, since the body is passed on
+/// unchanged.
 pub(super) fn returned(provider: &HeaderMap) -> HeaderMap {
     let mut headers = forwarded(provider, &[CONTENT_LENGTH, SET_COOKIE]);
-    // Copies, since a value of some bytes holds the whole buffer into which the connection was read.
+    // Copies, since even a short value keeps the whole receive buffer of the connection alive.
     for value in headers.values_mut() {
         *value = HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
     }
     headers
 }
 
-/// Whether a path leads out of where it begins. Addresses are put together from it, and those have no such steps.
+/// Whether a path leads out of its start. Addresses are built from it, and must not contain such steps.
 pub(super) fn has_steps(path: &str) -> bool {
     let plain = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/");
     plain.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
 }
 
-/// Headers without those of the connection, those of ours, those for pages, and `but`.
+/// Headers except those of the connection, ours, those for pages, and `but`.
 fn forwarded(headers: &HeaderMap, but: &[HeaderName]) -> HeaderMap {
     const OF_CONNECTION: [HeaderName; 8] = [
         CONNECTION,
@@ -215,9 +216,9 @@ fn forwarded(headers: &HeaderMap, but: &[HeaderName]) -> HeaderMap {
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
-/// Names the cryptography of this process, for all TLS in it. Once is enough; more do nothing.
+/// Installs the process's cryptography for all TLS connections. Further calls have no effect.
 pub fn install_crypto() {
-    // It fails only if one is installed already, which is then the one to use.
+    // Fails only if one is installed already, which is then used.
     rustls::crypto::ring::default_provider().install_default().ok();
 }
 
@@ -315,7 +316,7 @@ mod tests {
         assert!(!format!("{kept:?} {own:?}").contains("ours"), "keys are never printed");
     }
 
-    /// What is kept of an answer does not keep what its connection was read into.
+    /// Kept headers of an answer do not keep the connection's receive buffer.
     #[test]
     fn returned_headers_hold_no_buffer() {
         let read = axum::body::Bytes::from(vec![b'a'; 8 * 1024]);

@@ -23,15 +23,15 @@ const KNOWN: &[(&str, u64)] = &[
     ("qwen", 131_072),
 ];
 
-/// Of a model that nobody knows.
+/// Window of an unknown model.
 const UNKNOWN: u64 = 128_000;
 
-/// What the settings say of windows: name patterns, the longest match wins. `*` stands for anything at the end.
+/// Configured windows: name patterns, of which the longest match wins. `*` at the end stands for any suffix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Windows {
     /// Patterns and windows.
     pub patterns: Vec<(String, u64)>,
-    /// No prompt is larger, whatever the window: large windows are not used well to the end.
+    /// Most tokens of a prompt, whatever the window: models use large windows badly towards the end.
     pub cap: Option<u64>,
 }
 

@@ -8,66 +8,66 @@ use utoipa::ToSchema;
 
 use super::{id_of, iso, role};
 
-/// What `answer` prints.
+/// The output of `answer`.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AnswerJson {
-    /// Null if no model said anything.
+    /// The model's answer; null if no model answered.
     pub text: Option<String>,
     /// `answered`, `uncited`, `no-model`, `nothing-found` or `partial`.
     pub ended: Cow<'static, str>,
-    /// Why it is partial; null if it is not.
+    /// Why the answer is partial; null if it is not.
     pub why: Option<String>,
-    /// What was read, or found.
+    /// The passages read or found.
     pub passages: Vec<PassageJson>,
-    /// What was read of each id of `--from`.
+    /// The part read of each id in `--from`.
     pub from: Vec<NamedJson>,
-    /// Numbers that are cited though there is no such passage.
+    /// Cited numbers for which no passage exists.
     pub invented: Vec<u32>,
-    /// Entries that were searched.
+    /// Number of entries searched.
     pub searched: u64,
-    /// Of so many.
+    /// Number of all entries.
     pub total: u64,
     /// What the lack of results means; null if there are results.
     pub negative: Option<String>,
-    /// Calls of models.
+    /// Number of model calls.
     pub calls: u32,
     /// Number of the grant; null without a model.
     grant: Option<u64>,
 }
 
-/// What was read of an id. The rest of its entries was not reached.
+/// The part read of an id. The rest of its entries was not reached.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct NamedJson {
     /// The id.
     pub id: String,
-    /// Entries that it stands for.
+    /// Number of its entries.
     pub entries: u64,
-    /// Whole.
+    /// Number of entries read whole.
     pub read: u64,
-    /// In part.
+    /// Number of entries read in part.
     pub cut: u64,
-    /// Entries whose bytes were purged.
+    /// Number of entries with purged bytes.
     pub purged: u64,
 }
 
-/// A passage that was read.
+/// A passage for the answer.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct PassageJson {
     /// Its number in the answer, from 1.
     pub number: u32,
-    /// Expands to it.
+    /// Id for expanding it.
     pub id: String,
     conversation: String,
     seq: u64,
     host_id: Option<String>,
-    /// When it was said.
+    /// The host's time.
     pub time: Option<String>,
     /// Who speaks.
     pub role: Cow<'static, str>,
     tokens: u64,
     /// Whether the answer cites it.
     pub cited: bool,
-    /// What was read of it.
+    /// The text that was read.
     pub text: String,
 }
 

@@ -7,7 +7,7 @@ use unforget_engine::import::Imported;
 use unforget_wire::Warning;
 use utoipa::ToSchema;
 
-/// A file that is in the store.
+/// An imported file.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ImportedJson {
     path: String,
@@ -25,7 +25,7 @@ pub struct ImportedJson {
     warnings_total: u64,
 }
 
-/// Something odd in a file.
+/// An irregularity in a file.
 #[derive(Debug, Serialize, ToSchema)]
 struct WarningJson {
     line: u64,
@@ -61,7 +61,7 @@ impl From<&Imported> for ImportedJson {
     }
 }
 
-/// A file in a folder that is no transcript.
+/// A skipped file of a folder, which is no transcript.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SkippedJson {
     path: String,
@@ -69,7 +69,7 @@ pub struct SkippedJson {
 }
 
 impl SkippedJson {
-    /// * `why` - what it is instead.
+    /// * `why` - what the file is instead.
     pub fn new(path: &Path, why: &str) -> Self {
         Self { path: path.display().to_string(), skipped: why.to_owned() }
     }

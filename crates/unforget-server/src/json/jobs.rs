@@ -1,4 +1,4 @@
-//! Jobs of models, and what was decided.
+//! Jobs of models, and decisions.
 
 use std::borrow::Cow;
 
@@ -12,20 +12,20 @@ use super::iso;
 /// A job.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct JobJson {
-    /// Name of the summary.
+    /// Key of the summary.
     pub name: String,
     level: u8,
-    /// First entry that it stands for.
+    /// First entry of its span.
     pub first: u64,
-    /// Last entry that it stands for.
+    /// Last entry of its span.
     pub last: u64,
     /// `waiting`, `leased`, `done` or `given-up`.
     pub state: Cow<'static, str>,
-    /// Since or until when: see the state.
+    /// Start or end of the state, depending on the state.
     time: Option<String>,
-    /// How often it was tried.
+    /// Number of attempts.
     pub attempts: u32,
-    /// What went wrong last; may be empty.
+    /// The last failure; may be empty.
     pub why: String,
 }
 
@@ -47,11 +47,11 @@ impl From<JobRow> for JobJson {
 /// A job that was worked on.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct RunJson {
-    /// Name of the summary.
+    /// Key of the summary.
     pub name: String,
-    /// How it ended.
+    /// The outcome.
     pub ended: Cow<'static, str>,
-    /// What went wrong last; may be empty.
+    /// The last failure; may be empty.
     pub why: String,
     model: Option<String>,
     calls: u64,
@@ -59,7 +59,7 @@ pub struct RunJson {
 }
 
 impl RunJson {
-    /// Whether it is written now.
+    /// Whether the summary is written now.
     pub fn is_written(&self) -> bool {
         self.ended == Ended::Written.name()
     }
@@ -78,12 +78,12 @@ impl From<&Report> for RunJson {
     }
 }
 
-/// An account that was ever called, and whether it may be.
+/// An account that was called before, and its state.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct AccountJson {
-    /// Its address, or what it is.
+    /// Its address or kind.
     pub provider: String,
-    /// Where its key is, and eight digits of the key's digest.
+    /// The place of its key, and eight digits of the key's digest.
     pub credential: String,
     /// Whether it may be called.
     pub state: String,
@@ -95,14 +95,14 @@ impl From<BreakerRow> for AccountJson {
     }
 }
 
-/// What an hour cost.
+/// The spend of an hour.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct SpentJson {
-    /// Calls of models.
+    /// Number of model calls.
     pub calls: u64,
-    /// Tokens read.
+    /// Number of input tokens.
     pub input: u64,
-    /// Tokens written.
+    /// Number of output tokens.
     pub output: u64,
     money: f64,
 }
@@ -121,19 +121,19 @@ pub struct JobsJson {
     pub conversation: String,
     /// Jobs, by summary.
     pub jobs: Vec<JobJson>,
-    /// What models did just now.
+    /// The work just done by models.
     pub ran: Vec<RunJson>,
-    /// Why jobs wait that are due; null if none does.
+    /// Why due jobs wait; null if none does.
     pub held: Option<String>,
-    /// Jobs dropped just now.
+    /// Number of jobs just dropped.
     pub dropped: u64,
-    /// What was spent in this hour.
+    /// The spend of the current hour.
     pub hour: SpentJson,
-    /// Accounts with providers, and whether they are asked.
+    /// Accounts with providers, and their states.
     pub accounts: Vec<AccountJson>,
 }
 
-/// What was decided about a prompt or a summary.
+/// A decision about a prompt or a summary.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DecisionJson {
     number: u64,
@@ -166,11 +166,11 @@ pub struct DecisionsJson {
     pub decisions: Vec<DecisionJson>,
 }
 
-/// What models did when they were asked to.
+/// The result of a request for models' work.
 #[derive(Debug, Default)]
 pub struct Worked {
     /// One per job.
     pub ran: Vec<RunJson>,
-    /// Why jobs that are due were not done, if there are any.
+    /// Why due jobs were not done, if there are any.
     pub held: Option<String>,
 }

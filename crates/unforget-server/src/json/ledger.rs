@@ -45,36 +45,36 @@ impl LedgerKind {
     }
 }
 
-/// What `ledger` prints.
+/// The output of `ledger`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LedgerJson {
     /// Key of the conversation.
     pub conversation: String,
     /// By kind, then by entry.
     pub rows: Vec<LedgerRow>,
-    /// Older rows that went: there were too many of a kind.
+    /// Number of older rows dropped because a kind had too many.
     pub dropped: u64,
 }
 
-/// A thing that was done.
+/// A row of the ledger.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LedgerRow {
-    /// What it is of.
+    /// Its kind.
     pub kind: LedgerKind,
-    /// The path, command, address or words.
+    /// The path, command, address or text.
     pub what: String,
     /// Of a file `read`, `written`, `edited`, `removed`; of a command or address `done`, `failed`, `not-run`; of a failure `open`, `cleared`; of a task `open`, `active`, `done`, `dropped`.
     pub state: &'static str,
-    /// How often.
+    /// Number of times.
     pub times: u64,
-    /// Exit code of a command, if it was told.
+    /// Exit code of a command, if reported.
     exit: Option<i64>,
-    /// Tests that passed, failed, were left out.
+    /// Numbers of tests passed, failed and skipped.
     #[schema(value_type = Option<Vec<u64>>, min_items = 3, max_items = 3)]
     tests: Option<(u64, u64, u64)>,
-    /// What was told of a failure.
+    /// The report about a failure.
     told: Option<String>,
-    /// Entry of the call that did it last.
+    /// Entry of the most recent call.
     call: u64,
     /// Entry of its result.
     pub last: u64,
@@ -105,7 +105,7 @@ const fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// All rows, by kind, then in the order of the entries in which they were touched last.
+/// All rows by kind, and within a kind in the order of their most recent entries.
 pub fn ledger_rows(ledger: &Ledger) -> Vec<LedgerRow> {
     let mut rows = files(ledger);
     rows.extend(ledger.commands().map(|command| LedgerRow {

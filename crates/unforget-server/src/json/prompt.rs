@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::{RunJson, Worked};
 
-/// A request and what admission guarantees of it.
+/// A request and its certificate.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PromptJson {
     #[schema(value_type = Object)]
@@ -18,13 +18,13 @@ pub struct PromptJson {
 }
 
 impl PromptJson {
-    /// * `request` - the rendered request, sent as it is.
+    /// * `request` - the rendered request.
     pub fn new(request: String, certificate: CertificateJson) -> serde_json::Result<Self> {
         Ok(Self { request: RawValue::from_string(request)?, certificate })
     }
 }
 
-/// A count: expected, and the bound that it does not exceed.
+/// A count: the expected value, and a bound for the true value.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 struct TokensJson {
     expected: u64,
@@ -76,7 +76,7 @@ struct OmittedJson {
     reason: &'static str,
 }
 
-/// What admission guarantees, in figures.
+/// The guarantees of an admission, in figures.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CertificateJson {
     conversation: String,
@@ -87,16 +87,17 @@ pub struct CertificateJson {
     reserve: u64,
     budget: u64,
     total: TokensJson,
-    /// What it may weigh at most: less than `total.upper` where the provider counted its beginning.
+    /// Upper bound of its size: less than `total.upper` where the provider has already counted its beginning.
     bound: u64,
     sections: SectionsJson,
     authority: &'static str,
     rung: &'static str,
     cover: CoverJson,
-    /// No entry is in the request: providers want a message, so that it holds a placeholder that nobody wrote.
+    /// Whether the request shows no entry: providers require a message, so it then holds a placeholder that nobody
+    /// wrote.
     empty: bool,
     proof: Option<String>,
-    /// Numbers of the pins that are in the request.
+    /// Numbers of the pins in the request.
     pins: Vec<u64>,
     omitted: Vec<OmittedJson>,
     violations: Vec<String>,
@@ -105,7 +106,7 @@ pub struct CertificateJson {
 
 impl CertificateJson {
     /// * `named` - conversation, dialect, model.
-    /// * `violations` - what a provider would reject; empty, or we have a defect.
+    /// * `violations` - the provider's rules that it breaks; always empty unless we have a defect.
     pub fn new(named: (&str, &'static str, Option<&str>), prompt: &Prompt, violations: Vec<String>) -> Self {
         let certificate: &Certificate = prompt.admitted.certificate();
         let cover = certificate.cover;
@@ -139,32 +140,32 @@ impl CertificateJson {
     }
 }
 
-/// What compacting did.
+/// The result of compacting.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct CompactJson {
     /// Key of the conversation.
     pub conversation: String,
-    /// Window that it was made for, in tokens.
+    /// Window of the prompt, in tokens.
     pub window: u64,
-    /// Whether the prompt is another now.
+    /// Whether the prompt changed.
     pub changed: bool,
     /// Tokens of the prompt before.
     pub before: u64,
-    /// Tokens of it after.
+    /// Tokens of the prompt after.
     pub after: u64,
-    /// Leaf summaries made.
+    /// Number of leaves made.
     pub leaves: u64,
-    /// Merges made.
+    /// Number of merges made.
     pub merges: u64,
-    /// Summaries that were there.
+    /// Number of existing summaries used.
     pub reused: u64,
-    /// Microseconds in the summariser.
+    /// Microseconds spent in the summariser.
     pub summariser_us: u64,
-    /// Summaries that a model wrote; null if none is configured.
+    /// Number of summaries by models; null if no model is configured.
     by_model: Option<u64>,
-    /// What became of the jobs that were worked on; null if no model is configured.
+    /// The results of jobs; null if no model is configured.
     pub ran: Option<Vec<RunJson>>,
-    /// Why jobs wait that are due; null if none does.
+    /// Why due jobs wait; null if none does.
     pub held: Option<String>,
 }
 
@@ -194,7 +195,7 @@ impl CompactJson {
     }
 }
 
-/// A violation in one line.
+/// A violation on one line.
 pub fn violation(violation: &unforget_wire::Violation) -> String {
     let place = if violation.place.is_empty() { "the request" } else { &violation.place };
     format!("{}: {} at {place}", violation.rule, violation.what)

@@ -1,4 +1,4 @@
-//! What was found again, with receipts.
+//! Results of recall, with receipts.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::iso;
 use super::stored::role;
 
-/// A name that `describe` and `expand` take, from a result.
+/// An id for `describe` and `expand`, made from a result.
 pub fn id_of(conversation: &str, seq: u64) -> String {
     format!("e:{conversation}:{seq}")
 }
@@ -28,7 +28,7 @@ impl From<&Range<u64>> for BytesJson {
     }
 }
 
-/// What a search found and what it looked at.
+/// The result of a search and its extent.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SearchJson<'a> {
     results: Vec<HitJson<'a>>,
@@ -89,7 +89,7 @@ impl<'a> From<&'a Hit> for HitJson<'a> {
     }
 }
 
-/// What a scan found and what it looked at.
+/// The result of a scan and its extent.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct GrepJson<'a> {
     results: Vec<MatchJson<'a>>,
@@ -110,7 +110,7 @@ struct MatchJson<'a> {
     bytes: BytesJson,
     role: &'static str,
     time: Option<String>,
-    /// The match, escapes undone.
+    /// The match, with escapes undone.
     #[serde(rename = "match")]
     matched: &'a str,
     text: &'a str,
@@ -146,7 +146,7 @@ impl<'a> From<&'a GrepMatch> for MatchJson<'a> {
     }
 }
 
-/// What is behind an id.
+/// The content behind an id.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DescriptionJson<'a> {
     id: &'a str,
@@ -159,19 +159,19 @@ pub struct DescriptionJson<'a> {
     from: Option<String>,
     to: Option<String>,
     roles: serde_json::Map<String, serde_json::Value>,
-    /// Who wrote a summary; null for entries.
+    /// The writer of a summary; null for entries.
     writer: Option<WriterJson<'a>>,
     sources: &'a [String],
     preview: &'a str,
     faces: Vec<FaceJson<'a>>,
 }
 
-/// Who wrote a summary.
+/// The writer of a summary.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WriterJson<'a> {
     kind: &'static str,
     model: Option<&'a str>,
-    /// Of a fallback: where its job stands, and how the last attempt ended.
+    /// For a fallback: the state of its job, and the outcome of the last attempt.
     job: Option<&'static str>,
     why: Option<&'a str>,
 }
@@ -188,7 +188,7 @@ impl<'a> From<&'a Writer> for WriterJson<'a> {
     }
 }
 
-/// Another face of an entry.
+/// Another copy of an entry, as the host delivered it.
 #[derive(Debug, Serialize, ToSchema)]
 struct FaceJson<'a> {
     id: &'a str,
@@ -251,7 +251,7 @@ struct ItemJson<'a> {
     time: Option<String>,
     bytes: BytesJson,
     tokens: u64,
-    /// First character of the text within the entry, and the one behind the last; null if it is all.
+    /// First character of the text within the entry, and the one behind the last; null for a whole entry.
     piece: Option<BytesJson>,
     purged: bool,
     text: &'a str,
@@ -259,7 +259,7 @@ struct ItemJson<'a> {
 }
 
 impl<'a> PageJson<'a> {
-    /// * `id` - what was asked for.
+    /// * `id` - the requested id.
     pub fn new(id: &'a str, page: &'a Page) -> Self {
         let items = page.items.iter().map(ItemJson::from).collect();
         Self { id, entries: page.entries, tokens: page.tokens, next: page.next.as_deref(), items }

@@ -1,4 +1,5 @@
-//! How a conversation's prompt stands: what left it, why, how to get it back, and what the provider's cache did.
+//! The state of a conversation's prompt: left-out entries, the reasons, the ids for expanding them, and the provider's
+//! cache.
 
 use serde::{Deserialize, Serialize};
 use unforget_core::cache::{Fate, Ledger};
@@ -10,54 +11,54 @@ use utoipa::ToSchema;
 use super::iso;
 use crate::gateway::{Count, Kept};
 
-/// Conversations that are listed.
+/// Number of conversations in the list.
 pub const LISTED: usize = 20;
 
-/// Breaks that are shown, the newest.
+/// Number of breaks shown, the newest ones.
 const BREAKS: usize = 10;
 
-/// Entries that a prompt does not show as they are.
+/// Entries that a prompt does not show verbatim.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct LeftJson {
     /// First and last entry.
     pub first: u64,
-    /// The last.
+    /// Last entry.
     pub last: u64,
-    /// What stands for them: `summary`, `stub`, `left-out`.
+    /// What represents them: `summary`, `stub`, `left-out`.
     pub how: &'static str,
-    /// Whether the summary is shown as a model wrote it; null if it is none.
+    /// Whether a model wrote the shown summary; null for other representations.
     pub by_model: Option<bool>,
-    /// Expected tokens of what stands for them.
+    /// Expected tokens of the representation.
     pub tokens: u64,
-    /// What `expand` gives all of it for.
+    /// Id for expanding all of them.
     pub expand: String,
 }
 
-/// A prompt whose beginning was not the one before with more behind it.
+/// A prompt that does not simply extend the previous one.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BrokenJson {
     /// Number of the prompt.
     pub prompt: u64,
-    /// When.
+    /// Time of the prompt.
     pub time: Option<String>,
-    /// Why: a name.
+    /// The cause, as a name.
     pub cause: &'static str,
-    /// The same, for people.
+    /// The cause, for people.
     pub words: &'static str,
-    /// Where.
+    /// The place of the change.
     pub at: &'static str,
     /// Tokens of the prompt.
     pub tokens: u64,
-    /// Tokens that the cache should have had and that were billed again.
+    /// Tokens that the cache should have held and that were billed again.
     pub rebilled: u64,
 }
 
-/// The newest prompt that was made for a conversation.
+/// The newest prompt of a conversation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct NewestJson {
     /// Its number.
     pub prompt: u64,
-    /// When.
+    /// Time of the prompt.
     pub time: Option<String>,
     /// Tokens of its messages.
     pub tokens: u64,
@@ -69,86 +70,87 @@ pub struct NewestJson {
     pub beside: u64,
     /// Share of the budget that the bound takes.
     pub used: f64,
-    /// `assembled`, or how it was shortened.
+    /// `assembled`, or the rung by which it was shortened.
     pub rung: &'static str,
-    /// Breaks since the conversation began.
+    /// Number of breaks since the conversation began.
     pub epoch: u32,
 }
 
-/// What `status SESSION` prints.
+/// The output of `status SESSION`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StatusJson {
     /// Key of the conversation.
     pub conversation: String,
     /// Its first words.
     pub title: Option<String>,
-    /// The newest prompt; null if none was made: calls went as they came.
+    /// The newest prompt; null if none was made, since all calls were sent unchanged.
     pub prompt: Option<NewestJson>,
-    /// What left it, oldest first.
+    /// Left-out entries, oldest first.
     pub left: Vec<LeftJson>,
-    /// Why nobody can say what left it: its context was purged, left, or written by another version. Null if `left` is all.
+    /// Why the left-out entries are unknown: the prompt's context was purged, dropped, or written by another version.
+    /// Null if `left` is complete.
     pub left_unknown: Option<String>,
-    /// Prompts that are kept.
+    /// Number of prompts kept.
     pub kept: u64,
-    /// Of these, those that broke.
+    /// Number of these that broke.
     pub broke: u64,
-    /// The newest of these, the newest first.
+    /// The most recent breaks, newest first.
     pub breaks: Vec<BrokenJson>,
-    /// What only a running daemon knows; null if none was asked.
+    /// Facts that only a running daemon knows; null if no daemon was asked.
     pub live: Option<LiveJson>,
 }
 
-/// Calls with the same fate.
+/// Sums over calls with one fate.
 #[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
 pub struct FateJson {
     /// `hit`, `first`, `cold`, `client`, `ours`, `unknown`.
     pub fate: String,
-    /// The cause of a change of ours, else null.
+    /// The cause of a change of ours, otherwise null.
     pub cause: Option<String>,
-    /// How many.
+    /// Number of calls.
     pub calls: u64,
-    /// Tokens that stood in the prompt before and were billed anew.
+    /// Tokens of previous prompts that were billed anew.
     pub missed: u64,
-    /// What that cost more, in tokens of fresh input.
+    /// Extra cost, in tokens of fresh input.
     pub lost: u64,
 }
 
-/// What became of a provider's cache.
+/// The fate of a provider's cache.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 pub struct CacheJson {
-    /// Calls.
+    /// Number of calls.
     pub calls: u64,
-    /// Tokens of input, as the provider counted them.
+    /// Input tokens, by the provider's count.
     pub input: u64,
-    /// Of these, from the cache.
+    /// Number of these that came from the cache.
     pub cached: u64,
-    /// What the input cost, in tokens of fresh input.
+    /// Cost of the input, in tokens of fresh input.
     pub cost: u64,
-    /// By what became of the cache.
+    /// Sums by fate.
     pub fates: Vec<FateJson>,
 }
 
-/// A call as we weighed it and as the provider counted it, with instructions and tools.
+/// A call's size by our ruler and by the provider's count, including instructions and tools.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, ToSchema)]
 pub struct CountJson {
-    /// Ours, expected.
+    /// Our expected count.
     pub expected: u64,
-    /// Ours, at most.
+    /// Our upper bound.
     pub upper: u64,
-    /// The provider's.
+    /// The provider's count.
     pub counted: u64,
-    /// Of these, from the cache.
+    /// Number of these that came from the cache.
     pub cached: u64,
-    /// What there was room for.
+    /// Budget of the input.
     pub budget: u64,
 }
 
-/// What a running daemon knows, since it began.
+/// Facts that only a running daemon knows, since its start.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, ToSchema)]
 pub struct LiveJson {
-    /// What became of the provider's cache.
+    /// The fate of the provider's cache.
     pub cache: CacheJson,
-    /// The newest calls, oldest first; none of all conversations together.
+    /// The newest calls, oldest first; empty for all conversations together.
     pub counts: Vec<CountJson>,
 }
 
@@ -159,22 +161,22 @@ pub struct BriefJson {
     pub conversation: String,
     /// Its first words.
     pub title: Option<String>,
-    /// When it spoke last.
+    /// Time of its last activity.
     pub last: Option<String>,
     /// The newest prompt; null if none was made.
     pub prompt: Option<NewestJson>,
-    /// Prompts that are kept.
+    /// Number of prompts kept.
     pub kept: u64,
-    /// Of these, those that broke.
+    /// Number of these that broke.
     pub broke: u64,
 }
 
-/// What `status` prints.
+/// The output of `status`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct StatusesJson {
-    /// Those that spoke last, the newest first.
+    /// The most recently active conversations, newest first.
     pub conversations: Vec<BriefJson>,
-    /// What only a running daemon knows; null if none was asked.
+    /// Facts that only a running daemon knows; null if no daemon was asked.
     pub live: Option<LiveJson>,
 }
 
@@ -197,7 +199,7 @@ impl NewestJson {
 }
 
 impl BriefJson {
-    /// * `recipes` - of the prompts that are kept, oldest first.
+    /// * `recipes` - of the kept prompts, oldest first.
     pub fn new(stored: &Conversation, recipes: &[(u64, Recipe)]) -> Self {
         Self {
             conversation: stored.key.0.clone(),
@@ -211,8 +213,8 @@ impl BriefJson {
 }
 
 impl StatusJson {
-    /// * `recipes` - of the prompts that are kept, oldest first.
-    /// * `parts` - of the newest of them.
+    /// * `recipes` - of the kept prompts, oldest first.
+    /// * `parts` - of the newest prompt.
     pub fn new(
         stored: &Conversation,
         recipes: &[(u64, Recipe)],
@@ -249,7 +251,7 @@ fn broke(recipes: &[(u64, Recipe)]) -> u64 {
     recipes.iter().filter(|(_, recipe)| recipe.broken.is_some()).count() as u64
 }
 
-/// What is not there as it is. Neighbours of one kind are one row, but summaries, which have names.
+/// The entries that are not shown verbatim. Neighbours of one kind share a row, except summaries, which have names.
 fn left(parts: &[Part]) -> Vec<LeftJson> {
     let mut rows: Vec<LeftJson> = Vec::new();
     let mut is_next = false;

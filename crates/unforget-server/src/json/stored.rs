@@ -1,4 +1,4 @@
-//! What is stored: conversations, generations, saves, entries.
+//! Stored data: conversations, generations, saves, entries.
 
 use serde::Serialize;
 use unforget_core::entry::{Origin, Role, Status};
@@ -65,7 +65,7 @@ impl From<&GenerationRow> for GenerationJson {
     }
 }
 
-/// What opened a generation, in a word.
+/// The reason for opening a generation, as a name.
 pub const fn opened_by(opened_by: OpenedBy) -> &'static str {
     match opened_by {
         OpenedBy::FirstSight => "first-sight",
@@ -137,12 +137,12 @@ impl From<&EntryRow> for EntryJson {
     }
 }
 
-/// A role in a word.
+/// A role as a name.
 pub const fn role(role: Role) -> &'static str {
     role.name()
 }
 
-/// An origin in a word.
+/// An origin as a name.
 pub const fn origin(origin: Origin) -> &'static str {
     match origin {
         Origin::Human => "human",
@@ -165,7 +165,7 @@ const fn status(status: Status) -> &'static str {
     }
 }
 
-/// What a purge takes.
+/// The extent of a purge.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PurgedJson {
     conversation: String,
@@ -180,7 +180,7 @@ pub struct PurgedJson {
 
 impl PurgedJson {
     /// * `range` - first and last entry.
-    /// * `purged` - whether it was done.
+    /// * `purged` - whether the purge was carried out.
     pub fn new(conversation: &str, range: (u64, u64), purged: bool, what: &Purged) -> Self {
         Self {
             conversation: conversation.to_owned(),
@@ -198,7 +198,7 @@ impl PurgedJson {
 /// A conversation in full.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ShowJson {
-    /// As in a list of them.
+    /// Its row in the list of conversations.
     #[serde(flatten)]
     pub conversation: ConversationJson,
     /// Its sub-agents.
@@ -207,9 +207,9 @@ pub struct ShowJson {
     pub generations: Vec<GenerationJson>,
     /// Its saves, by number.
     pub snapshots: Vec<SnapshotJson>,
-    /// How many summaries there are of it.
+    /// Number of its summaries.
     pub summaries: u64,
-    /// Its entries, if some were asked for.
+    /// Its entries, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<Vec<EntryJson>>,
 }

@@ -31,7 +31,7 @@ pub struct RecipeJson {
 }
 
 impl RecipeJson {
-    /// * `number` - of the prompt.
+    /// * `number` - the prompt's number.
     pub fn new(number: u64, recipe: &Recipe) -> Self {
         Self {
             prompt: number,
@@ -53,7 +53,7 @@ impl RecipeJson {
     }
 }
 
-/// What `prompts` prints.
+/// The output of `prompts`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PromptsJson {
     /// Key of the conversation.
@@ -62,7 +62,7 @@ pub struct PromptsJson {
     pub prompts: Vec<RecipeJson>,
 }
 
-/// What `prompt --at rN` prints.
+/// The output of `prompt --at rN`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct RebuiltJson {
     conversation: String,
@@ -74,7 +74,7 @@ pub struct RebuiltJson {
 }
 
 impl RebuiltJson {
-    /// * `key` - of the conversation.
+    /// * `key` - the conversation's key.
     pub fn new(key: &str, number: u64, rebuilt: &Rebuilt) -> serde_json::Result<Self> {
         let messages = rebuilt.messages.iter().cloned().map(RawValue::from_string);
         Ok(Self {
@@ -94,7 +94,7 @@ struct PartJson {
     last: u64,
     how: &'static str,
     summary: Option<String>,
-    /// Whether the summary is shown as a model wrote it; null if it is none.
+    /// Whether a model wrote the shown summary; null for other representations.
     by_model: Option<bool>,
     tokens: u64,
 }
@@ -124,7 +124,7 @@ struct BreakJson {
     rebilled: Option<u64>,
 }
 
-/// What `diff` prints.
+/// The output of `diff`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DiffJson {
     conversation: String,
@@ -138,7 +138,7 @@ pub struct DiffJson {
 }
 
 impl DiffJson {
-    /// * `key` - of the conversation.
+    /// * `key` - the conversation's key.
     pub fn new(key: &str, (from, to): (u64, u64), difference: &Difference) -> Self {
         let changed = difference.changed.iter();
         let breaks = difference.breaks.iter();
@@ -164,24 +164,24 @@ impl DiffJson {
     }
 }
 
-/// What `why` prints.
+/// The output of `why`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WhyJson<'a> {
     conversation: String,
     seq: u64,
-    /// Null if the prompt was made now.
+    /// Number of the prompt; null if it was made just now.
     prompt: Option<u64>,
-    /// Null if no part of the prompt stands for the entry.
+    /// The part that represents the entry; null if there is none.
     part: Option<PartJson>,
-    /// Who wrote what is stored of its summary; null if none stands for the entry.
+    /// The writer of its stored summary; null without a summary.
     writer: Option<WriterJson<'a>>,
     pins: Vec<u64>,
-    /// Null if the prompt was made now.
+    /// The first prompt with that representation; null if it was made just now.
     since: Option<RecipeJson>,
 }
 
 impl<'a> WhyJson<'a> {
-    /// * `key` - of the conversation.
+    /// * `key` - the conversation's key.
     pub fn new(key: &str, seq: Seq, why: &'a Represented) -> Self {
         Self {
             conversation: key.to_owned(),

@@ -1,4 +1,4 @@
-//! Of all that is stored: figures, checks, upkeep, settings.
+//! Figures, checks, upkeep and settings of the whole store.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use utoipa::ToSchema;
 pub struct StatsJson {
     /// The database.
     pub db: String,
-    /// Conversations.
+    /// Number of conversations.
     pub conversations: u64,
     /// Entries of all generations.
     pub entries: u64,
-    /// Tokens of them.
+    /// Tokens of these entries.
     pub tokens: u64,
-    /// Bytes of them as they were received.
+    /// Bytes of these entries as received.
     pub raw_bytes: u64,
     /// Bytes on disk; null for one conversation, since tables hold all of them.
     pub stored_bytes: Option<u64>,
-    /// Stored bytes to raw ones.
+    /// Ratio of stored to raw bytes.
     pub ratio: Option<f64>,
-    /// Conversations by format.
+    /// Number of conversations by format.
     pub formats: BTreeMap<String, u64>,
     /// Bytes by table, largest first.
     pub tables: Vec<TableJson>,
@@ -40,7 +40,7 @@ pub struct TableJson {
 }
 
 impl StatsJson {
-    /// * `tables` - sizes of all tables; none if `all` is not all that there is.
+    /// * `tables` - sizes of all tables; empty if `all` is not the whole store.
     pub fn new(db: String, all: &[Conversation], tables: Vec<(String, u64)>) -> Self {
         let mut formats = BTreeMap::new();
         for conversation in all {
@@ -62,7 +62,7 @@ impl StatsJson {
     }
 }
 
-/// What reading everything back gave.
+/// The result of reading everything back.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct VerifyJson {
     /// Whether there are no problems.
@@ -76,7 +76,7 @@ pub struct VerifyJson {
     snapshots: u64,
 }
 
-/// What is wrong.
+/// A problem.
 #[derive(Debug, Serialize, ToSchema)]
 struct ProblemJson {
     kind: &'static str,
@@ -111,15 +111,15 @@ impl From<&Verified> for VerifyJson {
     }
 }
 
-/// What a look at the place found.
+/// The findings of a quick check.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DoctorJson {
-    /// Whether nothing was found.
+    /// Whether there are no findings.
     pub ok: bool,
     findings: Vec<FindingJson>,
 }
 
-/// One thing that was found.
+/// A finding.
 #[derive(Debug, Serialize, ToSchema)]
 struct FindingJson {
     what: String,
@@ -153,7 +153,7 @@ pub struct ExportJson {
 }
 
 impl ExportJson {
-    /// * `path` - where it was written.
+    /// * `path` - the target file.
     pub fn new(conversation: &str, exported: &Exported, path: String) -> Self {
         let Exported { snapshot, entries, bytes, purged } = *exported;
         Self { conversation: conversation.to_owned(), snapshot, entries, bytes, purged, path }
@@ -163,36 +163,36 @@ impl ExportJson {
 /// A verified copy of the database.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct BackupJson {
-    /// Where it is.
+    /// Its path.
     pub path: String,
     /// Its size.
     pub bytes: u64,
 }
 
-/// What was indexed again.
+/// The extent of a rebuilt index.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReindexJson {
-    /// Conversations.
+    /// Number of conversations.
     pub conversations: u64,
-    /// Entries in them.
+    /// Number of their entries.
     pub entries: u64,
 }
 
-/// A setting and who said it.
+/// A setting and its source.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SettingJson {
     /// Its name.
     pub name: &'static str,
-    /// What it is; null if nobody said.
+    /// Its value; null if unset.
     pub value: Option<String>,
     /// `flag`, `env NAME`, `file` or `default`.
     pub from: String,
 }
 
-/// The settings; no secret is among them.
+/// The settings, without secrets.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct ConfigJson {
-    /// The settings file, whether or not it is there.
+    /// The settings file, whether or not it exists.
     pub file: Option<String>,
     /// All of them.
     pub settings: Vec<SettingJson>,

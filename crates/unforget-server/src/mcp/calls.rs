@@ -1,4 +1,4 @@
-//! The tools carried out on an engine that has only what the client may read.
+//! Carries out the tools on an engine that is limited to the client's scope.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,16 +19,16 @@ use super::tools::{Arguments, Tool};
 use crate::json::{AnswerJson, NamedJson};
 use crate::rpc::protocol::Failure;
 
-/// Results of a page at most, whatever their tokens.
+/// Most results per page, whatever their tokens.
 const RESULTS_MAX: usize = 50;
 
-/// How long a scan may take. Clients wait for a minute or less.
+/// Time limit of a scan. Clients wait for a minute or less.
 const SCAN: Duration = Duration::from_secs(20);
 
-/// How long an answer may take.
+/// Time limit of an answer.
 const ANSWER: Duration = Duration::from_secs(50);
 
-/// Why a call was not done, and what to do next.
+/// Why a call failed, and the advised next step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Trouble {
     pub(super) what: String,
@@ -67,7 +67,7 @@ impl From<StoreError> for Trouble {
 
 /// Carries out a tool that needs no model.
 ///
-/// * `engine` - has what the client may read, and nothing else.
+/// * `engine` - an engine limited to the client's scope.
 pub(super) fn recall(tool: Tool, engine: Engine, given: &Arguments) -> Result<Told, Trouble> {
     let engine = narrow(engine, given.text("conversation"))?;
     match tool {
@@ -169,7 +169,7 @@ fn describe(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     Ok(Told { text, value }.with("trust", show::UNTRUSTED))
 }
 
-/// The conversations, those that were used last first.
+/// Lists the conversations, most recently used first.
 fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let place = Place::parse(given.text("cursor"))?;
     let mut all = engine.store().conversations()?;
@@ -192,7 +192,7 @@ fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     Ok(page.finish("conversations", &receipts, next.as_deref()))
 }
 
-/// A page of the entries that a name stands for.
+/// A page of the entries behind a name.
 ///
 /// * `name` - an address; see [`Engine::address`].
 pub(super) fn expand(
@@ -223,7 +223,7 @@ pub(super) fn expand(
     Ok(page.finish("entries", &receipts, next.as_deref()).with("total", found.entries))
 }
 
-/// An address: of a conversation's name, that of all its entries.
+/// An address: for a conversation's name, that of all its entries.
 fn whole_name(engine: &Engine, name: &str) -> Result<String, Trouble> {
     if is_address(name) {
         return Ok(name.to_owned());
@@ -232,14 +232,14 @@ fn whole_name(engine: &Engine, name: &str) -> Result<String, Trouble> {
     Ok(format!("e:{key}:0-{}", entries.saturating_sub(1)))
 }
 
-/// Whether a name is one of entries or of a summary, and not one of a conversation.
+/// Whether a name denotes entries or a summary, and not a conversation.
 fn is_address(name: &str) -> bool {
     ["e:", "s:", "sum:"].iter().any(|start| name.starts_with(start))
 }
 
 /// Answers a question, by models.
 ///
-/// * `engine` - has what the client may read and nothing else, and whether that is everything.
+/// * `engine` - an engine limited to the client's scope, and whether that scope is everything.
 pub(super) fn answer(
     (engine, is_all): (Engine, bool),
     answerer: &Answerer,
@@ -306,7 +306,7 @@ fn told(answered: &AnswerJson) -> Result<Told, Trouble> {
     Ok(told.with("answer", text.as_str()).with("ended", &*answered.ended))
 }
 
-/// What was not read of the names that were given.
+/// Describes the unread part of the given names.
 fn unread(named: &[NamedJson]) -> String {
     let short = named.iter().filter(|one| one.read < one.entries);
     let told = short.map(|one| {
@@ -320,7 +320,7 @@ fn unread(named: &[NamedJson]) -> String {
     told.collect()
 }
 
-/// What is said where no model is configured.
+/// The failure without a configured model.
 pub(super) fn no_model() -> Trouble {
     Trouble::new(
         "no model is configured that could answer",

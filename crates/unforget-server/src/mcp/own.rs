@@ -1,4 +1,4 @@
-//! The tools for a model whose own conversation they are about: the gateway offers them, and runs them itself.
+//! Tools for a model about its own conversation: the gateway offers and runs them.
 
 use serde_json::{Map, Value};
 use unforget_engine::Engine;
@@ -6,16 +6,16 @@ use unforget_engine::Engine;
 use super::calls::{Trouble, recall};
 use super::tools::Tool;
 
-/// What names of these tools begin with.
+/// Prefix of these tools' names.
 pub(crate) const PREFIX: &str = "unforget_";
 
-/// Those that are offered.
+/// The offered tools.
 const OFFERED: [Tool; 2] = [Tool::Search, Tool::Expand];
 
-/// Bytes of arguments that are looked at.
+/// Most bytes of arguments read.
 const ARGUMENTS: usize = 64 * 1024;
 
-/// What a model is told of a tool: name, what it does, a JSON Schema of what it takes.
+/// The descriptions of the tools for a model: name, purpose, JSON Schema of the parameters.
 pub(crate) fn offered() -> impl Iterator<Item = (String, &'static str, String)> {
     OFFERED.into_iter().map(|tool| {
         let about = match tool {
@@ -28,12 +28,12 @@ pub(crate) fn offered() -> impl Iterator<Item = (String, &'static str, String)> 
     })
 }
 
-/// Runs a call. Gives the result; as an error what was wrong with the call, and what to do instead.
+/// Runs a call. Returns the result, or as an error the defect of the call with advice.
 ///
 /// * `name` - with its prefix.
-/// * `arguments` - as the model wrote them.
-/// * `engine` - has what the model may read, and nothing else.
-/// * `tokens` - of the result at most, about.
+/// * `arguments` - in the model's own form.
+/// * `engine` - an engine limited to what the model may read.
+/// * `tokens` - approximate limit of the result.
 pub(crate) fn run(name: &str, arguments: &str, engine: Engine, tokens: u64) -> Result<String, String> {
     let told = |trouble: Trouble| format!("{}\nNext: {}", trouble.what, trouble.next);
     let tool = name.strip_prefix(PREFIX).and_then(Tool::of).filter(|tool| OFFERED.contains(tool));

@@ -1,4 +1,4 @@
-//! Pages of results: as much as fits some tokens, and where the next page begins.
+//! Pages of results: as many as fit a number of tokens, and the beginning of the next page.
 
 use serde_json::{Map, Value, json};
 use unforget_core::estimate::ClassEstimate;
@@ -7,18 +7,18 @@ use unforget_core::tokens::Ruler as _;
 use super::calls::Trouble;
 use super::show;
 
-/// Results of a list that are shown in all, page by page.
+/// Most results of a list over all pages.
 const SHOWN_MAX: usize = 2_000;
 
-/// What a call has to say: as text for a model, and as JSON for programs. Each stands alone: clients show a model
-/// either.
+/// The result of a call: as text for a model, and as JSON for programs. Each is complete in itself, since clients show
+/// a model either of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Told {
     pub(super) text: String,
     pub(super) value: Map<String, Value>,
 }
 
-/// A page that is being filled.
+/// A page being filled.
 pub(super) struct Page {
     left: u64,
     text: String,
@@ -26,12 +26,12 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// * `tokens` - what its items may have; the first may exceed it.
+    /// * `tokens` - budget of its items; the first item may exceed it.
     pub(super) fn new(tokens: u64) -> Self {
         Self { left: tokens, text: String::new(), items: Vec::new() }
     }
 
-    /// Adds an item. False if it does not fit any more.
+    /// Adds an item. Returns false if it does not fit.
     pub(super) fn add(&mut self, (text, value): (String, Value)) -> bool {
         let tokens = ClassEstimate.count(&text).expected;
         if tokens > self.left && !self.items.is_empty() {
@@ -45,15 +45,15 @@ impl Page {
         true
     }
 
-    /// Items so far.
+    /// Number of items so far.
     pub(super) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// The page with what was looked at, and where the next one begins.
+    /// The page with the extent of the search and the beginning of the next page.
     ///
     /// * `items` - name of the items in the JSON.
-    /// * `next` - how the next page is got.
+    /// * `next` - how to request the next page.
     pub(super) fn finish(self, items: &str, receipts: &str, next: Option<&str>) -> Told {
         let mut text = String::new();
         if !self.items.is_empty() {
@@ -73,19 +73,19 @@ impl Page {
 }
 
 impl Told {
-    /// The same with something more in the JSON.
+    /// Adds a field to the JSON.
     pub(super) fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.value.insert(name.to_owned(), value.into());
         self
     }
 }
 
-/// Where a page of an ordered list begins.
+/// The beginning of a page in an ordered list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Results of the pages before.
+    /// Number of results on earlier pages.
     pub(super) shown: usize,
-    /// How much there was to look at; if that changed, the order may have, too.
+    /// Number of entries searched; a change may have changed the order too.
     of: Option<u64>,
 }
 
@@ -105,12 +105,12 @@ impl Place {
         })
     }
 
-    /// The cursor of the page behind this one.
+    /// The cursor of the next page.
     pub(super) fn next(self, more: usize, of: u64) -> String {
         format!("{}.{of}", self.shown + more)
     }
 
-    /// What to say if there is more or less to look at than at the page before.
+    /// A note for the case that the number of searched entries changed since the previous page.
     pub(super) fn drift(self, of: u64) -> &'static str {
         if self.of.is_none_or(|before| before == of) {
             return "";

@@ -2,8 +2,8 @@
 //!
 //! | address | gives |
 //! |---|---|
-//! | `unforget://conversation/{key}` | what it is, and the summaries that stand for most of it |
-//! | `unforget://entry/{name}` | what a name stands for, word for word; `?cursor=…` the next page |
+//! | `unforget://conversation/{key}` | a description, and the summaries that cover most of it |
+//! | `unforget://entry/{name}` | the entries behind a name, word for word; `?cursor=…` the next page |
 
 use std::collections::BTreeSet;
 
@@ -26,13 +26,13 @@ use super::show;
 const CONVERSATION: &str = "unforget://conversation/";
 const ENTRY: &str = "unforget://entry/";
 
-/// Resources of a page of the list.
+/// Number of resources per page of the list.
 const LISTED: usize = 100;
 
-/// Tokens of a resource that is read.
+/// Token limit of a read resource.
 const READ_TOKENS: u64 = 8_000;
 
-/// What stays as it is in an address; a name takes one segment of it.
+/// Characters that stay unescaped in an address; a name takes one segment of it.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The address of a conversation.
@@ -40,8 +40,7 @@ pub(super) fn address(key: &ConversationKey) -> String {
     format!("{CONVERSATION}{}", utf8_percent_encode(&key.0, PLAIN))
 }
 
-/// Conversations, the newest first, and the cursor of the next page. A conversation that comes later changes no page
-/// behind it.
+/// Conversations, the newest first, and the cursor of the next page. A new conversation does not change later pages.
 pub(super) fn list(
     engine: &Engine,
     cursor: Option<&str>,
@@ -69,7 +68,7 @@ pub(super) fn list(
     Ok((all.iter().map(resource).collect(), next))
 }
 
-/// The forms of addresses.
+/// The templates of addresses.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{CONVERSATION}{{key}}"), "conversation")
@@ -83,7 +82,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// What is at an address, as text.
+/// The content at an address, as text.
 pub(super) fn read(engine: &Engine, uri: &str) -> Result<String, Trouble> {
     if let Some(rest) = uri.strip_prefix(CONVERSATION) {
         let name = decoded(rest)?;
@@ -107,7 +106,7 @@ fn decoded(text: &str) -> Result<String, Trouble> {
     })
 }
 
-/// What a conversation is: facts, and the summaries at the top of its tree, or how it begins and ends where it has none.
+/// Describes a conversation: facts, and the summaries at the top of its tree, or its beginning and end if it has none.
 pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> Result<Told, Trouble> {
     let (facts, value) = show::conversation(one);
     let mut page = Page::new(tokens);
@@ -122,7 +121,7 @@ pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> 
     let tops = tops(engine.store().summaries(one.id)?);
     let mut left_out = Vec::new();
     let mut room = tokens;
-    // The newest say most about now: they come first into the room there is, and stand in order in the end.
+    // The newest are most relevant: they are placed first while there is room, and shown in order in the end.
     let mut shown = Vec::new();
     for row in tops.iter().rev() {
         let (text, value) = summary(engine, one, row)?;
@@ -162,7 +161,7 @@ fn summary(engine: &Engine, one: &Conversation, row: &SummaryRow) -> Result<(Str
     ))
 }
 
-/// The first and the last entries in which somebody speaks.
+/// The first and the last entries with a speaker.
 fn ends(engine: &Engine, one: &Conversation, page: &mut Page) -> Result<(), Trouble> {
     const EACH: usize = 3;
     const LOOKED: u64 = 256;
@@ -180,10 +179,10 @@ fn ends(engine: &Engine, one: &Conversation, page: &mut Page) -> Result<(), Trou
     Ok(())
 }
 
-/// Of the summaries of the main lane those that no other stands for: one tree, one branch, in order.
+/// The summaries of the main lane that no other summary covers: one tree, one branch, in order.
 fn tops(rows: Vec<SummaryRow>) -> Vec<SummaryRow> {
     let main = |row: &SummaryRow| row.key.thread == Thread(0);
-    // Trees of several sizes of leaves can stand beside each other: the one that reaches furthest is the newest.
+    // Trees of several leaf sizes can coexist: the one that reaches furthest is the newest.
     let newest = rows.iter().filter(|row| main(row)).max_by_key(|row| (row.span.1, row.key.grain));
     let Some(grain) = newest.map(|row| row.key.grain) else { return Vec::new() };
     let covered: BTreeSet<_> = rows.iter().flat_map(|row| row.sources.clone()).collect();
@@ -194,7 +193,7 @@ fn tops(rows: Vec<SummaryRow>) -> Vec<SummaryRow> {
     all.sort_by_key(|row| std::cmp::Reverse((row.span.1, row.count)));
     let mut tops: Vec<SummaryRow> = Vec::new();
     for row in all {
-        // What a rewind left behind overlaps with what came instead.
+        // Summaries of a part removed by a rewind overlap with those of its replacement.
         if tops.last().is_none_or(|above| row.span.1 < above.span.0) {
             tops.push(row);
         }
@@ -225,7 +224,7 @@ mod tests {
         }
     }
 
-    /// Summaries, the spans of those at the top, and why.
+    /// Summaries, the spans of the top ones, and why.
     type Row<'a> = (&'a [&'a SummaryRow], &'a [(u64, u64)], &'a str);
 
     #[test]

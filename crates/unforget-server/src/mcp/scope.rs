@@ -5,23 +5,23 @@ use std::collections::BTreeSet;
 use unforget_core::id::ConversationId;
 use unforget_engine::{Engine, EngineError};
 
-/// The header of a request over HTTP that names a conversation to narrow it to; there may be several.
+/// The header of an HTTP request that narrows it to a conversation; may be repeated.
 pub const HEADER: &str = "unforget-conversation";
 
 /// Which conversations a client may read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// All that there are, those that come later too.
+    /// All conversations, including future ones.
     #[default]
     All,
-    /// These. None at all if it is empty.
+    /// These conversations; none if empty.
     Only(BTreeSet<ConversationId>),
-    /// Those whose key begins so, those that come later too.
+    /// Conversations whose key has this prefix, including future ones.
     Under(String),
 }
 
 impl Scope {
-    /// The conversations with these names; all if no name is given.
+    /// The conversations with these names; all without a name.
     ///
     /// # Errors
     /// [`EngineError::NoConversation`], [`EngineError::Ambiguous`].
@@ -33,7 +33,7 @@ impl Scope {
         Ok(Self::Only(names.iter().map(id).collect::<Result<_, EngineError>>()?))
     }
 
-    /// The engine as this scope has it. What is out of scope is not there for it, whatever is asked.
+    /// The engine limited to this scope. Conversations out of scope do not exist for it.
     ///
     /// # Errors
     /// [`EngineError::Store`] if the conversations cannot be listed.
@@ -49,13 +49,13 @@ impl Scope {
     }
 }
 
-/// The engine narrowed to the conversation that a call names; as it is if it names none.
+/// The engine narrowed to the conversation named in a call; unchanged without a name.
 pub(super) fn narrow(engine: Engine, name: Option<&str>) -> Result<Engine, EngineError> {
     let Some(name) = name else { return Ok(engine) };
     Scope::named(&engine, &[name])?.confine(&engine)
 }
 
-/// The conversation at hand: the one there is, if there is one only.
+/// The only conversation in scope; `None` if there are several.
 pub(super) fn at_hand(engine: &Engine) -> Result<Option<ConversationId>, EngineError> {
     let all = engine.store().conversations()?;
     Ok(match all.as_slice() {

@@ -1,4 +1,4 @@
-//! The tools and their parameters: one table gives the schemas that clients are told, and checks what they send.
+//! The tools and their parameters: one table provides the schemas for clients and checks their arguments.
 
 use serde_json::{Map, Value, json};
 use unforget_core::entry::Role;
@@ -16,19 +16,19 @@ pub(super) enum Tool {
     Answer,
 }
 
-/// Tokens of a page: fewest, usual, most.
+/// Tokens of a page: minimum, default, maximum.
 pub(super) const PAGE: (u64, u64, u64) = (300, 3_000, 20_000);
 
-/// What a parameter takes.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
-    /// A text of at most so many bytes, and not an empty one.
+    /// A non-empty text of at most this many bytes.
     Text(usize),
     Flag,
     Tokens,
     Time,
     Role,
-    /// Names, at most so many.
+    /// At most this many names.
     Names(usize),
 }
 
@@ -48,7 +48,7 @@ const fn may(name: &'static str, takes: Takes, about: &'static str) -> Parameter
 }
 
 const NAME_MAX: usize = 1_000;
-/// Names that a question may be about.
+/// Most names per question.
 const NAMES_MAX: usize = 64;
 const CONVERSATION: Parameter = may("conversation", Takes::Text(NAME_MAX), "only this one");
 const CURSOR: Parameter = may("cursor", Takes::Text(100), "from the page before");
@@ -127,7 +127,7 @@ impl Tool {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// What it takes, as JSON Schema.
+    /// Its parameters, as JSON Schema.
     pub(super) fn schema(self) -> Map<String, Value> {
         let properties = self.parameters().iter().map(|one| (one.name.to_owned(), one.schema()));
         let needed: Vec<_> =
@@ -141,7 +141,7 @@ impl Tool {
         schema
     }
 
-    /// The same for a client that has one conversation only.
+    /// Its parameters for a client with a single conversation.
     pub(super) fn schema_of_one(self) -> Map<String, Value> {
         let mut schema = self.schema();
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -150,7 +150,7 @@ impl Tool {
         schema
     }
 
-    /// Arguments as a client sent them, checked. Null is the same as not there.
+    /// Checks a client's arguments. Null means a missing argument.
     pub(super) fn arguments(self, sent: Option<Map<String, Value>>) -> Result<Arguments, Trouble> {
         let mut sent = sent.unwrap_or_default();
         sent.retain(|_, value| !value.is_null());
@@ -228,7 +228,7 @@ impl Parameter {
     }
 }
 
-/// Arguments that were checked.
+/// Checked arguments.
 #[derive(Debug)]
 pub(super) struct Arguments(Map<String, Value>);
 
@@ -237,12 +237,12 @@ impl Arguments {
         self.0.get(name)?.as_str()
     }
 
-    /// A text that is needed.
+    /// A required text.
     pub(super) fn needed(&self, name: &str) -> &str {
         self.text(name).unwrap_or_default()
     }
 
-    /// A list of names; empty if none is given.
+    /// A list of names; empty if missing.
     pub(super) fn names(&self, name: &str) -> Vec<String> {
         let list = self.0.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         list.iter().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -256,7 +256,7 @@ impl Arguments {
         self.0.get("tokens").and_then(Value::as_u64).unwrap_or(PAGE.1)
     }
 
-    /// The same with pages of so many tokens at most.
+    /// These arguments with pages limited to this many tokens.
     pub(super) fn within(mut self, most: u64) -> Self {
         let tokens = self.tokens().min(most);
         self.0.insert(TOKENS.name.to_owned(), json!(tokens));
@@ -278,7 +278,7 @@ fn role(name: &str) -> Option<Role> {
     ROLES.into_iter().find(|role| role.name() == name)
 }
 
-/// The start of what a client sent, for a message.
+/// The start of a client's text, for a message.
 fn clipped(text: &str) -> String {
     text.chars().take(80).collect()
 }

@@ -1,4 +1,4 @@
-//! Message arrays as deltas: digests instead of bodies, and a remembered beginning instead of digests.
+//! Message arrays as deltas: digests replace bodies, and a remembered beginning replaces digests.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,16 @@ use unforget_engine::host::{Delivered, Face, face};
 
 use super::protocol::{Base, Code, Failure, Message, Provenance};
 
-/// Arrays that are remembered per lane: hosts take turns with their own array and the one they were given.
+/// Arrays remembered per lane: hosts alternate between their own array and the one from us.
 const PER_LANE: usize = 4;
 
-/// Our mark in a message. What carries it is not stored, so its body is kept while its array is remembered.
+/// Our mark in a message. Marked messages are not stored, so their bodies are kept while their array is remembered.
 const OWN: &str = "\"unforget\"";
 
-/// Bytes of a kept body at most.
+/// Most bytes of a kept body.
 const OWN_MAX: usize = 64 * 1024;
 
-/// A message of an array, as far as it is needed to deliver it again.
+/// A message of an array, as far as needed to deliver it again.
 #[derive(Clone, Debug)]
 struct Known {
     face: Face,
@@ -29,19 +29,19 @@ struct Known {
     own: Option<Arc<[u8]>>,
 }
 
-/// An array, whole again.
+/// A complete array.
 pub(super) struct Whole {
     known: Vec<Known>,
-    /// What goes to the engine.
+    /// The messages for the engine.
     pub(super) delivered: Vec<Delivered>,
-    /// Messages that came from memory.
+    /// Number of messages that came from memory.
     pub(super) base: usize,
 }
 
-/// What is remembered of arrays, in bounded memory.
+/// The remembered arrays, in bounded memory.
 pub(super) struct Arrays {
     lanes: Mutex<Lanes>,
-    /// Messages in all.
+    /// Most messages over all arrays.
     most: usize,
 }
 
@@ -49,21 +49,21 @@ pub(super) struct Arrays {
 struct Lanes {
     /// By lane, the newest array first.
     arrays: HashMap<Arc<str>, VecDeque<Arc<Vec<Known>>>>,
-    /// Lanes, the one used last at the end.
+    /// Lanes, the most recently used at the end.
     order: VecDeque<Arc<str>>,
     total: usize,
 }
 
 impl Arrays {
-    /// * `most` - messages that are remembered in all, some 60 bytes each.
+    /// * `most` - most remembered messages, some 60 bytes each.
     pub(super) fn new(most: usize) -> Self {
         Self { lanes: Mutex::default(), most }
     }
 
-    /// Makes an array whole.
+    /// Completes an array.
     ///
     /// # Errors
-    /// [`Code::NeedWhole`] if the base is not remembered; [`Code::BadMessage`].
+    /// [`Code::NeedWhole`] if the base is not remembered; [`Code::BadMessage`] for an unreadable message.
     pub(super) fn whole(
         &self,
         lane: &str,
@@ -76,7 +76,7 @@ impl Arrays {
         known.reserve(messages.len());
         for (index, message) in (base..).zip(messages) {
             let one = deliver(message, index)?;
-            // The engine refuses a digest that is not that of its body.
+            // The engine refuses a digest that does not match its body.
             let face = one.face.or_else(|| one.body.as_deref().map(face)).unwrap_or(Face([0; 16]));
             let last = known.last().map_or(Face([0; 16]), |last: &Known| last.chain);
             let own = one.body.as_deref().filter(|_| is_own(message)).map(Arc::from);
@@ -92,7 +92,7 @@ impl Arrays {
         Ok(Whole { known, delivered, base })
     }
 
-    /// Remembers an array that was taken. Returns what the next call may name as its base.
+    /// Remembers an accepted array. Returns the base that the next call may name.
     pub(super) fn remember(&self, lane: &Arc<str>, known: Kept) -> Base {
         let Kept(known) = known;
         let answer = Base {
@@ -107,7 +107,7 @@ impl Arrays {
         lanes.order.push_back(Arc::clone(lane));
         lanes.total += known.len();
         let kept = lanes.arrays.entry(Arc::clone(lane)).or_default();
-        // An array that this one goes on from is found in this one too.
+        // The new array contains every array that it extends.
         let is_in = |old: &Arc<Vec<Known>>| {
             let at = old.len().checked_sub(1);
             at.and_then(|at| Some(old.get(at)?.chain == known.get(at)?.chain)).unwrap_or(false)
@@ -163,11 +163,11 @@ impl Arrays {
     }
 }
 
-/// An array on its way into memory.
+/// An array about to be remembered.
 pub(super) struct Kept(Vec<Known>);
 
 impl Whole {
-    /// Parts it: what is remembered, and what goes to the engine.
+    /// Splits it into the remembered part and the messages for the engine.
     pub(super) fn part(self) -> (Kept, Vec<Delivered>) {
         (Kept(self.known), self.delivered)
     }
@@ -180,7 +180,7 @@ impl Lanes {
     }
 }
 
-/// A message as the engine takes it.
+/// A message in the engine's form.
 pub(super) fn deliver(message: &Message<'_>, index: usize) -> Result<Delivered, Failure> {
     let face = match message.digest {
         None => None,
@@ -221,7 +221,7 @@ fn is_own(message: &Message<'_>) -> bool {
     message.message.is_some_and(|body| body.get().len() <= OWN_MAX && body.get().contains(OWN))
 }
 
-/// The digest of an array with one message more.
+/// The digest of an array with one more message.
 pub(super) fn chain(before: Face, face: Face) -> Face {
     let digest = Sha256::new().chain_update(before.0).chain_update(face.0).finalize();
     let mut chain = [0; 16];
@@ -231,7 +231,7 @@ pub(super) fn chain(before: Face, face: Face) -> Face {
     Face(chain)
 }
 
-/// The first 32 of 32 or 64 hex digits.
+/// Parses the first 32 of 32 or 64 hex digits.
 fn parse(text: &str) -> Option<Face> {
     if !matches!(text.len(), 32 | 64) {
         return None;
@@ -254,7 +254,7 @@ const fn digit(byte: u8) -> Option<u8> {
     }
 }
 
-/// 32 digits.
+/// 32 hex digits.
 pub(super) fn hex(face: Face) -> String {
     face.0.iter().fold(String::with_capacity(32), |mut text, byte| {
         for half in [byte >> 4, byte & 15] {

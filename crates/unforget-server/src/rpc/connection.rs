@@ -12,27 +12,27 @@ use super::frame::{Envelope, Frame, Heard, Lines, heard};
 use super::protocol::{CancelParams, Code, Done, Failure};
 use super::server::{Server, Task};
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const READ: usize = 256 * 1024;
 
-/// Bytes of an answer that are written at once.
+/// Bytes of an answer written at once.
 const AT_ONCE: usize = 32 * 1024;
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The other side has nothing more to say; all its calls are answered.
+    /// The peer's input ended; all its calls are answered.
     Input,
-    /// The other side asked the server to end; all calls are answered.
+    /// The peer asked the server to end; all calls are answered.
     Shutdown,
-    /// The other side does not read any more, or reading failed.
+    /// The peer stopped reading, or reading from it failed.
     Broken,
 }
 
-/// The other side of a connection.
+/// The peer of a connection.
 pub(super) struct Peer {
     sender: mpsc::Sender<Line>,
-    /// Bytes that were not written yet.
+    /// Number of bytes not yet written.
     unread: Arc<AtomicUsize>,
     unread_max: usize,
     is_broken: Arc<AtomicBool>,
@@ -40,7 +40,7 @@ pub(super) struct Peer {
     answered: Condvar,
 }
 
-/// An answer in pieces, so that a large one is not copied.
+/// An answer in pieces, to avoid copying a large one.
 struct Line {
     head: String,
     body: String,
@@ -67,12 +67,12 @@ impl Line {
     }
 }
 
-/// Calls that are not answered.
+/// Unanswered calls.
 #[derive(Default)]
 struct Open {
-    /// Those whose id is taken.
+    /// Calls whose id is in use.
     by_id: HashMap<Box<str>, Arc<Task>>,
-    /// How many have no answer on its way yet.
+    /// Number of calls without an answer on its way.
     count: usize,
 }
 
@@ -84,7 +84,7 @@ struct Refusal<'a> {
 }
 
 impl Server {
-    /// Serves a connection until it ends, and answers everything that came before.
+    /// Serves a connection until it ends, and answers all calls received before.
     pub fn serve(self: &Arc<Self>, input: impl Read, output: impl Write + Send + 'static) -> Ended {
         let (peer, writer) = Peer::new(output, self.limits.unread_bytes);
         let mut lines = Lines::new(BufReader::with_capacity(READ, input), self.limits.frame_bytes);
@@ -114,16 +114,16 @@ impl Server {
                 }
             }
         };
-        // Nobody answers any more what was asked over this connection.
+        // Questions asked over this connection will not be answered any more.
         self.own.forget(&peer);
         peer.wait();
         drop(peer);
-        // The writer ends when nobody can send to it any more. A panic in it is a connection that broke.
+        // The writer ends when no sender is left. A panic in it counts as a broken connection.
         let is_written = writer.is_none_or(|writer| writer.join().is_ok());
         if is_written { ended } else { Ended::Broken }
     }
 
-    /// Takes a line. True if it ends the server.
+    /// Handles a line. Returns true if it ends the server.
     fn line(self: &Arc<Self>, line: String, peer: &Arc<Peer>) -> bool {
         let envelope = match heard(&line) {
             Ok(Heard::Call(envelope)) => envelope,
@@ -158,7 +158,7 @@ impl Server {
     }
 }
 
-/// Takes a call back. An id that is not open was answered already.
+/// Cancels a call. An id that is not in use was answered already.
 fn cancel(line: &str, envelope: &Envelope, peer: &Arc<Peer>) {
     let params = envelope.params.clone().and_then(|params| line.get(params)).unwrap_or("{}");
     match serde_json::from_str::<CancelParams<'_>>(params) {
@@ -205,7 +205,7 @@ impl Peer {
     /// Registers a call.
     ///
     /// # Errors
-    /// If another call with its id is not answered yet.
+    /// If another unanswered call has this id.
     pub(super) fn begin(&self, task: &Arc<Task>) -> Result<(), Failure> {
         let mut open = self.open();
         if open.by_id.contains_key(&task.id) {
@@ -217,12 +217,12 @@ impl Peer {
         Ok(())
     }
 
-    /// A call is about to be answered: who sees the answer may use its id again.
+    /// Frees the id of a call about to be answered: the receiver of the answer may use it again.
     pub(super) fn release(&self, id: &str) {
         self.open().by_id.remove(id);
     }
 
-    /// A call is answered.
+    /// Notes that a call is answered.
     pub(super) fn finish(&self) {
         self.open().count -= 1;
         self.answered.notify_all();
@@ -243,7 +243,7 @@ impl Peer {
         self.send(Line { head, body, tail });
     }
 
-    /// Sends a call of ours. Returns whether the other side is still there.
+    /// Sends a call of ours. Returns whether the peer is still connected.
     ///
     /// * `id` - as JSON.
     pub(super) fn ask(&self, id: &str, method: &str, params: &impl Serialize) -> bool {
@@ -255,7 +255,7 @@ impl Peer {
 
     /// Sends an error.
     pub(super) fn fail(&self, id: Option<&str>, failure: &Failure) {
-        // An id that is taken would answer the other call.
+        // An answer under an id in use would seem to belong to the other call.
         let is_taken =
             failure.code == Code::Invalid.number() && id.is_some_and(|id| self.open().by_id.contains_key(id));
         let id = id.filter(|_| !is_taken).and_then(|id| serde_json::from_str(id).ok());
@@ -265,7 +265,7 @@ impl Peer {
     }
 
     fn send(&self, mut line: Line) {
-        // Raw messages may have line breaks between their tokens; inside strings JSON has none.
+        // Raw messages may contain line breaks between tokens; JSON strings contain none.
         if line.body.contains('\n') {
             line.body = line.body.replace('\n', " ");
         }
@@ -273,7 +273,7 @@ impl Peer {
         if self.unread.fetch_add(length, Ordering::Relaxed) + length > self.unread_max {
             self.is_broken.store(true, Ordering::Release);
         }
-        // Nobody receives if the other side is gone: then nobody is told.
+        // If the peer has gone away, nobody receives it.
         self.sender.send(line).ok();
     }
 

@@ -1,4 +1,4 @@
-//! A transcript file as an array: its active path.
+//! Reads the active path of a transcript file as an array.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -13,7 +13,7 @@ use unforget_wire::{Format, ReadError, Reader};
 
 use super::protocol::{Code, Failure, FileRead};
 
-/// Bytes of a file at most: all of it is held.
+/// Largest file in bytes, since all of it is held in memory.
 const FILE_MAX: u64 = 512 << 20;
 
 /// A line of a pi transcript.
@@ -38,10 +38,10 @@ struct Node {
     is_reset: bool,
 }
 
-/// Reads the messages of a transcript's active path, behind its last reset.
+/// Reads the messages of a transcript's active path behind its last reset.
 ///
 /// # Errors
-/// [`Code::File`] if it cannot be read, is too large, or is of another form.
+/// [`Code::File`] if the file is unreadable, too large, or has another form.
 pub(super) fn read(path: &Path, form: Format) -> Result<(Vec<Delivered>, FileRead), Failure> {
     let failed =
         |what: String, hint: &str| Failure::new(Code::File, format!("{}: {what}", path.display()), hint);
@@ -78,14 +78,14 @@ struct Tree {
 }
 
 impl Tree {
-    /// Takes a line. One that is cut or not of the tree is left out.
+    /// Takes a line. Lines that are cut off or not part of the tree are ignored.
     fn line(&mut self, body: &[u8]) {
         let Ok(line) = serde_json::from_slice::<Line<'_>>(body) else { return };
         if line.kind.as_deref() == Some("session") {
             return;
         }
         let last = self.nodes.len().checked_sub(1);
-        // Without ids the file is flat; a parent that is not there is taken for the line before.
+        // Without ids the file is a list. A missing parent is replaced by the previous line.
         let parent = match (&line.id, &line.parent) {
             (Some(_), None) => None,
             (_, Some(parent)) => self.places.get(parent).copied().or(last),
@@ -112,7 +112,7 @@ impl Tree {
         let mut at = self.nodes.len().checked_sub(1);
         let mut is_before = false;
         while let Some(node) = at.and_then(|at| self.nodes.get_mut(at)) {
-            // A parent always stands before its child, so this ends.
+            // A parent always stands before its child, so the loop ends.
             at = node.parent;
             is_before |= node.is_reset;
             match node.body.take() {

@@ -1,4 +1,4 @@
-//! Bounded lines, and the envelope of a call.
+//! Lines of limited length, and the envelope of a call.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead};
@@ -10,19 +10,19 @@ use serde_json::value::RawValue;
 
 use super::protocol::{Code, Failure};
 
-/// Bytes of an id at most.
+/// Most bytes of an id.
 const ID_MAX: usize = 256;
 
-/// A line, or why there is none.
+/// A line, or the reason for a missing one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// One line, without its end.
+    /// One line, without its line feed.
     Line(String),
-    /// It was longer than allowed and was passed over: its bytes.
+    /// A line above the limit, which was skipped: its length in bytes.
     TooLong(u64),
-    /// It is not UTF-8 from this byte on.
+    /// A line that is not UTF-8 from this byte on.
     NotUtf8(usize),
-    /// There is no more.
+    /// The end of the input.
     End,
 }
 
@@ -33,12 +33,12 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// * `max` - bytes of a line at most.
+    /// * `max` - most bytes of a line.
     pub(super) const fn new(input: R, max: usize) -> Self {
         Self { input, max }
     }
 
-    /// The next line that is not blank. A last line without an end counts.
+    /// The next line that is not blank. An unterminated last line counts.
     pub(super) fn next_frame(&mut self) -> io::Result<Frame> {
         loop {
             let (line, length, is_end) = self.line()?;
@@ -58,7 +58,7 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    /// Bytes up to the next line feed, how many there were, and whether the input ended.
+    /// Bytes up to the next line feed, their number, and whether the input ended.
     fn line(&mut self) -> io::Result<(Vec<u8>, u64, bool)> {
         let (mut line, mut length) = (Vec::new(), 0);
         loop {
@@ -87,27 +87,27 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A call, as far as it is read to find its place.
+/// A call, read only as far as needed to queue it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Envelope {
-    /// Its id as it was written; `None` for a notification.
+    /// Its id, verbatim; `None` for a notification.
     pub(super) id: Option<Box<str>>,
     /// The method.
     pub(super) method: String,
-    /// Where its parameters are in the line.
+    /// Range of its parameters in the line.
     pub(super) params: Option<Range<usize>>,
 }
 
-/// A line of a host.
+/// A host's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Heard {
-    /// It calls.
+    /// A call.
     Call(Envelope),
-    /// It answers what we called.
+    /// An answer to a call of ours.
     Answer {
-        /// The id as it was written.
+        /// The id, verbatim.
         id: Box<str>,
-        /// Where the result or the error is in the line.
+        /// Range of the result or of the error in the line.
         outcome: Result<Range<usize>, Range<usize>>,
     },
 }
@@ -128,7 +128,7 @@ struct Raw<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// Reads the envelope of a line. Errors have the id of the call if it could be read.
+/// Parses the envelope of a line. Errors have the id of the call if it could be read.
 pub(super) fn heard(line: &str) -> Result<Heard, (Option<Box<str>>, Failure)> {
     let text = line.trim_start();
     if text.starts_with('[') {

@@ -1,4 +1,4 @@
-//! Prompts that hosts still have: what the next one begins with alike is not sent again.
+//! Prompts that hosts still hold: their common beginning with the next prompt is not sent again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,35 +8,35 @@ use unforget_engine::host::{Face, face};
 use super::array::{chain, hex};
 use super::protocol::Base;
 
-/// The newest prompt of each lane whose host says what it holds, as digests, in bounded memory.
+/// For each lane whose host reports what it holds, the newest prompt as digests, in bounded memory.
 pub(super) struct Prompts {
     lanes: Mutex<Lanes>,
-    /// Messages in all.
+    /// Most messages over all lanes.
     most: usize,
 }
 
 #[derive(Default)]
 struct Lanes {
-    /// By lane, the digest of its prompt up to each message.
+    /// By lane, the chained digests of its prompt up to each message.
     chains: HashMap<Arc<str>, Vec<Face>>,
     total: usize,
 }
 
-/// A prompt beside the one that the host holds.
+/// A new prompt compared with the one that the host holds.
 pub(super) struct Given {
-    /// Messages at the beginning that the host has.
+    /// Number of leading messages that the host already has.
     pub(super) same: usize,
-    /// What the host may say next time that it holds.
+    /// The base that the host may name next time.
     pub(super) base: Base,
 }
 
 impl Prompts {
-    /// * `most` - messages that are remembered in all, 16 bytes each.
+    /// * `most` - most remembered messages, 16 bytes each.
     pub(super) fn new(most: usize) -> Self {
         Self { lanes: Mutex::default(), most }
     }
 
-    /// Compares a prompt with the one that the host holds, and remembers it in its place. O(bytes of the prompt).
+    /// Compares a prompt with the one that the host holds, and remembers it instead. O(bytes of the prompt).
     pub(super) fn give(&self, lane: &Arc<str>, holds: &Base, messages: &[String]) -> Given {
         let mut last = Face([0; 16]);
         let mut chains = Vec::with_capacity(messages.len());
@@ -69,7 +69,7 @@ impl Lanes {
     fn remember(&mut self, lane: &Arc<str>, chains: Vec<Face>, most: usize) {
         self.forget(lane);
         if self.total + chains.len() > most {
-            // Their hosts get the next prompt whole: once.
+            // All hosts get their next prompt whole, once.
             *self = Self::default();
         }
         if chains.len() <= most {
@@ -98,7 +98,7 @@ mod tests {
         let none = Base { length: 0, digest: String::new() };
         let other = Base { length: 3, digest: "0".repeat(32) };
         let table = [
-            // held, next, messages in common
+            // held prompt, next prompt, number of common messages
             ("a b c", "a b c d", 3),
             ("a b c", "a b c", 3),
             ("a b c", "a b", 2),

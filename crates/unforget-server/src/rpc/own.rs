@@ -1,14 +1,14 @@
-//! The host's own model: questions to it, over the connection that offered it.
+//! The host's own model, asked over the connection that offered it.
 //!
-//! A host that offers one with `initialize` gets calls of its own: a line with `method` and an `id` of ours, which it
-//! answers with a line that has the same `id`. Whoever asks waits on a thread of its own, never on one that carries out calls.
+//! A host that offers its model with `initialize` receives calls: a line with `method` and an `id` of ours, to be
+//! answered by a line with that `id`. Questions wait on threads of their own, never on those that carry out calls.
 //!
-//! | what a host does | what it is |
+//! | behaviour of the host | meaning |
 //! |---|---|
-//! | never answers | no answer in time; the account's breaker counts it |
-//! | goes away | the connection broke off |
-//! | answers with an id that is not open, twice, or over another connection | an error line, and nothing else |
-//! | answers with something else, or with too much | not understood, too large |
+//! | never answers | a timeout, counted by the account's breaker |
+//! | disconnects | a broken connection |
+//! | answers with an unknown id, twice, or over another connection | an error line, nothing else |
+//! | answers in a wrong form or at excessive length | not understood, too large |
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -20,13 +20,13 @@ use unforget_engine::summarise::{Account, Answer, Cause, Fault, Model, Request, 
 use super::connection::Peer;
 use super::protocol::{Asked, Offer, Question, Refused};
 
-/// Bytes of an answer's text at most.
+/// Most bytes of an answer's text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// The account of all hosts' models, for breakers.
 const PROVIDER: &str = "host";
 
-/// The models that hosts offer, as one: the one that was offered last is asked.
+/// The models offered by hosts, as one: the most recent offer is asked.
 pub(super) struct OwnModel {
     account: Account,
     state: Mutex<State>,
@@ -36,9 +36,9 @@ pub(super) struct OwnModel {
 struct State {
     offers: Vec<(Weak<Peer>, Offer)>,
     is_wanted: bool,
-    /// Questions so far.
+    /// Number of questions so far.
     asked: u64,
-    /// Questions that are not answered yet, by id.
+    /// Unanswered questions, by id.
     open: HashMap<Box<str>, Open>,
 }
 
@@ -48,7 +48,7 @@ struct Open {
 }
 
 impl State {
-    /// The newest offer that still stands.
+    /// The newest valid offer.
     fn newest(&self) -> Option<(Arc<Peer>, Offer)> {
         let mut offers = self.offers.iter().rev().filter(|_| self.is_wanted);
         offers.find_map(|(peer, offer)| Some((peer.upgrade()?, offer.clone())))
@@ -61,12 +61,12 @@ impl OwnModel {
         Arc::new(Self { account, state: Mutex::default() })
     }
 
-    /// Whether models of hosts are asked at all.
+    /// Sets whether hosts' models are asked at all.
     pub(super) fn want(&self, wanted: bool) {
         self.state().is_wanted = wanted;
     }
 
-    /// A host offers its model, or takes its offer back. Returns whether it may be asked.
+    /// Takes a host's offer of its model, or its withdrawal. Returns whether the model may be asked.
     pub(super) fn offer(&self, peer: &Arc<Peer>, offer: Option<Offer>) -> bool {
         let mut state = self.state();
         state.offers.retain(|(other, _)| !is_same(other, peer) && other.strong_count() > 0);
@@ -75,28 +75,28 @@ impl OwnModel {
         has_offered && state.is_wanted
     }
 
-    /// A connection ends: it is asked nothing more, and what it was asked has no answer.
+    /// Handles the end of a connection: no more questions, and its open ones stay unanswered.
     pub(super) fn forget(&self, peer: &Arc<Peer>) {
         let mut state = self.state();
         state.offers.retain(|(other, _)| !is_same(other, peer));
         state.open.retain(|_, open| !is_same(&open.peer, peer));
     }
 
-    /// Nothing is asked any more, and nothing is waited for.
+    /// Stops asking and waiting.
     pub(super) fn close(&self) {
         let mut state = self.state();
         (state.offers, state.open) = (Vec::new(), HashMap::new());
         state.is_wanted = false;
     }
 
-    /// Whether a connection is being asked something.
+    /// Whether a connection has an open question.
     pub(super) fn is_asking(&self, peer: &Arc<Peer>) -> bool {
         self.state().open.values().any(|open| is_same(&open.peer, peer))
     }
 
-    /// Takes an answer. False if this connection was not asked with this id, or has answered already.
+    /// Takes an answer. Returns false if this connection was not asked under this id, or has answered already.
     ///
-    /// * `id` - as it was written.
+    /// * `id` - verbatim.
     pub(super) fn answered(&self, peer: &Arc<Peer>, id: &str, answer: Result<&str, &str>) -> bool {
         let mut state = self.state();
         if !state.open.get(id).is_some_and(|open| is_same(&open.peer, peer)) {
@@ -108,12 +108,12 @@ impl OwnModel {
             Ok(result) => read(result),
             Err(error) => Err(refusal(error)),
         };
-        // Whoever asked may have stopped waiting.
+        // The asking thread may have stopped waiting.
         open.answer.try_send(said).ok();
         true
     }
 
-    /// Opens a question to whoever offered last.
+    /// Opens a question to the most recent offer.
     fn open(&self, answer: SyncSender<Result<Answer, (Cause, String)>>) -> Option<(Arc<Peer>, Box<str>)> {
         let mut state = self.state();
         let (peer, _) = state.newest()?;
@@ -134,7 +134,7 @@ impl OwnModel {
             within_ms: u64::try_from(request.within.as_millis()).unwrap_or(u64::MAX),
         };
         let is_sent = peer.ask(&id, "complete", &question);
-        // What it holds of the other side ends with it.
+        // Its references to the peer end with it.
         drop(peer);
         let said =
             if is_sent { receiver.recv_timeout(request.within) } else { Err(RecvTimeoutError::Disconnected) };
@@ -177,7 +177,7 @@ fn is_same(weak: &Weak<Peer>, peer: &Arc<Peer>) -> bool {
     std::ptr::eq(weak.as_ptr(), Arc::as_ptr(peer))
 }
 
-/// What a host's model said.
+/// Parses the answer of a host's model.
 fn read(result: &str) -> Result<Answer, (Cause, String)> {
     let asked: Asked = serde_json::from_str(result).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
@@ -191,7 +191,7 @@ fn read(result: &str) -> Result<Answer, (Cause, String)> {
     Ok(Answer::of(&asked.text, asked.stop.as_deref(), usage, asked.model))
 }
 
-/// Why a host's model said nothing.
+/// Parses the refusal of a host's model.
 fn refusal(error: &str) -> (Cause, String) {
     let refused: Refused = serde_json::from_str(error).unwrap_or_default();
     let data = refused.data.unwrap_or_default();

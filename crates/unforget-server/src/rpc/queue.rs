@@ -1,4 +1,4 @@
-//! Calls of one lane in order, lanes beside each other.
+//! Runs the calls of one lane in order, and those of different lanes concurrently.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
@@ -9,24 +9,24 @@ use std::time::Instant;
 /// Something to be done once.
 pub(super) type Job = Box<dyn FnOnce() + Send>;
 
-/// Times that are kept although nothing is to be done then.
+/// Cancelled alarms that are tolerated before the list is cleaned up.
 const SLACK: usize = 1024;
 
 /// Jobs, in order within a lane, on a bounded number of threads.
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// There is something to do, or the end.
+    /// Signals new work, or the end.
     work: Condvar,
-    /// Nothing is left.
+    /// Signals that nothing is left.
     idle: Condvar,
     workers_max: usize,
 }
 
 #[derive(Default)]
 struct State {
-    /// Lanes of which a job runs or is next, with those that wait behind it.
+    /// Lanes with a running or next job, and the jobs waiting behind it.
     lanes: HashMap<Arc<str>, VecDeque<Job>>,
-    /// Jobs that may run now, at most one per lane.
+    /// Jobs ready to run, at most one per lane.
     ready: VecDeque<(Option<Arc<str>>, Job)>,
     waiting: u64,
     running: u64,
@@ -36,7 +36,7 @@ struct State {
 }
 
 impl Queue {
-    /// * `workers_max` - threads at most; they are made when they are needed.
+    /// * `workers_max` - most threads; they are created on demand.
     pub(super) fn new(workers_max: usize) -> Arc<Self> {
         Arc::new(Self {
             state: Mutex::default(),
@@ -46,7 +46,7 @@ impl Queue {
         })
     }
 
-    /// Does a job after all of its lane that came before; without a lane, when there is a thread.
+    /// Runs a job after all earlier ones of its lane; without a lane, as soon as a thread is free.
     pub(super) fn submit(self: &Arc<Self>, lane: Option<Arc<str>>, job: Job) {
         let mut state = self.state();
         state.waiting += 1;
@@ -61,7 +61,7 @@ impl Queue {
         if state.ready.len() > state.idle_workers && state.workers < self.workers_max {
             let queue = Arc::clone(self);
             state.workers += 1;
-            // Without a new thread, those that there are do it later; without any, nobody would.
+            // If no thread can be created, the existing ones run the job later; without any thread nobody would.
             if thread::Builder::new().name("unforget-call".to_owned()).spawn(move || queue.run()).is_err() {
                 state.workers -= 1;
                 if state.workers == 0 {
@@ -79,7 +79,7 @@ impl Queue {
         self.work.notify_one();
     }
 
-    /// Waits until nothing is left.
+    /// Waits until no job is left.
     pub(super) fn drain(&self) {
         let mut state = self.state();
         while state.waiting + state.running > 0 {
@@ -87,13 +87,13 @@ impl Queue {
         }
     }
 
-    /// Lets the threads end when nothing is left.
+    /// Lets the threads end when no job is left.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
         self.work.notify_all();
     }
 
-    /// Jobs that wait, and jobs that run.
+    /// Number of waiting jobs, and of running ones.
     pub(super) fn counts(&self) -> (u64, u64) {
         let state = self.state();
         (state.waiting, state.running)
@@ -130,7 +130,7 @@ impl Queue {
         state.running -= 1;
         if let Some(key) = lane {
             match state.lanes.get_mut(&key).and_then(VecDeque::pop_front) {
-                // Behind the other lanes, so that a busy one does not keep a thread to itself.
+                // Queued behind the other lanes, so that a busy lane does not monopolise a thread.
                 Some(next) => {
                     state.ready.push_back((Some(key), next));
                     self.work.notify_one();
@@ -150,7 +150,7 @@ impl Queue {
     }
 }
 
-/// Jobs for a time to come, on one thread.
+/// Jobs at a future time, on one thread.
 pub(super) struct Alarm {
     state: Mutex<Alarms>,
     changed: Condvar,
@@ -166,12 +166,12 @@ struct Alarms {
 }
 
 impl Alarm {
-    /// Nothing to come.
+    /// An alarm without jobs.
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Does a short job at a time, unless it is forgotten before. Returns its number.
+    /// Runs a short job at a given time, unless it is forgotten before. Returns its number.
     pub(super) fn at(self: &Arc<Self>, when: Instant, job: Job) -> u64 {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let number = state.next;
@@ -197,7 +197,7 @@ impl Alarm {
         }
     }
 
-    /// Forgets what is to come.
+    /// Forgets all jobs.
     pub(super) fn close(&self) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).is_closed = true;
         self.changed.notify_all();

@@ -12,13 +12,13 @@ use super::protocol::{
 use super::server::{Running, Server};
 use super::verbs::{Answer, answer, conversation_key, params};
 
-/// Most tokens that are read or written for an answer.
+/// Most tokens read or written for an answer.
 const TOKENS_MAX: u64 = 100_000;
 
-/// Most times that a model may ask for more.
+/// Most requests of a model for further passages.
 const DEPTH_MAX: u32 = 8;
 
-/// Tokens of a page of `expand` if the host does not say.
+/// Default tokens of a page of `expand`.
 const PAGE_TOKENS: u64 = 4_000;
 
 /// Finds entries by words.
@@ -39,7 +39,7 @@ pub(super) fn search(server: &Server, call: &Running<'_>) -> Answer {
     answer(&SearchAnswer::from(server.host.engine().search(&query)?))
 }
 
-/// Finds a pattern in every stored byte. It gives up at the call's deadline, and says so.
+/// Finds a pattern in every stored byte. Stops at the call's deadline, and reports so.
 pub(super) fn grep(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: GrepParams = params(call)?;
     let query = GrepQuery {
@@ -57,7 +57,7 @@ pub(super) fn grep(server: &Server, call: &Running<'_>) -> Answer {
     answer(&GrepAnswer::from(server.host.engine().grep(&query)?))
 }
 
-/// Says what is behind a name.
+/// Describes the content behind a name.
 pub(super) fn describe(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: DescribeParams = params(call)?;
     let scope = named(server, call, wanted.conversation.as_deref(), &wanted.name)?;
@@ -73,7 +73,7 @@ pub(super) fn expand(server: &Server, call: &Running<'_>) -> Answer {
     answer(&ExpandAnswer::new(page, wanted.raw))
 }
 
-/// Answers a question from what is stored: a model reads, within a grant, or the passages are all there is.
+/// Answers a question from the stored conversations: by a model within a grant, or else by passages alone.
 pub(super) fn answer_question(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: AnswerParams<'_> = params(call)?;
     if server.is_nested(call.peer) {
@@ -101,7 +101,7 @@ fn now() -> Option<Timestamp> {
     i64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
-/// The conversation that a call looks into; `None` for all.
+/// The conversation that a call searches; `None` for all.
 fn scope(
     server: &Server,
     call: &Running<'_>,
@@ -118,7 +118,7 @@ fn scope(
     Ok(Some(conversation.id))
 }
 
-/// The same for a call about a name, which has to be of that conversation: it may be a model that says it.
+/// The scope of a call about a name, which has to belong to that conversation: the name may come from a model.
 fn named(
     server: &Server,
     call: &Running<'_>,

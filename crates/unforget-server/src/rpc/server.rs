@@ -1,4 +1,4 @@
-//! The server: a host's engine, the queue of its calls, and what it remembers between them.
+//! The server: a host's engine, the queue of its calls, and the memory between calls.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -22,32 +22,32 @@ use super::connection::Peer;
 /// The verb that takes as long as a model does.
 const ANSWER: &str = "answer";
 
-/// Answers that wait at most.
+/// Most waiting answers.
 const ANSWERS_QUEUED: u64 = 64;
 
-/// Bytes of a lane's name at most.
+/// Most bytes of a lane's name.
 const LANE_MAX: usize = 512;
 
-/// What a server takes on at most.
+/// The limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a line.
+    /// Most bytes of a line.
     pub frame_bytes: usize,
-    /// Calls that wait.
+    /// Most waiting calls.
     pub queued: usize,
-    /// Bytes of calls that wait or run.
+    /// Most bytes of waiting and running calls.
     pub queued_bytes: usize,
-    /// Bytes of answers that a connection has not read.
+    /// Most bytes of answers that a connection has not read.
     pub unread_bytes: usize,
-    /// Calls that run at once.
+    /// Most concurrent calls.
     pub workers: usize,
-    /// Lanes in memory. The one used least recently is closed; it is opened again when it is used.
+    /// Most lanes in memory. The least recently used one is closed, and opened again on its next use.
     pub lanes: usize,
-    /// Messages of arrays that are remembered, some 60 bytes each; as many of prompts that hosts hold, 16 bytes each.
+    /// Most remembered messages of arrays, some 60 bytes each, and as many of prompts held by hosts, 16 bytes each.
     pub remembered: usize,
-    /// Connections to a socket.
+    /// Most connections to a socket.
     pub connections: usize,
-    /// Answers by models that are made at once.
+    /// Most concurrent answers by models.
     pub answers: usize,
 }
 
@@ -74,11 +74,11 @@ pub struct Server {
     pub(super) arrays: Arrays,
     pub(super) prompts: Prompts,
     pub(super) queue: Arc<Queue>,
-    /// Answers by models: they take long, and nothing waits for them.
+    /// Answers by models: they take long, and no other call waits for them.
     answers: Arc<Queue>,
     pub(super) own: Arc<OwnModel>,
     pub(super) models: Current,
-    /// Takes back the answers that are under way.
+    /// Cancels the running answers.
     pub(super) cancel: Cancel,
     alarm: Arc<Alarm>,
     lanes: Mutex<Lanes>,
@@ -86,17 +86,17 @@ pub struct Server {
     is_ending: AtomicBool,
 }
 
-/// The lanes that were opened.
+/// The lanes opened so far.
 #[derive(Default)]
 struct Lanes {
     by_name: HashMap<Arc<str>, LaneUse>,
-    /// Those of them that are in memory.
+    /// Number of lanes in memory.
     in_memory: usize,
-    /// Calls so far.
+    /// Number of calls so far.
     uses: u64,
 }
 
-/// A lane that was opened.
+/// A lane opened before.
 struct LaneUse {
     form: Form,
     /// Number of its last call.
@@ -104,17 +104,17 @@ struct LaneUse {
     is_in_memory: bool,
 }
 
-/// A call on its way.
+/// A call in progress.
 pub(super) struct Task {
-    /// Its id as it was written.
+    /// Its id, verbatim.
     pub(super) id: Box<str>,
     method: &'static str,
     lane: Option<Arc<str>>,
     form: Option<Form>,
     deadline: Option<Instant>,
-    /// Number of the alarm for its deadline.
+    /// Number of its deadline's alarm.
     alarm: OnceLock<u64>,
-    /// Whoever takes it answers the call.
+    /// Whoever takes this value answers the call.
     frame: Mutex<Option<Held>>,
     is_cancelled: AtomicBool,
     peer: Arc<Peer>,
@@ -133,17 +133,17 @@ impl Drop for Held {
     }
 }
 
-/// A call that is being carried out.
+/// A call being carried out.
 pub(super) struct Running<'a> {
     /// The lane, if it has one.
     pub(super) lane: Option<&'a Arc<str>>,
-    /// Form that the call says.
+    /// The form given in the call.
     pub(super) form: Option<Form>,
-    /// When it should be done.
+    /// Its deadline.
     pub(super) deadline: Option<Instant>,
     /// Its parameters: a JSON object.
     pub(super) params: &'a str,
-    /// Who calls.
+    /// The caller.
     pub(super) peer: &'a Arc<Peer>,
 }
 
@@ -151,7 +151,7 @@ pub(super) struct Running<'a> {
 pub(super) struct Lane<'a> {
     /// Its name.
     pub(super) name: &'a Arc<str>,
-    /// The same, for the engine.
+    /// Its key in the engine.
     pub(super) key: LaneKey,
     /// Form of its messages.
     pub(super) form: Form,
@@ -177,28 +177,29 @@ impl Server {
         })
     }
 
-    /// The models that answer questions: whoever starts a server sets them.
+    /// The models that answer questions, set by the starter of the server.
     pub fn models(&self) -> Current {
         self.models.clone()
     }
 
-    /// The models that hosts offer, as one.
+    /// The models offered by hosts, as one.
     pub fn own_model(&self) -> Arc<dyn Model> {
         Arc::clone(&self.own) as Arc<dyn Model>
     }
 
-    /// Whether a call for an answer may come of another one: while one is made, its caller's own model is being asked.
+    /// Whether a call for an answer may stem from another one: while an answer is being made, its caller's own model is
+    /// asked.
     pub(super) fn is_nested(&self, peer: &Arc<Peer>) -> bool {
         self.answers.counts().1 > 1 && self.own.is_asking(peer)
     }
 
-    /// Says from now on whether models that hosts offer are asked. Before, none is.
+    /// Sets whether models offered by hosts are asked. Initially they are not.
     pub fn may_ask_host(&self, wanted: bool) {
         self.own.want(wanted);
     }
 
-    /// Does all calls that were taken, then ends the threads. Calls that come later are refused. Answers of models that
-    /// are under way are taken back: they are partial.
+    /// Carries out all accepted calls, then ends the threads. Later calls are refused. Running answers of models are
+    /// cancelled and become partial.
     pub fn end(&self) {
         self.is_ending.store(true, Ordering::Release);
         self.cancel.cancel();
@@ -210,7 +211,7 @@ impl Server {
         self.alarm.close();
     }
 
-    /// Takes a call: it is answered to its peer, now or later.
+    /// Accepts a call, which is answered to its peer now or later.
     pub(super) fn take(self: &Arc<Self>, line: String, envelope: Envelope, peer: &Arc<Peer>) {
         let Some(id) = envelope.id.clone() else { return };
         if let Err(failure) = self.queue_call(line, envelope, peer) {
@@ -314,7 +315,7 @@ impl Server {
         }
     }
 
-    /// The lane of a call. Its form is what the call says, or what an earlier one said.
+    /// The lane of a call. Its form is given in the call, or was given in an earlier one.
     pub(super) fn lane<'a>(&self, running: &Running<'a>) -> Result<Lane<'a>, Failure> {
         let Some(name) = running.lane else { return Err(Failure::params("the method needs a `lane`")) };
         let mut lanes = self.lanes();
@@ -345,14 +346,14 @@ impl Server {
         Ok(Lane { name, key: LaneKey(name.to_string()), form })
     }
 
-    /// Forgets what is in memory of a lane. Only between its calls.
+    /// Forgets a lane's state in memory. Only between its calls.
     pub(super) fn forget(&self, lane: &str) {
         self.host.close(&LaneKey(lane.to_owned()));
         self.arrays.forget(lane);
         self.prompts.forget(lane);
     }
 
-    /// Forgets how a lane was opened, too.
+    /// Also forgets how a lane was opened.
     pub(super) fn close(&self, lane: &str) {
         let mut lanes = self.lanes();
         let closed = lanes.by_name.remove(lane);
@@ -369,7 +370,7 @@ impl Server {
         self.held.load(Ordering::Relaxed) as u64
     }
 
-    /// Takes the lane that was used least recently out of memory, if there are too many.
+    /// Removes the least recently used lane from memory, if there are too many.
     fn crowd(self: &Arc<Self>, used: &Arc<str>) {
         let oldest = {
             let mut lanes = self.lanes();
@@ -383,7 +384,7 @@ impl Server {
             lanes.in_memory -= 1;
             name
         };
-        // In its turn: never while a call of the lane runs.
+        // In the lane's own order: never while one of its calls runs.
         let server = Arc::clone(self);
         let lane = Arc::clone(&oldest);
         self.queue.submit(Some(oldest), Box::new(move || server.forget(&lane)));
@@ -401,7 +402,7 @@ impl Held {
 }
 
 impl Task {
-    /// Takes a call back.
+    /// Cancels a call.
     pub(super) fn cancel(self: &Arc<Self>) {
         if self.claim().is_some() {
             let hint = "nothing was done";
@@ -432,7 +433,7 @@ impl Task {
         } else {
             self.deadline.filter(|deadline| *deadline <= Instant::now()).map(|_| "deadline")
         };
-        // What expired or was taken back in the queue says so already.
+        // A call that expired or was cancelled in the queue has that kind already.
         let was_begun = |failure: &Failure| !matches!(failure.data.kind, "cancelled" | "deadline");
         self.peer.release(&self.id);
         match answer {

@@ -15,7 +15,7 @@ use std::time::Duration;
 use super::connection::Ended;
 use super::server::Server;
 
-/// Why there is no socket.
+/// Why a socket could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SocketError {
@@ -25,10 +25,10 @@ pub enum SocketError {
         /// The socket.
         path: PathBuf,
     },
-    /// Something else is there.
+    /// The path holds something other than a socket.
     #[error("{} is there and is not a socket", path.display())]
     NotASocket {
-        /// What is there.
+        /// The path.
         path: PathBuf,
     },
     /// The system refused.
@@ -42,18 +42,18 @@ pub enum SocketError {
     },
 }
 
-/// A socket that waits for connections. It is removed when this is dropped.
+/// A listening socket, removed when dropped.
 pub struct Listening {
     listener: UnixListener,
     path: PathBuf,
     inode: u64,
-    /// Held while the socket is ours.
+    /// Locked while the socket is ours.
     _lock: File,
 }
 
-/// Makes a socket that only this user may open. One that a dead server left is replaced.
+/// Opens a socket for this user only. A socket left by a dead server is replaced.
 ///
-/// Beside it, `PATH.lock` stays: it tells a live server from a dead one.
+/// The file `PATH.lock` stays beside it: it tells a live server from a dead one.
 pub fn listen(path: &Path) -> Result<Listening, SocketError> {
     let failed = |source| SocketError::Io { path: path.to_path_buf(), source };
     let mut lock_path = path.as_os_str().to_owned();
@@ -68,7 +68,7 @@ pub fn listen(path: &Path) -> Result<Listening, SocketError> {
         Ok(facts) if !facts.file_type().is_socket() => {
             return Err(SocketError::NotASocket { path: path.to_path_buf() });
         }
-        // Of a program that knows nothing of our lock.
+        // The socket belongs to a program without our lock.
         Ok(_) if UnixStream::connect(path).is_ok() => {
             return Err(SocketError::Live { path: path.to_path_buf() });
         }
@@ -77,7 +77,7 @@ pub fn listen(path: &Path) -> Result<Listening, SocketError> {
         Err(error) => return Err(failed(error)),
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Nobody can open it before its mode is right: it is made in a folder of ours, then moved.
+    // Nobody can open the socket before its mode is set: it is created in a private folder, then moved.
     let private = tempfile::Builder::new().prefix(".u").rand_bytes(4).tempdir_in(folder).map_err(failed)?;
     fs::set_permissions(private.path(), fs::Permissions::from_mode(0o700)).map_err(failed)?;
     let made = private.path().join("s");
@@ -92,7 +92,7 @@ impl Drop for Listening {
     fn drop(&mut self) {
         let is_ours = fs::symlink_metadata(&self.path).is_ok_and(|facts| facts.ino() == self.inode);
         if is_ours {
-            // Left behind, it would be replaced by the next server.
+            // If it stays, the next server replaces it.
             fs::remove_file(&self.path).ok();
         }
     }
@@ -101,10 +101,10 @@ impl Drop for Listening {
 impl Listening {
     /// Serves connections until one of them asks the server to end.
     ///
-    /// A connection for which there is no file handle is refused; the others go on.
+    /// If no file handle is left for a connection, it is refused; the others continue.
     ///
     /// # Errors
-    /// If no connection can be accepted any more. Those that are open are served to their end first.
+    /// If no connection can be accepted any more. Open connections are served to their end first.
     pub fn serve(&self, server: &Arc<Server>) -> io::Result<()> {
         let open: Mutex<HashMap<u64, UnixStream>> = Mutex::default();
         let (is_ending, next) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -144,7 +144,7 @@ impl Listening {
                 let serve = move || {
                     let ended =
                         stream.try_clone().map_or(Ended::Broken, |output| server.serve(&stream, output));
-                    // The other side is to see the end, although a handle of ours may live on.
+                    // The peer must see the end, even if another handle of ours still exists.
                     stream.shutdown(Shutdown::Both).ok();
                     open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number);
                     if ended == Ended::Shutdown {
@@ -166,15 +166,15 @@ impl Listening {
     }
 }
 
-/// Whether only the connection that was about to be accepted failed: it is not there any more.
+/// Whether only the connection about to be accepted failed, because it has gone away.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted)
 }
 
-/// A file handle for the time when there is no other.
+/// A reserved file handle for times without free handles.
 ///
-/// Without handles, accepting fails at once and again, while whoever connected waits without an answer. Given up for a
-/// moment, this one is enough to tell them.
+/// Without free handles, accepting fails at once and repeatedly, while the connecting client waits without an answer.
+/// Releasing this handle for a moment is enough to refuse the client.
 struct Spare(Option<File>);
 
 impl Spare {
@@ -182,7 +182,7 @@ impl Spare {
         Self(File::open("/dev/null").ok())
     }
 
-    /// Refuses the connection that waits longest. False if that fails too.
+    /// Refuses the longest waiting connection. Returns false if that fails too.
     fn refuse_one(&mut self, listener: &UnixListener) -> bool {
         if self.0.take().is_none() {
             return false;
@@ -237,7 +237,7 @@ mod tests {
         assert!(matches!(listen(&path), Err(SocketError::Live { .. })), "it is not stolen");
         drop(first);
         assert!(!path.exists());
-        // What a killed server leaves.
+        // The remains of a killed server.
         drop(UnixListener::bind(&path).unwrap());
         assert!(path.exists());
         let second = listen(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Calls carried out.
+//! Carries out calls.
 
 use std::sync::Arc;
 
@@ -21,10 +21,10 @@ use super::protocol::{
 use super::server::{Lane, Running, Server};
 use super::{file, pins, recall};
 
-/// Smallest window of a host's model: instructions, some entries and an answer have to fit.
+/// Smallest usable window of a host's model: instructions, some entries and an answer must fit.
 const WINDOW_MIN: u64 = 4_096;
 
-/// How a prompt's answer begins, up to its first message.
+/// The start of a prompt's answer, up to its first message.
 const MESSAGES: &str = r#"{"messages":["#;
 
 /// An answer: a JSON object.
@@ -232,7 +232,7 @@ impl Server {
     fn compact(&self, call: &Running<'_>) -> Answer {
         let params: CompactParams = params(call)?;
         let lane = self.lane(call)?;
-        // What gets smaller is the prompt that the turn has room for, not a larger one.
+        // The turn's own budget is what shrinks, never a larger one.
         let ask = Ask::new(params.budget, params.dialect.dialect());
         let ask = Ask { model: params.model, is_first: false, ..ask };
         let form = lane.form.format();
@@ -284,7 +284,7 @@ impl Server {
         answer(&Done { done: true })
     }
 
-    /// Does something that may write. An error of the engine says whether it did.
+    /// Runs an action that may write. An engine error says whether it did.
     fn told<T>(&self, lane: &Lane<'_>, act: impl FnOnce() -> Result<T, HostError>) -> Result<T, Failure> {
         let entries = || {
             let found = self.host.engine().store().find(&conversation_key(lane.name));
@@ -328,7 +328,7 @@ fn all(messages: &[Message<'_>]) -> Result<Vec<host::Delivered>, Failure> {
     messages.iter().enumerate().map(|(index, message)| deliver(message, index)).collect()
 }
 
-/// Bodies of the base cannot be sent in a call that has it.
+/// A call with a base cannot supply bodies of the base.
 fn beyond_base(failure: Failure, base: usize) -> Failure {
     if failure.data.need.iter().any(|index| *index < base) {
         let hint = "send the array without a base; digests are enough";
@@ -337,8 +337,8 @@ fn beyond_base(failure: Failure, base: usize) -> Failure {
     failure
 }
 
-/// A prompt as it is answered, without what the host has of it. Its messages are put in as they are: they are JSON, and may be a
-/// megabyte.
+/// Writes the answer for a prompt, without the messages that the host already has. Messages are inserted verbatim: they
+/// are JSON, and may be a megabyte.
 fn assembled(made: host::Assembled, array: Option<Base>, given: Option<Given>) -> Answer {
     let same = given.as_ref().map_or(0, |given| given.same);
     let text = answer(&Assembled {

@@ -1,4 +1,4 @@
-//! The file beside a database that says which daemon owns it, for our own command line.
+//! The file beside a database that names the owning daemon, for our own command line.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -6,24 +6,25 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// How to reach the daemon that owns a database.
+/// The address of the daemon that owns a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     /// Its address.
     pub url: String,
-    /// By which it knows who can read this file: the owner of the database. Made anew at each start.
+    /// A token that proves read access to this file, and thus to the database. New at each start.
     pub token: String,
 }
 
 impl Beside {
-    /// What the daemon of a database left; `None` if nothing, or nothing that can be understood.
+    /// The file of a database's daemon; `None` if it is missing or unreadable.
     ///
-    /// A daemon that was killed leaves it behind: the database's lock says who owns it, this only where they listen.
+    /// A killed daemon leaves the file behind: ownership is decided by the database's lock, and this only tells the
+    /// address.
     pub fn read(db: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(place(db)).ok()?).ok()
     }
 
-    /// Leaves this beside a database, for its owner only, until what is returned is dropped.
+    /// Writes the file beside a database, readable by its owner only. Dropping the result removes the file.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -42,7 +43,7 @@ impl Beside {
     }
 }
 
-/// A file that goes when this is dropped.
+/// The written file, removed when dropped.
 #[derive(Debug)]
 pub struct Left {
     path: PathBuf,
@@ -50,7 +51,7 @@ pub struct Left {
 
 impl Drop for Left {
     fn drop(&mut self) {
-        // What stays says where nobody listens any more.
+        // A file that stays names an address where nobody listens any more.
         fs::remove_file(&self.path).ok();
     }
 }

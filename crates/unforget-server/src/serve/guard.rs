@@ -1,4 +1,4 @@
-//! Who may ask. A page of another site may not, whatever name it reaches this machine by.
+//! Access control. Pages of other sites are refused, under whatever name they reach this machine.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 use super::tokens::{self, Token};
 use crate::api::{self, Problem};
 
-/// Paths that tell nothing and need no token.
+/// Paths that reveal nothing and need no token.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
 
-/// Headers of answers that pages may read beside the plain ones.
+/// Further response headers that pages may read.
 const TOLD: [&str; 13] = [
     "etag",
     "location",
@@ -39,21 +39,21 @@ const TOLD: [&str; 13] = [
     "x-unforget-standing-left-out",
 ];
 
-/// What is asked of a request before anything else looks at it.
+/// The checks of a request before any other processing.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
-    /// Names under which this daemon is reached, beside its address and `localhost`.
+    /// Names of this daemon, beside its address and `localhost`.
     pub hosts: Vec<String>,
-    /// Origins whose pages may use it, such as `https://chat.example`. Its own pages always may.
+    /// Origins whose pages may use the daemon, such as `https://chat.example`. Its own pages always may.
     pub origins: Vec<String>,
-    /// Who may use it; everyone who reaches it if there is none.
+    /// Tokens of permitted users; without any, everyone who reaches the daemon may use it.
     pub tokens: Vec<Token>,
 }
 
 impl Guard {
-    /// Puts the checks before all routes. A panic in any is an answer.
+    /// Puts the checks before all routes. A panic in any route becomes an error response.
     ///
-    /// * `address` - of the listener.
+    /// * `address` - the listener's address.
     pub(super) fn before(self, routes: Router, address: SocketAddr) -> Router {
         let cors = self.cors();
         let guard = Arc::new(self);
@@ -78,13 +78,14 @@ impl Guard {
         });
         let mut routes = routes.layer(known);
         if let Some(cors) = cors {
-            // Browsers ask without a token whether they may send one, and pages may read why it was refused.
+            // Browsers ask in advance, and without a token, whether they may send one. Pages may read the reason of a
+            // refusal.
             routes = routes.layer(cors);
         }
         routes.layer(checked).layer(CatchPanicLayer::new())
     }
 
-    /// What lets pages of the settings' origins read answers; `None` if there are none.
+    /// The rules that let pages of the configured origins read answers; `None` without such origins.
     fn cors(&self) -> Option<CorsLayer> {
         let known: Vec<String> = self.origins.iter().filter(|origin| is_origin(origin)).cloned().collect();
         let is_known = move |origin: &HeaderValue, _: &Parts| {
@@ -107,7 +108,7 @@ impl Guard {
         })
     }
 
-    /// Notes whose the request is.
+    /// Records the tenant of the request.
     #[allow(clippy::result_large_err, reason = "once per request")]
     fn let_in(&self, request: &mut Request) -> Result<(), Response> {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
@@ -129,7 +130,7 @@ impl Guard {
         Ok(())
     }
 
-    /// Host and Origin, against DNS rebinding and forged requests of other sites.
+    /// Checks Host and Origin, against DNS rebinding and requests forged by other sites.
     #[allow(clippy::result_large_err, reason = "once per request")]
     fn check(&self, headers: &HeaderMap, uri: &Uri, address: IpAddr) -> Result<(), Response> {
         let named = one(headers, &HOST).or_else(|| uri.authority().map(Authority::as_str));
@@ -164,7 +165,7 @@ impl Guard {
     }
 }
 
-/// Whether this is the origin of one site, as browsers write it: no pattern, and not `null`, which any page can be.
+/// Whether text is the origin of one site as browsers write it: no pattern, and not `null`, which any page can have.
 pub fn is_origin(text: &str) -> bool {
     let Some((scheme, host)) = text.split_once("://") else { return false };
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.:[]".contains(c);
@@ -174,7 +175,7 @@ pub fn is_origin(text: &str) -> bool {
         && !host.contains('/')
 }
 
-/// The header's value, if it is there once.
+/// The header's value, if it occurs exactly once.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -188,7 +189,7 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// A refusal in the form of what was asked for.
+/// A refusal in the form of the requested API.
 fn told(path: &str, status: StatusCode, why: &str) -> Response {
     if path.starts_with(api::ROOT) {
         let kind = if status == StatusCode::UNAUTHORIZED { "no-token" } else { "forbidden" };

@@ -1,6 +1,6 @@
-//! Connections of clients: bounded in number, and in the time that they may say nothing.
+//! Client connections, limited in number and in periods of silence.
 //!
-//! `axum::serve` has neither bound, so this is its loop with both.
+//! `axum::serve` has neither limit, so this is its loop with both.
 
 use std::io;
 use std::pin::Pin;
@@ -23,14 +23,14 @@ use tower::Layer;
 
 use super::tls::Tls;
 
-/// Bounds of connections.
+/// Limits of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections at once. More wait in the system's queue.
+    /// Most concurrent connections. More wait in the system's queue.
     pub connections: usize,
-    /// Longest time until a request's head is there, from the connection or the answer before on.
+    /// Time limit for a request's head, from the start of the connection or the end of the previous answer.
     pub head: Duration,
-    /// Longest time in which a client takes nothing of its answer.
+    /// Longest time in which a client takes no byte of its answer.
     pub taken: Duration,
 }
 
@@ -40,15 +40,15 @@ impl Default for Limits {
     }
 }
 
-/// Bytes that tell the version of HTTP.
+/// Number of bytes that reveal the version of HTTP.
 const PREFACE: usize = 24;
 
-/// Bytes of a request's head at most, on HTTP/1.
+/// Most bytes of a request's head, in HTTP/1.
 const HEAD: usize = 256 * 1024;
 
-/// Serves connections until it is told to end, then ends those that wait for a request and waits for the others.
+/// Serves connections until told to end, then closes those that wait for a request and waits for the others.
 ///
-/// * `tls` - what they speak, if they do.
+/// * `tls` - the TLS settings of the connections, if any.
 pub(super) async fn serve(
     listener: TcpListener,
     (routes, tls): (Router, Option<Tls>),
@@ -68,13 +68,13 @@ pub(super) async fn serve(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // The system has no room for it, or it is gone. Others have to end before there is room.
+                // The system has no resources for it, or it has gone away. Other connections have to end first.
                 tracing::warn!(%error, "a connection is not taken");
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
-        // What streams is small and wanted at once; without this it is only later.
+        // Streamed events are small and urgent; without this option they only arrive later.
         stream.set_nodelay(true).ok();
         let service = TowerToHyperService::new(Extension(ConnectInfo(peer)).layer(routes.clone()));
         let (builder, watcher, tls, ending) = (builder.clone(), open.watcher(), tls.clone(), ending.clone());
@@ -97,7 +97,7 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
-/// The connection once its TLS stands; `None` if that did not come about in time.
+/// The connection after its TLS handshake; `None` if that did not finish in time.
 async fn greeted(
     stream: TcpStream,
     tls: Option<Tls>,
@@ -123,13 +123,13 @@ async fn greeted(
     }
 }
 
-/// A connection that ends when its client takes nothing for too long, or says nothing at its beginning.
+/// A connection that ends if its client takes nothing for too long, or is silent at the beginning.
 struct Patient {
     stream: Box<dyn Stream>,
     patience: Duration,
-    /// Until then the first bytes have to be there: hyper waits for them without end, to know the version.
+    /// Deadline for the first bytes: hyper would wait for them without limit, to detect the version.
     begun: Option<Pin<Box<Sleep>>>,
-    /// Bytes that came.
+    /// Number of bytes received.
     came: usize,
     /// Runs while the client takes nothing.
     until: Option<Pin<Box<Sleep>>>,
@@ -141,7 +141,7 @@ impl Patient {
         Self { stream, patience: limits.taken, begun, came: 0, until: None }
     }
 
-    /// Waits no longer than its patience for what is pending.
+    /// Waits for a pending operation, up to the limit.
     fn wait<T>(
         &mut self,
         context: &mut Context<'_>,

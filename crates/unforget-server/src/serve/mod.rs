@@ -1,4 +1,4 @@
-//! The daemon: one listener for the gateway and all that comes beside it.
+//! The daemon: one listener for the gateway and all other routes.
 
 pub mod beside;
 mod guard;
@@ -27,29 +27,29 @@ pub use listen::Limits;
 pub use tls::{Tls, TlsError};
 pub use tokens::{OWNER, PREFIX, Scope, TOKEN, Token};
 
-/// How long calls may run on when the daemon is asked to end.
+/// Time limit for running calls after the daemon is asked to end.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What is served.
+/// The services of the daemon.
 pub struct Daemon {
-    /// Calls of models.
+    /// The gateway for model calls.
     pub gateway: Arc<Gateway>,
-    /// Who may ask.
+    /// Access control.
     pub guard: Guard,
-    /// Bounds of connections.
+    /// Limits of connections.
     pub limits: Limits,
-    /// What the listener speaks, if it is not plain HTTP.
+    /// TLS of the listener; plain HTTP without it.
     pub tls: Option<Tls>,
-    /// A plain listener on loopback beside it, for the command line of its owner: a certificate is for other names.
+    /// A further plain listener on loopback for the owner's command line, since a certificate is for other names.
     pub local: Option<TcpListener>,
-    /// More routes, such as the HTTP API. Their paths come before the gateway's.
+    /// Further routes, such as the HTTP API. Their paths take precedence over the gateway's.
     pub more: Router,
 }
 
 impl Daemon {
-    /// Serves until it is told to end, then finishes what runs.
+    /// Serves until told to end, then completes running calls.
     ///
-    /// * `ending` - cancelled when it shall end.
+    /// * `ending` - cancelled to end the daemon.
     ///
     /// # Errors
     /// If the listener fails.
@@ -77,7 +77,7 @@ impl Daemon {
         gateway.close(patience).await;
         running.close();
         tokio::time::timeout(patience.saturating_sub(begun.elapsed()), running.wait()).await.ok();
-        // Connections that only wait for another request hold nothing that is worth waiting for.
+        // Connections that only wait for another request are not worth waiting for.
         let drained = tokio::time::timeout(Duration::from_secs(1), server).await;
         match drained {
             Ok(Ok(served)) => served,
@@ -87,7 +87,7 @@ impl Daemon {
     }
 }
 
-/// All routes, without the check of who may ask.
+/// All routes, without access control.
 fn routes(gateway: Arc<Gateway>, more: Router) -> Router {
     let ready = ready::Ready::new(Arc::clone(&gateway));
     Router::new()

@@ -1,4 +1,4 @@
-//! Whether the daemon does its work: a process that lives and stores nothing is not ready.
+//! Readiness of the daemon: a live process that cannot store anything is not ready.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use serde::Serialize;
 
 use crate::gateway::Gateway;
 
-/// How long what was found holds: whoever asks may not keep the disk busy.
+/// How long a result is reused, so that frequent requests do not keep the disk busy.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What `/readyz` says. It is open to everybody, so it names no files.
+/// The output of `/readyz`. It is public, so it names no files.
 #[derive(Serialize)]
 struct Told {
     ready: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'static str>,
-    /// Calls that run.
+    /// Number of running calls.
     running: usize,
 }
 
-/// Looks, at most once per second.
+/// Checks readiness, at most once per second.
 pub(super) struct Ready {
     gateway: Arc<Gateway>,
     found: Mutex<Option<(Instant, bool)>>,
@@ -34,7 +34,7 @@ impl Ready {
         Arc::new(Self { gateway, found: Mutex::default() })
     }
 
-    /// 200 if it takes calls and stores them, else 503 and why.
+    /// 200 if the daemon accepts calls and stores them, otherwise 503 with the reason.
     pub(super) async fn answer(self: Arc<Self>) -> Response {
         let looking = Arc::clone(&self);
         let stores = tokio::task::spawn_blocking(move || looking.stores()).await.unwrap_or(false);
@@ -49,7 +49,7 @@ impl Ready {
     }
 
     fn stores(&self) -> bool {
-        // Whoever comes while another looks waits for what that finds.
+        // Concurrent requests wait for the result of one check.
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, stores)) = found.filter(|(at, _)| at.elapsed() < FRESH) {
             return stores;

@@ -1,4 +1,4 @@
-//! Requests whose answers are not whole yet, so that the end of the daemon can wait for them.
+//! Tracks requests with incomplete answers, so that the daemon's end can wait for them.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -18,7 +18,7 @@ struct Counted {
     running: TaskTrackerToken,
 }
 
-/// Counts a request from its head to the last byte that its client took.
+/// Counts a request from its head to the last byte taken by its client.
 pub(super) async fn counted(running: TaskTracker, request: Request, next: Next) -> Response {
     let running = running.token();
     next.run(request).await.map(|body| Body::new(Counted { body, running }))

@@ -14,37 +14,38 @@ pub struct Tls {
     config: Arc<ServerConfig>,
 }
 
-/// Why a certificate cannot be served.
+/// Why a certificate is unusable.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlsError {
-    /// A file that cannot be read, or has no such thing in it.
+    /// A file is unreadable or lacks the expected content.
     #[error("{}: {what}", path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong, without a word of its content.
+        /// The defect, without any of the file's content.
         what: String,
     },
-    /// The two do not fit, or are of a kind that is not known.
+    /// Certificate and key do not match, or their kind is unknown.
     #[error("certificate {} with key {}: {source}", cert.display(), key.display())]
     Pair {
         /// The certificate's file.
         cert: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What rustls says.
+        /// The error of rustls.
         source: rustls::Error,
     },
 }
 
 impl Tls {
-    /// Reads a certificate chain and its private key, both PEM. They are read once: a new certificate needs a new start.
+    /// Reads a certificate chain and its private key, both in PEM. They are read once: a new certificate requires a
+    /// restart.
     ///
-    /// * `cert` - the server's certificate first, then those that lead to a known one.
+    /// * `cert` - the server's certificate first, then those that lead to a trusted one.
     ///
     /// # Errors
-    /// See [`TlsError`].
+    /// [`TlsError`] if a file is unreadable or the two do not match.
     pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         crate::gateway::install_crypto();
         let chain = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
@@ -75,7 +76,7 @@ fn unread(path: &Path, error: &PemError, what: &str) -> TlsError {
     let what = match error {
         PemError::NoItemsFound => format!("there is no {what} in it (PEM is read)"),
         PemError::Io(error) => error.to_string(),
-        // What was wrong with it, it may say in words of the file, which may be the key's.
+        // Its error text might quote the file, which may be the key.
         _ => format!("the {what} in it is not sound PEM"),
     };
     TlsError::File { path: path.to_owned(), what }

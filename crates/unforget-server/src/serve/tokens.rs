@@ -1,4 +1,4 @@
-//! Tokens: who may use the daemon, for what, and whose conversations are theirs.
+//! Tokens: who may use the daemon, for what, and with which conversations.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use unforget_core::digest::Digest;
 use crate::gateway::Tenant;
 use crate::mcp;
 
-/// The tenant that owns the daemon: it sees all conversations, and alone may do what concerns all of them.
+/// The tenant that owns the daemon: it sees all conversations, and it alone may act on all of them.
 pub const OWNER: &str = "default";
 
 /// Header for a token beside the provider's key.
@@ -19,15 +19,15 @@ pub const TOKEN: HeaderName = HeaderName::from_static("x-unforget-token");
 /// Header for keys of Anthropic's API.
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Tokens of ours begin like this, so that they are known where a provider's key could stand.
+/// Prefix of our tokens, by which they are recognised in the place of a provider's key.
 pub const PREFIX: &str = "uft_";
 
-/// What a token is for.
+/// The permission of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Calls of models.
+    /// Model calls.
     Gateway,
-    /// Reading what is stored.
+    /// Reading stored data.
     Read,
     /// Everything else.
     Admin,
@@ -43,7 +43,7 @@ impl Scope {
         }
     }
 
-    /// What a request is.
+    /// The permission that a request needs.
     fn of(method: &Method, path: &str) -> Self {
         let is_ours = ["/api/", "/mcp", "/metrics"].iter().any(|start| path.starts_with(start));
         match (is_ours, method) {
@@ -51,7 +51,7 @@ impl Scope {
             (true, &(Method::GET | Method::HEAD)) => Self::Read,
             // Its calls are searches.
             (true, &Method::POST) if path.starts_with("/mcp") => Self::Read,
-            // A question, in a body because it is long.
+            // A question, sent in a body because it is long.
             (true, &Method::POST) if path == "/api/v1/answer" => Self::Read,
             (true, _) => Self::Admin,
         }
@@ -67,29 +67,29 @@ impl FromStr for Scope {
     }
 }
 
-/// A token as the settings have it: its digest only.
+/// A configured token, as a digest only.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// Whose conversations it is for.
+    /// Its tenant.
     pub tenant: Arc<str>,
-    /// What it is for.
+    /// Its permissions.
     pub scopes: Vec<Scope>,
     /// BLAKE3 of the token.
     pub digest: Digest,
 }
 
-/// Why a request is not let in.
+/// Why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
-    /// There is no token, or one that is not known.
+    /// The token is missing or unknown.
     #[error("a token is needed: send it as x-unforget-token, or as the API key")]
     Unknown,
-    /// It is not for this.
+    /// The token lacks the permission.
     #[error("this token is not for that")]
     Scope,
 }
 
-/// Whose a request is. Takes our token out of the headers, so that it is never sent on.
+/// Identifies the tenant of a request. Removes our token from the headers, so that it is never sent on.
 pub(super) fn identify(
     tokens: &[Token],
     headers: &mut HeaderMap,
@@ -101,7 +101,7 @@ pub(super) fn identify(
         return Ok(Tenant(Arc::from(OWNER)));
     }
     let digest = Digest::of(sent.as_ref().map(HeaderValue::as_bytes).unwrap_or_default());
-    // All are compared, whichever fits, and each in constant time.
+    // All tokens are compared, whichever matches, and each in constant time.
     let is_it = |token: &&Token| is_equal(&token.digest, &digest);
     let known: Vec<&Token> = tokens.iter().filter(is_it).collect();
     let known = known.first().filter(|_| sent.is_some()).ok_or(Refused::Unknown)?;
@@ -112,12 +112,12 @@ pub(super) fn identify(
     Err(Refused::Scope)
 }
 
-/// What a tenant may recall over MCP; `None` for the owner, who may recall all.
+/// The MCP scope of a tenant; `None` for the owner, who may recall everything.
 pub(super) fn scope(tenant: &Tenant) -> Option<mcp::Scope> {
     (&*tenant.0 != OWNER).then(|| mcp::Scope::Under(format!("journal:gateway/{}/", tenant.0)))
 }
 
-/// The token of a request, wherever it stands. No header keeps one, wherever else it stands.
+/// Takes the token of a request from any header, and removes it from all headers.
 fn take(headers: &mut HeaderMap) -> Option<HeaderValue> {
     let own = headers.remove(TOKEN);
     let is_ours = |value: &HeaderValue| bare(value).starts_with(PREFIX.as_bytes());
@@ -137,14 +137,14 @@ fn take(headers: &mut HeaderMap) -> Option<HeaderValue> {
     own.or_else(|| key.and_then(|key| HeaderValue::from_bytes(bare(&key)).ok()))
 }
 
-/// A value without `Bearer`.
+/// A value without its prefix `Bearer`.
 fn bare(value: &HeaderValue) -> &[u8] {
     let bytes = value.as_bytes();
     let is_bearer = bytes.get(..7).is_some_and(|start| start.eq_ignore_ascii_case(b"bearer "));
     if is_bearer { bytes.get(7..).unwrap_or_default().trim_ascii() } else { bytes.trim_ascii() }
 }
 
-/// Whether two digests are the same, in a time that does not depend on where they differ.
+/// Whether two digests are equal, in time independent of the place of their difference.
 fn is_equal(one: &Digest, other: &Digest) -> bool {
     one.0.iter().zip(&other.0).fold(0, |differs, (one, other)| differs | (one ^ other)) == 0
 }
@@ -163,10 +163,10 @@ mod tests {
         headers
     }
 
-    /// Where some services have keys.
+    /// A header in which some services expect keys.
     const OTHER: HeaderName = HeaderName::from_static("api-key");
 
-    /// Headers, what is asked for, whose it is, and why.
+    /// Headers, method, path, tenant, and why.
     type Row<'a> = (&'a [(HeaderName, &'a str)], &'a Method, &'a str, Result<&'a str, Refused>, &'a str);
 
     fn check(table: &[Row<'_>]) {

@@ -1,4 +1,4 @@
-//! Calls of our own: of the models that write summaries and answer questions.
+//! Traces our own model calls: for summaries and for answers to questions.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use unforget_engine::summarise::{Account, Answer, Fault, Model, Request, Stop};
 
 use super::{TARGET, context, count, failed_in};
 
-/// A model whose calls are in the traces, each a span of its own.
+/// A model whose calls are traced, each as a span.
 struct Traced {
     model: Arc<dyn Model>,
     kind: String,
 }
 
-/// The same model, with a span for each of its calls.
+/// A model wrapped so that each of its calls has a span.
 ///
-/// * `kind` - whose protocol it speaks: the provider's name in the span.
+/// * `kind` - the protocol: the provider's name in the span.
 pub fn model(model: Arc<dyn Model>, kind: &str) -> Arc<dyn Model> {
     Arc::new(Traced { model, kind: kind.to_owned() })
 }

@@ -1,4 +1,4 @@
-//! A memory with some conversations, and clients of it.
+//! A memory with some conversations, and its clients.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test uses some of it")]
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use unforget_engine::Engine;
 use unforget_server::mcp::Memory;
 
-/// A client that offers nothing.
+/// A client without capabilities.
 pub(crate) type Client = RunningService<RoleClient, ()>;
 
 /// How a client of the stateless protocol begins.
@@ -18,7 +18,7 @@ pub(crate) fn discover() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
 
-/// Imports a pi session of these texts, in turn of user and assistant. Its key is `pi:ID`.
+/// Imports a pi session with these texts, alternately user and assistant. Its key is `pi:ID`.
 pub(crate) fn import(engine: &Engine, id: &str, texts: &[&str]) {
     let mut file = format!(
         "{{\"type\":\"session\",\"version\":3,\"id\":\"{id}\",\"timestamp\":\"2026-01-01T00:00:00.000Z\",\"cwd\":\"/w\"}}\n"
@@ -64,12 +64,12 @@ pub(crate) fn text(result: &CallToolResult) -> &str {
         .unwrap_or_default()
 }
 
-/// The same as JSON.
+/// The JSON of a result.
 pub(crate) fn value(result: &CallToolResult) -> &Value {
     result.structured_content.as_ref().unwrap_or(&Value::Null)
 }
 
-/// Runs a test of futures.
+/// Runs an asynchronous test.
 pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(test)
 }

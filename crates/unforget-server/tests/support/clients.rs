@@ -1,10 +1,10 @@
-//! Requests in the shapes of known clients, with words of ours: Claude Code 2.1.331, Codex 0.169.0, opencode 1.18.33,
-//! pi 0.73.1, and one that nobody knows.
+//! Requests in the form of known clients, with texts of ours: Claude Code 2.1.331, Codex 0.169.0, opencode 1.18.33, pi
+//! 0.73.1, and an unknown one.
 
 use serde_json::{Value, json};
 use unforget_wire::Dialect;
 
-/// Rules in the project instructions.
+/// Number of rules in the project instructions.
 pub const RULES: usize = 20;
 
 pub fn rule(number: usize) -> String {
@@ -55,7 +55,7 @@ impl Like {
         }
     }
 
-    /// What its environment says.
+    /// The text of its environment.
     pub const fn environment(self) -> &'static str {
         match self {
             Self::ClaudeCode => " - Primary working directory: /srv/kestrel",
@@ -64,7 +64,7 @@ impl Like {
         }
     }
 
-    /// What comes before the first question.
+    /// The messages before the first question.
     pub fn opening(self) -> Vec<Value> {
         match self {
             Self::Codex => vec![
@@ -91,7 +91,7 @@ impl Like {
         }
     }
 
-    /// What is sent with a question.
+    /// The messages of a question.
     pub fn asks(self, turn: usize) -> Vec<Value> {
         let question = format!("Question {turn}: what now?");
         match self {
@@ -118,7 +118,7 @@ impl Like {
         }
     }
 
-    /// Other project instructions, before the newest question.
+    /// Adds other project instructions before the newest question.
     pub fn change(self, array: &mut Vec<Value>) {
         let rules = "- Rule new: run make check-osprey.\n";
         if self == Self::ClaudeCode {

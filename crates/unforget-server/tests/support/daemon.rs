@@ -26,17 +26,17 @@ pub struct Running {
 
 #[allow(dead_code, reason = "not every test uses all of it")]
 impl Running {
-    /// Starts one on a database.
+    /// Starts a daemon on a database.
     pub async fn start(db: &Path, upstream: &str, window: u64) -> Self {
         Self::start_with(db, upstream, window, Settings::default()).await
     }
 
-    /// The same with other settings.
+    /// Starts a daemon with other settings.
     pub async fn start_with(db: &Path, upstream: &str, window: u64, settings: Settings) -> Self {
         Self::start_within(db, upstream, window, (settings, Limits::default())).await
     }
 
-    /// The same with other bounds of connections.
+    /// Starts a daemon with other limits of connections.
     pub async fn start_within(
         db: &Path,
         upstream: &str,
@@ -47,7 +47,7 @@ impl Running {
         Self::start_on((host, spool(db)), upstream, window, (settings, limits)).await
     }
 
-    /// The same on what is opened already.
+    /// Starts a daemon on a database that is open already.
     pub async fn start_on(
         (host, spool): (Arc<Host>, PathBuf),
         upstream: &str,
@@ -62,7 +62,7 @@ impl Running {
         Self::start_as((host, spool), settings, (Guard::default(), limits)).await
     }
 
-    /// The same with these settings and no others.
+    /// Starts a daemon with exactly these settings.
     pub async fn start_as(
         (host, spool): (Arc<Host>, PathBuf),
         settings: Settings,
@@ -88,7 +88,7 @@ impl Running {
         format!("http://{}", self.address)
     }
 
-    /// Waits until nothing runs: every answer is stored, and what was counted of it is known. A client has its answer a moment
+    /// Waits until nothing runs: every answer is stored, and its token count is known. A client has its answer a moment
     /// earlier.
     pub async fn quiet(&self) {
         while self.gateway.running() > 0 {
@@ -96,14 +96,14 @@ impl Running {
         }
     }
 
-    /// Ends it in good order.
+    /// Ends the daemon in good order.
     pub async fn end(self) {
         self.ending.cancel();
         self.serving.await.unwrap().unwrap();
     }
 }
 
-/// A host whose clock stands.
+/// A host with a stopped clock.
 pub fn host(engine: Engine) -> Arc<Host> {
     Arc::new(Host::new(engine, || Timestamp(1_790_000_000_000)))
 }
@@ -112,11 +112,11 @@ pub fn spool(db: &Path) -> PathBuf {
     db.with_extension("spool")
 }
 
-/// Answers that are in the spool.
+/// Number of answers in the spool.
 #[allow(dead_code, reason = "not every test asks")]
 pub fn spooled(db: &Path) -> usize {
     let files = std::fs::read_dir(spool(db)).unwrap();
-    // One may go meanwhile.
+    // A file may disappear meanwhile.
     files.filter(|file| file.as_ref().unwrap().metadata().is_ok_and(|file| file.len() > 0)).count()
 }
 

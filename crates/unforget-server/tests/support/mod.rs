@@ -22,12 +22,12 @@ pub(crate) struct Client {
     serving: Option<JoinHandle<Ended>>,
 }
 
-/// A server that forgets everything at its end.
+/// A server without persistent storage.
 pub(crate) fn server(limits: Limits) -> Arc<Server> {
     Server::new(Host::new(Engine::in_memory(), || Timestamp(1_795_000_000_000)), limits)
 }
 
-/// The same, whose questions are answered by the host's own model.
+/// A server whose questions are answered by the host's own model.
 pub(crate) fn server_with_models(limits: Limits) -> Arc<Server> {
     let engine = Engine::in_memory();
     let server = Server::new(Host::new(engine.clone(), || Timestamp(1_795_000_000_000)), limits);
@@ -39,25 +39,25 @@ pub(crate) fn server_with_models(limits: Limits) -> Arc<Server> {
     server
 }
 
-/// Holds the first call of a lane back while it runs.
+/// Delays the first call of a lane while it runs.
 pub(crate) struct Gate {
     begun: mpsc::Receiver<()>,
     open: mpsc::Sender<()>,
 }
 
 impl Gate {
-    /// Waits until the call is begun.
+    /// Waits until the call begins.
     pub(crate) fn wait(&self) {
         self.begun.recv().unwrap();
     }
 
-    /// Lets it go on.
+    /// Lets the call continue.
     pub(crate) fn open(self) {
         self.open.send(()).unwrap();
     }
 }
 
-/// A server whose first call that comes to a lane waits at a gate.
+/// A server whose first call of a lane waits at a gate.
 pub(crate) fn gated(limits: Limits) -> (Arc<Server>, Gate) {
     let ((begin, begun), (open, opened)) = (mpsc::channel(), mpsc::channel());
     let (opened, is_first) = (Mutex::new(opened), AtomicBool::new(true));
@@ -113,7 +113,7 @@ impl Client {
         answer
     }
 
-    /// Says that nothing more comes.
+    /// Ends the input.
     pub(crate) fn finish(&mut self) {
         self.input.shutdown(Shutdown::Write).unwrap();
     }

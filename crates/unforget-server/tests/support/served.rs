@@ -1,4 +1,4 @@
-//! A daemon with its API in this process, and a client of it.
+//! A daemon with its API in this process, and a client for it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,10 +37,10 @@ pub const PI: &str = concat!(
     r#"{"type":"message","id":"00000006","parentId":"000000"#,
 );
 
-/// What comes after the whole lines of [`PI`].
+/// The text behind the complete lines of [`PI`].
 pub const MORE: &str = r#"{"type":"message","id":"00000006","parentId":"00000005","timestamp":"2026-03-02T09:00:05.000Z","message":{"role":"user","content":[{"type":"text","text":"One more thing."}],"timestamp":6}}"#;
 
-/// Key of [`PI`], as a part of an address.
+/// Key of [`PI`], as a path segment.
 pub const KEY: &str = "pi%3Aaaaa1111-0000-4000-8000-000000000001";
 
 /// OpenAI Chat messages.
@@ -51,7 +51,7 @@ pub const CHAT: &str = r#"[
 ]
 "#;
 
-/// Bytes of an upload at most.
+/// Largest upload in bytes.
 pub const UPLOAD_MAX: u64 = 1 << 20;
 
 /// A running daemon.
@@ -60,7 +60,7 @@ pub struct Served {
     pub url: String,
     host: Arc<Host>,
     pub http: reqwest::Client,
-    /// Who writes summaries and answers, if a test sets anybody.
+    /// The models for summaries and answers, if a test sets any.
     #[allow(dead_code, reason = "not every test uses it")]
     pub models: Current,
     api: Arc<Api>,
@@ -69,12 +69,13 @@ pub struct Served {
 }
 
 impl Served {
-    /// One that asks for no token.
+    /// A daemon without tokens.
     pub async fn start() -> Self {
         Self::with_tenants(&[]).await
     }
 
-    /// One with a token per name, and one of the owner; `uft_` and the name, and the same with `_reads` for reading only.
+    /// A daemon with a token per name and one for the owner: `uft_` and the name, and one with the suffix `_reads` for
+    /// reading only.
     pub async fn with_tenants(names: &[&str]) -> Self {
         Figures::collect();
         let folder = tempfile::tempdir().unwrap();
@@ -128,7 +129,7 @@ impl Served {
         Self { folder, url, host, http: reqwest::Client::new(), models, api, ending, serving }
     }
 
-    /// Ends it in good order.
+    /// Ends the daemon in good order.
     pub async fn end(self) {
         self.api.close();
         self.ending.cancel();
@@ -156,7 +157,7 @@ impl Served {
         self.ask(Method::GET, place).send().await.unwrap()
     }
 
-    /// What a route answers, which must be well.
+    /// The successful JSON answer of a route.
     pub async fn json(&self, place: &str) -> Value {
         let answer = self.get(place).await;
         let status = answer.status();
@@ -173,7 +174,7 @@ impl Served {
         self.ask(Method::POST, place).json(body).send().await.unwrap()
     }
 
-    /// Sends a transcript; gives the task.
+    /// Uploads a transcript; returns the task.
     pub async fn begin(&self, name: &str, text: &str) -> Value {
         let place = format!("imports?name={name}");
         let answer = self.ask(Method::POST, &place).body(text.to_owned()).send().await.unwrap();
@@ -181,7 +182,7 @@ impl Served {
         answer.json().await.unwrap()
     }
 
-    /// Waits until a task ended.
+    /// Waits until a task has ended.
     pub async fn wait(&self, task: &Value) -> Value {
         loop {
             let now = self.json(&format!("tasks/{}", task["task"].as_str().unwrap())).await;
@@ -192,7 +193,7 @@ impl Served {
         }
     }
 
-    /// Imports a transcript; gives what came of it.
+    /// Imports a transcript; returns the result.
     pub async fn upload(&self, name: &str, text: &str) -> Value {
         let task = self.begin(name, text).await;
         let mut ended = self.wait(&task).await;
@@ -223,7 +224,7 @@ impl Served {
         self.host.engine()
     }
 
-    /// What a live host says.
+    /// Delivers a live host's message.
     pub fn deliver(&self, lane: &str, text: &str) {
         let message = serde_json::json!({"role": "user", "content": text}).to_string();
         let messages = vec![Delivered::new(message)];
@@ -234,7 +235,7 @@ impl Served {
         self.http.get(format!("{}/metrics", self.url)).send().await.unwrap().text().await.unwrap()
     }
 
-    /// Listens to events.
+    /// Subscribes to events.
     pub async fn listen(&self, last: Option<&str>) -> Listening {
         let mut request = self.ask(Method::GET, "events");
         if let Some(last) = last {

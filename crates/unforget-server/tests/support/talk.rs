@@ -1,4 +1,4 @@
-//! Bodies of the three APIs, streams that are cut, and what an answer says, whatever its dialect.
+//! Bodies of the three APIs, broken-off streams, and the content of answers in any dialect.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub fn user(text: &str) -> Value {
 /// Text, and tools with their arguments.
 pub type Said = (String, Vec<(String, Value)>);
 
-/// What messages or items say.
+/// The content of messages or items.
 pub fn said<'a>(messages: impl IntoIterator<Item = &'a Value>) -> Said {
     let (mut text, mut calls) = (String::new(), Vec::new());
     let arguments = |value: &Value| {
@@ -68,7 +68,7 @@ pub fn said<'a>(messages: impl IntoIterator<Item = &'a Value>) -> Said {
     (text, calls)
 }
 
-/// What came of an answer.
+/// Parses an answer.
 pub fn read(dialect: Dialect, bytes: &[u8], is_streamed: bool) -> Answered {
     if !is_streamed {
         return Answer::whole(dialect, bytes);
@@ -88,11 +88,11 @@ pub fn values(answered: &Answered) -> Vec<Value> {
     answered.messages.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
 }
 
-/// What a client gets until it goes away.
+/// Everything a client gets until it goes away.
 pub struct Got {
     pub status: u16,
     pub bytes: Vec<u8>,
-    /// It was there until the end, and the end was one.
+    /// Whether it received the complete answer.
     pub is_whole: bool,
 }
 
@@ -127,7 +127,7 @@ impl Client {
         request.timeout(Duration::from_mins(1)).send().await
     }
 
-    /// Sends a call and goes away after so many events of its answer.
+    /// Sends a call and goes away after this many events of its answer.
     pub async fn cut(&self, api: &str, body: &Value, events: usize) -> reqwest::Result<Got> {
         let mut response = self.send(api, body).await?;
         let mut got = Got { status: response.status().as_u16(), bytes: Vec::new(), is_whole: false };
@@ -144,18 +144,18 @@ impl Client {
         Ok(got)
     }
 
-    /// Sends a call and takes all of its answer.
+    /// Sends a call and reads its whole answer.
     pub async fn ask(&self, api: &str, body: &Value) -> reqwest::Result<Got> {
         self.cut(api, body, usize::MAX).await
     }
 }
 
-/// Events that have ended in a stream.
+/// Number of complete events in a stream.
 pub fn count(bytes: &[u8]) -> usize {
     bytes.windows(2).filter(|two| *two == b"\n\n").count()
 }
 
-/// A number that follows from a seed.
+/// A pseudo-random number derived from a seed.
 pub fn chance(seed: u64, what: &str, below: u64) -> u64 {
     let digest = Digest::of(format!("{seed} {what}").as_bytes());
     digest.0.iter().take(7).fold(0u64, |number, byte| number << 8 | u64::from(*byte)) % below

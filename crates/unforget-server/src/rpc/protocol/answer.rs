@@ -1,4 +1,4 @@
-//! What hosts get.
+//! Answers to hosts.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,13 +23,13 @@ pub struct Initialized {
     pub forms: Vec<super::Form>,
     /// Forms of answers.
     pub dialects: Vec<super::Target>,
-    /// Bytes of a line at most.
+    /// Most bytes of a line.
     pub frame_bytes_max: u64,
-    /// Whether the host's model, which it offered, may be asked.
+    /// Whether the host's offered model may be asked.
     pub asks_model: bool,
-    /// Calls that may wait at once.
+    /// Most waiting calls.
     pub queued_max: u64,
-    /// Bytes of calls that may wait at once.
+    /// Most bytes of waiting calls.
     pub queued_bytes_max: u64,
 }
 
@@ -63,11 +63,11 @@ pub struct LaneStatus {
     pub entries: u64,
     /// Messages on the active path.
     pub path: u64,
-    /// Beginnings so far: another number than before means that the path is another one.
+    /// Number of beginnings so far: a changed number means a changed path.
     pub generation: u64,
-    /// The host's cursor that was kept last.
+    /// The host's most recent cursor.
     pub cursor: Option<String>,
-    /// Key of the turn that is open.
+    /// Key of the open turn.
     pub turn: Option<String>,
     /// How much history there is.
     pub debt: Debt,
@@ -95,27 +95,27 @@ impl From<host::Status> for LaneStatus {
 pub struct ServerStatus {
     /// Version of the protocol.
     pub protocol: u32,
-    /// Lanes that were opened on this server.
+    /// Number of lanes opened on this server.
     pub lanes: u64,
-    /// Calls that wait.
+    /// Number of waiting calls.
     pub queued: u64,
-    /// Bytes of calls that wait or run.
+    /// Bytes of waiting and running calls.
     pub queued_bytes: u64,
-    /// Calls that run.
+    /// Number of running calls.
     pub running: u64,
 }
 
-/// What a delivery did.
+/// The result of a delivery.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Receipt {
     /// `up-to-date`, `append`, `rewind`, `branch`, `unreconciled`.
     pub why: &'static str,
-    /// Entries added that a prompt shows.
+    /// Number of added entries that a prompt shows.
     pub added: u64,
-    /// Entries added that none does: rewritten copies, possible replays.
+    /// Number of added entries that no prompt shows: rewritten copies, possible replays.
     pub aside: u64,
-    /// Beginnings of the lane so far.
+    /// Number of beginnings of the lane so far.
     pub generation: u64,
     /// The newest entry of the path.
     pub head: Option<u64>,
@@ -140,10 +140,10 @@ pub struct Delivered {
     /// What was stored.
     #[serde(flatten)]
     pub receipt: Receipt,
-    /// Of an array: what the next call may name as its `base`.
+    /// For an array: the `base` that the next call may name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<Base>,
-    /// Of a file: what was read.
+    /// For a file: the extent of reading.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<FileRead>,
 }
@@ -154,19 +154,19 @@ impl From<host::Receipt> for Delivered {
     }
 }
 
-/// What was read of a transcript. `unforget import` keeps all of a file, byte for byte.
+/// The extent of reading a transcript. `unforget import` keeps all of a file, byte for byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FileRead {
-    /// Records in the file.
+    /// Number of records in the file.
     pub records: u64,
-    /// Messages that were delivered.
+    /// Number of delivered messages.
     pub delivered: u64,
-    /// Messages that were not: they stand on abandoned branches.
+    /// Number of undelivered messages on abandoned branches.
     pub off_path: u64,
-    /// Messages that were not: they stand before the transcript's last reset.
+    /// Number of undelivered messages before the transcript's last reset.
     pub before_reset: u64,
-    /// Records that are no messages.
+    /// Number of records other than messages.
     pub other: u64,
 }
 
@@ -187,7 +187,7 @@ pub struct Committed {
 pub struct Tokens {
     /// Best guess.
     pub expected: u64,
-    /// A bound that the true number does not exceed.
+    /// A bound for the true number.
     pub upper: u64,
 }
 
@@ -197,23 +197,23 @@ impl From<tokens::Tokens> for Tokens {
     }
 }
 
-/// Sizes of the sections of a prompt. They sum to the whole.
+/// Sizes of the sections of a prompt. Their sum is the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SectionTokens {
-    /// System instructions and tools that the history records.
+    /// Recorded system instructions and tools.
     pub system: Tokens,
     /// Pinned rules.
     pub pins: Tokens,
     /// Summaries and stubs.
     pub summaries: Tokens,
-    /// What was done with tools, as far as the summaries go.
+    /// The ledger of tool work, for the span that the summaries cover.
     pub ledger: Tokens,
-    /// The newest message of a person, carried out of a summary.
+    /// The newest human message, carried out of a summary.
     pub carried: Tokens,
-    /// Entries sent as they are or stubbed.
+    /// Entries sent verbatim or with stubs.
     pub tail: Tokens,
-    /// What joins the pieces.
+    /// Framing between the pieces.
     pub frame: Tokens,
 }
 
@@ -231,37 +231,37 @@ impl From<Sections> for SectionTokens {
     }
 }
 
-/// How the entries of the path are represented.
+/// How the entries of the path are represented, in numbers of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CoverCounts {
-    /// As they are.
+    /// Sent verbatim.
     pub verbatim: u64,
-    /// With large results stubbed or shortened.
+    /// Sent with large results stubbed or shortened.
     pub stubbed: u64,
-    /// By a summary.
+    /// Represented by a summary.
     pub summarised: u64,
-    /// By one stub for a whole run.
+    /// Represented by one stub for a whole run.
     pub elided: u64,
 }
 
-/// What admission guarantees, in figures.
+/// The guarantees of an admission, in figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Proof {
     /// Sizes per section.
     pub sections: SectionTokens,
-    /// What the messages might have had.
+    /// Token budget of the messages.
     pub budget: u64,
-    /// What counted the tokens.
+    /// Name of the ruler.
     pub ruler: &'static str,
-    /// On which rung of the ladder it fits; `assembled` is the top.
+    /// The rung of the ladder on which it fits; `assembled` is the top.
     pub rung: &'static str,
     /// How the entries are represented.
     pub cover: CoverCounts,
     /// Whether every entry is represented exactly once.
     pub is_exact: bool,
-    /// Entries of which something is not sent.
+    /// Number of entries that are sent only in part or not at all.
     pub omitted: u64,
 }
 
@@ -285,16 +285,17 @@ impl From<&Certificate> for Proof {
     }
 }
 
-/// Where a prompt came from.
+/// How a prompt came about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// Why the prompt of the call before was not given again: `nothing-kept`, `new-generation`, `source-shrunk`,
+    /// Why the previous prompt was not returned again: `nothing-kept`, `new-generation`, `source-shrunk`,
     /// `source-grown`, `source-edited`, `other-budget`, `other-model`, `error`; none if it was.
     pub remade: Option<&'static str>,
-    /// Why the beginning is not that of the prompt before: `first`, `compaction`, `ladder`, `late-entry`, `rewind`, `live-input`.
+    /// Why the beginning differs from the previous prompt's: `first`, `compaction`, `ladder`, `late-entry`, `rewind`,
+    /// `live-input`.
     pub broken: Option<&'static str>,
-    /// What delivering the live array did.
+    /// The result of delivering the live array.
     pub delivery: Option<Receipt>,
 }
 
@@ -302,28 +303,28 @@ pub struct Report {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Assembled {
-    /// The messages, in order. First, since the server puts them in behind what it has written of the answer.
+    /// The messages, in order. First, since the server inserts them behind the start of the answer that it has written.
     #[schemars(with = "Vec<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub messages: Vec<Box<RawValue>>,
-    /// System instructions that the history records, in order.
+    /// Recorded system instructions, in order.
     pub system: Vec<String>,
     /// Tokens of the messages.
     pub tokens: Tokens,
     /// `assembled`, `degraded` or `emergency`.
     pub authority: &'static str,
-    /// What admission guarantees.
+    /// The guarantees of its admission.
     pub certificate: Proof,
-    /// Where it came from.
+    /// How it came about.
     pub report: Report,
     /// How much history there is.
     pub debt: Debt,
-    /// Of a live array: what the next call may name as its `base`.
+    /// For a live array: the `base` that the next call may name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub array: Option<Base>,
-    /// Messages at the beginning that are not among `messages`: the host has them in the prompt that it `holds`.
+    /// Number of leading messages missing from `messages`: the host has them in the prompt that it `holds`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub same: Option<u64>,
-    /// What the next call may name as `holds`, if this one did.
+    /// The `holds` that the next call may name, if this one named one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub given: Option<Base>,
 }
@@ -332,25 +333,25 @@ pub struct Assembled {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Recovered {
-    /// What the refusal means.
+    /// The classification of the refusal.
     pub refusal: super::Classified,
-    /// What to send instead: smaller, and other bytes. None: hand the refusal on.
+    /// The request to send instead: smaller, and with other bytes. None: hand the refusal on.
     pub retry: Option<Retry>,
     /// Why there is no retry: `not-size` (sending less does not help), `tried` (it was sent again already),
     /// `nothing-left`.
     pub reason: Option<&'static str>,
 }
 
-/// A prompt to send instead of one that was refused.
+/// A prompt to replace a refused one.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
     /// The prompt.
     #[schemars(with = "Assembled")]
     pub prompt: Box<RawValue>,
-    /// Tokens to ask for as an answer at most.
+    /// Most tokens to request as an answer.
     pub output: u64,
-    /// Why it is as small as it is: `told`, `guessed`, `suspected`, `media`.
+    /// The reason for its size: `told`, `guessed`, `suspected`, `media`.
     pub why: &'static str,
 }
 
@@ -358,15 +359,15 @@ pub struct Retry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Answered {
-    /// Set if the provider counted far less than was sent: then it has cut the prompt.
+    /// Set if the provider counted far less than was sent: it has then cut the prompt.
     pub suspected_truncation: Option<Truncation>,
 }
 
-/// A prompt that the provider has cut, by its own count.
+/// A prompt that the provider has cut, judged by its own count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Truncation {
-    /// What the provider counted.
+    /// The provider's count.
     pub reported_tokens: u64,
 }
 
@@ -378,12 +379,12 @@ pub struct Compacted {
     pub is_compacted: bool,
     /// Expected tokens of the prompt before.
     pub tokens_before: u64,
-    /// And after.
+    /// Expected tokens of the prompt after.
     pub tokens_after: u64,
     /// Why nothing was done: `already under target`, or `nothing to compact`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
-    /// `unused`: the deterministic summariser follows no instructions. Absent if there were none.
+    /// `unused`: the deterministic summariser follows no instructions. Absent without instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<&'static str>,
 }

@@ -7,7 +7,7 @@ use unforget_engine::host::HostError;
 use unforget_engine::{EngineError, causes};
 use unforget_store::StoreError;
 
-/// Kinds of errors, with their number.
+/// Kinds of errors, with their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// The line is not JSON.
@@ -20,21 +20,21 @@ pub enum Code {
     Params,
     /// A defect of ours.
     Internal,
-    /// The call was taken back before it was begun.
+    /// The call was cancelled before it began.
     Cancelled,
-    /// Bodies are needed: `need` has the indices.
+    /// Bodies are needed: `need` has their indices.
     Need,
-    /// The base is not known: send the array without it.
+    /// The base is unknown: send the array without it.
     NeedWhole,
-    /// The lane is not open on this server and the call does not say its form.
+    /// The lane is not open on this server, and the call does not give its form.
     NotOpen,
-    /// A message cannot be read: `index` has its place.
+    /// A message is unreadable: `index` has its place.
     BadMessage,
-    /// What was asked contradicts what is stored.
+    /// The request contradicts the stored state.
     Refused,
-    /// The deadline passed before the call was begun.
+    /// The deadline passed before the call began.
     Deadline,
-    /// Too much waits already.
+    /// Too many calls wait already.
     Busy,
     /// The server is ending.
     ShuttingDown,
@@ -42,11 +42,11 @@ pub enum Code {
     Store,
     /// The prompt cannot be made to fit.
     Irreducible,
-    /// A query, pattern or name is not usable.
+    /// A query, pattern or name is unusable.
     Usage,
-    /// The host speaks another version.
+    /// The host uses another version.
     Protocol,
-    /// A file cannot be read.
+    /// A file is unreadable.
     File,
 }
 
@@ -99,7 +99,7 @@ impl Code {
         }
     }
 
-    /// The word in `error.data.kind`.
+    /// The name in `error.data.kind`.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Parse => "parse",
@@ -129,19 +129,19 @@ impl Code {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Detail {
-    /// What kind of error.
+    /// The kind of error.
     pub kind: &'static str,
-    /// Whether anything was stored; null if that is not known. Every call may be sent again.
+    /// Whether anything was stored; null if unknown. Every call may be sent again.
     pub stored: Option<bool>,
-    /// What to do.
+    /// Advice.
     pub hint: String,
     /// Indices of the messages whose bodies are needed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub need: Vec<usize>,
-    /// Index of the message that cannot be read.
+    /// Index of the unreadable message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub index: Option<usize>,
-    /// `cancelled` or `deadline`: the call was begun before it was taken back or before its deadline.
+    /// `cancelled` or `deadline`: the call had begun before its cancellation or its deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub late: Option<&'static str>,
 }
@@ -149,11 +149,11 @@ pub struct Detail {
 /// `error` of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Failure {
-    /// See [`Code::number`].
+    /// The number of its code. See [`Code::number`].
     pub code: i32,
     /// What happened.
     pub message: String,
-    /// For programs.
+    /// Details for programs.
     pub data: Box<Detail>,
 }
 
@@ -171,7 +171,7 @@ impl Failure {
         Self { code: code.number(), message: message.into(), data: Box::new(data) }
     }
 
-    /// The parameters are not those of the method.
+    /// Wrong parameters for the method.
     pub fn params(what: impl Into<String>) -> Self {
         Self::new(Code::Params, what, "docs/protocol.md and docs/protocol.schema.json have the parameters")
     }

@@ -1,7 +1,7 @@
-//! What goes over the wire.
+//! The wire format.
 //!
-//! Names are in camelCase, values that name something in kebab-case. Unknown fields are ignored. Messages of
-//! a host are raw JSON: their bytes are neither read nor written here.
+//! Names are in camelCase, values with a fixed set of names in kebab-case. Unknown fields are ignored. Messages of a
+//! host are raw JSON: their bytes are neither parsed nor rewritten here.
 
 mod answer;
 mod error;
@@ -19,14 +19,14 @@ pub use pins::*;
 pub use recall::*;
 pub use schema::schema;
 
-/// Version of the protocol. Another number is not compatible.
+/// Version of the protocol. Versions with different numbers are incompatible.
 pub const PROTOCOL: u32 = 1;
 
-/// What the engine calls at a host that offers its model.
+/// The calls of the engine to a host that offers its model.
 pub const HOST_VERBS: [(&str, &str); 1] =
     [("complete", "Asks the host's own model. The host answers with a line that has the same id.")];
 
-/// Every method, with what it does.
+/// Every method, with its description.
 pub const VERBS: [(&str, &str); 26] = [
     ("initialize", "Agrees on the version of the protocol. Optional; anything may be called without it."),
     ("open", "Opens a lane, or begins it. Cheap: call it at every start of a session."),

@@ -1,4 +1,4 @@
-//! What hosts send.
+//! Parameters of hosts' calls.
 
 use std::borrow::Cow;
 
@@ -8,18 +8,18 @@ use serde_json::value::RawValue;
 use unforget_engine::host;
 use unforget_wire::{Dialect, Format, journal};
 
-/// What every call may have beside its own parameters.
+/// Parameters that every call may have beside its own.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Call<'a> {
-    /// The lane: a history, under the name that the host keeps for it across restarts and resets. Calls of one
-    /// lane are answered in the order in which they arrive; calls without one do not wait.
+    /// The lane: a history, under a name that the host keeps across restarts and resets. Calls of one lane are answered
+    /// in order of arrival; calls without a lane do not wait.
     #[serde(default, borrow)]
     pub lane: Option<Cow<'a, str>>,
     /// Form of the lane's messages. Needed once per lane and server, with `open` or the first call.
     #[serde(default)]
     pub form: Option<Form>,
-    /// Milliseconds from arrival after which the call is not begun any more.
+    /// Milliseconds after arrival from which the call is no longer begun.
     #[serde(default)]
     pub deadline_ms: Option<u64>,
 }
@@ -42,7 +42,7 @@ impl Form {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Pi, Self::OpenaiChat, Self::OpenaiResponses, Self::Anthropic];
 
-    /// As the engine calls it.
+    /// The engine's name for it.
     pub const fn format(self) -> Format {
         match self {
             Self::Pi => Format::Pi,
@@ -53,7 +53,7 @@ impl Form {
     }
 }
 
-/// Form of the answer of `assemble`.
+/// Form of the messages in the answer of `assemble`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -82,7 +82,7 @@ impl Target {
         Self::BedrockConverse,
     ];
 
-    /// As the engine calls it.
+    /// The engine's name for it.
     pub const fn dialect(self) -> Dialect {
         match self {
             Self::Pi => Dialect::Pi,
@@ -95,7 +95,7 @@ impl Target {
     }
 }
 
-/// Where a message came from.
+/// The source of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
@@ -105,7 +105,7 @@ pub enum Provenance {
     InterSession,
     /// The host's own event.
     InternalEvent,
-    /// The host asks again.
+    /// A repeated request of the host.
     RetryPrompt,
 }
 
@@ -120,11 +120,11 @@ impl From<Provenance> for journal::Provenance {
     }
 }
 
-/// A message: its body, or the digest of a body that the engine has, or both.
+/// A message: its body, the digest of a body that the engine has, or both.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Message<'a> {
-    /// The message in the lane's form. Its bytes are stored as they are sent.
+    /// The message in the lane's form. Its bytes are stored as sent.
     #[serde(default, borrow)]
     #[schemars(with = "Option<std::collections::BTreeMap<String, serde_json::Value>>")]
     pub message: Option<&'a RawValue>,
@@ -134,33 +134,33 @@ pub struct Message<'a> {
     /// The host's id of its record in the transcript.
     #[serde(default)]
     pub id: Option<String>,
-    /// Where it came from. Without it, what the message itself says counts.
+    /// The source of the message. By default the message's own statement counts.
     #[serde(default)]
     pub provenance: Option<Provenance>,
-    /// The host will not put it into its transcript.
+    /// Whether the host keeps it out of its transcript.
     #[serde(default)]
     pub volatile: bool,
 }
 
-/// The beginning of an array, which the server remembers.
+/// The beginning of an array that the server remembers.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Base {
-    /// Messages of it.
+    /// Number of its messages.
     pub length: u64,
-    /// As an answer gave it in `array` or `given`: 16 bytes in hex. Each message's digest is hashed after the one before it:
-    /// `d(0)` is 16 zero bytes, `d(n)` the first 16 bytes of `SHA-256(d(n-1) + digest of message n)`.
+    /// The value of `array` or `given` in an answer: 16 bytes in hex. Each message's digest is hashed after the
+    /// previous one: `d(0)` is 16 zero bytes, `d(n)` the first 16 bytes of `SHA-256(d(n-1) + digest of message n)`.
     pub digest: String,
 }
 
-/// An array of messages. With `base`, only what comes behind it is sent.
+/// An array of messages. With `base`, only the messages behind it are sent.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Array<'a> {
-    /// How the array begins: as an array of this lane did that was sent before.
+    /// The beginning of the array, which equals an array of this lane sent before.
     #[serde(default)]
     pub base: Option<Base>,
-    /// The messages behind `base`, in order; all of them without it.
+    /// The messages behind `base`, in order; without it, all messages.
     #[serde(default, borrow)]
     pub messages: Vec<Message<'a>>,
 }
@@ -169,9 +169,9 @@ pub struct Array<'a> {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct InitializeParams {
-    /// Version that the host speaks.
+    /// Protocol version of the host.
     pub protocol: Option<u32>,
-    /// Who calls, for logs.
+    /// Name of the caller, for logs.
     pub client: Option<String>,
     /// The host's own model, if the engine may ask it over this connection: see `complete`.
     pub model: Option<super::Offer>,
@@ -181,21 +181,21 @@ pub struct InitializeParams {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct NoParams {}
 
-/// Parameters of `catchUp`. One of `messages`, `array`, `file`.
+/// Parameters of `catchUp`: one of `messages`, `array`, `file`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CatchUpParams<'a> {
     /// A page of the transcript, in order, with ids where the host has them.
     #[serde(borrow)]
     pub messages: Option<Vec<Message<'a>>>,
-    /// Where the host's next page begins; kept with the messages of this one.
+    /// Start of the host's next page; stored with the messages of this one.
     pub cursor: Option<String>,
-    /// The host says that its transcript began anew: what is stored is not in prompts any more.
+    /// Whether the host's transcript began anew: stored messages then leave the prompts.
     pub is_reset: bool,
-    /// All of the active history.
+    /// The whole active history.
     #[serde(borrow)]
     pub array: Option<Array<'a>>,
-    /// Path of a transcript in the lane's form. Its active path is taken.
+    /// Path of a transcript in the lane's form. Its active path is read.
     pub file: Option<String>,
 }
 
@@ -216,7 +216,7 @@ pub struct TurnParams<'a> {
 pub struct AbortTurnParams {
     /// The host's key of the turn.
     pub turn: String,
-    /// Why, in the host's words.
+    /// The reason, in the host's words.
     #[serde(default)]
     pub reason: String,
 }
@@ -225,25 +225,25 @@ pub struct AbortTurnParams {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AfterTurnParams<'a> {
-    /// All that the host holds.
+    /// All messages of the host.
     #[serde(borrow)]
     pub array: Array<'a>,
-    /// How many of its messages the host held before the turn.
+    /// Number of messages that the host had before the turn.
     #[serde(default)]
     pub before: u64,
 }
 
-/// What the host holds while it asks for a prompt.
+/// The host's messages at the time of asking for a prompt.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Live<'a> {
-    /// Whether this is all of the history, or a window of it.
+    /// Whether they are the whole history, or a window of it.
     #[serde(default)]
     pub is_whole: bool,
-    /// See [`Array::base`].
+    /// The beginning. See [`Array::base`].
     #[serde(default)]
     pub base: Option<Base>,
-    /// See [`Array::messages`].
+    /// The messages behind it. See [`Array::messages`].
     #[serde(default, borrow)]
     pub messages: Vec<Message<'a>>,
 }
@@ -252,27 +252,27 @@ pub struct Live<'a> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AssembleParams<'a> {
-    /// Tokens that the messages may have; what else the host sends is already taken off.
+    /// Token budget of the messages; the host's other content is already subtracted.
     pub budget: u64,
     /// Form of the answer.
     pub dialect: Target,
-    /// The model that answers; it decides how tokens are counted.
+    /// The answering model, which selects the ruler.
     #[serde(default)]
     pub model: Option<String>,
-    /// Tokens that the host asks for as an answer; needed to recover from a refusal.
+    /// Tokens that the host requests as an answer; needed for recovery from a refusal.
     #[serde(default)]
     pub output: u64,
-    /// What the host holds, if it says.
+    /// The host's messages, if it has a live array.
     #[serde(default, borrow)]
     pub live: Option<Live<'a>>,
-    /// Text that the host sends behind the messages, such as the person's new words. Only weighed.
+    /// Text that the host sends behind the messages, such as the person's new message. Only weighed.
     #[serde(default)]
     pub prompt: Option<String>,
-    /// A prompt of this lane that the host still has, word for word: what an answer called `given`, or a length of 0. What the
-    /// new one begins with alike is left out of the answer.
+    /// A prompt of this lane that the host still holds, word for word: the `given` of an answer, or a length of 0. The
+    /// common beginning with the new prompt is left out of the answer.
     #[serde(default)]
     pub holds: Option<Base>,
-    /// Whether this is the first call of a turn. Later calls get no more room than the first had.
+    /// Whether this is the first call of a turn. Later calls get no larger budget than the first.
     #[serde(default = "yes")]
     pub is_first: bool,
 }
@@ -285,10 +285,11 @@ const fn yes() -> bool {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RefusedParams {
-    /// What the provider said.
+    /// The provider's reply.
     #[serde(flatten)]
     pub said: super::ClassifyParams,
-    /// Tokens of a running turn that the host had put behind the prompt, and will send as `live` of the next `assemble`.
+    /// Tokens of a running turn that the host had put behind the prompt, and will send as `live` of the next
+    /// `assemble`.
     pub behind: u64,
 }
 
@@ -296,11 +297,11 @@ pub struct RefusedParams {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AnsweredParams {
-    /// Tokens of input as the provider counted them, cached ones included.
+    /// Tokens of input by the provider's count, cached ones included.
     pub input_tokens: u64,
 }
 
-/// What a compaction is for.
+/// The goal of a compaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Goal {
@@ -315,48 +316,48 @@ pub enum Goal {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CompactParams {
-    /// Tokens that the prompt may have.
+    /// Token budget of the prompt.
     pub budget: u64,
-    /// Form of the prompts that it is for.
+    /// Form of the prompts to compact for.
     pub dialect: Target,
-    /// The model that they are for.
+    /// The model of the prompts.
     #[serde(default)]
     pub model: Option<String>,
-    /// What it is for.
+    /// Its goal.
     #[serde(default)]
     pub target: Goal,
-    /// Summarise everything that is old enough, whether or not it is due.
+    /// Whether to summarise everything that is old enough, even if it is not due.
     #[serde(default)]
     pub force: bool,
-    /// What summaries should pay attention to. The deterministic summariser cannot use it, and the answer says so.
+    /// What summaries should pay attention to. The deterministic summariser ignores it, and the answer says so.
     #[serde(default)]
     pub instructions: Option<String>,
-    /// What the host believes the prompt weighs. The engine uses its own count.
+    /// The host's estimate of the prompt's tokens. The engine uses its own count.
     #[serde(default)]
     pub current_tokens: Option<u64>,
 }
 
-/// Something that happened to a lane.
+/// An event of a lane.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(tag = "name", rename_all = "camelCase", rename_all_fields = "camelCase")]
 pub enum Happening {
-    /// A person asked for a new conversation under the same name.
+    /// A person asked for a new conversation under the old name.
     New,
     /// The conversation begins anew under its old name.
     Reset,
-    /// The host's transcript is another file from now on; the history goes on.
+    /// The host's transcript continues in another file; the history continues.
     Rotate,
-    /// The host's transcript is gone. Nothing stored goes.
+    /// The host's transcript is gone. Stored entries stay.
     Delete,
     /// This lane begins as another one.
     Fork {
         /// The other lane.
         from: String,
-        /// Host id of the last entry that is taken; without it, all are.
+        /// Host id of the last inherited entry; by default all entries are inherited.
         #[serde(default)]
         until: Option<String>,
     },
-    /// Everything behind this entry is not active any more.
+    /// Everything behind this entry becomes inactive.
     Rewind {
         /// Host id of the entry.
         to: String,
@@ -383,7 +384,7 @@ pub enum Happening {
     SubagentEnded {
         /// Its lane.
         child: String,
-        /// Why, in the host's word.
+        /// The reason, in the host's words.
         #[serde(default)]
         reason: String,
     },
@@ -414,7 +415,7 @@ impl From<Happening> for host::Event {
 /// Parameters of `event`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub struct EventParams {
-    /// What happened.
+    /// The event.
     pub event: Happening,
 }
 

@@ -20,7 +20,7 @@ pub enum Role {
     Assistant,
     /// A tool.
     Tool,
-    /// Nobody: bookkeeping.
+    /// Nobody: a bookkeeping record.
     None,
 }
 
@@ -48,7 +48,7 @@ impl From<Role> for entry::Role {
     }
 }
 
-/// Parameters of `search`. The scope is the lane of the call, else `conversation`, else everything.
+/// Parameters of `search`. The scope is the call's lane, or else `conversation`, or else everything.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchParams {
@@ -69,24 +69,24 @@ pub struct SearchParams {
     /// Only entries before this time, in ms since 1970.
     #[serde(default)]
     pub until_ms: Option<i64>,
-    /// Results at most; 10, or as many as `budget` holds.
+    /// Most results; by default 10, or as many as `budget` holds.
     #[serde(default)]
     pub limit: Option<usize>,
-    /// Tokens that the texts of the results may have in all.
+    /// Most tokens of all result texts together.
     #[serde(default)]
     pub budget: Option<u64>,
 }
 
-/// Parameters of `grep`. The scope is that of `search`.
+/// Parameters of `grep`, with the scope of `search`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GrepParams {
     /// A regular expression; linear time, no look-around.
     pub pattern: String,
-    /// Take the pattern as it stands.
+    /// Takes the pattern literally.
     #[serde(default)]
     pub is_literal: bool,
-    /// Large and small letters are the same.
+    /// Ignores case.
     #[serde(default)]
     pub ignore_case: bool,
     /// Key of a conversation.
@@ -101,7 +101,7 @@ pub struct GrepParams {
     /// Only entries before this time, in ms since 1970.
     #[serde(default)]
     pub until_ms: Option<i64>,
-    /// Matches at most; 100.
+    /// Most matches; by default 100.
     #[serde(default)]
     pub limit: Option<usize>,
 }
@@ -121,7 +121,7 @@ pub struct DescribeParams {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpandParams {
-    /// As of `describe`.
+    /// A name as for `describe`.
     pub name: String,
     /// Key of a conversation.
     #[serde(default)]
@@ -129,10 +129,10 @@ pub struct ExpandParams {
     /// Tokens of a page.
     #[serde(default)]
     pub page_tokens: Option<u64>,
-    /// `next` of the page before.
+    /// `next` of the previous page.
     #[serde(default)]
     pub cursor: Option<String>,
-    /// Whether items have their record as received.
+    /// Whether items include their record as received.
     #[serde(default)]
     pub raw: bool,
 }
@@ -158,13 +158,13 @@ impl From<&Range<u64>> for Span {
 pub struct SearchAnswer {
     /// Best first.
     pub results: Vec<Hit>,
-    /// Entries in scope that have something of the query.
+    /// Number of entries in scope that match any part of the query.
     pub matched: u64,
-    /// Entries in scope with words in them.
+    /// Number of entries in scope that contain words.
     pub searched: u64,
-    /// Whether every result that matched is shown.
+    /// Whether every match is shown.
     pub is_complete: bool,
-    /// Words of the query that are nowhere.
+    /// Words of the query that occur nowhere.
     pub absent: Vec<String>,
     /// What the lack of results means.
     pub evidence: Option<String>,
@@ -178,7 +178,7 @@ pub struct Hit {
     pub name: String,
     /// Place of the entry in its conversation.
     pub seq: u64,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
     /// Who speaks.
     pub role: Role,
@@ -186,13 +186,13 @@ pub struct Hit {
     pub time_ms: Option<i64>,
     /// Comparable within one answer.
     pub score: f32,
-    /// What it says.
+    /// The entry's text.
     pub text: String,
-    /// Whether `text` is all that it says.
+    /// Whether `text` is the entry's whole text.
     pub is_whole: bool,
     /// Tokens of `text`.
     pub tokens: u64,
-    /// Where its record is.
+    /// Place of its record.
     pub bytes: Span,
 }
 
@@ -227,13 +227,13 @@ impl From<engine::SearchAnswer> for SearchAnswer {
 pub struct GrepAnswer {
     /// Newest first.
     pub matches: Vec<Match>,
-    /// Entries that were read, or that provably cannot match.
+    /// Number of entries that were read, or that provably cannot match.
     pub searched: u64,
-    /// Entries in scope.
+    /// Number of entries in scope.
     pub total: u64,
-    /// There may be more matches.
+    /// Whether the limit of matches was reached, so that there may be more.
     pub stopped_at_limit: bool,
-    /// Time ran out before everything was read.
+    /// Whether time ran out before everything was read.
     pub stopped_at_deadline: bool,
 }
 
@@ -245,17 +245,17 @@ pub struct Match {
     pub name: String,
     /// Place of the entry in its conversation.
     pub seq: u64,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
     /// Who speaks.
     pub role: Role,
     /// The host's time, in ms since 1970.
     pub time_ms: Option<i64>,
-    /// The match with what is around it.
+    /// The match with its surroundings.
     pub text: String,
     /// The match alone.
     pub matched: String,
-    /// Where the match is.
+    /// Place of the match.
     pub bytes: Span,
 }
 
@@ -281,12 +281,12 @@ impl From<engine::GrepAnswer> for GrepAnswer {
     }
 }
 
-/// Entries of a role.
+/// Number of entries of a role.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleCount {
     /// The role.
     pub role: Role,
-    /// How many.
+    /// Number of entries.
     pub entries: u64,
 }
 
@@ -294,7 +294,7 @@ pub struct RoleCount {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Description {
-    /// What was asked for.
+    /// The requested name.
     pub name: String,
     /// `entry`, `entries` or `summary`.
     pub kind: &'static str,
@@ -304,23 +304,23 @@ pub struct Description {
     pub first: u64,
     /// Last entry.
     pub last: u64,
-    /// Entries that `expand` gives.
+    /// Number of entries that `expand` returns.
     pub entries: u64,
-    /// Tokens of them.
+    /// Their tokens.
     pub tokens: u64,
     /// Entries by role.
     pub roles: Vec<RoleCount>,
-    /// Who wrote it, if it is a summary.
+    /// The writer of a summary.
     pub writer: Option<super::Writer>,
-    /// Names of the summaries that this one was merged from.
+    /// Names of its source summaries.
     pub sources: Vec<String>,
-    /// How it begins; of a summary, its text.
+    /// The beginning of the entries; for a summary, its text.
     pub preview: String,
-    /// Other faces of its entries.
+    /// Other copies of its entries, as the host delivered them.
     pub faces: Vec<Face>,
 }
 
-/// Another face of an entry: what the host delivered of it in other clothes. Stored, and shown by no prompt.
+/// Another copy of an entry, as the host delivered it in another form. Stored, and shown by no prompt.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Face {
@@ -328,7 +328,7 @@ pub struct Face {
     pub name: String,
     /// Its place in the conversation.
     pub seq: u64,
-    /// The entry that it is a face of.
+    /// The entry that it is a copy of.
     pub of: u64,
     /// The host's time, in ms since 1970.
     pub time_ms: Option<i64>,
@@ -367,11 +367,11 @@ impl From<engine::Description> for Description {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExpandAnswer {
-    /// In order.
+    /// The items, in order.
     pub items: Vec<Item>,
-    /// Tokens of them.
+    /// Their tokens.
     pub tokens: u64,
-    /// Entries that the name stands for.
+    /// Number of entries behind the name.
     pub entries: u64,
     /// Cursor of the next page.
     pub next: Option<String>,
@@ -383,28 +383,28 @@ pub struct ExpandAnswer {
 pub struct Item {
     /// Place of the entry in its conversation.
     pub seq: u64,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
     /// Who speaks.
     pub role: Role,
     /// The host's time, in ms since 1970.
     pub time_ms: Option<i64>,
-    /// What it says, word for word.
+    /// The entry's text, word for word.
     pub text: String,
-    /// Which characters of it `text` is; none if all.
+    /// Range of characters that `text` covers; none for the whole entry.
     pub piece: Option<Span>,
     /// Tokens of `text`.
     pub tokens: u64,
     /// Whether the bytes were purged.
     pub is_purged: bool,
-    /// Other faces of the entry.
+    /// Other copies of the entry, as the host delivered them.
     pub faces: Vec<Face>,
-    /// Its record as received, if that was asked for; null if it is not UTF-8.
+    /// Its record as received, if requested; null if it is not UTF-8.
     pub raw: Option<String>,
 }
 
 impl ExpandAnswer {
-    /// * `is_raw` - whether items have their record as received.
+    /// * `is_raw` - whether items include their record as received.
     pub fn new(page: engine::Page, is_raw: bool) -> Self {
         let item = |item: engine::Item| Item {
             seq: item.seq.0,
@@ -427,15 +427,15 @@ impl ExpandAnswer {
     }
 }
 
-/// Response headers that say something about a refusal.
+/// Response headers that describe a refusal.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Headers {
-    /// Seconds.
+    /// Delay in seconds.
     pub retry_after: Option<String>,
-    /// Milliseconds.
+    /// Delay in milliseconds.
     pub retry_after_ms: Option<String>,
-    /// Of AWS.
+    /// Error type of AWS.
     pub x_amzn_errortype: Option<String>,
 }
 
@@ -445,11 +445,11 @@ pub struct Headers {
 pub struct ClassifyParams {
     /// The HTTP status; none if there was no response.
     pub status: Option<u16>,
-    /// The headers that matter.
+    /// The relevant headers.
     pub headers: Headers,
-    /// The body as received, decompressed; of a stream its end.
+    /// The decompressed body; for a stream, its end.
     pub body: String,
-    /// Who answered.
+    /// The answering provider.
     pub provider: Option<String>,
 }
 
@@ -457,16 +457,16 @@ pub struct ClassifyParams {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Classified {
-    /// Whether it is a refusal at all.
+    /// Whether the reply is a refusal.
     pub is_refusal: bool,
-    /// Which: `overflow`, `suspected-overflow`, `output`, `rate-limited`, `overloaded`, `auth`, `quota`, `bad-image`,
-    /// `tool-pairing`, `invalid`, `not-found`, `policy`, `server`, `network`, `unknown`.
+    /// The kind: `overflow`, `suspected-overflow`, `output`, `rate-limited`, `overloaded`, `auth`, `quota`,
+    /// `bad-image`, `tool-pairing`, `invalid`, `not-found`, `policy`, `server`, `network`, `unknown`.
     pub refusal: Option<&'static str>,
-    /// The limit that the provider told.
+    /// The limit that the provider named.
     pub limit: Option<u64>,
-    /// What was sent, as the provider counted it.
+    /// The size of the request by the provider's count.
     pub sent: Option<u64>,
-    /// How long the provider says to wait.
+    /// Delay that the provider requests.
     pub retry_after_ms: Option<u64>,
     /// Whether a smaller prompt can help.
     pub shrinking_helps: bool,

@@ -1,4 +1,4 @@
-//! The JSON Schema of the protocol, from its types.
+//! The JSON Schema of the protocol, generated from its types.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -13,7 +13,7 @@ use super::{
     RefusedParams, SearchAnswer, SearchParams, ServerStatus, TurnParams, UnpinParams, VERBS,
 };
 
-/// Parameters and answer of every method, the error, and the types that they use.
+/// Parameters and answer of every method, the error, and all types used.
 pub fn schema() -> Value {
     let mut generator = SchemaSettings::draft2020_12().into_generator();
     let call = of::<Call<'_>>(&mut generator);
@@ -40,7 +40,7 @@ pub fn schema() -> Value {
     })
 }
 
-/// What the engine calls at a host.
+/// The calls of the engine to a host.
 fn host_methods(generator: &mut SchemaGenerator) -> Value {
     let (params, result) = (of::<Question<'_>>(generator), of::<Asked>(generator));
     let error = of::<Refused>(generator);
@@ -50,7 +50,7 @@ fn host_methods(generator: &mut SchemaGenerator) -> Value {
     Value::Object(methods.into_iter().collect())
 }
 
-/// The schemas of a method's parameters and answer. `null` where there is no answer.
+/// The schemas of a method's parameters and answer. `null` without an answer.
 fn verb_types(verb: &str, generator: &mut SchemaGenerator) -> (Value, Value) {
     match verb {
         "initialize" => (of::<InitializeParams>(generator), of::<Initialized>(generator)),

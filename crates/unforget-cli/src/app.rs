@@ -1,4 +1,4 @@
-//! What commands share: the settings, the outputs, the engine.
+//! The common state of all commands: settings, outputs, engine.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::config::Settings;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::Output;
 
-/// What a command works with.
+/// The state of a command.
 pub(crate) struct App {
     /// Settings.
     pub(crate) settings: Settings,
@@ -23,7 +23,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    /// The database for writing; makes it and its folder if they are not there.
+    /// Opens the database for writing; creates it and its folder if they do not exist.
     pub(crate) fn open(&self) -> Outcome<Engine> {
         let path = &self.settings.db.value;
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -32,20 +32,20 @@ impl App {
         Ok(Engine::open(path)?)
     }
 
-    /// The database for writing; an error if it is not there.
+    /// Opens the database for writing; fails if it does not exist.
     pub(crate) fn open_existing(&self) -> Outcome<Engine> {
         self.must_exist()?;
         Ok(Engine::open(&self.settings.db.value)?)
     }
 
-    /// The database for reading, also while another process owns it.
+    /// Opens the database for reading, even while another process owns it.
     pub(crate) fn read(&self) -> Outcome<Engine> {
         self.must_exist()?;
         Ok(Engine::open_reader(&self.settings.db.value)?)
     }
 
-    /// The database for writing where nobody else owns it, else for reading: for work that is the same
-    /// either way and only faster next time if it may write.
+    /// Opens the database for writing if no other process owns it, otherwise for reading: for work that gives one
+    /// result either way and only speeds up the next run by writing.
     pub(crate) fn open_or_read(&self) -> Outcome<Engine> {
         self.must_exist()?;
         match Engine::open(&self.settings.db.value) {
@@ -54,12 +54,12 @@ impl App {
         }
     }
 
-    /// The settings with what a command was told of its prompts.
+    /// The settings, overridden by the command's prompt options.
     pub(crate) fn shape(&self, shape: &ShapeArgs) -> Settings {
         self.settings.clone().with_shape(shape)
     }
 
-    /// A bar on stderr, if that is a terminal and somebody wants it. `length` 0: a spinner.
+    /// A progress bar on stderr, if that is a terminal and progress is wanted. `length` 0 gives a spinner.
     pub(crate) fn progress(&self, length: u64, template: &str) -> ProgressBar {
         let target = if self.out.quiet {
             ProgressDrawTarget::hidden()
@@ -67,7 +67,7 @@ impl App {
             ProgressDrawTarget::stderr_with_hz(12)
         };
         let bar = ProgressBar::with_draw_target(Some(length), target);
-        // The templates are ours; a wrong one would only look plain.
+        // The templates are ours; an invalid one would only look plain.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }

@@ -1,4 +1,4 @@
-//! What can be typed. Nothing here decides anything.
+//! The command line as types. Nothing here decides anything.
 
 #![allow(clippy::doc_markdown, reason = "doc comments are the help texts, which have no markup")]
 
@@ -60,7 +60,7 @@ Every command takes --json; stdout is then JSON and nothing else. Start with:
 #[derive(Debug, Parser)]
 #[command(name = "unforget", version, after_help = AFTER_HELP, max_term_width = 100)]
 pub(crate) struct Cli {
-    /// What holds for every command.
+    /// The options of every command.
     #[command(flatten)]
     pub(crate) global: Global,
     /// The command.

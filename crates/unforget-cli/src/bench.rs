@@ -39,7 +39,7 @@ pub(crate) fn run(app: &mut App, command: &BenchCommand) -> Outcome {
     }
 }
 
-/// Times of the same work done several times, in microseconds.
+/// Times of repeated runs, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 struct Times {
     count: u64,
@@ -55,7 +55,7 @@ impl Times {
     }
 }
 
-/// Does something and says how long it took, in microseconds.
+/// Runs work and measures it in microseconds.
 fn timed<T>(work: impl FnOnce() -> T) -> (T, u64) {
     let started = Instant::now();
     let done = work();

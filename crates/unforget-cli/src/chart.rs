@@ -1,7 +1,7 @@
-//! The terminal chart: prompt tokens per call, for the three ways to send prompts.
+//! The terminal chart: prompt tokens per call, for three ways of sending prompts.
 //!
-//! Ours is an area of blocks, everything a fine line, the sliding window a row of points: it reads without
-//! colours too.
+//! Unforget is an area of blocks, sending everything a fine line, the sliding window a row of points, so the chart is
+//! readable without colours.
 
 mod dots;
 
@@ -15,17 +15,17 @@ use dots::Dots;
 /// Columns left of the plot: a number and the axis.
 const AXIS: usize = 8;
 
-/// Everything above this many windows is cut off, so that the rest can be seen.
+/// Number of windows above which values are cut off, so that the rest stays visible.
 const CLIP: f64 = 2.0;
 
-/// What is drawn.
+/// The data of the chart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chart {
     /// Tokens per call with Unforget.
     pub(crate) ours: Vec<u64>,
-    /// If everything were sent.
+    /// Tokens per call if everything were sent.
     pub(crate) everything: Vec<u64>,
-    /// If the newest groups that fit were sent.
+    /// Tokens per call if the newest groups that fit were sent.
     pub(crate) sliding: Vec<u64>,
     /// Calls before which the beginning of the prompt changed.
     pub(crate) breaks: Vec<usize>,
@@ -47,7 +47,7 @@ impl Chart {
         }
     }
 
-    /// Highest value that is drawn.
+    /// Highest drawn value.
     fn top(&self) -> f64 {
         let all = self.ours.iter().chain(&self.everything).chain(&self.sliding);
         let highest = all.copied().max().unwrap_or(0).max(self.window) as f64;
@@ -55,7 +55,7 @@ impl Chart {
     }
 }
 
-/// One cell: a character and which series it belongs to.
+/// One cell: a character and its series.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ink {
     Nothing,
@@ -65,9 +65,9 @@ enum Ink {
     Window,
 }
 
-/// Draws the chart. No line is wider than `size.0` columns, if they are 32 or more.
+/// Draws the chart. No line exceeds `size.0` columns, if there are at least 32.
 ///
-/// * `size` - columns in all, rows of the plot.
+/// * `size` - total columns, rows of the plot.
 pub(crate) fn draw(chart: &Chart, palette: Palette, size: (usize, usize)) -> String {
     let (width, rows) = (size.0.saturating_sub(AXIS).max(24), size.1.max(4));
     let top = chart.top();
@@ -131,7 +131,7 @@ fn axis_label(row: usize, (rows, window_row): (usize, usize), (top, window): (f6
     }
 }
 
-/// Cells with as few colour changes as there are runs.
+/// Cells with the least number of colour changes.
 fn inked(cells: impl Iterator<Item = (char, Ink)>, palette: Palette) -> String {
     let mut runs: Vec<(String, Ink)> = Vec::new();
     for (cell, ink) in cells {
@@ -154,7 +154,7 @@ fn inked(cells: impl Iterator<Item = (char, Ink)>, palette: Palette) -> String {
     shown.map(|(run, ink)| if ink == Ink::Nothing { run } else { paint(style(ink), run) }).collect()
 }
 
-/// The axis, the breaks, the legend, and where a line left the chart.
+/// The axis, the breaks, the legend, and the places where a line leaves the chart.
 fn below(chart: &Chart, palette: Palette, width: usize) -> String {
     let calls = chart.ours.len();
     let mut marks = vec!['─'; width];

@@ -1,4 +1,4 @@
-//! One module per command: opens what it needs, asks the engine, shows what it said.
+//! One module per command: opens its inputs, asks the engine, shows the results.
 
 pub(crate) mod answer;
 pub(crate) mod backup;
@@ -45,7 +45,7 @@ use unforget_engine::Engine;
 use crate::args::Role;
 use crate::failure::{Failure, Outcome};
 
-/// Asks a person to type a word. False if something else was typed or there is nobody to ask.
+/// Asks a person to type a word. False if another text was typed or nobody can be asked.
 pub(crate) fn types(question: &str, word: &str) -> bool {
     let stdin = std::io::stdin();
     if !stdin.is_terminal() {
@@ -62,12 +62,12 @@ pub(crate) fn resolve(engine: &Engine, name: &str) -> Outcome<unforget_engine::t
     engine.resolve(name).map_err(Failure::from)
 }
 
-/// The conversation that a command is confined to, if it is.
+/// The conversation to which a command is confined, if any.
 pub(crate) fn confined(engine: &Engine, name: Option<&str>) -> Outcome<Option<ConversationId>> {
     name.map(|name| Ok(resolve(engine, name)?.conversation.id)).transpose()
 }
 
-/// A role as the engine spells it.
+/// A role in the engine's type.
 pub(crate) const fn role_of(role: Role) -> entry::Role {
     match role {
         Role::System => entry::Role::System,
@@ -77,7 +77,7 @@ pub(crate) const fn role_of(role: Role) -> entry::Role {
     }
 }
 
-/// A day or a time, in UTC unless it says otherwise.
+/// A day or a time, in UTC by default.
 pub(crate) fn time_of(text: Option<&str>) -> Outcome<Option<Timestamp>> {
     let Some(text) = text else { return Ok(None) };
     match unforget_server::json::time(text) {

@@ -1,4 +1,4 @@
-//! Settings: what every option is when it is not on the command line, and who said so.
+//! Settings: the values of options that the command line leaves out, and their sources.
 
 mod check;
 mod serve;
@@ -17,24 +17,24 @@ pub(crate) use serve::{Serve, Serving};
 pub(crate) use summariser::Summariser;
 pub(crate) use watched::Watched;
 
-/// Window of prompts where none is named, in tokens.
+/// Default window of prompts, in tokens.
 const WINDOW: u64 = 200_000;
 
-/// Who said what a setting is.
+/// The source of a setting's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     /// The command line.
     Flag,
-    /// The environment, by the name of the variable.
+    /// The environment variable with this name.
     Env(&'static str),
     /// The settings file.
     File,
-    /// Nobody.
+    /// No source: the default.
     Default,
 }
 
 impl From {
-    /// For people and scripts.
+    /// Its name for people and scripts.
     pub(crate) fn name(self) -> String {
         match self {
             Self::Flag => "flag".to_owned(),
@@ -45,19 +45,19 @@ impl From {
     }
 }
 
-/// A setting and who said it.
+/// A setting with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Setting<T> {
-    /// What it is.
+    /// Its value.
     pub(crate) value: T,
-    /// Who said so.
+    /// Its source.
     pub(crate) from: From,
 }
 
 /// All settings.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
-    /// The settings file, whether or not it is there.
+    /// The settings file, whether or not it exists.
     pub(crate) file: Option<PathBuf>,
     /// The database.
     pub(crate) db: Setting<PathBuf>,
@@ -65,17 +65,17 @@ pub(crate) struct Settings {
     pub(crate) window: Setting<u64>,
     /// The model that prompts are for.
     pub(crate) model: Setting<Option<String>>,
-    /// The dialect of prompts; `None` is that of the transcript's host.
+    /// The dialect of prompts; `None` stands for that of the transcript's host.
     pub(crate) dialect: Setting<Option<Dialect>>,
     /// When to use colours.
     pub(crate) color: Setting<Color>,
-    /// Which models write summaries: the settings file alone says so.
+    /// The models that write summaries, from the settings file only.
     pub(crate) summariser: Summariser,
-    /// What the daemon serves.
+    /// The settings of the daemon.
     pub(crate) serve: Serve,
 }
 
-/// The settings file. A word that it does not know is an error: it would be a typing mistake.
+/// The settings file. An unknown key is an error, since it may be a typing mistake.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct File {
@@ -88,7 +88,7 @@ struct File {
     serve: Serve,
 }
 
-/// Tokens, as a number or as people write them.
+/// Tokens, as a number or in a short form such as `200k`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
 enum Window {
@@ -109,14 +109,14 @@ impl Window {
     }
 }
 
-/// Looks up a variable of the environment; empty ones count as not set.
+/// Looks up an environment variable; empty ones count as unset.
 pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Settings {
-    /// Settings from the command line, the environment and the settings file, in this order.
+    /// Settings from the command line, the environment and the settings file, in this order of priority.
     ///
     /// # Errors
-    /// If the file is there and cannot be understood, or a variable has no usable value.
+    /// If the file exists and is invalid, or a variable has an unusable value.
     pub(crate) fn new(global: &Global, env: Env<'_>) -> Outcome<Self> {
         let path = config_folder(env).map(|folder| folder.join("unforget").join("config.toml"));
         let file = path.as_deref().map_or_else(|| Ok(File::default()), read)?;
@@ -142,7 +142,7 @@ impl Settings {
         })
     }
 
-    /// The settings with what a command was told.
+    /// The settings, overridden by a command's options.
     pub(crate) fn with_shape(mut self, shape: &ShapeArgs) -> Self {
         let flag = From::Flag;
         if let Some(value) = shape.window {
@@ -165,7 +165,7 @@ fn optional<T>(setting: Option<Setting<T>>) -> Setting<Option<T>> {
     }
 }
 
-/// The first that says something: flag, environment, file.
+/// The first source with a value: flag, environment, file.
 fn pick<T>(
     flag: Option<T>,
     env: Env<'_>,
@@ -185,7 +185,7 @@ fn pick<T>(
     Ok(file.map(|value| Setting { value, from: From::File }))
 }
 
-/// The same for settings that are text in the file too.
+/// Like [`pick`], for settings that are text in the file too.
 fn parse_pick<T>(
     flag: Option<T>,
     env: Env<'_>,
@@ -222,10 +222,10 @@ fn read(path: &Path) -> Outcome<File> {
     })
 }
 
-/// What to do about a file that cannot be read as settings.
+/// The advice about an invalid settings file.
 const NEXT: &str = "it may hold db, window, model, dialect, color and the tables summariser and serve";
 
-/// A settings file, or the line of its first error.
+/// Parses a settings file. The error names the line.
 fn parse(text: &str) -> Result<File, (usize, String)> {
     toml::from_str(text).map_err(|error| {
         // Without the line itself: somebody may have put a key there.
@@ -234,20 +234,20 @@ fn parse(text: &str) -> Result<File, (usize, String)> {
     })
 }
 
-/// The settings file, if one is there: its path and its text.
+/// The settings file, if it exists: its path and its text.
 pub(crate) fn file(env: Env<'_>) -> Option<(PathBuf, String)> {
     let path = config_folder(env)?.join("unforget").join("config.toml");
     let text = std::fs::read_to_string(&path).ok()?;
     Some((path, text))
 }
 
-/// What is wrong with the form of a settings file, and in which line.
+/// The syntax error of a settings file, and its line.
 pub(crate) fn broken(text: &str) -> Option<(usize, Wrong)> {
     let (line, what) = parse(text).err()?;
     Some((line, Wrong::new("", what, NEXT)))
 }
 
-/// The table `summariser` of a settings file, as it is now.
+/// The present table `summariser` of a settings file.
 pub(crate) fn read_summariser(path: &Path) -> Outcome<Summariser> {
     Ok(read(path)?.summariser)
 }
@@ -259,7 +259,7 @@ fn default_db(env: Env<'_>) -> Outcome<PathBuf> {
     Ok(folder.join("unforget").join("unforget.sqlite"))
 }
 
-/// An absolute folder in a variable; relative ones are ignored, as the XDG specification says.
+/// An absolute folder from a variable; relative ones are ignored, as the XDG specification requires.
 fn folder(env: Env<'_>, name: &str) -> Option<PathBuf> {
     env(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
@@ -282,7 +282,7 @@ fn config_folder(env: Env<'_>) -> Option<PathBuf> {
     folder(env, "XDG_CONFIG_HOME").or_else(|| Some(folder(env, "HOME")?.join(".config")))
 }
 
-/// The process's environment.
+/// Looks up a variable of the process's environment.
 pub(crate) fn process_env(name: &str) -> Option<String> {
     std::env::var_os(name).and_then(|value| value.into_string().ok()).filter(|value| !value.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Why a command did not do what was asked: for people, for scripts, and as an exit code.
+//! Failures of a command: for people, for scripts, and as an exit code.
 
 use std::io;
 use std::process::ExitCode;
@@ -7,16 +7,16 @@ use unforget_engine::EngineError;
 use unforget_server::failed::{Blame, Failed};
 use unforget_store::StoreError;
 
-/// How a command ended. Of several, the greatest counts.
+/// The result of a command. Of several results, the greatest counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// It did what was asked.
+    /// The command succeeded.
     Done,
-    /// It found problems, and that is its result.
+    /// The command found problems, and these are its result.
     Problems,
-    /// It was asked for something that is not there, or in the wrong way.
+    /// The requested thing does not exist, or the request is wrong.
     Usage,
-    /// A file is not what it should be.
+    /// A file is unsuitable.
     Input,
     /// The store is busy, full or damaged.
     Store,
@@ -28,14 +28,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Failure {
-    /// What kind, in kebab-case, for scripts.
+    /// Its kind, in kebab-case, for scripts.
     pub(crate) kind: &'static str,
-    /// What happened and where.
+    /// The event and its place.
     pub(crate) message: String,
-    /// What to do next; may be empty.
+    /// The advised next step; may be empty.
     pub(crate) hint: String,
     /// The exit code.
     pub(crate) exit: Exit,
@@ -45,29 +45,29 @@ pub(crate) struct Failure {
 pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
 
 impl Failure {
-    /// Wrong usage, or a name that nothing answers to.
+    /// Wrong usage, or an unknown name.
     pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind: "usage", message: message.into(), hint: hint.into(), exit: Exit::Usage }
     }
 
-    /// A file that is not what it should be.
+    /// An unsuitable file.
     pub(crate) fn input(kind: &'static str, message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { kind, message: message.into(), hint: hint.into(), exit: Exit::Input }
     }
 
-    /// A file that cannot be read or written.
+    /// An unreadable or unwritable file.
     pub(crate) fn file(path: &std::path::Path, error: &io::Error) -> Self {
         Failed::file(path, error).into()
     }
 
-    /// Whether the reader of our output went away: no error, there is just nobody to tell.
+    /// Whether the reader of our output has gone away. Such a failure needs no report.
     pub(crate) fn is_closed_pipe(&self) -> bool {
         self.kind == "closed-pipe"
     }
 }
 
 impl From<io::Error> for Failure {
-    /// For writing to stdout; other files go through [`Failure::file`].
+    /// For errors on stdout; other files use [`Failure::file`].
     fn from(error: io::Error) -> Self {
         let kind = if error.kind() == io::ErrorKind::BrokenPipe { "closed-pipe" } else { "output" };
         Self::input(kind, format!("writing the output: {error}"), "")

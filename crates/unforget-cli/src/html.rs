@@ -1,6 +1,6 @@
 //! The replay report as one self-contained page: no network, light and dark, readable without scripts.
 //!
-//! Every chart is SVG that is drawn here; the script only adds a cursor that reads the figures of one call.
+//! Every chart is SVG drawn here; the script only adds a cursor that shows the figures of one call.
 
 mod charts;
 mod svg;
@@ -17,7 +17,7 @@ const TEMPLATE: &str = include_str!("html/report.html");
 const CSS: &str = include_str!("html/report.css");
 const JS: &str = include_str!("html/report.js");
 
-/// Most calls that a chart tells apart; with more, each point is the largest of several.
+/// Most points of a chart; with more calls, each point is the largest of several.
 const POINTS_MAX: usize = 1_000;
 
 /// The page of a report.
@@ -44,7 +44,7 @@ pub(crate) fn page(report: &Report) -> String {
         ("{{notes}}", tables::notes(report)),
         ("{{data}}", data(report, &points)),
     ];
-    // One pass over the template: what is filled in is never looked at again.
+    // One pass over the template, so that inserted text is never treated as a template.
     let mut page = String::with_capacity(TEMPLATE.len() + CSS.len() + JS.len() + 200_000);
     let mut rest = TEMPLATE;
     while let Some(at) = rest.find("{{") {
@@ -58,7 +58,7 @@ pub(crate) fn page(report: &Report) -> String {
     page + rest
 }
 
-/// The calls that are drawn: all, or of each run of them the one with the largest prompt; breaks stay.
+/// The calls to draw: all of them, or the largest prompt of each run of calls; breaks always stay.
 fn points(calls: &[Call]) -> Vec<&Call> {
     if calls.len() <= POINTS_MAX {
         return calls.iter().collect();
@@ -86,7 +86,7 @@ fn facts(report: &Report) -> String {
     facts.map(|fact| format!("<span>{}</span>", escape(&fact))).concat()
 }
 
-/// What a person should take away, in two sentences.
+/// The main result, in two sentences.
 fn headline(report: &Report) -> String {
     let calls = report.calls.len() as u64;
     if calls == 0 {

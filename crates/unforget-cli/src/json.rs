@@ -1,4 +1,5 @@
-//! What `--json` prints. Fields are added, never renamed. What the HTTP API answers too is in [`unforget_server::json`].
+//! The output of `--json`. Fields are added, never renamed. Types shared with the HTTP API are in
+//! [`unforget_server::json`].
 
 mod failed;
 mod guard;
@@ -19,7 +20,7 @@ pub(crate) struct ErrorJson {
     error: ErrorFields,
 }
 
-/// What went wrong.
+/// The fields of a failure.
 #[derive(Debug, Serialize)]
 pub(crate) struct ErrorFields {
     kind: &'static str,

@@ -3,12 +3,12 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`args`] | what can be typed |
-//! | [`config`] | settings and who said them |
-//! | [`app`] | what commands share |
+//! | [`args`] | the command line as types |
+//! | [`config`] | settings and their sources |
+//! | [`app`] | the common state of all commands |
 //! | [`commands`] | one module per command |
 //! | [`remote`] | a daemon that owns the database |
-//! | [`json`] | what `--json` prints |
+//! | [`json`] | the output of `--json` |
 //! | [`chart`], [`html`] | the replay report for people |
 //! | [`mod@bench`] | `unforget bench` |
 //! | [`output`], [`text`], [`failure`] | colours, tables, errors |
@@ -37,7 +37,7 @@ use config::Settings;
 use failure::{Exit, Failure, Outcome};
 use output::Output;
 
-/// glibc's allocator keeps growing under a daemon of many threads whose requests are of all sizes (ADR 0014).
+/// glibc's allocator keeps growing in a daemon with many threads and requests of all sizes (ADR 0014).
 #[cfg(unix)]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -114,7 +114,7 @@ fn run(app: &mut App, command: Command) -> Outcome {
     }
 }
 
-/// Hands over the output and turns the outcome into an exit code.
+/// Writes the output and turns the result into an exit code.
 fn end(mut out: Output, outcome: Outcome) -> ExitCode {
     let outcome = outcome.and_then(|exit| out.finish().map(|()| exit));
     match outcome {
@@ -128,10 +128,10 @@ fn end(mut out: Output, outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Answers what clap stopped at: help and version, or wrong usage.
+/// Handles clap's early exits: help, version, or wrong usage.
 fn not_understood(error: &clap::Error) -> ExitCode {
     let is_answer = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    // Help into a closed pipe is nobody's error.
+    // Writing help to a closed pipe is not an error.
     error.print().ok();
     if is_answer {
         return Exit::Done.into();

@@ -1,4 +1,4 @@
-//! Where results go: text with or without colours, or JSON, on stdout; everything else on stderr.
+//! The targets of output: results as text or JSON on stdout, everything else on stderr.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
@@ -9,14 +9,14 @@ use crate::args::Color;
 use crate::failure::{Failure, Outcome};
 use crate::json::ErrorJson;
 
-/// Colours of meaning. Empty styles when colours are off.
+/// Colours by meaning. Styles are empty when colours are off.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
-    /// What we do.
+    /// Unforget.
     pub(crate) ours: Style,
-    /// Sending everything.
+    /// The way of sending everything.
     pub(crate) everything: Style,
-    /// A sliding window.
+    /// The way of the sliding window.
     pub(crate) sliding: Style,
     /// The window, limits.
     pub(crate) limit: Style,
@@ -24,9 +24,9 @@ pub(crate) struct Palette {
     pub(crate) strong: Style,
     /// Remarks and units.
     pub(crate) dim: Style,
-    /// It is well.
+    /// A good result.
     pub(crate) good: Style,
-    /// It is not well.
+    /// A bad result.
     pub(crate) bad: Style,
 }
 
@@ -46,7 +46,7 @@ impl Palette {
     }
 }
 
-/// A text in a style. Nothing but the text if the style is empty.
+/// A text in a style; unchanged if the style is empty.
 pub(crate) fn paint(style: Style, text: impl std::fmt::Display) -> String {
     format!("{style}{text}{style:#}")
 }
@@ -57,7 +57,7 @@ pub(crate) struct Output {
     is_terminal: bool,
     /// Whether stdout is JSON.
     pub(crate) json: bool,
-    /// Whether progress and remarks are wanted.
+    /// Whether progress and remarks are suppressed.
     pub(crate) quiet: bool,
     /// Colours of stdout.
     pub(crate) palette: Palette,
@@ -83,14 +83,14 @@ impl Output {
         Self { stdout: BufWriter::new(stdout), is_terminal, json, quiet, palette: palette_out, notes }
     }
 
-    /// Columns of the terminal; 80 where there is none.
+    /// Columns of the terminal; 80 without one.
     pub(crate) fn width(&self) -> usize {
         let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let terminal = || terminal_size::terminal_size().filter(|_| self.is_terminal);
         columns.or_else(|| terminal().map(|(width, _)| width.0.into())).unwrap_or(80).clamp(32, 400)
     }
 
-    /// One JSON value on a line of its own; indented on a terminal.
+    /// Writes one JSON value on a separate line; indented on a terminal.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Outcome<()> {
         if self.is_terminal {
             serde_json::to_writer_pretty(&mut self.stdout, value)?;
@@ -100,26 +100,26 @@ impl Output {
         Ok(writeln!(self.stdout)?)
     }
 
-    /// A remark on stderr, unless they are not wanted.
+    /// Writes a remark to stderr, unless remarks are suppressed.
     pub(crate) fn note(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            // Nobody can be told that stderr is gone.
+            // A failure of stderr cannot be reported anywhere.
             writeln!(io::stderr(), "{text}").ok();
         }
     }
 
-    /// Tells people of a failure: what happened, and what to do next.
+    /// Reports a failure to people: the event, and the advised next step.
     pub(crate) fn complain(&self, failure: &Failure) {
         let notes = self.notes;
         let mut text = format!("{} {}", paint(notes.bad, "error:"), failure.message);
         if !failure.hint.is_empty() {
             text = format!("{text}\n{} {}", paint(notes.strong, " hint:"), failure.hint);
         }
-        // Nobody can be told that stderr is gone.
+        // A failure of stderr cannot be reported anywhere.
         writeln!(io::stderr(), "{text}").ok();
     }
 
-    /// Tells of the failure that ended the command: people on stderr, scripts on stdout.
+    /// Reports the failure that ended the command: to people on stderr, to scripts on stdout.
     pub(crate) fn failure(&mut self, failure: &Failure) {
         self.complain(failure);
         if self.json {
@@ -127,7 +127,7 @@ impl Output {
         }
     }
 
-    /// Hands over everything written so far.
+    /// Flushes everything written so far.
     pub(crate) fn finish(&mut self) -> Outcome<()> {
         Ok(self.stdout.flush()?)
     }

@@ -1,4 +1,4 @@
-//! A daemon that owns the database: what a command would write, it writes.
+//! A daemon that owns the database: commands let it write instead of writing themselves.
 
 use std::fs::File;
 use std::future::poll_fn;
@@ -20,19 +20,19 @@ use crate::app::App;
 use crate::commands::jobs;
 use crate::failure::{Exit, Failure, Outcome};
 
-/// Bytes of an answer at most.
+/// Most bytes of an answer.
 const ANSWER_MAX: u64 = 64 << 20;
 
-/// How long the daemon may take to answer; what takes longer is a task.
+/// Time limit for an answer of the daemon; longer work is a task.
 const PATIENCE: Duration = Duration::from_mins(11);
 
-/// How often a task is looked at.
+/// Interval between looks at a task.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// The exit code of a process that Ctrl-C ends.
+/// The exit code of a process ended by Ctrl-C.
 const INTERRUPTED: i32 = 130;
 
-/// Kinds of failures that the daemon tells; others are told as `daemon`.
+/// Known kinds of failures from the daemon; other kinds are reported as `daemon`.
 const KINDS: [&str; 18] = [
     "usage",
     "no-conversation",
@@ -54,7 +54,7 @@ const KINDS: [&str; 18] = [
     "too-large",
 ];
 
-/// Who writes.
+/// The writer of the database.
 pub(crate) enum Writer {
     /// This process.
     Here(Engine),
@@ -69,10 +69,10 @@ pub(crate) struct Remote {
 }
 
 impl App {
-    /// The database for writing, here or by the daemon that owns it.
+    /// Opens the database for writing, here or through the daemon that owns it.
     ///
     /// # Errors
-    /// That of `open`, if no daemon can be reached.
+    /// The error of `open`, if no daemon can be reached.
     pub(crate) fn writer(&self, open: impl FnOnce(&Self) -> Outcome<Engine>) -> Outcome<Writer> {
         match open(self) {
             Ok(engine) => Ok(Writer::Here(engine)),
@@ -85,7 +85,7 @@ impl App {
 }
 
 impl Writer {
-    /// The database for reading; what was written before is there.
+    /// Opens the database for reading, including everything written before.
     pub(crate) fn reader(&self, app: &App) -> Outcome<Engine> {
         match self {
             Self::Here(engine) => Ok(engine.clone()),
@@ -120,10 +120,10 @@ impl Remote {
 
     /// Calls a route.
     ///
-    /// * `path` - under the API's root, parts of it encoded.
+    /// * `path` - below the API's root, with encoded segments.
     ///
     /// # Errors
-    /// What the daemon says; `daemon` if it says nothing.
+    /// The daemon's problem; `daemon` if it gives none.
     pub(crate) fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Outcome<Value> {
         let request = self.at(method, path);
         let answer = match body {
@@ -137,9 +137,9 @@ impl Remote {
         read(answer)
     }
 
-    /// Sends a file to be imported, and waits until it is.
+    /// Uploads a file for import, and waits for its completion.
     ///
-    /// * `progress` - bytes done, of how many.
+    /// * `progress` - called with the completed and the total number of bytes.
     pub(crate) fn import(&self, path: &Path, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
         let failed = |error: io::Error| Failure::file(path, &error);
         let file = File::open(path).map_err(failed)?;
@@ -150,13 +150,13 @@ impl Remote {
         self.wait(&read(self.agent.run(request))?, progress)
     }
 
-    /// Waits for a task to end, and gives its result.
+    /// Waits for the end of a task, and returns its result.
     pub(crate) fn wait(&self, task: &Value, progress: &mut dyn FnMut(u64, u64)) -> Outcome<Value> {
         self.wait_until(task, progress, &|| false)
     }
 
-    /// Has the daemon do what can end early, and waits: Ctrl-C ends it, and its result is what was done by then; a second one
-    /// ends this process and leaves it to the daemon.
+    /// Lets the daemon do work that can end early, and waits for it. The first Ctrl-C ends the work, whose result is
+    /// then the part done so far. A second one ends this process and leaves the work to the daemon.
     ///
     /// * `path` - of a route that begins a task.
     pub(crate) fn work(&self, path: &str, bar: &ProgressBar) -> Outcome<Value> {
@@ -197,17 +197,17 @@ impl Remote {
     }
 }
 
-/// Whether Ctrl-C was pressed. It ends this process no more but at the second time.
+/// Whether Ctrl-C was pressed. From now on only a second Ctrl-C ends this process.
 fn interrupts() -> Arc<AtomicBool> {
     let pressed = Arc::new(AtomicBool::new(false));
     let heard = Arc::clone(&pressed);
     let (ready, hears) = std::sync::mpsc::channel();
     let listen = async move {
         let mut first = pin!(tokio::signal::ctrl_c());
-        // It hears from the first time on that it is asked.
+        // Polls once, so that the handler is installed.
         let at_once = poll_fn(|context| Poll::Ready(first.as_mut().poll(context))).await;
         ready.send(()).ok();
-        // Without signals only the end of the process ends it.
+        // Without signals, only the end of the process ends the work.
         if at_once.is_ready() || first.await.is_err() {
             return;
         }
@@ -223,27 +223,27 @@ fn interrupts() -> Arc<AtomicBool> {
     pressed
 }
 
-/// What the daemon answered, in a shape that both sides know.
+/// The daemon's answer, in a type known to both sides.
 pub(crate) fn shaped<T: serde::de::DeserializeOwned>(answer: Value) -> Outcome<T> {
     serde_json::from_value(answer).map_err(|error| unreached(&error))
 }
 
-/// A field of an object, null if it has none.
+/// A field of an object; null if it is missing.
 pub(crate) fn field(object: &Value, name: &str) -> Value {
     object.get(name).cloned().unwrap_or_default()
 }
 
-/// A field that is text, empty if it is none.
+/// A text field; empty for a missing field or another type.
 pub(crate) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     object.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A field that is a number, 0 if it is none.
+/// A number field; 0 for a missing field or another type.
 pub(crate) fn number(object: &Value, name: &str) -> u64 {
     object.get(name).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Text as a part of an address.
+/// Text as a path segment of an address.
 pub(crate) fn encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -258,7 +258,7 @@ fn read(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Outcom
     if is_done { Ok(value) } else { Err(problem(&value)) }
 }
 
-/// What the daemon says was wrong.
+/// The failure in the daemon's problem.
 fn problem(problem: &Value) -> Failure {
     let kind = KINDS.into_iter().find(|kind| *kind == text(problem, "kind")).unwrap_or("daemon");
     let exit = match number(problem, "status") {

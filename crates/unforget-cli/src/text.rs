@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 use unforget_core::id::Timestamp;
 
-/// A number with its thousands set apart: `1,234,567`.
+/// A number with separated thousands: `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -59,7 +59,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{shown:.1}%")
 }
 
-/// One of something, or several: `1 call`, `7 calls`.
+/// A number with its unit: `1 call`, `7 calls`.
 pub(crate) fn plural(number: u64, one: &str) -> String {
     let many = match one.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
@@ -69,7 +69,7 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { &many })
 }
 
-/// A time to the minute, in UTC: `2026-03-02 08:38`. What is no time is left blank.
+/// A time to the minute, in UTC: `2026-03-02 08:38`. Invalid times are left blank.
 pub(crate) fn minute(time: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(time.0)
         .map_or_else(|_| String::new(), |time| time.strftime("%F %H:%M").to_string())
@@ -95,7 +95,7 @@ pub(crate) fn one_line(text: &str, width: usize) -> String {
     cut
 }
 
-/// Text for a terminal: control characters that could steer it are made visible.
+/// Text for a terminal: control characters are made visible, so that they cannot steer it.
 pub(crate) fn harmless(text: &str) -> String {
     let visible = |c: char| match c {
         '\n' | '\t' => c,
@@ -107,7 +107,7 @@ pub(crate) fn harmless(text: &str) -> String {
     text.chars().map(visible).collect()
 }
 
-/// A word for a shell.
+/// A word quoted for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
@@ -116,7 +116,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// A plain table: no frame, two spaces between columns. Cells are never broken: they are copied.
+/// A plain table: no frame, two spaces between columns. Long cells stay on one line, so that people can copy them.
 ///
 /// * `right` - columns with numbers.
 pub(crate) fn table(head: &[&str], rows: Vec<Vec<String>>, right: &[usize]) -> String {

@@ -1,4 +1,4 @@
-//! The benches over recorded sessions: on a generated one, and on real ones if they are there.
+//! The benches over recorded sessions: on a generated one, and on real ones if available.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
 
 mod support;
@@ -15,7 +15,7 @@ fn generated(place: &Place) -> PathBuf {
     path
 }
 
-/// A large and a usual session of the data folder; none, with a message, if it is not there.
+/// A large and an average session of the data folder; none, with a message, if it is missing.
 fn recorded() -> Vec<PathBuf> {
     let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("UNFORGET_DATA").map_or(usual, PathBuf::from);
@@ -78,7 +78,7 @@ fn pins_are_always_there_and_no_writer_invents_an_identifier() {
         assert_eq!(json["writers"][0], again["writers"][0], "seeded");
         for writer in json["writers"].as_array().unwrap() {
             assert_eq!(writer["pins"]["wanted"], writer["pins"]["present"], "{}", writer["writer"]);
-            // Generated words are hardly ever identifiers.
+            // Generated words are rarely identifiers.
             let least = if window == "32k" { 50 } else { 0 };
             assert!(writer["identifiers"]["shown"].as_u64() >= Some(least), "{}", writer["identifiers"]);
             assert_eq!(writer["identifiers"]["invented"], 0, "{}", writer["identifiers"]);

@@ -24,7 +24,7 @@ fn the_command_line_goes_through_the_daemon() {
     let daemon = Daemon::start(&place);
     let beside = place.path("store.sqlite.daemon");
     assert_eq!(std::fs::metadata(&beside).unwrap().permissions().mode() & 0o777, 0o600);
-    // What is read.
+    // Reading commands.
     for arguments in [
         &["list"][..],
         &["show", "pi"],
@@ -39,7 +39,7 @@ fn the_command_line_goes_through_the_daemon() {
         place.json(arguments, 0);
     }
     assert_eq!(place.json(&["status"], 0)["live"]["cache"]["calls"], 0, "only the daemon knows");
-    // What is written.
+    // Writing commands.
     let pinned = place.json(&["pin", "pi", "Never touch the boathouse."], 0);
     assert_eq!((pinned["pin"].as_u64(), pinned["conversation"].as_str()), (Some(1), Some(PI_KEY)));
     let other = place.json(&["pin", "pi", "Nor the weir.", "--supersedes", "1"], 0);
@@ -59,7 +59,7 @@ fn the_command_line_goes_through_the_daemon() {
         place.json(&["grep", "eggs", "--conversation", "bbbb2222"], 0)["results"],
         Value::Array(vec![])
     );
-    // What is not there, says so.
+    // Missing things are reported.
     assert_eq!(place.json(&["compact", "aaaa1111"], 0)["conversation"], PI_KEY);
     assert_eq!(place.json(&["unpin", "aaaa1111", "7"], 2)["error"]["kind"], "no-pin");
     daemon.end();
@@ -68,7 +68,7 @@ fn the_command_line_goes_through_the_daemon() {
     place.run(&["compact", "aaaa1111", "-q"], 0);
 }
 
-/// A daemon that was killed leaves its file; nobody is asked for a database that nobody owns.
+/// A killed daemon leaves its file, but no daemon is asked for a database without an owner.
 #[test]
 fn what_a_killed_daemon_leaves_is_no_daemon() {
     let place = Place::imported();

@@ -166,7 +166,7 @@ fn watch_mends_what_appears_and_is_alone() {
     assert_eq!(next("watching")["files"], "0");
     let error = place.json(&["watch", "sessions"], 3);
     assert_eq!(error["error"]["kind"], "in-use");
-    // As a host does: the whole file appears at once.
+    // As hosts do, the whole file appears at once.
     place.write("fresh", TOXIC);
     std::fs::rename(place.path("fresh"), place.path("sessions/a.jsonl")).unwrap();
     assert!(next("mended")["path"].as_str().unwrap().ends_with("a.jsonl"));

@@ -1,4 +1,4 @@
-//! `unforget mcp`, as clients run it: beside imports, beside an owner of the database, confined.
+//! `unforget mcp` as clients run it: beside imports, beside an owner of the database, with a narrowed scope.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod support;
@@ -17,7 +17,7 @@ use unforget_engine::Engine;
 #[cfg(unix)]
 use unforget_testkit::provider::{Provider, openai};
 
-/// A client that writes its lines by hand.
+/// A client that writes its protocol lines by hand.
 struct Client {
     child: Child,
     input: ChildStdin,
@@ -57,13 +57,13 @@ impl Client {
         answer["result"].take()
     }
 
-    /// Calls a tool and gives its text.
+    /// Calls a tool and returns its text.
     fn tool(&mut self, name: &str, arguments: &Value) -> String {
         let result = self.call("tools/call", &json!({ "name": name, "arguments": arguments }));
         result["content"][0]["text"].as_str().unwrap().to_owned()
     }
 
-    /// Goes away: the server ends well and has said nothing beside the protocol.
+    /// Disconnects: the server ends without error and has written nothing outside the protocol.
     fn end(self) {
         drop(self.input);
         let output = self.child.wait_with_output().unwrap();
@@ -87,7 +87,7 @@ fn what_is_imported_while_a_client_is_there_is_found() {
         let found = client.tool("search", &json!({ "query": "where does the heron nest" }));
         assert!(found.contains("nest-7741") && found.contains(PI_KEY), "{found}");
     }
-    // And one may begin while somebody else does.
+    // Another client may start while another process owns it.
     let mut three = Client::begin(&db, &[]);
     assert!(three.tool("grep", &json!({ "pattern": "nest-[0-9]+" })).contains("nest-7741"));
     assert!(three.tool("answer", &json!({ "question": "where?" })).contains("no model is configured"));
@@ -118,7 +118,7 @@ fn a_client_that_never_begins_is_no_failure() {
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
 }
 
-/// A client beside a daemon asks it, and nothing of what the client may not read reaches a model.
+/// A client beside a daemon uses the daemon's models, and content outside the client's scope never reaches a model.
 #[cfg(unix)]
 #[test]
 fn a_question_goes_to_the_daemon_that_owns_the_database() {
@@ -126,7 +126,7 @@ fn a_question_goes_to_the_daemon_that_owns_the_database() {
     let place = models::place(&[&provider.address()]);
     place.write("chat.json", CHAT);
     place.run(&["import", "chat.json", "-q"], 0);
-    // The client's own settings name a model; that of the daemon is asked.
+    // The client's own settings name a model, but the daemon's model is asked.
     std::fs::create_dir_all(place.path("unforget")).unwrap();
     let nobody =
         "[[summariser.models]]\nkind = \"openai\"\nmodel = \"m\"\nbase = \"http://127.0.0.1:9/v1\"\n";

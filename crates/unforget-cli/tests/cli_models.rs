@@ -13,7 +13,7 @@ use support::models::{GOOD, KEY, LETTERS, place, settings};
 use support::{Place, text};
 use unforget_testkit::provider::{Act, Provider, openai};
 
-/// Whatever was said and stored, the key is nowhere but in the header.
+/// Whatever was printed and stored, the key is only in the header.
 fn no_letters(place: &Place, outputs: &[&Value]) {
     for output in outputs {
         assert!(!output.to_string().contains("hunter2"), "{output}");
@@ -219,7 +219,7 @@ fn a_question_may_name_what_it_is_about() {
     }
 }
 
-/// The engine of a host works on what is left, while it serves, and ends when its input does.
+/// A host's engine works on waiting jobs while it serves, and ends when its input does.
 #[test]
 fn an_engine_has_models_write_behind_its_calls() {
     let refuses = Provider::always(Act::Reply(openai::error(401, "auth", "invalid_api_key", "no")));

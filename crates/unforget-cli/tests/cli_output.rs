@@ -1,4 +1,4 @@
-//! What holds for every command: JSON only on stdout, colours, pipes, help.
+//! Properties of every command: JSON only on stdout, colours, pipes, help.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 

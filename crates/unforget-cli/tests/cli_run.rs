@@ -1,4 +1,4 @@
-//! `unforget run`: where its gateway listens, who may use it, and which daemon it takes instead.
+//! `unforget run`: the address of its gateway, its users, and the daemon that it may use instead.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::Value;
 use support::{Place, text};
 
-/// Settings of a daemon for other machines, with a token and an upstream that is not there.
+/// Settings of a daemon for other machines, with a token and a missing upstream.
 fn place(listen: &str) -> Place {
     let place = Place::new();
     std::fs::create_dir_all(place.path(".config/unforget")).unwrap();
@@ -42,7 +42,7 @@ impl Drop for Killed {
     }
 }
 
-/// Says where it is, and stays until its input ends.
+/// Prints the base URL, and stays until its input ends.
 const SAYS: [&str; 3] = ["sh", "-c", "echo $ANTHROPIC_BASE_URL; cat"];
 
 fn asked(at: SocketAddr) -> std::io::Result<String> {
@@ -55,7 +55,7 @@ fn asked(at: SocketAddr) -> std::io::Result<String> {
 
 #[test]
 fn its_own_gateway_is_for_the_command_alone() {
-    // Nobody listens at the port of settings that nobody serves.
+    // Nobody listens at the configured port.
     let place = place("0.0.0.0:1");
     let mut command = unforget(&place);
     command.args(["run", "--"]).args(SAYS).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -64,7 +64,7 @@ fn its_own_gateway_is_for_the_command_alone() {
     BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let at: SocketAddr = line.trim().strip_prefix("http://").unwrap().parse().unwrap();
     assert!(at.ip().is_loopback(), "{at}");
-    // What listens on all addresses listens on this one too.
+    // A daemon that listens on all addresses listens on this one too.
     let elsewhere = SocketAddr::from(([127, 0, 0, 2], at.port()));
     assert!(TcpStream::connect(elsewhere).is_err(), "{elsewhere}");
     let said = asked(at).unwrap();

@@ -1,4 +1,4 @@
-//! Settings of the daemon as they are checked, its TLS, and what service managers are told of it.
+//! Checks of the daemon's settings, its TLS, and the unit for service managers.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -104,7 +104,7 @@ fn all_that_is_wrong_is_said_with_its_line() {
     assert!(problems.iter().all(|one| !one["next"].as_str().unwrap().is_empty()), "{problems:?}");
     assert!(problems.iter().all(|one| one["file"].as_str().unwrap().ends_with("config.toml")));
     assert_eq!(checked["warnings"][0]["setting"], "serve.listen", "no TLS: {}", checked["warnings"]);
-    // As people read it; and a daemon does not start with it.
+    // The output for people; and a daemon does not start with these settings.
     let told = text(&place.run(&["config", "check"], 1).stdout);
     assert!(told.contains("config.toml: line 3: serve.cap: ") && told.contains("next: "), "{told}");
     let failed = place.json(&["serve"], 3);
@@ -179,7 +179,7 @@ fn of_unit<'a>(unit: &'a str, key: &str) -> &'a str {
     line.unwrap_or_else(|| panic!("{key} is not in the unit"))
 }
 
-/// The service manager waits longer than the daemon drains, by the signal that it drains on.
+/// The service manager waits longer than the daemon drains, and uses the signal that starts draining.
 #[test]
 fn service_managers_let_it_drain() {
     let unit = packaging("unforget.service");
@@ -188,7 +188,7 @@ fn service_managers_let_it_drain() {
     assert_eq!((of_unit(&unit, "KillSignal"), of_unit(&unit, "KillMode")), ("SIGTERM", "mixed"));
     let container = packaging("Containerfile");
     assert!(container.contains("STOPSIGNAL SIGTERM") && container.contains("--stop-timeout 45"));
-    // Its commands are ones that there are.
+    // Its commands exist.
     let place = Place::new();
     for key in ["ExecStartPre", "ExecStart"] {
         let words: Vec<&str> = of_unit(&unit, key).split(' ').skip(1).chain(["--help"]).collect();

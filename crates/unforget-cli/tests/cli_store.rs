@@ -1,4 +1,4 @@
-//! Import, export and everything that keeps the store, through the binary.
+//! Import, export and store maintenance, through the binary.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -80,7 +80,7 @@ fn list_show_and_stats_tell_what_there_is() {
     assert!(text(&place.run(&["show", "pi:"], 0).stdout).contains("pi.jsonl"));
 }
 
-/// Bytes behind the last records: they belong to the save, not to an entry.
+/// Bytes behind the last records belong to the save, not to an entry.
 fn trailers() -> usize {
     let half = PI.len() - PI.rfind('\n').unwrap();
     let list = CHAT.len() - CHAT.rfind('}').unwrap() - 1;

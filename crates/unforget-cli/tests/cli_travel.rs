@@ -1,4 +1,4 @@
-//! Prompts of the past, through the binary: a host drives the engine, then a person looks.
+//! Past prompts, through the binary: a host drives the engine, then a person inspects.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -9,7 +9,7 @@ use support::{Place, text};
 
 const LANE: &str = "journal:agent:past";
 
-/// A host that goes through turns until the context breaks. Gives what it was sent.
+/// A host that goes through turns until the context breaks. Returns the prompts that it received.
 fn drive(place: &Place, turns: i64) -> Vec<Value> {
     let mut calls = String::new();
     let mut call = |id: i64, method: &str, params: Value| {

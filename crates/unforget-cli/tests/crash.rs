@@ -1,4 +1,4 @@
-//! Killed at random moments: the next run goes on, and ends in the same store.
+//! Kills at random moments: the next run continues and ends with an equal store.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
@@ -21,8 +21,8 @@ fn unforget(db: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-/// Starts the command again and again, killing it later and later, until it ends by itself; then `kills` times
-/// in all. Returns how often it was killed.
+/// Starts the command repeatedly, killing it later and later, until it ends by itself; then until there were `kills`
+/// kills. Returns their number.
 fn sweep(db: &Path, arguments: &[&str]) -> u64 {
     let begun = Instant::now();
     let whole = tempfile::tempdir().unwrap();
@@ -31,7 +31,7 @@ fn sweep(db: &Path, arguments: &[&str]) -> u64 {
     let mut killed = 0;
     for n in 0..kills() {
         let mut child = unforget(db, arguments).spawn().unwrap();
-        // A fraction of the whole run that visits every part of it, the same in every sweep.
+        // A fraction of the whole run; the fractions visit every part of it, in every sweep alike.
         let until = Instant::now() + length.mul_f64((n * 7919 % 1000) as f64 / 1000.0);
         while Instant::now() < until && child.try_wait().unwrap().is_none() {
             std::thread::yield_now();

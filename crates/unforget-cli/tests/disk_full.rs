@@ -1,4 +1,4 @@
-//! A disk that is full: the command says so and keeps what it acknowledged; with room it goes on to the end.
+//! A full disk: the command reports it and keeps its acknowledged work; with room it continues to the end.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
@@ -16,22 +16,22 @@ use unforget_engine::Engine;
 /// Messages of the generated transcript: 4.5 MB, in several commits of an import.
 const MESSAGES: usize = 2400;
 
-/// How much of the transcript a disk holds.
+/// How much of the transcript fits on a disk.
 #[derive(Clone, Copy)]
 enum Fits {
-    /// Not the first commit of it.
+    /// Not even the first commit.
     Nothing,
-    /// So many entries at least, and not all.
+    /// At least this many entries, but not all.
     Some(u64),
-    /// Every entry, and not what the upkeep after an import needs.
+    /// All entries, but not the upkeep after an import.
     Entries,
 }
 
-/// A small file system of its own, that goes away with the value.
+/// A small file system that disappears with the value.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    /// None, and a line that says so, where mounting is not permitted.
+    /// `None`, with a message, where mounting is not permitted.
     fn mount(folder: &'a Path, size: &str) -> Option<Self> {
         fs::create_dir(folder).unwrap();
         let mounted = mount(&["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"], folder);
@@ -41,7 +41,7 @@ impl<'a> SmallDisk<'a> {
         mounted.then_some(Self(folder))
     }
 
-    /// Makes room.
+    /// Enlarges the file system.
     fn grow(&self) {
         assert!(mount(&["-o", "remount,size=64m"], self.0), "root may mount again");
     }
@@ -100,9 +100,9 @@ fn goes_on_with_room(command: &[&str], sizes: &[(&str, Fits)]) {
     }
 }
 
-/// Runs the command for a person and for a program: the disk is full, it says, and what to do.
+/// Runs the command for a person and for a program: both learn that the disk is full and what to do.
 ///
-/// Returns what the program was told before: files whose entries are kept.
+/// Returns the program's earlier output: files whose entries are kept.
 fn is_full(place: &Place, command: &[&str]) -> Vec<Value> {
     let error = text(&place.run(command, 4).stderr);
     assert!(error.contains("no room left while writing") && error.contains("store.sqlite"), "{error}");
@@ -123,7 +123,7 @@ fn entries(db: &Path) -> u64 {
     conversations.unwrap_or_default().iter().map(|one| one.entries).sum()
 }
 
-/// Entries, and the bytes that come back.
+/// The entries, and the exported bytes.
 fn stored(db: &Path) -> (u64, Vec<u8>) {
     let engine = Engine::open_reader(db).unwrap();
     let conversation = engine.store().conversations().unwrap().pop().unwrap();

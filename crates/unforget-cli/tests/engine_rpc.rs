@@ -90,7 +90,7 @@ fn a_transcript_is_taken_from_its_file() {
     assert_eq!((&answers[0]["result"]["added"], &answers[1]["result"]["added"]), (&json!(2), &json!(0)));
 }
 
-/// An engine on a socket, ended with its test.
+/// An engine on a socket, ended together with its test.
 struct Serving(Child);
 
 impl Drop for Serving {

@@ -1,4 +1,4 @@
-//! The daemon on a disk that is full: the client is told in its dialect, what was acknowledged stays, and with room it goes on.
+//! The daemon on a full disk: the client is told in its dialect, acknowledged data stays, and with room it continues.
 
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods, reason = "tests")]
@@ -17,11 +17,11 @@ use unforget_engine::host::{Host, LaneKey};
 use unforget_testkit::upstream::{Say, Script, Upstream};
 use unforget_wire::Format;
 
-/// A small file system of its own, that goes away with the value.
+/// A small file system that disappears with the value.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    /// None, and a line that says so, where mounting is not permitted.
+    /// `None`, with a message, where mounting is not permitted.
     fn mount(folder: &'a Path) -> Option<Self> {
         fs::create_dir(folder).unwrap();
         let mounted = mount(&["-t", "tmpfs", "-o", "size=4m", "tmpfs"], folder);
@@ -65,7 +65,7 @@ fn daemon(db: &Path, upstream: &str) -> (Killed, String) {
     (Killed(child), told["url"].as_str().unwrap().to_owned())
 }
 
-/// Words that do not pack well.
+/// Text that compresses badly.
 fn words(turn: usize) -> String {
     let digest = |n: usize| unforget_core::digest::Digest::of(format!("{turn} {n}").as_bytes()).hex();
     (0..300).map(digest).collect::<Vec<_>>().join(" ")
@@ -110,7 +110,7 @@ async fn f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
         }
     }
     let (status, told) = refused.expect("4 MB hold no 200 turns");
-    // Full while the answer came: it breaks off. Full before: the fault in its dialect.
+    // If the disk fills while the answer arrives, the answer breaks off; if before, there is a fault in its dialect.
     if status != 200 {
         let told = told.unwrap();
         assert_eq!((status, &told["error"]["code"]), (503, &json!("not_stored")), "{told}");

@@ -1,4 +1,4 @@
-//! The daemon is killed while clients talk through it: they ask again, as SDKs do, and every turn is there once.
+//! The daemon is killed while clients talk through it: they retry as SDKs do, and every turn is stored once.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -48,16 +48,16 @@ fn daemon(db: &Path, port: u16, upstream: &str) -> Child {
     child
 }
 
-/// What a client has at the end.
+/// A client's final state.
 struct Had {
     name: String,
     messages: Vec<Value>,
-    /// Beginnings of answers that it got and did not keep.
+    /// Beginnings of answers that it received but did not keep.
     partial: Vec<String>,
     retries: usize,
 }
 
-/// Text of a stream, as far as it came; whether it was whole.
+/// The received text of a stream, and whether the stream was complete.
 fn text(bytes: &[u8]) -> (String, bool) {
     let stream = String::from_utf8_lossy(bytes);
     let events =
@@ -115,7 +115,7 @@ async fn f044_a_killed_daemon_loses_no_turn() {
         ..Say::text(format!("Answer {number} says much. ").repeat(12))
     });
     let upstream = Upstream::start(8_000, script).await;
-    // Nobody else gets the port while no daemon has it.
+    // No other process gets the port between two daemons.
     let held = Port::hold();
     let port = held.address().port();
     let (url, ending) = (format!("http://127.0.0.1:{port}"), Arc::new(AtomicBool::new(false)));
@@ -124,7 +124,7 @@ async fn f044_a_killed_daemon_loses_no_turn() {
         .map(|n| tokio::spawn(client(format!("client-{n}"), url.clone(), Arc::clone(&ending))))
         .collect();
     for n in 0..kills() {
-        // The same moments in every run, from at once to well under way.
+        // The same moments in every run, from the very start to well after it.
         let until = Instant::now() + Duration::from_millis(n * 7919 % 400);
         tokio::time::sleep_until(until.into()).await;
         child.kill().unwrap();
@@ -136,7 +136,7 @@ async fn f044_a_killed_daemon_loses_no_turn() {
     for client in clients {
         had.push(client.await.unwrap());
     }
-    // Killed once more, so that the end is as any other.
+    // Killed once more, so that the last run ends like the others.
     child.kill().unwrap();
     child.wait().unwrap();
     let mut last = daemon(&db, port, &upstream.url());

@@ -1,4 +1,4 @@
-//! Models at work in a running daemon: summaries behind the gateway, and the command line through it.
+//! Models in a running daemon: summaries in the background of the gateway, and commands through the daemon.
 
 #![cfg(unix)]
 #![allow(
@@ -21,14 +21,14 @@ use support::models::{GOOD, KEY, LETTERS, place, settings};
 use support::{Place, text};
 use unforget_testkit::provider::{Act, Provider, Reply, openai};
 
-/// Longest time in which anything that is waited for happens.
+/// Longest wait for any expected event.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn good() -> Act {
     openai::text(&format!(r#"{{"title":"{GOOD}"}}"#))
 }
 
-/// A model that clients talk to. It tells no usage: what it would tell of so short a script is believed.
+/// A model for clients. It reports no usage: the small figures of so short a script would be believed.
 fn upstream() -> Act {
     let message = json!({"role": "assistant", "content": "I did."});
     let choice = json!({"index": 0, "finish_reason": "stop", "message": message});
@@ -48,7 +48,7 @@ impl Client {
         Self { url: daemon.url.clone(), name, messages: Vec::new() }
     }
 
-    /// A turn; gives how long it took.
+    /// A turn; returns its duration.
     fn turn(&mut self) -> Duration {
         let turn = self.messages.len() / 2;
         let words =
@@ -78,7 +78,7 @@ impl Client {
     }
 }
 
-/// Looks until something is so.
+/// Waits until a condition holds.
 fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
@@ -131,7 +131,7 @@ fn summaries_of_a_model_are_written_behind_the_gateway_and_sent_with_the_next_br
     place.run(&["verify"], 0);
 }
 
-/// A provider that says nothing holds up no call, and not the end of the daemon either; what it was asked is asked once more.
+/// A silent provider delays neither calls nor the daemon's end; its question is asked once more.
 #[test]
 fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
     for is_killed in [false, true] {
@@ -146,7 +146,7 @@ fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
         });
         let mut other = Client::new(&daemon, "other");
         let slowest = (0..10).map(|_| client.turn().max(other.turn())).max().unwrap();
-        // An attempt of a model has two minutes.
+        // An attempt at a model has two minutes.
         assert!(slowest < Duration::from_mins(1), "{slowest:?}");
         assert_eq!(hangs.heard().len(), 1, "one call at a time");
         assert_eq!(jobs(&place, &client.key(), "leased"), 1);
@@ -180,7 +180,7 @@ fn f023_a_dead_provider_delays_no_call_and_its_job_is_done_once_more() {
     }
 }
 
-/// A provider that fails is asked less and less, as without a daemon, and told about.
+/// A failing provider is called less and less, as without a daemon, and reported.
 #[test]
 fn f013_a_provider_that_fails_is_left_alone() {
     let fails = Provider::always(Act::Reply(openai::error(401, "auth", "invalid_api_key", LETTERS)));
@@ -201,14 +201,14 @@ fn f013_a_provider_that_fails_is_left_alone() {
     assert!(told["accounts"][0]["state"].as_str().unwrap().starts_with("blocked"), "{told}");
     assert!(!told.to_string().contains("hunter2"), "{told}");
 
-    // A new key in the settings is another account, and the daemon sees it while it runs.
+    // A new key in the settings is another account, and the running daemon notices it.
     let works = Provider::always(good());
     settings(&place, &[&works.address()]);
     until("the settings are never read again", || (!works.heard().is_empty()).then_some(()));
     daemon.end();
 }
 
-/// A command that nobody waits for.
+/// A command that runs in the background.
 fn apart(place: &Place, args: &[&str]) -> Command {
     let mut command = Command::new(support::binary());
     command.args(args).current_dir(place.path("")).env_clear().env("HOME", place.path(""));
@@ -217,7 +217,7 @@ fn apart(place: &Place, args: &[&str]) -> Command {
     command
 }
 
-/// What differs from run to run, and between places.
+/// Removes values that differ from run to run and from place to place.
 fn settled(mut value: Value) -> Value {
     fn walk(value: &mut Value) {
         match value {
@@ -264,7 +264,7 @@ fn the_command_line_says_the_same_with_a_daemon_and_without() {
         (&["answer", question, KEY], 0),
     ];
     for (number, (args, exit)) in table.into_iter().enumerate() {
-        // For programs and for people in turn, so that both do the same things in the same order.
+        // Alternately for programs and for people, so that both take the same steps in the same order.
         if number % 2 == 0 || args.contains(&"--force") {
             let (one, other) = (alone.json(args, exit), through.json(args, exit));
             assert_eq!(settled(one), settled(other), "{args:?}");
@@ -286,7 +286,7 @@ fn the_command_line_says_the_same_with_a_daemon_and_without() {
     daemon.end();
 }
 
-/// A person who wants summaries now comes before the background, and does not do its work twice.
+/// Summaries requested by a person take precedence over the background, and no work is done twice.
 #[test]
 fn what_a_person_asks_for_is_not_done_beside_them() {
     let provider = Provider::always(good());
@@ -301,7 +301,7 @@ fn what_a_person_asks_for_is_not_done_beside_them() {
     daemon.end();
 }
 
-/// Ctrl-C ends what the daemon does for a person: what is written stays, and the rest waits.
+/// Ctrl-C ends the daemon's work for a person: written summaries stay, and the rest waits.
 #[test]
 fn ctrl_c_ends_what_the_daemon_does_for_a_person() {
     let Act::Reply(slow) = good() else { panic!("it is an answer") };
@@ -323,7 +323,7 @@ fn ctrl_c_ends_what_the_daemon_does_for_a_person() {
     place.run(&["verify"], 0);
 }
 
-/// The daemon ends though a person's question and their jobs wait for a model that says nothing.
+/// The daemon ends although a person's question and jobs wait for a silent model.
 #[test]
 fn a_daemon_ends_while_people_wait_for_a_dead_model() {
     let hangs = Provider::always(Act::Hang);
@@ -333,13 +333,13 @@ fn a_daemon_ends_while_people_wait_for_a_dead_model() {
     let mut waiting =
         [wait(&["compact", KEY, "--window", "2k"]), wait(&["answer", "what was wrong with part_7", KEY])];
     until("the model is not asked twice", || (hangs.heard().len() >= 2).then_some(()));
-    // Reading goes on meanwhile, and another who wants the same is told.
+    // Reading continues meanwhile, and a second request for this work is refused with the reason.
     place.json(&["jobs", KEY], 0);
     let busy = place.json(&["jobs", KEY, "--run"], 4);
     assert_eq!(busy["error"]["kind"], "busy", "{busy}");
     let begun = Instant::now();
     daemon.end();
-    // An attempt of a model has two minutes.
+    // An attempt at a model has two minutes.
     assert!(begun.elapsed() < Duration::from_secs(100), "{:?}", begun.elapsed());
     for child in &mut waiting {
         assert!(!child.wait().unwrap().success(), "they are told");
@@ -347,7 +347,7 @@ fn a_daemon_ends_while_people_wait_for_a_dead_model() {
     place.run(&["verify"], 0);
 }
 
-/// Summaries that a person wants while the conversation goes on neither stop it nor put anything into it twice.
+/// Compacting a live conversation neither stops it nor duplicates anything in it.
 #[test]
 fn a_conversation_that_is_compacted_while_it_talks_goes_on() {
     const TURNS: usize = 60;

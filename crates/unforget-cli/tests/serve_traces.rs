@@ -1,4 +1,4 @@
-//! Traces of a daemon, as a collector gets them.
+//! Traces of a daemon, as received by a collector.
 #![cfg(all(unix, feature = "otel"))]
 #![allow(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use unforget_testkit::Port;
 use unforget_testkit::provider::{Provider, openai};
 use unforget_testkit::upstream::{Say, Upstream};
 
-/// What came to a collector.
+/// The traces received by a collector.
 type Came = Arc<Mutex<Vec<ExportTraceServiceRequest>>>;
 
 async fn collector() -> (String, Came) {
@@ -49,14 +49,14 @@ async fn collector() -> (String, Came) {
 struct Running(Child);
 
 impl Running {
-    /// A gateway at home in a folder, and its address.
+    /// A gateway with a folder as its home, and its address.
     fn gateway(home: &Path, upstream: &str, collector: &str) -> (Self, String) {
         std::fs::create_dir_all(home.join(".config/unforget")).unwrap();
         std::fs::write(home.join(".config/unforget/config.toml"), "[serve]\nrecall = \"tools\"\n").unwrap();
         Self::start(home, collector, &["--upstream", upstream, "--window", "gpt-4.1=10000"])
     }
 
-    /// A daemon at home in a folder, and its address.
+    /// A daemon with a folder as its home, and its address.
     fn start(home: &Path, collector: &str, options: &[&str]) -> (Self, String) {
         let mut child = Command::new(assert_cmd::cargo::cargo_bin!("unforget"))
             .args(["--json", "serve", "--listen", "127.0.0.1:0"])
@@ -77,7 +77,7 @@ impl Running {
         (Self(child), told["url"].as_str().unwrap().to_owned())
     }
 
-    /// Asks it to end, and waits for it.
+    /// Asks the daemon to end, and waits for it.
     fn end(mut self) {
         let pid = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -91,7 +91,7 @@ impl Drop for Running {
     }
 }
 
-/// The spans that came, in order of their beginning.
+/// The received spans, by their time of beginning.
 fn spans(came: &Came) -> Vec<Span> {
     let came = came.lock().unwrap();
     let scopes = came.iter().flat_map(|request| &request.resource_spans).flat_map(|of| &of.scope_spans);
@@ -122,7 +122,8 @@ const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
 const SECRET: &str = "the-words-of-a-person";
 
-/// Twelve turns with a daemon that is asked to end then, the last of which do not fit: what the provider and the collector got.
+/// Twelve turns, the last of which do not fit, with a daemon that is then asked to end: the requests at the provider
+/// and the traces at the collector.
 async fn talk() -> (Upstream, Came) {
     let folder = tempfile::tempdir().unwrap();
     let (url, came) = collector().await;
@@ -193,7 +194,7 @@ async fn a_call_is_one_span_with_what_it_cost_and_no_words() {
     let asked = upstream.came()[0].tokens;
     let told = attribute(first, "gen_ai.usage.input_tokens").as_u64().unwrap();
     assert!(told > 0 && told <= asked, "{told} of {asked}");
-    // The provider's own spans would hang under ours; where the client named no trace it is told of none.
+    // The provider's own spans would be children of ours; where the client named no trace, the provider is sent none.
     let sent = upstream.came();
     let onward = sent[0].headers["traceparent"].to_str().unwrap();
     assert!(onward.starts_with(&format!("00-{TRACE}-")) && !onward.contains(PARENT), "{onward}");
@@ -216,7 +217,7 @@ async fn a_call_is_one_span_with_what_it_cost_and_no_words() {
     assert!(all.contains("service.name"));
 }
 
-/// What a summary costs is found where every call's cost is.
+/// The cost of a summary is recorded where every call's cost is.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_for_a_summary_is_a_span_of_its_own_and_no_words() {
     let (url, came) = collector().await;

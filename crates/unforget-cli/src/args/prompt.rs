@@ -7,7 +7,7 @@ use clap::Args;
 use super::value::tokens;
 use super::{At, Dialect};
 
-/// What prompts are made for.
+/// The target of prompts.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct ShapeArgs {
     /// The model's window in tokens: 32000, 32k, 200k, 1m [env: UNFORGET_WINDOW] [default: 200k]
@@ -30,7 +30,7 @@ pub(crate) struct ShapeArgs {
 pub(crate) struct PromptArgs {
     /// The conversation's key, or enough of it
     pub(crate) conversation: String,
-    /// What it is made for.
+    /// The target of the prompt.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
     /// As it was when this turn began, from 1; or rN: the very bytes that a live host was given
@@ -43,7 +43,7 @@ pub(crate) struct PromptArgs {
 pub(crate) struct CompactArgs {
     /// The conversation's key, or enough of it
     pub(crate) conversation: String,
-    /// What prompts are made for.
+    /// The target of prompts.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
     /// Have models write now what waits or was given up, whatever breakers say
@@ -83,7 +83,7 @@ pub(crate) struct DecisionsArgs {
 pub(crate) struct ReplayArgs {
     /// The transcript
     pub(crate) file: PathBuf,
-    /// What prompts are made for.
+    /// The target of prompts.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
     /// Write the report as one self-contained page

@@ -1,4 +1,4 @@
-//! Arguments of the commands that find things again.
+//! Arguments of the recall commands.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! Arguments of everything around it.
+//! Arguments of the benches, the engine, MCP and shell integration.
 
 use std::path::PathBuf;
 

@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::prompt::ShapeArgs;
 
-/// When a prompt was made.
+/// The time of a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
-    /// When this turn began, from 1.
+    /// The beginning of this turn, from 1.
     Turn(u64),
-    /// The prompt that was sent under this number.
+    /// The sent prompt with this number.
     Sent(u64),
 }
 
@@ -26,7 +26,7 @@ impl FromStr for At {
     }
 }
 
-/// Number of a prompt that was sent: `r12` or `12`.
+/// Number of a sent prompt: `r12` or `12`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PromptNumber(pub(crate) u64);
 
@@ -79,7 +79,7 @@ pub(crate) struct WhyArgs {
     /// The conversation that names such as s:12 belong to
     #[arg(long, value_name = "NAME")]
     pub(crate) conversation: Option<String>,
-    /// What the prompt is made for, where none was sent.
+    /// The target of the prompt, if none was sent.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
 }

@@ -1,4 +1,4 @@
-//! Values with a form of their own.
+//! Values with their own notation.
 
 use std::str::FromStr;
 
@@ -42,7 +42,7 @@ impl FromStr for EntryRange {
     }
 }
 
-/// A number of tokens: `32000`, `32k`, `200k`, `1m`. Steps are thousands.
+/// A number of tokens: `32000`, `32k`, `200k`, `1m`, with `k` for a thousand and `m` for a million.
 pub(crate) fn tokens(text: &str) -> Result<u64, String> {
     let lower = text.trim().to_ascii_lowercase().replace(['_', ','], "");
     let (digits, factor) = match lower.as_bytes().last() {

@@ -1,4 +1,4 @@
-//! `unforget bench gateway`: calls through the daemon beside the same calls to the provider itself, in one run.
+//! `unforget bench gateway`: calls through the daemon, compared with equal calls straight to the provider, in one run.
 
 mod wire;
 
@@ -26,24 +26,24 @@ use wire::{Client, Pace, Took};
 /// Turns of a conversation.
 const TURNS: usize = 8;
 
-/// Messages that are laid down at once.
+/// Messages stored at once.
 const BATCH: usize = 1_000;
 
-/// Tokens of a message of the long history, about.
+/// Approximate tokens of a message in the long history.
 const MESSAGE: u64 = 400;
 
-/// Looks at the daemon's memory while the streams run.
+/// Number of memory measurements while the streams run.
 const LOOKS: u32 = 10;
 
-/// Calls behind the long history that are not measured: the first makes its summaries.
+/// Unmeasured calls behind the long history: the first one makes its summaries.
 const WARM: usize = 5;
 
-/// The same calls both ways, in microseconds.
+/// Times of equal calls both ways, in microseconds.
 #[derive(Debug, Serialize)]
 struct Both {
     direct: Times,
     gateway: Times,
-    /// How much later, at the same quantile.
+    /// Added time at this quantile.
     added_p50: i64,
     added_p99: i64,
 }
@@ -61,19 +61,19 @@ impl Both {
 #[derive(Debug, Serialize)]
 struct Memory {
     begun: u64,
-    /// With so many connections that say nothing.
+    /// With the idle connections open.
     idle: u64,
     idle_connections: usize,
-    /// While the streams run, at equal distances.
+    /// While the streams run, at equal intervals.
     running: Vec<u64>,
-    /// The most, over everything.
+    /// The peak over everything.
     peak: u64,
 }
 
 #[derive(Debug, Serialize)]
 struct GatewayJson {
     streams: usize,
-    /// Turns per second through the gateway; as many go to the provider itself.
+    /// Turns per second through the gateway; an equal number goes straight to the provider.
     rate_asked: f64,
     rate: f64,
     first_byte: Both,
@@ -85,7 +85,7 @@ struct GatewayJson {
     memory: Memory,
 }
 
-/// Measures and says what it costs.
+/// Measures and reports the overhead.
 pub(super) fn run(app: &mut App, args: &GatewayBenchArgs) -> Outcome {
     let folder = folder()?;
     let db = folder.path().join("gateway.sqlite");
@@ -94,7 +94,7 @@ pub(super) fn run(app: &mut App, args: &GatewayBenchArgs) -> Outcome {
         lay_down(&db, tokens)?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    // Whoever ends the bench ends its daemon.
+    // The end of the bench also ends its daemon.
     let measured = runtime.block_on(async {
         tokio::select! {
             measured = measure(&db, args) => measured,
@@ -105,7 +105,7 @@ pub(super) fn run(app: &mut App, args: &GatewayBenchArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A conversation of so many tokens, under the name `long`.
+/// Stores a conversation of this many tokens, under the name `long`.
 fn lay_down(db: &Path, tokens: u64) -> Outcome<()> {
     let host = Host::new(Engine::open(db)?, now);
     let form = Format::OpenAiResponses;
@@ -140,7 +140,7 @@ fn lay_down(db: &Path, tokens: u64) -> Outcome<()> {
     Ok(())
 }
 
-/// The daemon in a process of its own.
+/// The daemon in a separate process.
 struct Daemon {
     child: Child,
     address: SocketAddr,
@@ -167,7 +167,7 @@ impl Daemon {
         Ok(Self { child, address })
     }
 
-    /// A line of its state; 0 where the system does not tell.
+    /// A line of its process status; 0 where the system does not provide it.
     fn memory(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default();
@@ -244,7 +244,7 @@ async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {
     })
 }
 
-/// One stream's turns: each first to the provider itself, then through the gateway.
+/// One stream's turns: each first straight to the provider, then through the gateway.
 async fn talk(
     stream: usize,
     streams: usize,
@@ -276,14 +276,14 @@ async fn talk(
         let body = format!(r#"{{"model":"gpt-5","stream":true,"messages":[{}]}}"#, messages.join(","));
         direct.push(one.call("/v1/chat/completions", "", &body).await?);
         let took = other.call("/v1/chat/completions", &session, &body).await?;
-        // As clients do: the conversation goes on from the answer that came.
+        // As in real clients, the conversation continues from the received answer.
         messages.push(format!(r#"{{"role":"assistant","content":"{}"}}"#, took.said));
         through.push(took);
     }
     Ok((direct, through))
 }
 
-/// Turns behind the long history, one after the other.
+/// Turns behind the long history, one after another.
 async fn long(direct: SocketAddr, gateway: SocketAddr, turns: usize) -> Outcome<Both> {
     let (mut one, mut other) = (Client::connect(direct).await?, Client::connect(gateway).await?);
     let (mut alone, mut through) = (Vec::new(), Vec::new());

@@ -15,16 +15,16 @@ use crate::args::ImportBenchArgs;
 use crate::failure::{Exit, Outcome};
 use crate::text;
 
-/// How often each pattern is looked for.
+/// Number of searches per pattern.
 const ROUNDS: usize = 7;
 
-/// Matches that are asked for.
+/// Most matches requested.
 const LIMIT: usize = 50;
 
-/// One pattern, here and by ripgrep.
+/// The results of one pattern, by us and by ripgrep.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Grepped {
-    /// What kind of pattern it is.
+    /// The kind of pattern.
     pub(super) what: &'static str,
     /// The pattern.
     pub(super) pattern: String,
@@ -32,7 +32,7 @@ pub(super) struct Grepped {
     pub(super) matches: u64,
     /// Our times, in microseconds.
     pub(super) ours: Times,
-    /// Those of ripgrep over the file, process start included; `None` if it is not installed.
+    /// Times of ripgrep over the file, process start included; `None` if it is not installed.
     pub(super) ripgrep: Option<Times>,
 }
 
@@ -68,9 +68,9 @@ fn over(path: &Path, db: &Path, needle: Option<String>) -> Outcome<Vec<Grepped>>
     measure(&engine, path, needle)
 }
 
-/// Looks for patterns of several kinds.
+/// Searches for patterns of several kinds.
 ///
-/// * `needle` - a word that is there once.
+/// * `needle` - a word that occurs once.
 pub(super) fn measure(engine: &Engine, path: &Path, needle: Option<String>) -> Outcome<Vec<Grepped>> {
     let mut patterns = vec![
         ("common word", "error".to_owned()),

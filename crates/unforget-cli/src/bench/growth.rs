@@ -20,7 +20,7 @@ use crate::text;
 /// Searches per size.
 const SEARCHES: usize = 200;
 
-/// Everything about one size.
+/// The results for one size.
 #[derive(Debug, Serialize)]
 struct Size {
     messages: u64,
@@ -39,7 +39,7 @@ struct GrowthJson<'a> {
     growth: Option<Growth>,
 }
 
-/// The largest size over the smallest; 1 is no growth.
+/// Ratio of the largest to the smallest size; 1 means no growth.
 #[derive(Debug, Serialize)]
 struct Growth {
     messages: f64,
@@ -53,7 +53,7 @@ struct Growth {
     search_p50: f64,
 }
 
-/// Measures every size and says how it grows.
+/// Measures every size and reports the growth.
 pub(crate) fn run(app: &mut App, args: &GrowthArgs) -> Outcome {
     let mut sizes = Vec::new();
     let bar = app.progress(args.sizes.len() as u64, "{msg:24!} {bar:24.cyan} {pos} of {len} sizes");
@@ -99,7 +99,7 @@ fn measure(messages: usize, args: &GrowthArgs) -> Outcome<Size> {
     Ok(Size { messages, import, turns, catch_up: Times::of(&catch_ups), search, grep })
 }
 
-/// Searches with words of the first turns: words of the vocabulary, common ones as often as they are.
+/// Searches for words of the first turns, drawn from the vocabulary by frequency.
 fn searches(engine: &Engine, seed: u64) -> Outcome<Times> {
     let mut text = String::new();
     let mut session = unforget_bench::Session::new(seed);
@@ -133,7 +133,7 @@ fn growth(small: &Size, large: &Size) -> Growth {
     }
 }
 
-/// One line of the table: what, and how it is read off a size.
+/// One line of the table: its name, and its value for a size.
 type Line = (&'static str, fn(&Size) -> String);
 
 const LINES: [Line; 18] = [

@@ -13,7 +13,7 @@ use crate::args::ImportBenchArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::text;
 
-/// One import, and the same text into raw SQLite.
+/// One import, compared with raw SQLite storing the same text.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Import {
     /// Records of the transcript.
@@ -22,13 +22,13 @@ pub(super) struct Import {
     pub(super) bytes: u64,
     /// Time of the import, in microseconds.
     pub(super) ours_us: u64,
-    /// Time of raw SQLite, parsing left out, in microseconds.
+    /// Time of raw SQLite without parsing, in microseconds.
     pub(super) raw_sqlite_us: u64,
-    /// Time of raw SQLite over ours: above 1 we are faster.
+    /// Ratio of raw SQLite's time to ours: above 1 we are faster.
     pub(super) speedup: f64,
     /// Bytes of our store.
     pub(super) store_bytes: u64,
-    /// Our store over the transcript.
+    /// Ratio of our store's size to the transcript's.
     pub(super) store_ratio: f64,
     /// Bytes of raw SQLite.
     pub(super) raw_sqlite_bytes: u64,
@@ -71,7 +71,7 @@ pub(crate) fn run(app: &mut App, args: &ImportBenchArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Imports a transcript into `db`, which stays, and into raw SQLite beside it, which goes.
+/// Imports a transcript into `db`, which stays, and into a temporary raw SQLite database beside it.
 pub(super) fn measure(path: &Path, db: &Path) -> Outcome<Import> {
     memory::forget_peak();
     let engine = Engine::open(db)?;

@@ -1,12 +1,12 @@
-//! Peak memory of this process, where the system tells: Linux.
+//! Peak memory of this process, where the system provides it: on Linux.
 
-/// Forgets the peak so far, so that the next one is that of what comes.
+/// Resets the peak, so that the next reading covers only later work.
 pub(super) fn forget_peak() {
-    // Where it is refused the peak is that of the whole run, which is never too small.
+    // A refusal leaves the peak of the whole run, which is never too small.
     std::fs::write("/proc/self/clear_refs", "5").ok();
 }
 
-/// Peak resident memory in bytes since [`forget_peak`]; `None` where the system does not tell.
+/// Peak resident memory in bytes since [`forget_peak`]; `None` where the system does not provide it.
 pub(super) fn peak() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

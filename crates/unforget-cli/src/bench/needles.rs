@@ -1,4 +1,4 @@
-//! `unforget bench needles`: what of recorded sessions is still at hand after some breaks.
+//! `unforget bench needles`: which content of recorded sessions is still at hand after some breaks.
 
 mod look;
 mod model;
@@ -36,12 +36,12 @@ struct WriterJson {
     rows: Vec<RowJson>,
     pins: PinsJson,
     identifiers: IdentifiersJson,
-    /// Entries by how often they were compressed again after their leaf.
+    /// Number of entries by how often they were compressed again after their leaf.
     depth: Vec<DepthJson>,
-    /// Entries that were compressed more often than log₄ of the leaves. None, or we have a defect.
+    /// Entries compressed more often than log₄ of the leaves. Always 0, unless we have a defect.
     too_deep: u64,
     jobs: Vec<JobsJson>,
-    /// The first few needles that are nowhere at hand.
+    /// The first few needles that are not at hand.
     missed: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ struct WriterJson {
 struct RowJson {
     breaks: u64,
     kind: &'static str,
-    /// Who said it: `said` by people and models, `output` of tools, or `all`.
+    /// The speaker: `said` by people and models, `output` of tools, or `all`.
     from: &'static str,
     needles: u64,
     verbatim: f64,
@@ -85,7 +85,7 @@ struct JobsJson {
     jobs: u64,
 }
 
-/// Plays sessions with each writer of summaries and says what is left of what was said.
+/// Plays sessions with each writer of summaries and reports the remaining content.
 pub(crate) fn run(app: &mut App, args: &NeedlesArgs) -> Outcome {
     let files = sessions::files(&args.files)?;
     let mut tallies = Writer::ALL.map(|writer| (writer, Tally::default()));

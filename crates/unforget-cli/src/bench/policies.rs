@@ -1,4 +1,4 @@
-//! `unforget bench policies`: what ways to keep a prompt small cost, on recorded sessions.
+//! `unforget bench policies`: the costs of different ways to keep a prompt small, on recorded sessions.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::json::CacheJson;
 use crate::text;
 
-/// What a provider asks for input: list prices in US dollars per million tokens, and how long it keeps it.
+/// A provider's prices for input: list prices in US dollars per million tokens, and the lifetime of its cache.
 struct PriceTable {
     name: &'static str,
     prices: Prices,
@@ -28,7 +28,7 @@ struct PriceTable {
 
 const MINUTES: u64 = 60_000;
 
-/// List prices of input of Claude Sonnet, with both lives of its cache, GPT-5 and Gemini 3 Pro.
+/// List prices of input for Claude Sonnet, with both lifetimes of its cache, GPT-5 and Gemini 3 Pro.
 const TABLES: [PriceTable; 4] = [
     PriceTable {
         name: "anthropic",
@@ -48,13 +48,13 @@ const TABLES: [PriceTable; 4] = [
     },
 ];
 
-/// Calls that a file needs to count as a session.
+/// Least number of calls in a file that counts as a session.
 const CALLS_MIN: usize = 2;
 
 #[derive(Debug, Serialize)]
 struct PoliciesJson {
     sessions: u64,
-    /// Files that hold no session of two calls.
+    /// Files without a session of two calls.
     skipped: u64,
     rows: Vec<RowJson>,
 }
@@ -73,21 +73,22 @@ struct RowJson {
     refused: u64,
     breaks: Option<u64>,
     cold_breaks: Option<u64>,
-    /// Mean share of the budget that prompts used after the first break, and the most, by what the provider would count.
+    /// Mean and greatest share of the budget that prompts used after the first break, by an estimate of the provider's
+    /// count.
     use_mean: Option<f64>,
     use_peak: Option<f64>,
-    /// What became of the cache, of our prompts only.
+    /// The fate of the cache, for our prompts only.
     fates: Option<CacheJson>,
 }
 
-/// Sums over sessions: what one way did in one window, under one life of the cache.
+/// Sums over sessions: one way, in one window, with one lifetime of the cache.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     spend: Spend,
     calls: u64,
     breaks: Option<(u64, u64)>,
     filled: Filled,
-    /// What became of the cache in each call, and what its prompt before weighed. Costs follow from a table's prices.
+    /// Each call's facts about the cache, and the size of its previous prompt. Prices turn them into costs.
     seen: Vec<(Known<&'static str>, Served)>,
 }
 
@@ -116,7 +117,7 @@ impl Filled {
 const WAYS: [&str; 6] =
     ["unforget", "unforget-blind", "sliding-window", "summarise-everything", "peer", "everything"];
 
-/// Replays sessions and says what each way to send prompts costs.
+/// Replays sessions and reports the cost of each way to send prompts.
 pub(crate) fn run(app: &mut App, args: &PoliciesArgs) -> Outcome {
     let files = sessions::files(&args.files)?;
     let (mut played, mut skipped) = (0, 0);
@@ -147,9 +148,9 @@ pub(crate) fn run(app: &mut App, args: &PoliciesArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Adds a session to the sums of a window; false if it is none.
+/// Adds a session to the sums of a window; returns false if the file is no session.
 fn add(path: &Path, window: u64, sums: &mut [[Sum; WAYS.len()]; 2]) -> Outcome<bool> {
-    // Without looking at the cache, every break waits until the prompt is full.
+    // Without regard to the cache, every break waits until the prompt is full.
     let Some(blind) = played(path, window, u64::MAX)? else { return Ok(false) };
     for (ttl, sums) in [5 * MINUTES, 60 * MINUTES].into_iter().zip(sums) {
         let Some(report) = played(path, window, ttl)? else { return Ok(false) };
@@ -164,11 +165,11 @@ fn add(path: &Path, window: u64, sums: &mut [[Sum; WAYS.len()]; 2]) -> Outcome<b
     Ok(true)
 }
 
-/// A session in a window, with this life of the cache; `None` if it is no session.
+/// A session in a window, with this lifetime of the cache; `None` if the file is no session.
 fn played(path: &Path, window: u64, ttl: u64) -> Outcome<Option<Report>> {
     let mut shape = Shape::new(window, None, Dialect::Anthropic);
     shape.policy = Policy { cache_ttl_ms: ttl, ..shape.policy };
-    // Costs follow from the tokens: every price table with this life of the cache has the same.
+    // Costs follow from the tokens, which are equal for all price tables with this lifetime of the cache.
     let prices = Prices { input: 1.0, write: 1.0, read: 1.0, cache_ttl_ms: ttl };
     let options = ReplayOptions {
         shape,
@@ -219,7 +220,7 @@ impl Sum {
     }
 }
 
-/// What became of the prompt before, by why a break happened.
+/// How a prompt relates to the previous one, by the cause of a break.
 const fn change(before: u64, cause: Option<Cause>) -> Change<&'static str> {
     match cause {
         _ if before == 0 => Change::First,
@@ -229,7 +230,7 @@ const fn change(before: u64, cause: Option<Cause>) -> Change<&'static str> {
     }
 }
 
-/// What became of the cache, at the prices of a table.
+/// The fate of the cache, at the prices of a table.
 fn fates(seen: &[(Known<&'static str>, Served)], prices: &Prices) -> Option<CacheJson> {
     let permille = |factor: f64| (factor * 1e3).round() as u64;
     let ratios = Ratios { write_permille: permille(prices.write), read_permille: permille(prices.read) };
@@ -309,7 +310,7 @@ fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     say_fates(app, json)
 }
 
-/// Where the money of our own prompts went that the cache did not save.
+/// Prints which costs of our own prompts the cache did not save.
 fn say_fates(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     let ours = json.rows.iter().filter(|row| row.policy == "unforget");
     let fates = ours.flat_map(|row| row.fates.iter().map(move |cache| (row, cache)));

@@ -1,4 +1,4 @@
-//! What import is measured against: SQLite and FTS5 that take the same records and text, and nothing else.
+//! The baseline of the import bench: SQLite and FTS5 storing the same records and text, and nothing else.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -10,7 +10,7 @@ use unforget_wire::Reader;
 
 use crate::failure::{Exit, Failure, Outcome};
 
-/// The records of a transcript and what can be searched in them.
+/// The records of a transcript with their searchable text.
 pub(super) fn records(path: &Path) -> Outcome<Vec<(Vec<u8>, String)>> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let failed = |source| unforget_engine::EngineError::Read { path: path.to_path_buf(), source };

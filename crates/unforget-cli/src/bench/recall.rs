@@ -14,7 +14,7 @@ use crate::args::RecallArgs;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::text;
 
-/// Numbers of sessions that are looked for; real files leave some out.
+/// Highest session number tried; real files skip some.
 const SESSIONS_MAX: usize = 200;
 
 #[derive(Debug, Serialize)]
@@ -46,7 +46,7 @@ struct LatencyJson {
     max: f64,
 }
 
-/// Asks the questions of LoCoMo files and says how much of the evidence is found.
+/// Asks the questions of LoCoMo files and reports how much of the evidence is found.
 pub(crate) fn run(app: &mut App, args: &RecallArgs) -> Outcome {
     let mut cases = Vec::new();
     for path in &args.files {

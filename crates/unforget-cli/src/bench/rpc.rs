@@ -1,4 +1,4 @@
-//! `unforget bench rpc`: the engine over stdio beside the same calls in this process.
+//! `unforget bench rpc`: the engine over stdio, compared with equal calls in this process.
 
 mod client;
 
@@ -23,24 +23,24 @@ use client::Client;
 /// Messages of a page of the transcript.
 const PAGE: usize = 512;
 
-/// Live messages of the array that is asked with.
+/// Live messages in the array of a question.
 const LIVE: usize = 5_000;
 
-/// Of them, those that are in no transcript.
+/// Number of these that are in no transcript.
 const VOLATILE: usize = 40;
 
-/// Times that a question is asked that is not a turn.
+/// Repetitions of a question that is not a turn.
 const ROUNDS: usize = 9;
 
 /// Restarts of the engine.
 const RESTARTS: usize = 5;
 
-/// The same work over stdio and in this process, in microseconds.
+/// Times of equal work over stdio and in this process, in microseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Pair {
     rpc: Times,
     in_process: Times,
-    /// What the call costs more over stdio: the median of the differences.
+    /// Overhead of stdio: the median of the differences.
     overhead_p50: i64,
 }
 
@@ -64,30 +64,30 @@ struct RpcJson {
     status: Times,
     commit: Pair,
     assemble: Pair,
-    /// The whole history once more, by digests.
+    /// The whole history again, by digests.
     replay: Pair,
     replay_bytes: u64,
     replay_peak_more_bytes: Option<u64>,
     replay_in_process_peak_more_bytes: Option<u64>,
     restarts: Restarts,
-    /// The same with a base that the server remembers.
+    /// The whole history again, with a base that the server remembers.
     replay_base: Times,
-    /// 5,000 live messages of which 40 are volatile, other ones each time.
+    /// 5,000 live messages, of which 40 are volatile and differ each time.
     live: Pair,
-    /// The same with a base for what stays.
+    /// The live messages with a base for the stable part.
     live_base: Times,
 }
 
 /// The first calls after a restart of the engine.
 #[derive(Debug, Serialize)]
 struct Restarts {
-    /// The lane is opened.
+    /// Opening the lane.
     open: Pair,
-    /// Then a page without anything.
+    /// Then an empty page.
     catch_up: Pair,
     /// Then the next prompt.
     assemble: Pair,
-    /// After another restart, the whole history by digests, opening the lane included.
+    /// After another restart, the whole history by digests, including opening the lane.
     replay: Pair,
 }
 
@@ -104,14 +104,14 @@ struct Both {
     host: Host,
 }
 
-/// Measures and says what it costs.
+/// Measures and reports the overhead.
 pub(super) fn run(app: &mut App, args: &RpcArgs) -> Outcome {
     let measured = measure(app, args)?;
     app.out.json(&measured)?;
     Ok(Exit::Done)
 }
 
-/// Whole turns of at least so many messages.
+/// Whole turns with at least this many messages.
 fn messages(session: &mut Session, count: usize) -> Outcome<Vec<Said>> {
     let mut messages = Vec::new();
     while messages.len() < count {
@@ -270,7 +270,7 @@ impl Both {
         Ok((us, own.1))
     }
 
-    /// Prompts with a live array, over digests and with a base.
+    /// Prompts with a live array, by digests and with a base.
     fn live(&mut self, history: &[Said], budget: u64) -> Outcome<(Pair, Times)> {
         let durable = history.get(..(LIVE - VOLATILE).min(history.len())).unwrap_or_default();
         self.lay_down("live", durable)?;
@@ -364,12 +364,12 @@ fn forget_peak() -> Option<u64> {
     memory::peak()
 }
 
-/// Messages that a delivery took for new ones.
+/// Number of messages that a delivery stored as new.
 fn added(answer: &Value) -> u64 {
     answer.get("added").and_then(Value::as_u64).unwrap_or(u64::MAX)
 }
 
-/// What the next call may name as its base.
+/// The base that the next call may name.
 fn array(answer: &Value) -> Value {
     answer.get("array").cloned().unwrap_or_default()
 }

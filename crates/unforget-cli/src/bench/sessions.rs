@@ -1,12 +1,12 @@
-//! Recorded sessions to measure with.
+//! Recorded sessions for measuring.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Outcome};
 
-/// The files below some paths, sorted, each once: files as they are named, and of folders those that can be transcripts
-/// by their names.
+/// The files below some paths, sorted, without duplicates: named files always, and from folders those whose name may be
+/// a transcript's.
 pub(super) fn files(paths: &[PathBuf]) -> Outcome<Vec<PathBuf>> {
     let mut found = Vec::new();
     for path in paths {
@@ -32,7 +32,7 @@ fn below(folder: &Path, found: &mut Vec<PathBuf>) -> Outcome<()> {
     Ok(())
 }
 
-/// The last parts of a path: enough to tell sessions from each other.
+/// The last parts of a path, enough to tell sessions apart.
 pub(super) fn short(path: &Path) -> String {
     let parts: Vec<_> =
         path.components().rev().take(2).map(|part| part.as_os_str().to_string_lossy()).collect();

@@ -1,5 +1,5 @@
-//! `unforget bench summaries`: what is still told of a session where its host compacted it: by the host's own summary, by
-//! ours, by both.
+//! `unforget bench summaries`: how much of a session is still told after its host compacted it: by the host's own
+//! summary, by ours, by both.
 
 mod ask;
 mod play;
@@ -27,14 +27,14 @@ use tells::Page;
 struct SummariesJson {
     window: u64,
     seed: u64,
-    /// Files whose host compacted, and those whose did not.
+    /// Files whose host compacted, and files whose host did not.
     sessions: u64,
     skipped: u64,
-    /// Places where hosts compacted.
+    /// Number of compactions by hosts.
     points: u64,
-    /// Summaries that the scripted model was asked for.
+    /// Number of summaries requested from the scripted model.
     asked: u64,
-    /// Summaries that it wrote.
+    /// Number of summaries that it wrote.
     written: u64,
     arms: Vec<ArmJson>,
 }
@@ -57,14 +57,14 @@ struct KindJson {
     answered: u64,
 }
 
-/// A place with the folder and the number of its file.
+/// A compaction with its folder and file number.
 struct Placed {
     folder: String,
     file: usize,
     point: Point,
 }
 
-/// Where answers are looked for: name, and its text at a place, beside another place.
+/// A text that is searched for answers: name, and the text at a compaction, given another compaction.
 type Arm = (&'static str, fn(&Point, Option<&Point>) -> Option<String>);
 
 const ARMS: [Arm; 8] = [
@@ -78,7 +78,7 @@ const ARMS: [Arm; 8] = [
     ("other ours", |_, other| other.map(|other| other.ours.clone())),
 ];
 
-/// Plays sessions up to where their hosts compacted them, and says what is told there of what came before.
+/// Plays sessions up to their hosts' compactions, and reports how much of the earlier history is told there.
 pub(crate) fn run(app: &mut App, args: &SummariesArgs) -> Outcome {
     let mut files = sessions::files(&args.files)?;
     files.retain(|path| args.half.is_none_or(|half| half == half_of(path)));
@@ -115,7 +115,7 @@ pub(crate) fn run(app: &mut App, args: &SummariesArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The half that a file belongs to: by its name, so that nothing is chosen.
+/// The half to which a file belongs, by its name, so that there is no selection.
 fn half_of(path: &Path) -> Half {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     if Digest::of(name.as_bytes()).short() % 2 == 0 { Half::Dev } else { Half::Report }
@@ -144,7 +144,7 @@ fn ask_arm((arm, text): Arm, placed: &[Placed], window: u64) -> ArmJson {
     ArmJson { arm, tokens: tokens / texts.max(1), questions, answered, share, kinds: kinds.into() }
 }
 
-/// A compaction of another session, if possible of another folder. It is the control: what it answers, it answers by chance.
+/// A compaction of another session, preferably from another folder. It is the control: its answers are chance hits.
 fn other(placed: &[Placed], at: usize) -> Option<&Placed> {
     let here = placed.get(at)?;
     let others = || placed.iter().cycle().skip(at + placed.len() / 2).take(placed.len());

@@ -1,4 +1,4 @@
-//! A conversation that goes on: its turns, its prompts, its return after a restart.
+//! Continuing a conversation: its turns, its prompts, its return after a restart.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -16,31 +16,31 @@ use super::workload::Workload;
 use super::{Times, memory, timed};
 use crate::failure::{Exit, Failure, Outcome};
 
-/// Records that are delivered together while the history is laid down.
+/// Records delivered together while the history is stored.
 const BATCH: usize = 512;
 
-/// What turns cost behind a history.
+/// The cost of turns behind a history.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Turns {
-    /// Compacting all of the history, in microseconds.
+    /// Compacting the whole history, in microseconds.
     pub(super) compact_us: u64,
-    /// Of it, in the summariser.
+    /// The summariser's part of it.
     pub(super) summariser_us: u64,
-    /// Peak memory of it, in bytes.
+    /// Its peak memory, in bytes.
     pub(super) compact_peak_bytes: Option<u64>,
     /// Committing the entries of a turn.
     pub(super) commit: Times,
-    /// Committing the same bytes with SQLite alone, in turn with ours: mostly what the disk takes.
+    /// Committing the same bytes with SQLite alone, alternating with ours: mostly the time of the disk.
     pub(super) raw_commit: Times,
     /// The prompt before a model call, summaries included.
     pub(super) prompt: Times,
-    /// The same without the summariser.
+    /// The prompt without the summariser.
     pub(super) assemble: Times,
-    /// Opening the database and the prompt again, and making the next prompt.
+    /// Reopening the database and the prompt, and making the next prompt.
     pub(super) resume: Times,
 }
 
-/// Lays the history down as a live host would, compacts it, and goes on for `turns` turns.
+/// Stores the history as a live host would, compacts it, and continues for `turns` turns.
 pub(super) fn measure(workload: &mut Workload, turns: usize, window: u64) -> Outcome<Turns> {
     let db = workload.beside("live.sqlite");
     let engine = Engine::open(&db)?;
@@ -162,7 +162,7 @@ fn next_turn(workload: &mut Workload) -> Outcome<Vec<Record>> {
     let failed = |source| unforget_engine::EngineError::Read { path: workload.path.clone(), source };
     let mut reader = Reader::open(text.as_bytes()).map_err(failed)?;
     let mut records = Vec::new();
-    // The header is there to tell the format; it is stored already.
+    // The header only serves to detect the format; it is stored already.
     reader.next_record().map_err(failed)?;
     while let Some(record) = reader.next_record().map_err(failed)? {
         records.push(record);

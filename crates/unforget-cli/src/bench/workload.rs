@@ -1,4 +1,4 @@
-//! The transcript that is measured: generated, or a file of the person's own.
+//! The measured transcript: generated, or a file of the user.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,18 +9,18 @@ use unforget_bench::Session;
 
 use crate::failure::{Failure, Outcome};
 
-/// A generated transcript on disk, and the session that it can go on with.
+/// A generated transcript on disk, and the session that continues it.
 pub(super) struct Workload {
-    /// Holds everything that the bench makes; removed at the end.
+    /// Holds all files of the bench; removed at the end.
     pub(super) folder: TempDir,
     /// The transcript.
     pub(super) path: PathBuf,
-    /// What wrote it.
+    /// Its generator.
     pub(super) session: Session,
 }
 
 impl Workload {
-    /// Generates at least so many messages, whole turns.
+    /// Generates whole turns with at least this many messages.
     pub(super) fn generate(messages: usize, seed: u64) -> Outcome<Self> {
         let folder = folder()?;
         let path = folder.path().join("session.jsonl");
@@ -44,12 +44,12 @@ impl Workload {
     }
 }
 
-/// A folder for what a bench makes.
+/// A folder for the files of a bench.
 pub(super) fn folder() -> Outcome<TempDir> {
     tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))
 }
 
-/// Bytes of a database with what SQLite keeps beside it.
+/// Size of a database in bytes, including SQLite's files beside it.
 pub(super) fn size_of(db: &Path) -> u64 {
     let beside = |suffix: &str| {
         let mut name = db.as_os_str().to_owned();

@@ -1,6 +1,6 @@
-//! Lines of dots: two columns and four rows of them in every cell.
+//! Lines of dots: two columns and four rows in every cell.
 
-/// A line, as the dots that it has in each cell.
+/// A line, as the dots in each cell.
 pub(super) struct Dots {
     width: usize,
     cells: Vec<u8>,
@@ -10,8 +10,8 @@ pub(super) struct Dots {
 const BITS: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
 
 impl Dots {
-    /// A line through two values per cell, given in rows from the bottom. What is above the plot is not
-    /// drawn. A jump is a line upwards or downwards, not two dots that nobody would connect.
+    /// A line through two values per cell, given in rows from the bottom. Values above the plot are not drawn. A jump
+    /// is a vertical line, not two separate dots.
     pub(super) fn line(values: &[f64], rows: usize) -> Self {
         let mut dots = Self::none(values.len().div_ceil(2), rows);
         let mut before = None;
@@ -28,7 +28,7 @@ impl Dots {
         dots
     }
 
-    /// One dot per cell and nothing between them: told apart from a line without colours too.
+    /// One dot per cell and nothing between them, to differ from a line without colours.
     pub(super) fn points(values: &[f64], rows: usize) -> Self {
         let mut dots = Self::none(values.len(), rows);
         for (column, value) in values.iter().enumerate() {
@@ -58,7 +58,7 @@ impl Dots {
     }
 }
 
-/// Dots from the bottom.
+/// Height in dots from the bottom.
 fn dot(value: f64) -> usize {
     (value * 4.0).round().max(0.0) as usize
 }

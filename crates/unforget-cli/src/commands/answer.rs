@@ -1,4 +1,4 @@
-//! `unforget answer`: a question answered from what is stored.
+//! `unforget answer`: answers a question from the stored conversations.
 
 use std::io::Write;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::output::paint;
 use crate::remote::{self, Remote, Writer};
 use crate::text;
 
-/// Answers with a model that reads within a grant; without one, what was found is the answer.
+/// Answers by a model that reads within a grant; without a model the found passages are the answer.
 pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
     let with_model = !args.no_model && app.settings.summariser.is_model();
     if with_model && process_env(ASKED).is_some() {
@@ -54,7 +54,7 @@ fn here(app: &App, engine: &Engine, args: &AnswerArgs, with_model: bool) -> Outc
     Ok(AnswerJson::from(&engine.answer(&question, &grant, reader)?))
 }
 
-/// The same by the daemon that owns the database.
+/// Answers by the daemon that owns the database.
 fn there(remote: &Remote, args: &AnswerArgs) -> Outcome<AnswerJson> {
     let AnswerArgs { question, conversation, from, tokens, depth, output, within, no_model } = args;
     let body = json!({
@@ -101,7 +101,7 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
     Ok(())
 }
 
-/// What was not read of a name.
+/// Describes the unread part of a name.
 fn not_all(one: &NamedJson) -> String {
     let mut line =
         format!("{}: {} of {} read whole", one.id, text::count(one.read), text::plural(one.entries, "entry"));
@@ -114,7 +114,7 @@ fn not_all(one: &NamedJson) -> String {
     line
 }
 
-/// A passage: in a line beside an answer, else whole.
+/// Shows a passage: on one line beside an answer, otherwise whole.
 fn show(app: &mut App, one: &PassageJson, in_line: bool) -> Outcome<()> {
     let p = app.out.palette;
     let when = one.time.as_deref().and_then(time).map(text::minute).unwrap_or_default();

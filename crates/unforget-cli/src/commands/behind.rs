@@ -1,4 +1,4 @@
-//! Models at work behind what serves others, as the settings name them: read again when they change.
+//! Models that work in the background of a server, as configured: settings are read again when they change.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use super::engine::now;
 use crate::config::{Summariser, Watched};
 use crate::failure::Outcome;
 
-/// How often models look for summaries to write.
+/// Interval at which models look for summaries to write.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Sets the models from now on, and has them write what is wanted until what is returned is dropped.
+/// Sets the models, and lets them write wanted summaries until the result is dropped.
 ///
 /// * `host` - the host's own model, if this process serves a host.
-/// * `looked` - is called at first, and whenever the settings were looked at: says what came of it if they had changed.
-/// * `told` - hears of each job.
+/// * `looked` - called at first, and with the result whenever changed settings were read.
+/// * `told` - called for each job.
 pub(super) fn start(
     settings: (Option<PathBuf>, Summariser),
     engine: &Engine,

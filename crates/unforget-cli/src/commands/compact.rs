@@ -16,7 +16,7 @@ use crate::json::CompactJson;
 use crate::remote::{self, Remote, Writer, encoded};
 use crate::text;
 
-/// Summarises everything that is old enough and keeps the summaries.
+/// Summarises everything that is old enough and stores the summaries.
 pub(crate) fn run(app: &mut App, args: &CompactArgs) -> Outcome {
     let done = match app.writer(App::open_existing)? {
         Writer::Here(engine) => here(app, &engine, args)?,
@@ -65,7 +65,7 @@ fn here(app: &App, engine: &Engine, args: &CompactArgs) -> Outcome<CompactJson> 
     Ok(done?)
 }
 
-/// The same by the daemon that owns the database.
+/// Compacts through the daemon that owns the database.
 fn there(app: &App, remote: &Remote, args: &CompactArgs) -> Outcome<CompactJson> {
     let settings = app.shape(&args.shape);
     let mut place = format!(

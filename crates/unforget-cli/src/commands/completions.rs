@@ -10,7 +10,7 @@ use crate::failure::{Exit, Outcome};
 
 /// The completion script of a shell.
 pub(crate) fn run(app: &mut App, args: &CompletionsArgs) -> Outcome {
-    // Into memory first: the generator panics where it cannot write, and a pipe may be closed.
+    // Into memory first: the generator panics if it cannot write, and a pipe may be closed.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "unforget", &mut script);
     app.out.write_all(&script)?;

@@ -12,29 +12,29 @@ use crate::json::{ConfigJson, SettingJson};
 use crate::output::{Output, paint};
 use crate::text;
 
-/// What `config check` found, with `--json`.
+/// The result of `config check`, for `--json`.
 #[derive(Serialize)]
 struct CheckedJson {
     file: Option<String>,
     settings: Vec<SettingJson>,
     /// Errors: a daemon does not start with them.
     problems: Vec<WrongJson>,
-    /// What is allowed and better otherwise.
+    /// Allowed settings that should be different.
     warnings: Vec<WrongJson>,
 }
 
 #[derive(Serialize)]
 struct WrongJson {
-    /// Null if it is a variable or an option that is wrong.
+    /// Null if the problem is in a variable or an option.
     file: Option<String>,
-    /// From 1 on.
+    /// From 1.
     line: Option<usize>,
     setting: String,
     what: String,
     next: String,
 }
 
-/// All settings as `serve` would take them, and all that is wrong.
+/// Prints all settings for `serve`, and all problems.
 fn check(app: &mut App, args: &ServeArgs) -> Outcome {
     let file = config::file(&config::process_env);
     let ConfigJson { mut settings, .. } = of(&app.settings);
@@ -56,7 +56,7 @@ fn check(app: &mut App, args: &ServeArgs) -> Outcome {
     tell(&mut app.out, &checked)
 }
 
-/// The same where the settings could not even be read.
+/// Prints the problem if the settings are unreadable.
 pub(crate) fn broken(out: &mut Output, failure: &Failure) -> Outcome {
     let file = config::file(&config::process_env);
     let broken = file.as_ref().and_then(|(_, text)| config::broken(text));
@@ -110,7 +110,7 @@ fn tell(out: &mut Output, checked: &CheckedJson) -> Outcome {
     Ok(exit)
 }
 
-/// Every setting and who said it; or what is wrong with them.
+/// Prints every setting with its source, or the problems.
 pub(crate) fn run(app: &mut App, args: &ConfigArgs) -> Outcome {
     if let Some(ConfigCommand::Check(args)) = &args.command {
         return check(app, args);
@@ -132,7 +132,7 @@ pub(crate) fn run(app: &mut App, args: &ConfigArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The settings and who said them; secrets are not among them.
+/// The settings with their sources, without secrets.
 pub(crate) fn of(settings: &Settings) -> ConfigJson {
     let Settings { file, db, window, model, dialect, color, summariser, serve: _ } = settings;
     let color_name = format!("{:?}", color.value).to_lowercase();

@@ -11,7 +11,7 @@ use crate::json::{DescriptionJson, role};
 use crate::output::paint;
 use crate::text;
 
-/// Says what is behind an id.
+/// Describes the content behind an id.
 pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     let engine = app.read()?;
     let at_hand = super::confined(&engine, args.conversation.as_deref())?;
@@ -43,7 +43,7 @@ pub(crate) fn run(app: &mut App, args: &DescribeArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Who wrote a summary, for people.
+/// The writer of a summary, for people.
 pub(super) fn written(writer: &Writer) -> String {
     match writer {
         Writer::Model(name) => format!("the model {name}; prompts show it from their next break on"),

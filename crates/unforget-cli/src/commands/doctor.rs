@@ -11,7 +11,7 @@ use crate::json::DoctorJson;
 use crate::output::paint;
 use crate::text;
 
-/// Says what is wrong here, or in the transcripts that were named, and the command that mends it.
+/// Reports problems of the database or of named transcripts, with the command that mends them.
 pub(crate) fn run(app: &mut App, args: &DoctorArgs) -> Outcome {
     if !args.paths.is_empty() {
         return super::inspect::run(app, &args.paths);

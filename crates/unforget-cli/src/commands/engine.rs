@@ -1,4 +1,4 @@
-//! `unforget engine`: the engine for an agent host, as `docs/protocol.md` says.
+//! `unforget engine`: the engine for an agent host, as described in `docs/protocol.md`.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::args::EngineArgs;
 use crate::config::Watched;
 use crate::failure::{Exit, Failure, Outcome};
 
-/// Serves until the input ends or a host says so.
+/// Serves until the input ends or a host ends it.
 pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     if args.schema {
         app.out.json(&protocol::schema())?;
@@ -35,7 +35,7 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Models at work behind a server, the host's own among them.
+/// Models that work in the background of a server, including the host's own.
 fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Background> {
     let settings = (app.settings.file.clone(), app.settings.summariser.clone());
     let (current, own) = (server.models(), server.own_model());
@@ -58,12 +58,12 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Ba
     behind::start(settings, engine, (&current, &Cancel::default()), Some(own), (looked, told))
 }
 
-/// Now, for what the engine writes down. No rule depends on it.
+/// The current time for the engine's records. No rule depends on it.
 pub(crate) fn now() -> Timestamp {
     unforget_server::work::now()
 }
 
-/// Stdin and stdout without the buffers of the standard library: ours are larger.
+/// Stdin and stdout without the standard library's buffers: ours are larger.
 #[cfg(unix)]
 fn stdio() -> Outcome<(impl Read, impl Write + Send)> {
     use std::fs::File;

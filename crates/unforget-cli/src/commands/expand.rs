@@ -9,10 +9,10 @@ use crate::json::{PageJson, role};
 use crate::output::paint;
 use crate::text;
 
-/// Most entries of which `--raw` writes the bytes at once.
+/// Most entries that `--raw` writes at once.
 const RAW_MAX: usize = 10_000;
 
-/// Shows what is behind an id, word for word, a page at a time.
+/// Shows the entries behind an id, word for word, a page at a time.
 pub(crate) fn run(app: &mut App, args: &ExpandArgs) -> Outcome {
     let engine = app.read()?;
     let at_hand = super::confined(&engine, args.conversation.as_deref())?;

@@ -53,7 +53,7 @@ fn say(app: &mut App, args: &ExportArgs, key: &str, exported: &Exported) -> Outc
     Ok(())
 }
 
-/// A closed pipe comes back wrapped, because the engine does not know what it writes to.
+/// A closed pipe arrives wrapped, because the engine does not know its target.
 fn of_stdout(error: EngineError) -> Failure {
     match error {
         EngineError::File { source, .. } => source.into(),

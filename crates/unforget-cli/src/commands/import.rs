@@ -19,24 +19,24 @@ use crate::output::paint;
 use crate::remote::Writer;
 use crate::text;
 
-/// Bytes known, a rate and a guess when it ends; for files of unknown length see the spinner in `app`.
+/// Bytes done, rate and estimated end; for files of unknown length see the spinner in `app`.
 const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_bytes:<10} {binary_bytes_per_sec:>12}  {eta} left";
 
-/// What all files together came to.
+/// The results over all files.
 #[derive(Debug, Default)]
 struct Sum {
     files: u64,
     skipped: u64,
-    /// The exit code of what failed.
+    /// The worst exit code of the failures.
     worst: Option<Exit>,
     added: u64,
     bytes: u64,
     warnings: u64,
-    /// The first thing that went wrong with stdout.
+    /// The first failure of stdout.
     output: Option<Failure>,
 }
 
-/// Imports files and folders, or what was discovered.
+/// Imports files and folders, or discovered histories.
 pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
     let paths = if args.discover { discover(app, args)? } else { args.paths.clone() };
     if paths.is_empty() {
@@ -72,7 +72,7 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         });
     }
     bar.finish_and_clear();
-    // A store that failed, because it is full for one, would only fail again and be told of twice.
+    // A store that failed, because it is full for instance, would fail again and be reported twice.
     if sum.worst != Some(Exit::Store) {
         engine.store().maintain()?;
     }
@@ -127,7 +127,7 @@ impl Sum {
     }
 }
 
-/// One line per file, and its first warnings.
+/// Prints one line per file, and its first warnings.
 fn say(app: &mut App, imported: &Imported) -> Outcome<()> {
     let palette = app.out.palette;
     let what = match (imported.added, imported.skipped_unchanged) {

@@ -1,4 +1,4 @@
-//! `unforget doctor FILE|DIR`: what is wrong with hosts' own transcripts.
+//! `unforget doctor FILE|DIR`: problems of hosts' own transcripts.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::json::{FailedJson, InspectionJson, SurveySum, SurveySumJson};
 use crate::output::paint;
 use crate::text;
 
-/// Most findings of one file that people are shown. `--json` has all.
+/// Most findings of one file shown to people. `--json` has all.
 const SHOWN_MAX: usize = 20;
 
 /// Inspects transcripts.
@@ -38,11 +38,11 @@ pub(crate) fn run(app: &mut App, paths: &[PathBuf]) -> Outcome {
     round.finish(app)
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Round {
     sum: SurveySum,
     worst: Exit,
-    /// The first thing that went wrong with stdout.
+    /// The first failure of stdout.
     output: Option<Failure>,
 }
 

@@ -1,4 +1,4 @@
-//! `unforget jobs` and `unforget decisions`: summaries that models should write, and what was decided.
+//! `unforget jobs` and `unforget decisions`: summaries that models should write, and decisions.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::json::{AccountJson, DecisionsJson, JobsJson, RunJson, Worked};
 use crate::remote::{self, Remote, Writer, encoded};
 use crate::text;
 
-/// Lists jobs, after doing or dropping them if that is wanted.
+/// Lists jobs, after doing or dropping them on request.
 pub(crate) fn run(app: &mut App, args: &JobsArgs) -> Outcome {
     let writes = args.run || args.clear;
     let writer = if writes { app.writer(App::open_existing)? } else { Writer::Here(app.read()?) };
@@ -50,7 +50,7 @@ fn here(app: &App, engine: &Engine, args: &JobsArgs) -> Outcome<JobsJson> {
     Ok(Work::list(engine, &found, dropped, worked)?)
 }
 
-/// The same by the daemon that owns the database.
+/// Handles jobs through the daemon that owns the database.
 fn there(app: &App, remote: &Remote, args: &JobsArgs) -> Outcome<JobsJson> {
     let place = format!("conversations/{}/jobs", encoded(&args.conversation));
     if args.clear {
@@ -59,20 +59,20 @@ fn there(app: &App, remote: &Remote, args: &JobsArgs) -> Outcome<JobsJson> {
     remote::shaped(remote.work(&format!("{place}/run"), &bar(app))?)
 }
 
-/// A bar of jobs that are done.
+/// A progress bar over jobs.
 pub(super) fn bar(app: &App) -> ProgressBar {
     let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} summaries");
     bar.set_message("asking models");
     bar
 }
 
-/// Shows how many jobs are done.
+/// Shows the number of completed jobs.
 pub(crate) fn at(bar: &ProgressBar, done: u64, total: u64) {
     bar.set_length(total);
     bar.set_position(done);
 }
 
-/// What became of jobs, and why others wait, for people.
+/// Prints the outcomes of jobs, and why others wait, for people.
 pub(super) fn say_ran(app: &mut App, ran: &[RunJson], held: Option<&str>) -> Outcome<()> {
     let written = ran.iter().filter(|one| one.is_written()).count() as u64;
     if written > 0 {
@@ -105,7 +105,7 @@ fn say_jobs(app: &mut App, done: &JobsJson) -> Outcome<()> {
     Ok(())
 }
 
-/// An account that may not be called, or failed last.
+/// Prints an account that may not be called, or whose last call failed.
 fn say_breaker(app: &mut App, row: &AccountJson) -> Outcome<()> {
     let what = match row.state.parse() {
         Ok(Breaker::Closed { failures: 0 }) => return Ok(()),
@@ -132,7 +132,7 @@ fn work(app: &App, engine: &Engine, id: ConversationId) -> Outcome<Worked> {
     Ok(worked?.ok_or_else(Failed::no_model)?)
 }
 
-/// Lists what was decided, newest last.
+/// Lists decisions, newest last.
 pub(crate) fn decisions(app: &mut App, args: &DecisionsArgs) -> Outcome {
     let engine = app.read()?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;

@@ -11,10 +11,10 @@ use crate::json::{LedgerJson, LedgerKind, LedgerRow, ledger_rows};
 use crate::output::paint;
 use crate::text;
 
-/// Columns of words on a terminal.
+/// Columns for text on a terminal.
 const WIDTH: usize = 90;
 
-/// Lists what was done with tools.
+/// Lists the work done with tools.
 pub(crate) fn run(app: &mut App, args: &LedgerArgs) -> Outcome {
     let engine = app.open_or_read()?;
     let found = super::resolve(&engine, &args.conversation)?;

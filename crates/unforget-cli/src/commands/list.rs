@@ -10,7 +10,7 @@ use crate::json::ConversationJson;
 use crate::output::paint;
 use crate::text;
 
-/// All conversations, those that spoke last on top. Sub-agents stand under their parents.
+/// Lists all conversations, the most recently active first. Sub-agents stand under their parents.
 pub(crate) fn run(app: &mut App) -> Outcome {
     let engine = app.read()?;
     let mut all = engine.store().conversations()?;

@@ -31,7 +31,7 @@ fn section(app: &mut App, command: &clap::Command) -> Outcome<()> {
     man.render_synopsis_section(&mut body)?;
     man.render_description_section(&mut body)?;
     man.render_options_section(&mut body)?;
-    // Its own headings become sub-headings of this command's.
+    // The command's own headings become sub-headings.
     let body = String::from_utf8_lossy(&body).replace(".SH ", ".SS ");
     app.out.write_all(body.as_bytes())?;
     Ok(())

@@ -1,4 +1,4 @@
-//! `unforget mcp`: recall for an MCP client, over stdin and stdout, as `docs/mcp.md` says.
+//! `unforget mcp`: recall for an MCP client, over stdin and stdout, as described in `docs/mcp.md`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::remote::{self, Remote};
 
 /// Serves until the client goes away.
 ///
-/// A client stays open for days, and several at once: the database is kept open for reading only, so that imports and a
-/// gateway can own it meanwhile.
+/// A client stays connected for days, and several may be connected at once: the database is kept open for reading only,
+/// so that imports and a gateway can own it meanwhile.
 pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
-    // Made if it is not there, and brought up to this version; who owns it did that already.
+    // Creates a missing database and migrates an old one; an owning process has done so already.
     match app.open() {
         Ok(engine) => drop(engine),
         Err(failure) if failure.kind == "busy" => {}
@@ -37,13 +37,13 @@ pub(crate) fn run(app: &mut App, args: &McpArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Each opens the database for writing, which one can at a time.
+/// Each answer opens the database for writing, which only one can do at a time.
 const ANSWERS_AT_ONCE: usize = 1;
 
-/// Answers of a daemon that are made at once, each on a thread that waits for a model.
+/// Most concurrent answers of a daemon, each on a thread that waits for a model.
 const DAEMON_ANSWERS_AT_ONCE: usize = 4;
 
-/// The same over HTTP at `/mcp`, for a daemon that owns the database and checks every request before.
+/// MCP over HTTP at `/mcp`, for a daemon that owns the database and has checked every request.
 pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
     let owner = engine.clone();
     let answerers = Arc::new(move || {
@@ -55,7 +55,7 @@ pub(crate) fn routes(models: Current, engine: &Engine) -> axum::Router {
     axum::Router::new().route_service("/mcp", mcp::service(&memory, None))
 }
 
-/// Whether this process is not itself asked by a model for its answer.
+/// Fails if this process was itself started by a model's command.
 fn unasked() -> Result<(), EngineError> {
     if process_env(ASKED).is_none() {
         return Ok(());
@@ -64,7 +64,7 @@ fn unasked() -> Result<(), EngineError> {
     Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() })
 }
 
-/// The models of the settings, and the database open for the grant that their answer is made under; or the daemon that owns it.
+/// The configured models, with the database open for the grant of their answer; or the daemon that owns it.
 fn answerer(settings: &Summariser, path: &Path) -> Result<Option<Answerer>, EngineError> {
     if !settings.is_model() {
         return Ok(None);

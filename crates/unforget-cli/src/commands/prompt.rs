@@ -18,10 +18,10 @@ use crate::json::{CertificateJson, PromptJson, violation};
 use crate::output::paint;
 use crate::text;
 
-/// Rows that are looked at together to find a turn.
+/// Rows read together to find a turn.
 const STEP: u64 = 4096;
 
-/// Makes the request of a conversation, now or at an earlier turn.
+/// Makes the request of a conversation, for the present or for an earlier turn.
 pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
     if let Some(At::Sent(number)) = args.at {
         return super::travel::rebuild(app, &args.conversation, number);
@@ -51,7 +51,7 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
     Ok(exit)
 }
 
-/// What prompts of a transcript of this format are made for, and the model's name.
+/// The target of prompts for a transcript of this format, and the model's name.
 pub(super) fn shape_of(app: &App, args: &ShapeArgs, format: &str) -> (Shape, Option<String>) {
     let settings = app.shape(args);
     let usual = || unforget_wire::Dialect::usual(Format::by_name(format).unwrap_or(Format::Unknown));
@@ -60,7 +60,7 @@ pub(super) fn shape_of(app: &App, args: &ShapeArgs, format: &str) -> (Shape, Opt
     (Shape::new(settings.window.value, model.as_deref(), dialect), model)
 }
 
-/// A session on a lane, with a bar while its history is played.
+/// Opens a session on a lane, with a progress bar while its history is played.
 pub(super) fn open(
     app: &App,
     engine: &Engine,
@@ -104,7 +104,7 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
     Err(Failure::usage(message, HINT))
 }
 
-/// The certificate, for people.
+/// Prints the certificate, for people.
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();

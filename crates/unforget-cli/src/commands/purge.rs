@@ -13,10 +13,10 @@ use crate::output::paint;
 use crate::remote::{Writer, encoded, field};
 use crate::text;
 
-/// The word that a person types to agree.
+/// The word that a person types as confirmation.
 const WORD: &str = "purge";
 
-/// Says what would go, asks, and takes it.
+/// Reports the extent, asks, and purges.
 pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     let writer = app.writer(App::open_existing)?;
     let engine = writer.reader(app)?;

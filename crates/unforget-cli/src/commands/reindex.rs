@@ -9,7 +9,7 @@ use crate::json::ReindexJson;
 use crate::remote::{Remote, Writer, encoded, number};
 use crate::text;
 
-/// Builds the search index again, of one conversation or of all.
+/// Rebuilds the search index of one conversation or of all.
 pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
     let engine = match app.writer(App::open_existing)? {
         Writer::Here(engine) => engine,
@@ -34,7 +34,7 @@ pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
     say(app, &done)
 }
 
-/// The same by the daemon that owns the database.
+/// Rebuilds through the daemon that owns the database.
 fn there(app: &mut App, remote: &Remote, args: &ReindexArgs) -> Outcome {
     let query = args.conversation.as_ref().map(|name| format!("?conversation={}", encoded(name)));
     let task = remote.call("POST", &format!("reindex{}", query.unwrap_or_default()), None)?;

@@ -13,7 +13,7 @@ use crate::json::{FailedJson, RepairJson, UndoneJson};
 use crate::output::paint;
 use crate::text;
 
-/// Mends, shows what would be mended, or puts originals back.
+/// Mends transcripts, shows the changes, or restores originals.
 pub(crate) fn run(app: &mut App, args: &RepairArgs) -> Outcome {
     let mut worst = Exit::Done;
     for path in &args.files {

@@ -18,12 +18,12 @@ use crate::failure::{Exit, Failure, Outcome};
 use crate::html;
 use crate::json::ReportJson;
 
-/// How many facts that left the context are asked for at the end.
+/// Number of facts outside the context that are looked up at the end.
 const FACTS: usize = 40;
 
 const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_bytes:<10}  {eta} left";
 
-/// Replays a transcript and shows what came out.
+/// Replays a transcript and shows the report.
 pub(crate) fn run(app: &mut App, args: &ReplayArgs) -> Outcome {
     let report = report(app, args)?;
     if let Some(path) = &args.html {
@@ -56,17 +56,17 @@ fn report(app: &App, args: &ReplayArgs) -> Outcome<Report> {
         shape,
         model,
         prices: prices_of(shape.dialect),
-        // No tokeniser of Anthropic's is public; another one stands in for every provider.
+        // Anthropic publishes no tokeniser; another one stands in for every provider.
         provider: Some(ModelRuler::O200k),
         validate: !args.no_validate,
         facts: FACTS,
     };
-    // Dropped last: the store's files are in it.
+    // Dropped last, since it holds the store's files.
     let folder =
         tempfile::tempdir().map_err(|error| Failure::file(Path::new("a temporary folder"), &error))?;
     let kept = app.is_db_named.then_some(&app.settings.db.value);
     let db = match kept {
-        // A store that knows the session already is gone through again: a killed replay goes on.
+        // A store that already knows the session is replayed again, so a killed replay can be repeated.
         Some(db) => db.clone(),
         None => folder.path().join("replay.sqlite"),
     };
@@ -90,7 +90,7 @@ fn format_of(path: &Path) -> Outcome<&'static str> {
     Ok(reader.source().format.name())
 }
 
-/// List prices of input in US dollars: of Claude Sonnet, GPT-5 and Gemini 3 Pro, with their cache factors.
+/// List prices of input in US dollars for Claude Sonnet, GPT-5 and Gemini 3 Pro, with their cache factors.
 const fn prices_of(dialect: Dialect) -> Prices {
     let cache_ttl_ms = dialect.cache_ttl_ms();
     match dialect {

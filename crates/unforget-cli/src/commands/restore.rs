@@ -74,9 +74,9 @@ fn say(app: &mut App, done: &RestoreJson) -> Outcome<()> {
     Ok(())
 }
 
-/// Moves the old database out of the way, with what SQLite keeps beside it.
+/// Moves the old database away, with SQLite's files beside it.
 fn set_aside(db: &Path) -> Outcome<PathBuf> {
-    // Whoever owns it would go on writing to a file that has no name any more. A damaged one has no owner.
+    // A process that owns it would continue writing to a file without a name. A damaged one has no owner.
     if let Err(error @ EngineError::Store(StoreError::Busy { .. })) = Engine::open(db) {
         return Err(error.into());
     }

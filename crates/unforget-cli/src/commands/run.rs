@@ -31,11 +31,11 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
         let status = child.wait()?;
         return ended(app, status);
     }
-    // It is the command's alone, which is on this machine, knows no certificate and has no token of ours.
+    // The listener is only for the command, which runs on this machine, knows no certificate and has no token of ours.
     serving.listen = own(args.serve.listen)?;
     serving.tls = None;
     serving.guard.tokens.clear();
-    // The terminal is the command's.
+    // The terminal belongs to the command.
     let telemetry = serve::Telemetry::begin(args.serve.log_json, "off")?;
     let opened = serve::open(app, &args.serve, serving)?;
     let serve::Opened { runtime, daemon, listener, listen, api, behind, left } = opened;
@@ -52,19 +52,19 @@ pub(crate) fn run(app: &mut App, args: &RunArgs) -> Outcome {
     ended(app, status)
 }
 
-/// Where a daemon is that the command can use: the one that has the database, or the one at the address of the settings.
+/// The address of a daemon that the command can use: one that owns the database, or one at the configured address.
 fn daemon(app: &App, args: &RunArgs, listen: SocketAddr) -> Option<SocketAddr> {
     let is_any_good = ServeArgs { listen: None, ..args.serve.clone() } == ServeArgs::default();
-    // One with TLS listens for its own machine at another place, which only this says.
+    // A daemon with TLS listens for its own machine at another address, given only in this file.
     let beside = Beside::read(&app.settings.db.value).filter(|_| args.serve.listen.is_none());
     let beside = beside.and_then(|beside| beside.url.strip_prefix("http://")?.parse().ok());
     let places = beside.into_iter().chain([here(listen)]);
     places.into_iter().find(|at| is_any_good && is_serving(*at))
 }
 
-/// Where the command's own daemon listens: on this machine, where nobody has to know but the command.
+/// The address of the command's own daemon: on this machine, known to the command only.
 ///
-/// * `asked` - by the command line.
+/// * `asked` - the address from the command line.
 fn own(asked: Option<SocketAddr>) -> Outcome<SocketAddr> {
     match asked {
         Some(asked) if !asked.ip().is_loopback() => Err(Failure::usage(
@@ -75,7 +75,7 @@ fn own(asked: Option<SocketAddr>) -> Outcome<SocketAddr> {
     }
 }
 
-/// How the command is told where the daemon is.
+/// How to tell the command the daemon's address.
 fn way(args: &RunArgs) -> Outcome<&'static Way> {
     let known = || CLIENTS.iter().map(|client| client.names.join(", ")).collect::<Vec<_>>().join(", ");
     let command = args.command.first().map(|command| command.to_string_lossy()).unwrap_or_default();
@@ -106,7 +106,7 @@ fn start(args: &RunArgs, way: &Way, url: &str) -> Outcome<Child> {
     })
 }
 
-/// Whether a daemon of ours answers there.
+/// Whether a daemon of ours answers at an address.
 fn is_serving(listen: SocketAddr) -> bool {
     const PATIENT: Duration = Duration::from_secs(5);
     let ask = || -> std::io::Result<bool> {
@@ -120,7 +120,7 @@ fn is_serving(listen: SocketAddr) -> bool {
     ask().unwrap_or(false)
 }
 
-/// A person's Ctrl-C reaches the command by itself and must not end the daemon before it. What is sent to us alone is passed
+/// A person's Ctrl-C reaches the command directly and must not end the daemon before it. Signals to us alone are passed
 /// on.
 async fn pass_signals_on(child: u32) {
     #[cfg(unix)]
@@ -133,7 +133,7 @@ async fn pass_signals_on(child: u32) {
             loop {
                 tokio::select! {
                     _ = interrupt.recv() => {}
-                    // It fails only if the command has ended, and so does the daemon then.
+                    // Fails only if the command has ended, which also ends the daemon.
                     _ = terminate.recv() => { kill_process(pid, Signal::TERM).ok(); }
                 }
             }
@@ -147,7 +147,7 @@ async fn pass_signals_on(child: u32) {
     }
 }
 
-/// Ends as the command did.
+/// Ends with the command's result.
 fn ended(app: &mut App, status: ExitStatus) -> Outcome {
     app.out.flush()?;
     #[cfg(unix)]
@@ -156,7 +156,7 @@ fn ended(app: &mut App, status: ExitStatus) -> Outcome {
     let by_signal = None;
     match status.code().or(by_signal).unwrap_or(1) {
         0 => Ok(Exit::Done),
-        // Codes of commands are not ours.
+        // The exit codes of commands are not ours.
         code => std::process::exit(code),
     }
 }

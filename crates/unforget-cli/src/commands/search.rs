@@ -13,7 +13,7 @@ use crate::json::{SearchJson, id_of};
 use crate::output::paint;
 use crate::text;
 
-/// Finds entries by words. Nothing found is an answer too: it says what was looked at.
+/// Finds entries by words. Without results, it reports how much was searched.
 pub(crate) fn run(app: &mut App, args: &SearchArgs) -> Outcome {
     let engine = app.open_or_read()?;
     let wanted = SearchQuery {

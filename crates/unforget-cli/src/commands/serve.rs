@@ -1,4 +1,4 @@
-//! `unforget serve`: the daemon, as `docs/serve.md` says.
+//! `unforget serve`: the daemon, as described in `docs/serve.md`.
 
 mod telemetry;
 
@@ -38,7 +38,7 @@ struct ServingJson {
     db: Option<String>,
 }
 
-/// Serves until it is asked to end.
+/// Serves until asked to end.
 pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     if args.openapi {
         write!(app.out, "{}", api::document())?;
@@ -86,9 +86,9 @@ pub(super) struct Opened {
     pub(super) listener: TcpListener,
     pub(super) listen: SocketAddr,
     pub(super) api: Arc<Api>,
-    /// Models that write summaries, until it is dropped.
+    /// The models that write summaries, until dropped.
     pub(super) behind: Background,
-    /// What goes when it ends.
+    /// Files that are removed at the end.
     pub(super) left: (Option<Left>, Option<TempDir>),
 }
 
@@ -122,7 +122,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let listen = listener.local_addr()?;
     let own = format!("{PREFIX}{}", Digest(rand()?).hex());
     serving.guard.tokens = with_own(serving.guard.tokens, &own);
-    // A certificate is for the names of others: the command line of this machine gets a plain listener of its own.
+    // A certificate is for other names: the command line of this machine gets a separate plain listener.
     let local = serving.tls.is_some().then(|| runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));
     let local = local.transpose()?;
     let reached = here(local.as_ref().map_or(Ok(listen), TcpListener::local_addr)?);
@@ -135,7 +135,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     Ok(Opened { runtime, daemon, listener, listen, api, behind, left: (left, folder) })
 }
 
-/// Models at work behind the gateway.
+/// The models that work in the background of the gateway.
 fn models_behind(
     app: &App,
     engine: &Engine,
@@ -150,7 +150,7 @@ fn models_behind(
     super::behind::start(settings, engine, ours, None, (looked, |news: News<'_>| work::note(&news)))
 }
 
-/// What the API is told of the settings.
+/// The settings for the API.
 fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
     let settings = &app.settings;
     api::Settings {
@@ -165,8 +165,8 @@ fn api_settings(app: &App, serving: &Serving, spool: &Path) -> api::Settings {
     }
 }
 
-/// Where tokens are asked for, that of our own command line is one of them: it is beside the database, and whoever can read
-/// it there has the database anyway.
+/// Adds the token of our own command line, if tokens are required. It is stored beside the database, and whoever can
+/// read it there can read the database anyway.
 fn with_own(mut tokens: Vec<Token>, own: &str) -> Vec<Token> {
     if !tokens.is_empty() {
         let scopes = vec![Scope::Read, Scope::Admin];
@@ -175,7 +175,7 @@ fn with_own(mut tokens: Vec<Token>, own: &str) -> Vec<Token> {
     tokens
 }
 
-/// Where a daemon is reached from its own machine.
+/// The address of a daemon from its own machine.
 pub(super) fn here(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -193,7 +193,7 @@ struct TokenJson<'a> {
     digest: String,
 }
 
-/// Makes a token. Only its digest is meant to be kept here.
+/// Makes a token. Only its digest is to be kept here.
 fn new_token(app: &mut App, tenant: &str) -> Outcome {
     if tenant.is_empty() || tenant.chars().any(|one| one.is_control() || matches!(one, '"' | '\\')) {
         let what = format!("{tenant:?} is no name of a tenant");
@@ -212,21 +212,21 @@ fn new_token(app: &mut App, tenant: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Bytes that nobody can guess.
+/// Unguessable bytes.
 fn rand() -> Outcome<[u8; 32]> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(|error| std::io::Error::other(error.to_string()))?;
     Ok(bytes)
 }
 
-/// The folder of answers that arrive, beside the database.
+/// The folder of arriving answers, beside the database.
 fn spool(db: &Path) -> PathBuf {
     let mut name = db.file_name().unwrap_or_default().to_owned();
     name.push(".spool");
     db.with_file_name(name)
 }
 
-/// Waits for Ctrl-C, or for the signal by which service managers end a process.
+/// Waits for Ctrl-C, or for the signal with which service managers end a process.
 pub(crate) async fn asked_to_end() {
     #[cfg(unix)]
     {
@@ -239,7 +239,7 @@ pub(crate) async fn asked_to_end() {
             return;
         }
     }
-    // Without signals only the end of the process ends it.
+    // Without signals, only the end of the process ends it.
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

@@ -20,7 +20,7 @@ struct Shown {
     rows: Option<Vec<EntryRow>>,
 }
 
-/// Facts, generations, saves and, if asked for, entries.
+/// Prints facts, generations, saves and, on request, entries.
 pub(crate) fn run(app: &mut App, args: &ShowArgs) -> Outcome {
     let engine = app.read()?;
     let store = engine.store();

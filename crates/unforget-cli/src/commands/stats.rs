@@ -15,7 +15,7 @@ pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
         Some(name) => vec![super::resolve(&engine, name)?.conversation],
         None => engine.store().conversations()?,
     };
-    // Tables hold all conversations: their sizes say nothing about one.
+    // Tables hold all conversations, so their sizes say nothing about one of them.
     let tables = if args.conversation.is_none() { engine.store().sizes()? } else { Vec::new() };
     let stats = StatsJson::new(app.settings.db.value.display().to_string(), &all, tables);
     if app.out.json {

@@ -1,4 +1,4 @@
-//! `unforget status`: what left the prompt, why, and how to get it back.
+//! `unforget status`: which entries the prompt leaves out, why, and how to get them back.
 
 use std::io::Write;
 
@@ -15,10 +15,10 @@ use crate::output::paint;
 use crate::remote::{Remote, encoded, field, shaped};
 use crate::text;
 
-/// Rows of what left that a terminal shows.
+/// Most left-out entries shown on a terminal.
 const ROWS: usize = 12;
 
-/// Says how prompts stand.
+/// Shows the state of prompts.
 pub(crate) fn run(app: &mut App, args: &StatusArgs) -> Outcome {
     match &args.conversation {
         Some(name) => one(app, name),
@@ -26,7 +26,7 @@ pub(crate) fn run(app: &mut App, args: &StatusArgs) -> Outcome {
     }
 }
 
-/// What a daemon knows that owns the database: nobody else does.
+/// Facts that only a daemon that owns the database knows.
 fn live(app: &App, path: &str) -> Option<LiveJson> {
     let answer = Remote::of(&app.settings.db.value)?.call("GET", path, None).ok()?;
     let live = Some(field(&answer, "live")).filter(|live| *live != Value::Null)?;
@@ -57,7 +57,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// A prompt in one line.
+/// A prompt on one line.
 fn prompt(newest: &NewestJson) -> String {
     let how =
         if newest.rung == "assembled" { String::new() } else { format!("; shortened: {}", newest.rung) };
@@ -181,7 +181,7 @@ fn say_cache(app: &mut App, cache: &CacheJson) -> Outcome<()> {
     Ok(())
 }
 
-/// The conversations that spoke last.
+/// Lists the most recently active conversations.
 fn all(app: &mut App) -> Outcome {
     let engine = app.read()?;
     let brief = |one| Ok(BriefJson::new(one, &engine.recipes(one.id)?));

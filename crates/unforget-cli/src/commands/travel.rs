@@ -1,4 +1,4 @@
-//! `unforget prompts`, `prompt --at rN`, `diff` and `why`: what was sent, and what became of it.
+//! `unforget prompts`, `prompt --at rN`, `diff` and `why`: past prompts and their differences.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::json::{DiffJson, PromptsJson, RebuiltJson, RecipeJson, WhyJson};
 use crate::output::paint;
 use crate::text;
 
-/// Lists the prompts that are kept.
+/// Lists the stored prompts.
 pub(crate) fn prompts(app: &mut App, args: &PromptsArgs) -> Outcome {
     let engine = app.read()?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
@@ -44,7 +44,7 @@ pub(crate) fn prompts(app: &mut App, args: &PromptsArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Composes a prompt again that was sent.
+/// Composes a sent prompt again.
 pub(crate) fn rebuild(app: &mut App, conversation: &str, number: u64) -> Outcome {
     let engine = app.read()?;
     let found = super::resolve(&engine, conversation)?.conversation;
@@ -66,7 +66,7 @@ pub(crate) fn rebuild(app: &mut App, conversation: &str, number: u64) -> Outcome
     Ok(exit)
 }
 
-/// Says what changed between two prompts.
+/// Shows the differences between two prompts.
 pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
     let engine = app.read()?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
@@ -99,7 +99,7 @@ pub(crate) fn diff(app: &mut App, args: &DiffArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Says how an entry is represented in the newest prompt.
+/// Shows how the newest prompt represents an entry.
 pub(crate) fn why(app: &mut App, args: &WhyArgs) -> Outcome {
     let engine = app.open_or_read()?;
     let at_hand = super::confined(&engine, args.conversation.as_deref())?;

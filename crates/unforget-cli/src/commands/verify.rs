@@ -11,7 +11,7 @@ use crate::json::VerifyJson;
 use crate::output::paint;
 use crate::text;
 
-/// Reads everything back and says what is not as it should be.
+/// Reads everything back and reports problems.
 pub(crate) fn run(app: &mut App, _: &VerifyArgs) -> Outcome {
     let engine = app.read()?;
     let bar = app.progress(0, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len} entries  {eta} left");

@@ -22,16 +22,16 @@ use crate::failure::{Exit, Failure, Outcome};
 use log::Level;
 use metrics::Metrics;
 
-/// How long to wait at least between two repairs of one file.
+/// Least time between two repairs of one file.
 const APART: Duration = Duration::from_mins(10);
 
-/// How often folders are walked, in case a notification was lost or there are none.
+/// Interval of walking the folders, in case a notification was lost or there are none.
 const WALK: Duration = Duration::from_mins(5);
 
-/// How often the metrics are written at least, so that one can see that it lives.
+/// Longest interval between two writes of the metrics, as a sign of life.
 const BEAT: Duration = Duration::from_mins(1);
 
-/// Watches folders until it is ended, or looks at everything once.
+/// Watches folders until ended, or inspects everything once.
 pub(crate) fn run(app: &mut App, args: &WatchArgs) -> Outcome {
     let mut folders = Vec::new();
     for folder in &args.folders {
@@ -85,7 +85,7 @@ fn only_one(app: &App, folders: &[PathBuf]) -> Outcome<File> {
     }
 }
 
-/// What happens with what notifications say.
+/// A notification.
 type Notified = notify::Result<notify::Event>;
 
 struct Watch<'a> {
@@ -95,7 +95,7 @@ struct Watch<'a> {
     metrics: Metrics,
     metrics_path: Option<PathBuf>,
     pace: Pace,
-    /// Length and time of every file when it was seen last.
+    /// Length and time of every file at the last look.
     seen: HashMap<PathBuf, (u64, Option<SystemTime>)>,
     start: Instant,
     worst: Exit,
@@ -134,10 +134,10 @@ impl Watch<'_> {
         }
     }
 
-    /// Asks the system to tell of changes. `None` if it does not; then folders are walked.
+    /// Subscribes to changes. `None` if the system has no notifications; then folders are walked.
     fn listen(&mut self, tell: mpsc::Sender<Notified>) -> Outcome<Option<notify::RecommendedWatcher>> {
         let made = notify::recommended_watcher(move |event| {
-            // Nobody listens any more when the watch ends.
+            // Nobody receives any more when the watch ends.
             tell.send(event).ok();
         });
         let mut watcher = match made {
@@ -157,7 +157,7 @@ impl Watch<'_> {
         Ok(Some(watcher))
     }
 
-    /// Waits for notifications, at most for `wait`, and takes all that are there.
+    /// Waits for notifications, at most for `wait`, and takes all pending ones.
     fn hear(&mut self, notified: &Receiver<Notified>, wait: Duration) {
         let mut next = match notified.recv_timeout(wait) {
             Ok(event) => Some(event),
@@ -181,7 +181,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Finds files that changed since they were seen.
+    /// Finds files that changed since the last look.
     fn walk(&mut self, now: Duration) -> Outcome<()> {
         let mut seen = HashMap::new();
         for folder in self.folders.clone() {
@@ -244,7 +244,7 @@ impl Watch<'_> {
         Ok(())
     }
 
-    /// Mends a file unless it was mended a short while ago. Whether it is mended now.
+    /// Mends a file unless it was mended recently. Returns whether it was mended now.
     fn mend(&mut self, path: &Path, now: Duration) -> Outcome<bool> {
         if !self.pace.may_mend(path, now) {
             self.pace.changed(path, now);

@@ -1,4 +1,4 @@
-//! Settings as they are looked at: what each is, who said it, and all that is wrong.
+//! Checks settings: each value, its source, and all problems.
 
 use std::str::FromStr;
 
@@ -8,14 +8,14 @@ use unforget_server::json::SettingJson;
 use super::{Env, From};
 use crate::failure::Failure;
 
-/// What is wrong with a setting.
+/// A problem of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    /// Which: as it is written in the settings file, `serve.upstreams[0].api`; or the variable or option that said it.
+    /// The setting: as in the settings file, such as `serve.upstreams[0].api`, or the variable or option.
     pub(crate) setting: String,
-    /// What.
+    /// A description of the problem.
     pub(crate) what: String,
-    /// What to do.
+    /// The advised next step.
     pub(crate) next: String,
 }
 
@@ -24,7 +24,7 @@ impl Wrong {
         Self { setting: setting.into(), what: what.into(), next: next.into() }
     }
 
-    /// The same below another setting.
+    /// This problem, below another setting.
     pub(super) fn below(self, above: &str) -> Self {
         Self { setting: format!("{above}.{}", self.setting), ..self }
     }
@@ -36,7 +36,7 @@ impl Wrong {
     }
 }
 
-/// Who may say what a setting is, the first first.
+/// The possible sources of a setting, in order of priority.
 pub(super) struct Voices<T> {
     pub(super) flag: Option<T>,
     pub(super) env: Option<&'static str>,
@@ -44,14 +44,14 @@ pub(super) struct Voices<T> {
     pub(super) default: Option<T>,
 }
 
-/// See the module.
+/// The state of a check of settings.
 pub(crate) struct Checking<'a> {
     env: Env<'a>,
     /// Settings of the table `serve`, in order.
     pub(crate) rows: Vec<SettingJson>,
     /// Errors.
     pub(crate) wrongs: Vec<Wrong>,
-    /// What is allowed and better otherwise.
+    /// Allowed settings that should be different.
     pub(crate) doubts: Vec<Wrong>,
 }
 
@@ -64,9 +64,9 @@ impl<'a> Checking<'a> {
         self.env
     }
 
-    /// What a setting is, if somebody says.
+    /// The value of a setting, from the first source that has one.
     ///
-    /// * `show` - as it is printed.
+    /// * `show` - the value's printed form.
     pub(super) fn one<T: FromStr>(
         &mut self,
         name: &'static str,
@@ -97,13 +97,13 @@ impl<'a> Checking<'a> {
         self.rows.push(SettingJson { name, value, from: from.name() });
     }
 
-    /// What it is, or nothing and an error.
+    /// The value, or `None` after recording the problem.
     pub(super) fn keep<T>(&mut self, read: Result<T, Wrong>) -> Option<T> {
         read.map_err(|wrong| self.wrongs.push(wrong)).ok()
     }
 }
 
-/// Where a setting stands in a settings file, from 1 on; that of the nearest table if it is not there itself.
+/// Line of a setting in a settings file, from 1; of its nearest table if the setting itself is missing.
 ///
 /// * `setting` - as in [`Wrong::setting`].
 pub(crate) fn line(text: &str, setting: &str) -> Option<usize> {

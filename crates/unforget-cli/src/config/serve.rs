@@ -1,4 +1,4 @@
-//! What the daemon serves: the settings file's table `serve`, and what the command line says instead.
+//! The daemon's settings: the settings file's table `serve`, overridden by the command line.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,53 +16,53 @@ use super::{Env, From, Window};
 use crate::args::ServeArgs;
 use crate::failure::Outcome;
 
-/// Where the daemon listens if nobody says.
+/// Default address of the daemon.
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8787);
 
-/// Bytes of an upload at most, if nobody says: larger than any transcript seen.
+/// Default limit of an upload in bytes: larger than any known transcript.
 const UPLOAD_MAX: u64 = 4 << 30;
 
-/// The table. A word that it does not know is an error.
+/// The table. An unknown key is an error.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Serve {
     /// Address and port.
     listen: Option<SocketAddr>,
-    /// Names under which the daemon is reached beside its address.
+    /// Names of the daemon beside its address.
     hosts: Vec<String>,
-    /// Origins whose pages may use it.
+    /// Origins whose pages may use the daemon.
     origins: Vec<String>,
-    /// Who may use it.
+    /// Tokens of permitted users.
     tokens: Vec<TokenSetting>,
-    /// Providers, in the order in which they are looked at. Nothing said: the providers themselves.
+    /// Providers in order of priority. By default, the providers' own addresses.
     upstreams: Vec<UpstreamSetting>,
     /// Windows of models.
     windows: BTreeMap<String, Window>,
-    /// No prompt is larger.
+    /// Most tokens of a prompt.
     cap: Option<Window>,
-    /// `off` or `slot`.
+    /// `off`, `slot` or `tools`.
     recall: Option<String>,
     /// Certificate chain, PEM.
     tls_cert: Option<PathBuf>,
     /// Its private key, PEM.
     tls_key: Option<PathBuf>,
-    /// Bytes of a request at most.
+    /// Most bytes of a request.
     body_max: Option<usize>,
-    /// Bytes of requests in memory at most.
+    /// Most bytes of requests in memory.
     bodies_max: Option<usize>,
-    /// Bytes of answers in memory at most.
+    /// Most bytes of answers in memory.
     answers_max: Option<usize>,
-    /// Calls of one conversation that wait at most.
+    /// Most waiting calls of one conversation.
     lane_calls_max: Option<usize>,
-    /// Seconds that a request waits for room in memory.
+    /// Seconds that a request waits for memory.
     wait_seconds: Option<u64>,
-    /// Folder that backups made over HTTP go to.
+    /// Folder for backups made over HTTP.
     backups: Option<PathBuf>,
-    /// Bytes of an upload at most.
+    /// Most bytes of an upload.
     upload_max: Option<u64>,
-    /// Seconds that a provider may be silent within an answer.
+    /// Longest silence of a provider within an answer, in seconds.
     idle_seconds: Option<u64>,
-    /// Seconds in which the same request of a client that went away is a retry.
+    /// Seconds in which a repeated request of a client that went away counts as a retry.
     retry_seconds: Option<u64>,
 }
 
@@ -70,11 +70,11 @@ pub(crate) struct Serve {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TokenSetting {
-    /// Whose conversations it is for.
+    /// Its tenant.
     tenant: String,
     /// BLAKE3 of the token, in hex.
     digest: String,
-    /// `gateway`, `read`, `admin`; nothing said: the first two.
+    /// `gateway`, `read`, `admin`; by default the first two.
     scopes: Option<Vec<String>>,
 }
 
@@ -113,12 +113,12 @@ pub(crate) struct UpstreamSetting {
     /// `anthropic`, `openai` or `any`.
     #[serde(default)]
     api: Option<String>,
-    /// Models that go to it.
+    /// Its models.
     #[serde(default)]
     models: Vec<String>,
-    /// Name of the environment variable that holds the key to send in place of the client's.
+    /// Name of the environment variable with the key to send instead of the client's.
     key_env: Option<String>,
-    /// File that holds it.
+    /// File with that key.
     key_file: Option<PathBuf>,
 }
 
@@ -142,13 +142,13 @@ impl UpstreamSetting {
         Ok(Upstream { models: self.models.clone(), key: key.transpose()?, ..upstream })
     }
 
-    /// The key, and what says where it is.
+    /// The key, and the name of the setting that locates it.
     fn key(&self, env: Env<'_>) -> Result<Option<(&'static str, String)>, Wrong> {
         match (&self.key_env, &self.key_file) {
             (Some(_), Some(_)) => {
                 Err(Wrong::new("key_env", "key_env and key_file are both named", "leave one of them out"))
             }
-            // The name is not said: some people put the key itself there.
+            // The name is not repeated: some people put the key itself there.
             (Some(name), None) => env(name).map(|key| Some(("key_env", key))).ok_or_else(|| {
                 Wrong::new("key_env", "the variable is not set", "set it where the daemon is started")
             }),
@@ -164,28 +164,28 @@ impl UpstreamSetting {
     }
 }
 
-/// How an address is written.
+/// Advice about the form of an address.
 const ADDRESS: &str = "write it up to the part before /v1, such as https://api.openai.com";
 
-/// All that the daemon needs.
+/// All settings of the daemon.
 pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
     pub(crate) tls: Option<Tls>,
     pub(crate) guard: Guard,
     pub(crate) gateway: gateway::Settings,
-    /// Folder of backups made over HTTP.
+    /// Folder for backups made over HTTP.
     pub(crate) backups: Option<PathBuf>,
-    /// Bytes of an upload at most.
+    /// Most bytes of an upload.
     pub(crate) upload_max: u64,
-    /// What is allowed and better otherwise, for the log.
+    /// Allowed settings that should be different, for the log.
     pub(crate) doubts: Vec<Wrong>,
 }
 
 impl Serve {
-    /// The settings with what the command line and the environment say instead.
+    /// The settings, overridden by the command line and the environment.
     ///
     /// # Errors
-    /// The first that is wrong.
+    /// The first problem.
     pub(crate) fn with(&self, args: &ServeArgs, env: Env<'_>) -> Outcome<Serving> {
         let mut checking = Checking::new(env);
         let serving = self.check(args, &mut checking);
@@ -205,7 +205,7 @@ impl Serve {
         Err(Wrong { next: all, ..first }.failure())
     }
 
-    /// The settings one by one, with all that is wrong.
+    /// Checks the settings one by one, and collects all problems.
     pub(crate) fn looked_at<'a>(&self, args: &ServeArgs, env: Env<'a>) -> Checking<'a> {
         let mut checking = Checking::new(env);
         self.check(args, &mut checking);
@@ -241,7 +241,7 @@ impl Serve {
         })
     }
 
-    /// Who can reach the daemon.
+    /// Checks who can reach the daemon.
     fn reach(&self, listen: SocketAddr, is_tls: bool, checking: &mut Checking<'_>) {
         if listen.ip().is_loopback() {
             return;
@@ -354,7 +354,7 @@ impl Serve {
         Windows { patterns: windows.into_iter().collect(), cap }
     }
 
-    /// Bounds, and what is recalled.
+    /// Checks the gateway's limits and its recall.
     fn gateway(&self, checking: &mut Checking<'_>) -> Option<gateway::Settings> {
         let usual = gateway::Settings::default();
         let recall = match self.recall.as_deref() {
@@ -406,10 +406,10 @@ impl Serve {
     }
 }
 
-/// Least room for answers.
+/// Least memory for answers.
 const ANSWERS_LEAST: usize = 64 << 20;
 
-/// A setting that the file alone says.
+/// A setting that only the file can contain.
 const fn file<T>(file: Option<T>, default: Option<T>) -> Voices<T> {
     Voices { flag: None, env: None, file, default }
 }

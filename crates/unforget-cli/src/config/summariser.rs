@@ -1,4 +1,4 @@
-//! Which models write summaries and answer questions: the settings file's table `summariser`.
+//! The models that write summaries and answer questions: the settings file's table `summariser`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,20 +18,20 @@ use unforget_wire::Dialect;
 use super::{Env, Wrong};
 use crate::failure::{Failure, Outcome};
 
-/// Tokens that a model reads at once where nothing is said of its window.
+/// Default window of a model, in tokens.
 const WINDOW: u64 = 32_768;
 
-/// The table. A word that it does not know is an error.
+/// The table. An unknown key is an error.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Summariser {
-    /// The models, in the order in which they are asked. Nothing said: the host's own, where there is one.
+    /// The models in order of priority. By default the host's own, if there is one.
     models: Option<Vec<ModelSetting>>,
-    /// The longest answer, in tokens, reasoning included.
+    /// Longest answer, in tokens, reasoning included.
     output: Option<u64>,
-    /// What is to be kept, in words.
+    /// The operator's wishes about what to keep, as text.
     wishes: Option<String>,
-    /// The most that a conversation may cost in an hour.
+    /// Most that a conversation may cost per hour.
     calls_per_hour: Option<u64>,
     input_per_hour: Option<u64>,
     output_per_hour: Option<u64>,
@@ -44,29 +44,29 @@ pub(crate) struct Summariser {
 pub(crate) struct ModelSetting {
     /// `openai`, `anthropic`, `command` or `host`.
     kind: String,
-    /// Its name, as its provider calls it.
+    /// Its name at its provider.
     model: Option<String>,
-    /// Address up to and with the version.
+    /// Address including the version.
     base: Option<String>,
-    /// Name of the environment variable that holds the key.
+    /// Name of the environment variable with the key.
     key_env: Option<String>,
-    /// File that holds the key.
+    /// File with the key.
     key_file: Option<PathBuf>,
     /// The command and its arguments.
     #[serde(default)]
     command: Vec<String>,
     /// Its window, in tokens.
     window: Option<u64>,
-    /// What a million tokens cost, in and out.
+    /// Price of a million tokens, input and output.
     price_input: Option<f64>,
     price_output: Option<f64>,
-    /// Fields of the request beside ours.
+    /// Further fields of the request.
     #[serde(default)]
     extra: serde_json::Map<String, serde_json::Value>,
 }
 
 impl Summariser {
-    /// Whether it names a model.
+    /// Whether it configures a model.
     pub(crate) fn is_model(&self) -> bool {
         !self.chain().is_empty()
     }
@@ -76,12 +76,12 @@ impl Summariser {
         self.models.is_none() || self.chain().iter().any(ModelSetting::is_host)
     }
 
-    /// Files that hold keys.
+    /// Files with keys.
     pub(crate) fn key_files(&self) -> impl Iterator<Item = &PathBuf> {
         self.chain().iter().filter_map(|model| model.key_file.as_ref())
     }
 
-    /// The models; `None` if none is to be asked. Reads the keys, calls nobody.
+    /// The models; `None` if none is configured. Reads the keys, calls no model.
     ///
     /// * `host` - the host's own model, if this process serves a host.
     pub(crate) fn models(
@@ -110,7 +110,7 @@ impl Summariser {
         Ok(Some(made))
     }
 
-    /// All that is wrong. Reads the keys, calls nobody.
+    /// All problems. Reads the keys, calls no model.
     pub(crate) fn wrongs(&self, env: Env<'_>) -> Vec<Wrong> {
         let told = |setting: String, failure: Failure| Wrong::new(setting, failure.message, failure.hint);
         let of_all = self.config().err().map(|failure| told("summariser".to_owned(), failure));
@@ -193,7 +193,7 @@ impl ModelSetting {
         let key = match (&self.key_env, &self.key_file) {
             (Some(_), Some(_)) => return Err(wrong("key_env and key_file are both named")),
             (Some(name), None) if is_variable(name) => KeySource::Env(name.clone()),
-            // It may be the key itself: it is not said again.
+            // It may be the key itself, so it is not repeated.
             (Some(_), None) => return Err(wrong("key_env is not the name of an environment variable")),
             (None, Some(path)) => KeySource::File(path.clone()),
             (None, None) => KeySource::None,
@@ -202,7 +202,7 @@ impl ModelSetting {
         Ok(Endpoint { kind, base, model: self.name().to_owned(), key, extra: self.extra.clone() })
     }
 
-    /// What reports call it.
+    /// Its name in reports.
     fn name(&self) -> &str {
         self.model.as_deref().unwrap_or(&self.kind)
     }
@@ -213,13 +213,13 @@ impl ModelSetting {
     }
 }
 
-/// Whether this can be the name of a variable. Keys have other letters, mostly.
+/// Whether text can be the name of a variable. Keys usually contain other characters.
 fn is_variable(name: &str) -> bool {
     let rest = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     name.bytes().all(rest) && name.bytes().next().is_some_and(|byte| !byte.is_ascii_digit())
 }
 
-/// A cap below what one question may take would mean that nothing is ever asked.
+/// Fails if a cap is below the cost of one question, which would prevent all questions.
 fn may_ask(least: Spend, caps: Spend) -> Outcome<()> {
     let table = [
         ("calls_per_hour", caps.calls, least.calls),

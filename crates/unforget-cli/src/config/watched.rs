@@ -1,4 +1,4 @@
-//! Models of the settings, read again when the settings change.
+//! The configured models, read again when the settings change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use unforget_engine::summarise::{Model, Summarisers};
 use super::{Summariser, process_env, read_summariser};
 use crate::failure::Outcome;
 
-/// The models that the settings name, as they were when they were last sound.
+/// The configured models, as of the last valid settings.
 pub(crate) struct Watched {
     file: Option<PathBuf>,
     engine: Engine,
     host: Option<Arc<dyn Model>>,
     settings: Summariser,
     models: Option<Arc<Summarisers>>,
-    /// Of the settings file and of the files that hold keys.
+    /// Digest of the settings file and of the key files.
     seen: Digest,
 }
 
 impl Watched {
-    /// The models of a settings file as it was read.
+    /// The models of a settings file that was just read.
     ///
     /// * `host` - the host's own model, if this process serves a host.
     ///
     /// # Errors
-    /// If they are not sound.
+    /// If the settings are invalid.
     pub(crate) fn new(
         (file, settings): (Option<PathBuf>, Summariser),
         engine: &Engine,
@@ -40,7 +40,7 @@ impl Watched {
         Ok(watched)
     }
 
-    /// The models as they are now.
+    /// The current models.
     pub(crate) fn models(&self) -> Option<Arc<Summarisers>> {
         self.models.clone()
     }
@@ -50,14 +50,14 @@ impl Watched {
         self.settings.asks_host()
     }
 
-    /// Reads the settings again if they changed; `None` if they did not. Where they are not sound, those of before stay,
-    /// and it is said once.
+    /// Reads the settings again if they changed; `None` if they did not. Invalid settings leave the previous ones in
+    /// force and are reported once.
     pub(crate) fn look(&mut self) -> Option<Outcome<()>> {
         let seen = print(self.file.as_deref(), &self.settings);
         let has_changed = seen != self.seen;
         let done = has_changed.then(|| self.read());
         if has_changed {
-            // The files that hold keys may be other ones now.
+            // The key files may be different now.
             self.seen =
                 if matches!(done, Some(Ok(()))) { print(self.file.as_deref(), &self.settings) } else { seen };
         }
@@ -72,14 +72,14 @@ impl Watched {
         Ok(())
     }
 
-    /// Sessions leave jobs while there is somebody to do them.
+    /// Lets sessions queue jobs while there is a model to do them.
     fn want(&self) {
         let is_there = self.models.as_ref().is_some_and(|models| models.is_there());
         self.engine.want_models(is_there);
     }
 }
 
-/// Changes with the settings file and the files that hold keys. Files that cannot be read count as empty.
+/// A digest that changes with the settings file and the key files. Unreadable files count as empty.
 fn print(file: Option<&Path>, settings: &Summariser) -> Digest {
     let files = file.into_iter().chain(settings.key_files().map(PathBuf::as_path));
     let digests: Vec<u8> =

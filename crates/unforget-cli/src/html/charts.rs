@@ -8,7 +8,7 @@ use super::is_break;
 use super::svg::{Plot, escape};
 use crate::text::{count, micros, percent, short};
 
-/// Everything above this many windows is cut off, so that the rest can be seen.
+/// Number of windows above which values are cut off, so that the rest stays visible.
 const CLIP: f64 = 2.25;
 
 /// Prompt tokens per call against the window, for the three ways.
@@ -47,7 +47,7 @@ pub(super) fn prompts(report: &Report, points: &[&Call]) -> String {
     plot.picture("prompts", &title, &body)
 }
 
-/// Tokens reused from the prompt before and tokens that are new, stacked.
+/// Tokens reused from the previous prompt and new tokens, stacked.
 pub(super) fn reuse(report: &Report, points: &[&Call]) -> String {
     let total: Vec<_> = points.iter().map(|call| call.prompt.expected as f64).collect();
     let reused: Vec<_> = points.iter().map(|call| call.reused.min(call.prompt.expected) as f64).collect();
@@ -80,7 +80,7 @@ pub(super) fn times(points: &[&Call]) -> String {
     plot.picture("times", "Time per call: storing, making the prompt, summarising", &body)
 }
 
-/// What the three ways cost, as bars of cached and fresh input.
+/// Costs of the three ways, as bars of cached and fresh input.
 pub(super) fn costs(report: &Report) -> String {
     let rows: [(&str, &str, &Spend); 3] = [
         ("ours", "Unforget", &report.ours),
@@ -168,7 +168,7 @@ fn end_labels(plot: &Plot, lines: &[(&str, &str, &Vec<f64>)]) -> String {
     labels.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut text = String::new();
     let mut lowest = f64::NEG_INFINITY;
-    // What left the plot is named where it left.
+    // A line that leaves the plot is named there.
     for (y, class, name, value) in labels.into_iter().filter(|label| label.3 <= plot.max) {
         let y = y.max(lowest + 30.0);
         lowest = y;
@@ -185,7 +185,7 @@ fn end_labels(plot: &Plot, lines: &[(&str, &str, &Vec<f64>)]) -> String {
     text
 }
 
-/// Where everything leaves the plot.
+/// Where the line of sending everything leaves the plot.
 fn leaves(plot: &Plot, at: usize, everything: &[f64]) -> String {
     let highest = everything.iter().fold(0.0f64, |a, b| a.max(*b));
     let x = plot.x(at).min(plot.end() - 150.0);
@@ -196,7 +196,7 @@ fn leaves(plot: &Plot, at: usize, everything: &[f64]) -> String {
     )
 }
 
-/// Shades the calls that everything would not have fitted.
+/// Shades the calls for which sending everything would not have fitted.
 fn overflow(plot: &Plot, report: &Report, points: &[&Call]) -> String {
     let Some(first) = report.overflow_at else { return String::new() };
     let Some(at) = points.iter().position(|call| call.index >= first) else { return String::new() };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// Where a chart is drawn inside its picture, and what its axes mean. Units of the picture.
+/// The area of a chart inside its picture, and the scale of its axes. In units of the picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Plot {
     /// Size of the picture.
@@ -24,7 +24,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// A plot of so many points, `max` high.
+    /// A plot of this many points, `max` high.
     pub(super) const fn new(height: f64, points: usize, max: f64) -> Self {
         Self { width: 1_080.0, height, left: 56.0, right: 96.0, top: 18.0, bottom: 30.0, points, max }
     }
@@ -39,7 +39,7 @@ impl Plot {
         (self.width - self.left - self.right) / self.points.max(1) as f64
     }
 
-    /// Height of a value; what is above the plot stays at its upper edge.
+    /// Height of a value; values above the plot are clamped to its upper edge.
     pub(super) fn y(&self, value: f64) -> f64 {
         let share = if self.max > 0.0 { (value / self.max).clamp(0.0, 1.0) } else { 0.0 };
         let below = self.height - self.bottom;
@@ -99,7 +99,7 @@ impl Plot {
         text
     }
 
-    /// A line through values. What lies above the plot is left out.
+    /// A line through values. Parts above the plot are left out.
     pub(super) fn line(&self, class: &str, values: &[f64]) -> String {
         let mut path = String::new();
         let mut is_inside = false;
@@ -143,7 +143,7 @@ impl Plot {
     }
 }
 
-/// Text inside HTML and SVG, attributes included. Control characters are dropped.
+/// Escapes text for HTML and SVG, attributes included. Control characters are dropped.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

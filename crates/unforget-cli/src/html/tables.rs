@@ -94,7 +94,7 @@ pub(super) fn breaks(report: &Report) -> String {
     text
 }
 
-/// What holds for every prompt.
+/// Checks of every prompt.
 pub(super) fn checks(report: &Report) -> String {
     let table = [
         ("fits the window by its upper bound", report.too_large.len(), true),
@@ -114,7 +114,7 @@ pub(super) fn checks(report: &Report) -> String {
     text
 }
 
-/// Facts that left the context and where they were found.
+/// Facts that left the context, and where they were found.
 pub(super) fn recall(report: &Report) -> String {
     let facts = report.facts;
     if facts.asked == 0 {
@@ -137,7 +137,7 @@ pub(super) fn recall(report: &Report) -> String {
     rows.iter().map(row).collect()
 }
 
-/// How the figures came about.
+/// How the figures were obtained.
 pub(super) fn notes(report: &Report) -> String {
     let prices = report.prices;
     let notes = [

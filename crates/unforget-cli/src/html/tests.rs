@@ -1,4 +1,4 @@
-//! Tests of the page, on a report that is made up.
+//! Tests of the page, on an invented report.
 
 use unforget_core::admit::Rung;
 use unforget_core::id::Seq;
@@ -12,7 +12,7 @@ fn spend(sent: u64, share: f64, cost: f64, refused: u64) -> Spend {
     Spend { sent, cached: (sent as f64 * share) as u64, cost, refused, largest: 26_500 }
 }
 
-/// A report of so many calls whose prompts grow and break now and then.
+/// A report of this many calls with growing prompts and occasional breaks.
 pub(crate) fn report(calls: u64) -> Report {
     let broken = |cause| Broken { cause, region: Region::Tail, rebilled: 9_000, hit: 400 };
     let call = |index: u64| {

@@ -1,4 +1,4 @@
-//! A file that `import` could not take.
+//! A file that `import` rejected.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(crate) struct FailedJson {
 }
 
 impl FailedJson {
-    /// * `failure` - why.
+    /// * `failure` - the reason.
     pub(crate) fn new(path: &Path, failure: &Failure) -> Self {
         Self { path: path.display().to_string(), error: ErrorFields::of(failure) }
     }

@@ -1,4 +1,4 @@
-//! What is wrong with transcripts, and what was done.
+//! Problems of transcripts, and repairs.
 
 use std::path::Path;
 
@@ -59,7 +59,7 @@ struct ActionJson {
     new: Option<String>,
 }
 
-/// A repair that was taken back.
+/// A repair that was undone.
 #[derive(Debug, Serialize)]
 pub(crate) struct UndoneJson {
     path: String,
@@ -67,29 +67,29 @@ pub(crate) struct UndoneJson {
     backup: String,
 }
 
-/// All files together.
+/// The sums over all files.
 #[derive(Debug, Serialize)]
 pub(crate) struct SurveySumJson {
     /// The figures.
     pub(crate) sum: SurveySum,
 }
 
-/// What all inspected files come to.
+/// The sums over all inspected files.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub(crate) struct SurveySum {
-    /// Files that are transcripts.
+    /// Number of transcripts.
     pub(crate) files: u64,
-    /// Files that are not, in folders.
+    /// Number of other files in folders.
     pub(crate) skipped: u64,
-    /// Files that could not be read.
+    /// Number of unreadable files.
     pub(crate) failed: u64,
-    /// Files in which something is worse than odd.
+    /// Number of files with a problem that is more than unusual.
     pub(crate) unsound: u64,
-    /// What was found.
+    /// Number of findings.
     pub(crate) findings: u64,
     /// Bytes of the transcripts.
     pub(crate) bytes: u64,
-    /// How long it took.
+    /// Duration in milliseconds.
     pub(crate) elapsed_ms: u64,
     /// Bytes per microsecond.
     pub(crate) mb_per_s: f64,
@@ -156,7 +156,7 @@ impl From<&Repair> for RepairJson {
 }
 
 impl UndoneJson {
-    /// * `backup` - what was put back.
+    /// * `backup` - the restored backup.
     pub(crate) fn new(path: &Path, backup: &Path) -> Self {
         Self { path: shown(path), outcome: "undone", backup: shown(backup) }
     }

@@ -5,7 +5,7 @@ use unforget_engine::replay::{Call, Report, Spend, quantile};
 
 use unforget_server::json::iso;
 
-/// Everything that a replay found out.
+/// The results of a replay.
 #[derive(Debug, Serialize)]
 pub(crate) struct ReportJson<'a> {
     path: &'a str,

@@ -1,4 +1,4 @@
-//! A daemon as a process of its own.
+//! A daemon in a separate process.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -18,7 +18,7 @@ impl Daemon {
         Self::with(place, &[])
     }
 
-    /// One with more options.
+    /// Starts a daemon with more options.
     pub fn with(place: &Place, options: &[&str]) -> Self {
         let mut command = Command::new(binary());
         command.current_dir(place.path("")).env_clear();
@@ -31,14 +31,14 @@ impl Daemon {
         Self { child, url: told["url"].as_str().unwrap().to_owned() }
     }
 
-    /// Asks it to end, and waits until it did.
+    /// Asks the daemon to end, and waits for it.
     pub fn end(mut self) {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
         assert!(self.child.wait().unwrap().success());
     }
 
-    /// Ends it at once.
+    /// Kills the daemon.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

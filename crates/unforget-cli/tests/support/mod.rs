@@ -48,7 +48,7 @@ pub const CHAT: &str = r#"[
 ]
 "#;
 
-/// Where a test runs.
+/// The folder of a test.
 pub struct Place {
     folder: TempDir,
 }
@@ -78,7 +78,7 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// The command, away from the person's own files.
+    /// The command, isolated from the user's own files.
     pub fn command(&self) -> Command {
         let mut command = Command::new(binary());
         self.confine(&mut command);
@@ -91,7 +91,7 @@ impl Place {
         command.env("TMPDIR", self.folder.path()).env("PATH", std::env::var_os("PATH").unwrap_or_default());
     }
 
-    /// Runs it and checks the exit code.
+    /// Runs the command and checks the exit code.
     pub fn run(&self, args: &[&str], exit: i32) -> Output {
         let output = self.command().args(args).output().unwrap();
         let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -99,7 +99,7 @@ impl Place {
         output
     }
 
-    /// Runs it with `--json` and parses each line of stdout.
+    /// Runs the command with `--json` and parses each line of stdout.
     pub fn json_lines(&self, args: &[&str], exit: i32) -> Vec<Value> {
         let args: Vec<_> = args.iter().copied().chain(["--json"]).collect();
         let output = self.run(&args, exit);
@@ -110,7 +110,7 @@ impl Place {
             .collect()
     }
 
-    /// The same for commands that print one value.
+    /// Runs a command that prints one JSON value.
     pub fn json(&self, args: &[&str], exit: i32) -> Value {
         let mut lines = self.json_lines(args, exit);
         assert_eq!(lines.len(), 1, "{args:?}: {lines:?}");

@@ -1,4 +1,4 @@
-//! A session that is worth summaries, and models in the settings.
+//! A session worth summarising, and models in the settings.
 
 use std::fmt::Write as _;
 
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::Place;
 
-/// What the good provider says.
+/// The answer of the good provider.
 pub const GOOD: &str = "The parser kept the last line again";
-/// A key that shows nowhere.
+/// A key that must never appear in any output.
 pub const LETTERS: &str = "sk-hunter2-not-a-real-key";
 /// Key of the session.
 pub const KEY: &str = "pi:models";
 
-/// A session of so many turns, in pi's format.
+/// A session of this many turns, in pi's format.
 pub fn transcript(turns: u64) -> String {
     let mut lines =
         r#"{"type":"session","version":3,"id":"models","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#

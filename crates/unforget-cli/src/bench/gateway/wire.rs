@@ -1,4 +1,4 @@
-//! A provider and a client on loopback, as thin as they get: what is measured is what stands between them.
+//! A minimal provider and client on loopback, so that only the path between them is measured.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// When this process began: provider and client tell time from here.
+/// Start of this process: provider and client measure time from here.
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Microseconds since the process began.
@@ -14,20 +14,20 @@ pub(super) fn now() -> u64 {
     START.elapsed().as_micros() as u64
 }
 
-/// How a provider streams.
+/// The pace of a provider's stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Events of an answer.
+    /// Number of events per answer.
     pub(super) events: usize,
-    /// Between them.
+    /// Pause between events.
     pub(super) pause: Duration,
 }
 
-/// Answers every call with events that say when they were sent.
+/// Answers every call with events that contain their time of sending.
 pub(super) async fn provide(listener: TcpListener, pace: Pace) {
     while let Ok((stream, _)) = listener.accept().await {
         tokio::spawn(async move {
-            // A client that goes away ends its own connection and nothing else.
+            // A client that goes away ends only its own connection.
             answer(stream, pace).await.ok();
         });
     }
@@ -71,7 +71,7 @@ async fn answer(mut stream: TcpStream, pace: Pace) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Reads a request with its body; gives its head.
+/// Reads a request with its body; returns its head.
 async fn message(stream: &mut TcpStream, read: &mut Vec<u8>) -> std::io::Result<Option<String>> {
     loop {
         if let Some(at) = find(read, b"\r\n\r\n") {
@@ -95,12 +95,12 @@ fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
     bytes.windows(what.len()).position(|window| window == what)
 }
 
-/// What a call took, in microseconds.
+/// The duration of a call, in microseconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Took {
-    /// From the first byte out to the first event in.
+    /// From the first byte sent to the first event received.
     pub(super) first: u64,
-    /// Of each event, from the provider to the client.
+    /// For each event, from the provider to the client.
     pub(super) events: Vec<u64>,
     /// The text of the answer's events, as chat streams it.
     pub(super) said: String,
@@ -116,10 +116,10 @@ impl Client {
         Ok(Self(stream))
     }
 
-    /// Sends a call and reads its answer to the end.
+    /// Sends a call and reads its whole answer.
     ///
     /// # Errors
-    /// What came, if it is not a stream that ends well.
+    /// The received bytes, if they are not a properly ended stream.
     pub(super) async fn call(&mut self, path: &str, headers: &str, body: &str) -> std::io::Result<Took> {
         let request = format!(
             "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{headers}\r\n{body}",

@@ -1,4 +1,4 @@
-//! Looks for needles: in a prompt, behind one expand, by a search.
+//! Searches for needles: in a prompt, behind one expand, by a search.
 
 use std::collections::BTreeMap;
 
@@ -10,37 +10,37 @@ use unforget_engine::recall::SearchQuery;
 use super::play::{CHECKPOINTS, Play};
 use crate::failure::Outcome;
 
-/// Needles of one kind that are drawn of a session at a checkpoint, at most.
+/// Most needles of one kind drawn from a session at a checkpoint.
 const DRAWN: usize = 12;
 
-/// Entries that are tried for a needle of a kind.
+/// Number of entries tried per needle.
 const TRIES: usize = 200;
 
-/// Needles that are nowhere at hand and are named, at most.
+/// Most missed needles listed by name.
 const MISSED: usize = 400;
 
-/// Tokens of a page of `expand`: its default.
+/// Tokens of a page of `expand`: the command's default.
 const PAGE: u64 = 2_000;
 
 /// Tokens of the results of a search.
 const BUDGET: u64 = 2_000;
 
-/// Tokens of all that a summary stands for, read at once to look for its identifiers.
+/// Token limit for the whole source of a summary, read at once to look for its identifiers.
 const SOURCES: u64 = 1 << 40;
 
-/// What was found of some needles.
+/// The results for some needles.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Found {
     pub(super) drawn: u64,
-    /// Letter by letter in the prompt.
+    /// Found letter by letter in the prompt.
     pub(super) verbatim: u64,
-    /// In the prompt, or on the first page of one expand of something that it names.
+    /// Found in the prompt, or on the first page of one expand of a name in the prompt.
     pub(super) reachable: u64,
-    /// Drawn with words around them: those that a search was asked for.
+    /// Drawn with surrounding words, so that a search could be asked.
     pub(super) asked: u64,
-    /// Letter by letter in 2,000 tokens of results.
+    /// Found letter by letter in 2,000 tokens of results.
     pub(super) hit: u64,
-    /// In the prompt, reachable, or found.
+    /// Found in the prompt, behind an expand, or by a search.
     pub(super) any: u64,
 }
 
@@ -55,33 +55,33 @@ impl Found {
     }
 }
 
-/// What one writer came to over all sessions.
+/// The results of one writer over all sessions.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     /// By checkpoint, kind, and whether a tool said it.
     pub(super) found: BTreeMap<(usize, ProbeKind, bool), Found>,
-    /// Pins that prompts should have had, and those that they had.
+    /// Number of required pins over all prompts, and of those present.
     pub(super) pins: (u64, u64),
-    /// Identifiers that summaries show, and those that none of their sources has.
+    /// Number of identifiers in summaries, and of those missing from all their sources.
     pub(super) shown: (u64, u64),
-    /// The first few of these, with the summary that shows them.
+    /// The first few of the latter, each with its summary.
     pub(super) invented: Vec<String>,
-    /// The first few needles that are nowhere at hand: session, entry, kind, letters.
+    /// The first few needles that are not at hand: session, entry, kind, letters.
     pub(super) missed: Vec<String>,
-    /// What became of jobs for models, and why.
+    /// The outcomes of models' jobs, with reasons.
     pub(super) jobs: BTreeMap<(&'static str, String), u64>,
-    /// Entries by level of the summary that they stand in at the end.
+    /// Number of entries by level of their summary at the end.
     pub(super) depth: BTreeMap<u8, u64>,
-    /// Entries in a summary of a higher level than log₄ of the leaves allows.
+    /// Number of entries in a summary of a higher level than log₄ of the leaves allows.
     pub(super) too_deep: u64,
     /// The largest prompt at an end, in expected tokens.
     pub(super) largest: u64,
 }
 
-/// A prompt that is looked at.
+/// A prompt under inspection.
 pub(super) struct Looked<'a> {
     pub(super) play: &'a Play,
-    /// Its words: see [`words_of`].
+    /// Its text. See [`words_of`].
     pub(super) said: &'a str,
     pub(super) seed: u64,
 }
@@ -94,7 +94,7 @@ struct Shown<'a> {
 }
 
 impl Looked<'_> {
-    /// Draws needles from what left the tail, and looks for each.
+    /// Draws needles from entries that left the tail, and looks for each.
     ///
     /// * `checkpoint` - index among [`CHECKPOINTS`].
     pub(super) fn at(&self, checkpoint: usize, tally: &mut Tally) -> Outcome<()> {
@@ -115,7 +115,7 @@ impl Looked<'_> {
         self.invented(&shown, tally)
     }
 
-    /// Needles of a kind from entries that summaries stand for: an entry is drawn, then one of its needles.
+    /// Needles of a kind from summarised entries: first an entry is drawn, then one of its needles.
     fn draw(&self, kind: ProbeKind, random: &mut Random) -> Vec<(Seq, Voice, &Probe)> {
         let context = self.play.session.context();
         let boundary = context.roots.iter().map(|root| root.span.1).max();
@@ -170,7 +170,7 @@ impl Looked<'_> {
         })
     }
 
-    /// The first page of what a name stands for.
+    /// The first page behind a name.
     fn page<'p>(&self, name: &str, pages: &'p mut BTreeMap<String, String>) -> Outcome<&'p str> {
         if !pages.contains_key(name) {
             let page = self.play.engine.expand(Some(self.play.lane.conversation), name, PAGE, None)?;
@@ -187,7 +187,7 @@ impl Looked<'_> {
         Ok(answer.results.iter().any(|hit| says(&blanks(&hit.text), needle)))
     }
 
-    /// Counts identifiers of summaries, and those that none of their sources has.
+    /// Counts identifiers in summaries, and those missing from all their sources.
     fn invented(&self, shown: &[Shown<'_>], tally: &mut Tally) -> Outcome<()> {
         let conversation = Some(self.play.lane.conversation);
         for summary in shown {
@@ -195,7 +195,7 @@ impl Looked<'_> {
             let texts: Vec<&str> = all.items.iter().map(|item| item.text.as_str()).collect();
             let source = texts.join("\n");
             for (kind, text) in identifiers(summary.body) {
-                // Plain numbers are also seqs, times and counts of ours.
+                // Plain numbers may also be our own seqs, times and counts.
                 if kind == ProbeKind::Number && text.bytes().all(|byte| byte.is_ascii_digit()) {
                     continue;
                 }
@@ -212,7 +212,7 @@ impl Looked<'_> {
     }
 }
 
-/// All words of a request, with single blanks inside lines and between them.
+/// All text of a request, with single blanks inside lines and between them.
 pub(super) fn words_of(request: &Request) -> String {
     blanks(&request.words())
 }
@@ -221,7 +221,7 @@ fn blanks(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a text with single blanks has some words, and not as a part of a longer identifier.
+/// Whether a text with single blanks contains some words, other than as part of a longer identifier.
 pub(in crate::bench) fn says(text: &str, words: &str) -> bool {
     let is_inside = |c: char| c.is_alphanumeric() || c == '_';
     let words = blanks(words);
@@ -233,7 +233,7 @@ pub(in crate::bench) fn says(text: &str, words: &str) -> bool {
     })
 }
 
-/// The summaries in the words of a prompt, without the line that says what they stand for.
+/// The summaries in a prompt's text, without the line that names their span.
 fn shown(said: &str) -> Vec<Shown<'_>> {
     let mut found = Vec::new();
     for piece in said.split("<history-summary id=\"").skip(1) {

@@ -1,18 +1,18 @@
-//! Models that follow a script, in this process: what a model of little sense makes of entries.
+//! Scripted models in this process, which summarise entries without much sense.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use unforget_llm::{Answer, Callback, Cause, Model, Request, Stop, Usage};
 
-/// Who writes summaries.
+/// The writer of summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::bench) enum Writer {
-    /// Nobody but the engine itself.
+    /// The engine alone, without a model.
     Deterministic,
-    /// A model that takes the first and the last sentence of what was said.
+    /// A model that takes the first and the last sentence of each text.
     Extracting,
-    /// The same, with a file in every sentence that nobody spoke of.
+    /// Like [`Writer::Extracting`], with an invented file in every sentence.
     Inventing,
 }
 
@@ -27,7 +27,7 @@ impl Writer {
         }
     }
 
-    /// The model; `None` if none is asked.
+    /// The model; `None` if none is used.
     pub(in crate::bench) fn model(self) -> Option<Arc<dyn Model>> {
         let invents = match self {
             Self::Deterministic => return None,
@@ -42,15 +42,15 @@ impl Writer {
     }
 }
 
-/// Items of a draft at most, the newest: the room for a summary is small.
+/// Most items of a draft, the newest: the room for a summary is small.
 const ITEMS: usize = 8;
 
-/// Characters of an item at most.
+/// Most characters of an item.
 const CHARS: usize = 180;
 
 fn written(request: &Request<'_>, invents: bool) -> Value {
     if request.system.contains("\"drop\"") {
-        // It finds nothing that belongs together, and has a title for it.
+        // It merges nothing, but gives a title.
         let title = if invents { "Work on /srv/invented/title.rs" } else { "" };
         return json!({ "title": title, "merge": [], "drop": [] });
     }

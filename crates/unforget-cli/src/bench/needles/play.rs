@@ -1,4 +1,4 @@
-//! A recorded session, played with one writer of summaries, and looked at after some breaks.
+//! Plays a recorded session with one writer of summaries, and inspects it after some breaks.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -23,20 +23,20 @@ use super::model::Writer;
 use crate::commands::engine::now;
 use crate::failure::{Failure, Outcome};
 
-/// Breaks after which needles are looked for.
+/// Numbers of breaks after which needles are looked for.
 pub(super) const CHECKPOINTS: [u64; 3] = [1, 3, 6];
 
-/// Rules that are pinned in a session at most, and the entries that they are taken from.
+/// Most rules pinned per session, and the number of entries from which they are taken.
 const PINS: (usize, u64) = (3, 60);
 
-/// An entry that can be asked about.
+/// An entry that a question can be about.
 pub(super) struct Asked {
     pub(super) seq: Seq,
     pub(super) voice: Voice,
     pub(super) probes: Vec<Probe>,
 }
 
-/// A session under way.
+/// A session in progress.
 pub(super) struct Play {
     pub(super) engine: Engine,
     pub(super) session: Session,
@@ -48,7 +48,7 @@ pub(super) struct Play {
     models: Option<Summarisers>,
 }
 
-/// Plays a file and adds what was found to `tally`; false if it is no session with a break.
+/// Plays a file and adds the results to `tally`; returns false if it is no session with a break.
 pub(super) fn play(path: &Path, options: (u64, u64), writer: Writer, tally: &mut Tally) -> Outcome<bool> {
     let (window, seed) = options;
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
@@ -84,7 +84,7 @@ pub(super) fn play(path: &Path, options: (u64, u64), writer: Writer, tally: &mut
     Ok(looked > 0)
 }
 
-/// The scripted model as one that writes summaries; `None` for the writer without one.
+/// The scripted model as a summariser; `None` for the writer without one.
 pub(in crate::bench) fn models(engine: &Engine, writer: Writer) -> Outcome<Option<Summarisers>> {
     let Some(model) = writer.model() else { return Ok(None) };
     let most = u64::MAX;
@@ -94,7 +94,7 @@ pub(in crate::bench) fn models(engine: &Engine, writer: Writer) -> Outcome<Optio
 }
 
 impl Play {
-    /// The words of the next prompt; `None` if it does not fit. Models write behind it.
+    /// The text of the next prompt; `None` if it does not fit. Models write summaries behind it.
     fn call(&mut self, tally: &mut Tally) -> Outcome<Option<String>> {
         let prompt = match self.session.prompt() {
             Ok(prompt) => prompt,
@@ -133,7 +133,7 @@ impl Play {
         Ok(())
     }
 
-    /// How often entries were compressed: once into a leaf, and once for every level above it.
+    /// How often entries were compressed: once into a leaf, and once per level above it.
     fn depth(&self, tally: &mut Tally) {
         let roots = &self.session.context().roots;
         let leaves: u64 = roots.iter().map(|root| (FAN_IN as u64).pow(u32::from(root.level))).sum();
@@ -156,7 +156,7 @@ fn voice(entry: &Entry) -> Option<Voice> {
     }
 }
 
-/// What an entry says, calls and results included, without reasoning.
+/// The text of an entry, calls and results included, without reasoning.
 fn text_of(entry: &Entry) -> String {
     let mut text = String::new();
     for part in &entry.parts {

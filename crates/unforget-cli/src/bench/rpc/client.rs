@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::super::timed;
 use crate::failure::{Exit, Failure, Outcome};
 
-/// An engine in a process of its own.
+/// An engine in a separate process.
 pub(super) struct Client {
     child: Child,
     input: ChildStdin,
@@ -38,7 +38,7 @@ impl Client {
         Ok(self.timed(method, params)?.0)
     }
 
-    /// The same, and how long it took from the first byte out to the last byte in, in microseconds.
+    /// Sends a call, and measures from the first byte sent to the last byte received, in microseconds.
     pub(super) fn timed(&mut self, method: &str, params: &str) -> Outcome<(Value, u64)> {
         self.next += 1;
         let line =
@@ -56,13 +56,13 @@ impl Client {
         }
     }
 
-    /// Forgets the engine's peak of memory; says how much it has now.
+    /// Resets the engine's peak of memory; returns its present memory.
     pub(super) fn forget_peak(&self) -> Option<u64> {
         std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").ok();
         self.peak()
     }
 
-    /// Its peak of memory since, in bytes.
+    /// Its peak of memory since then, in bytes.
     pub(super) fn peak(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

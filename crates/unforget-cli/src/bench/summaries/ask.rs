@@ -1,13 +1,13 @@
-//! Questions about a stretch of a session, found by rules of the bench's own: nothing here is the product's.
+//! Questions about a stretch of a session, found by rules of the bench itself and not of the product.
 //!
-//! | kind | what is asked for |
+//! | kind | subject of the question |
 //! |---|---|
 //! | `file` | a file that a tool wrote or changed |
 //! | `test` | a test that failed, and the file that was changed last before it passed |
 //! | `decision` | a sentence of a turn's last answer that gives a cause or a choice |
-//! | `rule` | a sentence by which a person says how things are to be done |
-//! | `open` | a task of the newest list that is not done, else a next step of the newest longer answer |
-//! | `command` | a command that was run twice or more |
+//! | `rule` | a sentence in which a person says how to do things |
+//! | `open` | an unfinished task of the newest list, or else a next step of the newest longer answer |
+//! | `command` | a command that was run at least twice |
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use unforget_core::entry::{Entry, Origin, Part, ToolCall};
 
 use super::tells::{Answer, content_words};
 
-/// What is asked for.
+/// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     File,
@@ -44,23 +44,23 @@ impl Kind {
     }
 }
 
-/// A question with what its answer has to hold.
+/// A question with the required content of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) kind: Kind,
     pub(super) answer: Answer,
 }
 
-/// Questions of a kind that are drawn of a stretch, at most.
+/// Most questions of a kind drawn from a stretch.
 const DRAWN: usize = 4;
 
-/// Longest text of a person that is read for rules, in bytes: longer ones are pasted.
+/// Longest text of a person that is searched for rules, in bytes: longer ones are pasted.
 const SAID_BYTES: usize = 4_000;
 
-/// Shortest text of a model that is read for next steps, in bytes: shorter ones go with a call.
+/// Shortest text of a model that is searched for next steps, in bytes: shorter ones accompany a call.
 const ANSWER_BYTES: usize = 200;
 
-/// Fewest content words that tell one sentence from others.
+/// Least number of content words that identify a sentence.
 const WORDS_MIN: usize = 5;
 
 /// Draws questions about a stretch of a session, with a seed.
@@ -82,15 +82,15 @@ struct Stretch {
     rules: Vec<String>,
     decisions: Vec<String>,
     commands: BTreeMap<String, u64>,
-    /// Newest list of tasks: what is not done. Tasks that are made one by one, by number from 1, empty when done.
+    /// Unfinished tasks of the newest list. Tasks created one by one are numbered from 1 and empty when done.
     tasks: Option<Vec<String>>,
     made: Vec<String>,
-    /// Tests that fail, and the file that was changed last since.
+    /// Failing tests, and the last file changed since.
     failing: BTreeMap<String, Option<String>>,
     mended: BTreeMap<String, String>,
-    /// The newest text of the model since a person spoke.
+    /// The model's newest text since a person spoke.
     last_answer: String,
-    /// The newest longer text of the model.
+    /// The model's newest longer text.
     newest: String,
 }
 
@@ -189,7 +189,7 @@ impl Stretch {
         self.files.insert(path.to_owned());
     }
 
-    /// Tests in an output: those that fail now, and those that failed before and pass.
+    /// Reads the tests in an output: those that fail now, and those that pass after failing.
     fn came(&mut self, output: &str) {
         for line in output.lines().filter(|line| line.len() < 400) {
             if let Some(name) = failed_test(line) {
@@ -243,7 +243,7 @@ fn has_any(sentence: &str, marks: &[&str]) -> bool {
     marks.iter().any(|mark| small.contains(mark))
 }
 
-/// What tells a file from others: its name, with its folder where many files have that name.
+/// The distinguishing part of a file's path: its name, with its folder where the name is common.
 fn named(path: &str) -> Option<String> {
     let mut steps = path.rsplit(['/', '\\']).filter(|step| !step.is_empty());
     let name = steps.next()?;
@@ -254,7 +254,7 @@ fn named(path: &str) -> Option<String> {
     if is_common { Some(format!("{}/{name}", steps.next()?)) } else { Some(name.to_owned()) }
 }
 
-/// The first words of the first command that does something.
+/// The first words of the first command with an effect.
 fn plain_command(line: &str) -> Option<String> {
     const LOOKING: [&str; 20] = [
         "cd", "ls", "cat", "grep", "rg", "find", "sed", "head", "tail", "echo", "pwd", "which", "wc",
@@ -271,7 +271,7 @@ fn plain_command(line: &str) -> Option<String> {
         .then_some(text)
 }
 
-/// The name of a test that a line of output says failed.
+/// The name of a test that a line of output reports as failed.
 fn failed_test(line: &str) -> Option<String> {
     let line = line.trim();
     let name = line
@@ -283,7 +283,7 @@ fn failed_test(line: &str) -> Option<String> {
     test_name(name)
 }
 
-/// The name of a test that a line of output says passed.
+/// The name of a test that a line of output reports as passed.
 fn passed_test(line: &str) -> Option<String> {
     let line = line.trim();
     let name = line

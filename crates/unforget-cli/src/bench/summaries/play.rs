@@ -1,4 +1,5 @@
-//! A recorded session up to each place where its host compacted it, and what stands there for what came before.
+//! Plays a recorded session up to each of its host's compactions, and collects the texts that represent the earlier
+//! history.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -21,31 +22,31 @@ use crate::bench::needles::{Writer, models};
 use crate::commands::engine::now;
 use crate::failure::{Failure, Outcome};
 
-/// Visible entries that a stretch needs to be asked about.
+/// Least number of visible entries in a stretch with questions.
 const ENTRIES_MIN: usize = 20;
 
-/// A place where the host compacted, and what stands there.
+/// A compaction by the host, and the texts there.
 pub(super) struct Point {
-    /// What the host wrote.
+    /// The host's summary.
     pub(super) host: String,
-    /// Our summaries and ledger before the host's words came, everything summarised that may be.
+    /// Our summaries and ledger before the host's summary arrived, with everything summarised that may be.
     pub(super) ours: String,
-    /// The same with the host's words.
+    /// Our summaries and ledger with the host's summary.
     pub(super) ours_host: String,
-    /// The prompt before the host's words came.
+    /// The prompt before the host's summary arrived.
     pub(super) prompt: String,
-    /// The prompt with them.
+    /// The prompt with the host's summary.
     pub(super) prompt_host: String,
-    /// As `ours_host`, the summaries written by a scripted model.
+    /// Like `ours_host`, with summaries by a scripted model.
     pub(super) model_host: String,
-    /// Summaries that the model was asked for.
+    /// Number of summaries requested from the model.
     pub(super) asked: u64,
-    /// Summaries that it wrote.
+    /// Number of summaries that it wrote.
     pub(super) written: u64,
     pub(super) questions: Vec<Question>,
 }
 
-/// The places of a file; none if its host never compacted.
+/// The compactions in a file; none if its host never compacted.
 pub(super) fn points(path: &Path, window: u64, seed: u64) -> Outcome<Vec<Point>> {
     let Some(records) = records(path)? else { return Ok(Vec::new()) };
     let shape = Shape::new(window, None, Dialect::Anthropic);
@@ -84,7 +85,7 @@ fn is_summary(entry: &Entry) -> bool {
     entry.origin == Origin::HostSummary && !host_text(entry).trim().is_empty()
 }
 
-/// What a file says; `None` if it is no transcript, or holds no summary of the host.
+/// The records of a file; `None` if it is no transcript, or holds no host summary.
 fn records(path: &Path) -> Outcome<Option<Vec<Record>>> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
@@ -97,13 +98,13 @@ fn records(path: &Path) -> Outcome<Option<Vec<Record>>> {
     Ok(has_summary.then_some(records))
 }
 
-/// A conversation that is stored record by record.
+/// A conversation stored record by record.
 struct Stage {
     engine: Engine,
     live: Live,
     lane: Lane,
     shape: Shape,
-    /// Follows the conversation and leaves jobs for the model, if there is one.
+    /// Follows the conversation and queues jobs for the model, if there is one.
     session: Option<Session>,
     answers: Answers,
     last: Seq,
@@ -140,7 +141,8 @@ impl Stage {
         Ok(self.last)
     }
 
-    /// Has the model write everything that may be summarised: how much was asked for, and how much written.
+    /// Lets the model write everything that may be summarised. Returns the numbers of requested and of written
+    /// summaries.
     fn write(&mut self) -> Outcome<(u64, u64)> {
         if let Some(session) = &mut self.session {
             session.compact()?;
@@ -152,7 +154,7 @@ impl Stage {
         Ok((reports.len() as u64, written as u64))
     }
 
-    /// The prompt as of an entry, and what stands for entries in it after everything is summarised that may be.
+    /// The prompt as of an entry, and the representation of entries after everything is summarised that may be.
     fn texts(&self, until: Seq) -> Outcome<(String, String)> {
         let mut session =
             Session::open(&self.engine, self.lane, self.shape, Until::Seq(until), &mut |_, _| ())?;

@@ -1,26 +1,26 @@
-//! Whether a text holds an answer: by its letters, or by most of its words close together.
+//! Decides whether a text holds an answer: letter by letter, or by most of its words close together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What an answer has to hold.
+/// The required content of an answer.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Answer {
-    /// Each of these, letter by letter, as whole words.
+    /// All of these, letter by letter, as whole words.
     All(Vec<String>),
-    /// Most of these content words within few words of each other.
+    /// Most of these content words, close together.
     Near(Vec<String>),
 }
 
-/// Content words of a text between which an answer stands.
+/// Size of the window for an answer, in content words.
 const WINDOW: usize = 50;
 
-/// Share of an answer's words that have to be there, in percent.
+/// Required share of an answer's words, in percent.
 const SHARE: usize = 60;
 
-/// Letters by which words are compared, so that endings do not count.
+/// Number of letters compared per word, so that endings do not count.
 const LETTERS: usize = 6;
 
-/// The commonest words of four letters and more: they tell nothing.
+/// The most common words of four letters and more, which mean nothing.
 const COMMON: [&str; 56] = [
     "about", "after", "again", "also", "because", "been", "before", "being", "both", "cannot", "could",
     "does", "doing", "done", "each", "every", "from", "have", "here", "instead", "into", "just", "like",
@@ -29,7 +29,7 @@ const COMMON: [&str; 56] = [
     "were", "what", "when", "where", "which", "will", "with", "would", "your",
 ];
 
-/// A text, made ready to be asked.
+/// A text prepared for questions.
 pub(super) struct Page {
     blanks: String,
     words: Vec<String>,
@@ -41,7 +41,7 @@ impl Page {
         Self { words: words(text).collect(), blanks }
     }
 
-    /// Whether the answer is there.
+    /// Whether the text holds the answer.
     pub(super) fn tells(&self, answer: &Answer) -> bool {
         match answer {
             Answer::All(names) => names.iter().all(|name| super::super::needles::says(&self.blanks, name)),
@@ -74,7 +74,7 @@ impl Page {
     }
 }
 
-/// The distinct content words of a sentence, in the form in which they are compared.
+/// The distinct content words of a sentence, in the form for comparison.
 pub(super) fn content_words(text: &str) -> Vec<String> {
     words(text).collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Imports while a daemon owns the database: the files are sent to it.
+//! Imports while a daemon owns the database: files are sent to the daemon.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::output::paint;
 use crate::remote::{self, Remote, number};
 use crate::text;
 
-/// Sends files, and those in folders.
+/// Sends files, and the files in folders.
 pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf]) -> Outcome {
     let mut files = Vec::new();
     for path in paths {
@@ -50,7 +50,7 @@ pub(super) fn run(app: &mut App, remote: &Remote, paths: &[PathBuf]) -> Outcome 
     Ok(worst)
 }
 
-/// Says what the daemon did with a file: the object that it would print.
+/// Prints the daemon's result for a file, as a local import would print it.
 fn say(app: &mut App, path: &Path, imported: &Value) -> Outcome<()> {
     if app.out.json {
         return app.out.json(imported);

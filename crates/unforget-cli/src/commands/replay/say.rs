@@ -1,4 +1,4 @@
-//! The report as text: what was replayed, the chart, the figures.
+//! The report as text: the replayed session, the chart, the figures.
 
 use std::fmt::Write;
 
@@ -134,7 +134,7 @@ fn details(report: &Report, palette: Palette) -> String {
     text
 }
 
-/// What holds for every prompt, or does not.
+/// Checks of every prompt, and their results.
 fn checks(report: &Report, palette: Palette) -> String {
     let calls = report.calls.len() as u64 + report.too_large.len() as u64;
     let table = [

@@ -1,25 +1,25 @@
-//! The clients that `unforget run` knows: where each reads its base URL, and how it is told to leave its history alone.
+//! The clients known to `unforget run`: how each gets its base URL, and how to keep it from compacting its own history.
 //!
-//! `{url}` stands for the daemon's address without a slash at its end. Every variable and switch is one that the client
-//! documents; sources are its own documentation, November 2026.
+//! `{url}` stands for the daemon's address without a final slash. Every variable and switch is documented by the
+//! client; the sources are its own documentation, November 2026.
 
 /// A client.
 pub(super) struct Client {
     /// Names of its command, the first one its own.
     pub(super) names: &'static [&'static str],
-    /// How it is told, or why it cannot be.
+    /// How it is configured, or why that is impossible.
     pub(super) way: Way,
 }
 
-/// How a client is told.
+/// How a client is configured.
 pub(super) enum Way {
-    /// By these variables, and these arguments in front of all others.
+    /// By these variables, and these arguments before all others.
     Told { variables: &'static [(&'static str, &'static str)], arguments: &'static [&'static str] },
-    /// It is not: what a person can do instead.
+    /// Not automatically: advice for a person.
     Not(&'static str),
 }
 
-/// What the SDKs of OpenAI and Anthropic read, and what is built on them: for every command that is not in the table.
+/// The variables of OpenAI's and Anthropic's SDKs and of programs built on them: for every command outside the table.
 pub(super) const SDKS: Way = Way::Told {
     variables: &[("ANTHROPIC_BASE_URL", "{url}"), ("OPENAI_BASE_URL", "{url}/v1")],
     arguments: &[],
@@ -28,7 +28,7 @@ pub(super) const SDKS: Way = Way::Told {
 /// The table.
 pub(super) const CLIENTS: [Client; 5] = [
     Client {
-        // It counts what it sent itself, and stops by itself at the window that it believes in: the last two lift that.
+        // It counts its own input, and stops at the window that it assumes: the last two variables lift that limit.
         names: &["claude"],
         way: Way::Told {
             variables: &[
@@ -41,7 +41,7 @@ pub(super) const CLIENTS: [Client; 5] = [
         },
     },
     Client {
-        // Its own variable for a base URL is deprecated. A provider of its own speaks plain HTTP, not WebSockets.
+        // Its own variable for a base URL is deprecated. A custom provider uses plain HTTP instead of WebSockets.
         names: &["codex"],
         way: Way::Told {
             variables: &[],
@@ -79,7 +79,7 @@ pub(super) const CLIENTS: [Client; 5] = [
     },
 ];
 
-/// The client of a command, by the name of its file.
+/// The client of a command, by its file name.
 pub(super) fn of(command: &str) -> Option<&'static Client> {
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     let name = [".exe", ".cmd", ".js"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);

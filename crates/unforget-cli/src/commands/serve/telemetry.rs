@@ -1,4 +1,4 @@
-//! Where a daemon's log goes, and its traces.
+//! The targets of a daemon's log and traces.
 
 use std::io::IsTerminal;
 
@@ -11,23 +11,23 @@ use unforget_server::trace::TARGET;
 use crate::config::process_env;
 use crate::failure::Outcome;
 
-/// The variables of OpenTelemetry that name a collector.
+/// OpenTelemetry's variables that name a collector.
 const COLLECTOR: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/// What is told while a daemon runs. When it is dropped, the last traces go out.
+/// The log and traces of a running daemon. Dropping it sends the last traces.
 pub(crate) struct Telemetry {
     #[allow(dead_code, reason = "ends when it is dropped")]
     traces: Option<otel::Traces>,
 }
 
 impl Telemetry {
-    /// The log goes to stderr; `UNFORGET_LOG` says how much of it. Traces go to the collector that OpenTelemetry's variables
-    /// name, if they name one.
+    /// Starts the log on stderr, with a level from `UNFORGET_LOG`, and sends traces to the collector named in
+    /// OpenTelemetry's variables, if any.
     ///
-    /// * `level` - of the log, if nobody says.
+    /// * `level` - default level of the log.
     ///
     /// # Errors
-    /// If that collector's address is none. Inside a runtime this would wait for ever: call it outside.
+    /// If the collector's address is invalid. Call it outside of a runtime: inside, it would wait for ever.
     pub(crate) fn begin(is_json: bool, level: &str) -> Outcome<Self> {
         let filter = EnvFilter::try_from_env("UNFORGET_LOG").unwrap_or_else(|_| EnvFilter::new(level));
         let log = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
@@ -40,7 +40,7 @@ impl Telemetry {
         let asked = collector();
         let (traces, layer) = if asked.is_some() { otel::begin()?.unzip() } else { (None, None) };
         let layer = layer.map(|layer| layer.with_filter(filter_fn(|meta| meta.target() == TARGET)));
-        // It fails only if a log is set already, which is then as good.
+        // Fails only if a log is installed already, which serves as well.
         Registry::default().with(layer).with(log).try_init().ok();
         if let (Some(collector), None) = (asked, &traces) {
             tracing::warn!(collector, "this build has no OpenTelemetry: no traces are sent");
@@ -49,14 +49,14 @@ impl Telemetry {
     }
 }
 
-/// Where traces are wanted.
+/// The collector of traces, if any.
 fn collector() -> Option<String> {
     let is = |name: &str, off: &str| process_env(name).is_some_and(|value| value.eq_ignore_ascii_case(off));
     let named = COLLECTOR.iter().find_map(|name| process_env(name)).filter(|named| !named.is_empty());
     named.filter(|_| !is("OTEL_SDK_DISABLED", "true") && !is("OTEL_TRACES_EXPORTER", "none"))
 }
 
-/// A layer of any kind, the first on its registry.
+/// A layer of any type, the first on its registry.
 type Any = Box<dyn Layer<Registry> + Send + Sync>;
 
 #[cfg(feature = "otel")]
@@ -72,7 +72,7 @@ mod otel {
     use super::{Any, COLLECTOR, Layer, Outcome, process_env};
     use crate::failure::Failure;
 
-    /// What sends traces, on a thread of its own.
+    /// The sender of traces, on a separate thread.
     pub(super) struct Traces(SdkTracerProvider);
 
     pub(super) fn begin() -> Outcome<Option<(Traces, Any)>> {

@@ -8,16 +8,16 @@ use crate::failure::Outcome;
 use crate::output::Output;
 use crate::text;
 
-/// How important a line is.
+/// The importance of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// What was done.
+    /// An action.
     Info,
-    /// What somebody should look at.
+    /// A condition that needs attention.
     Warn,
 }
 
-/// Writes one line and hands it over at once.
+/// Writes one line and flushes it.
 pub(super) fn line(
     out: &mut Output,
     level: Level,
@@ -32,7 +32,7 @@ pub(super) fn line(
             object.insert(name.to_owned(), Value::from(value));
         }
         object.extend(fields.iter().map(|(name, value)| ((*name).to_owned(), Value::from(value.as_str()))));
-        // On a line of its own whatever stdout is: this is a log.
+        // On a separate line on any kind of stdout, since this is a log.
         writeln!(out, "{}", Value::Object(object))?;
     } else {
         write!(out, "{time} {level} {event}")?;

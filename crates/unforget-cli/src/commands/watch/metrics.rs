@@ -10,25 +10,25 @@ use unforget_engine::guard::{Inspection, Problem, Severity};
 
 use crate::failure::{Failure, Outcome};
 
-/// What a watch has counted since it began.
+/// The counters of a watch since its start.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     /// Transcripts in the folders.
     pub(super) files: u64,
-    /// Repairs that were done.
+    /// Completed repairs.
     pub(super) repairs: u64,
-    /// Repairs that were refused: the host at work, the file changed.
+    /// Refused repairs: the host was working, or the file changed.
     pub(super) refused: u64,
-    /// Files that could not be read.
+    /// Unreadable files.
     pub(super) failures: u64,
     inspections: u64,
     bytes: u64,
-    /// What is wrong in each file now.
+    /// The present problems of each file.
     open: BTreeMap<PathBuf, Vec<(Problem, Severity)>>,
 }
 
 impl Metrics {
-    /// A file was inspected.
+    /// Takes an inspection of a file.
     pub(super) fn inspected(&mut self, path: &Path, inspection: &Inspection) {
         self.inspections += 1;
         self.bytes += inspection.bytes;
@@ -41,12 +41,12 @@ impl Metrics {
         }
     }
 
-    /// A file is gone.
+    /// Forgets a removed file.
     pub(super) fn forget(&mut self, path: &Path) {
         self.open.remove(path);
     }
 
-    /// Writes the file, if there is one, as a whole.
+    /// Writes the whole file, if one is configured.
     pub(super) fn beat(&self, path: Option<&Path>) -> Outcome<()> {
         let Some(path) = path else { return Ok(()) };
         let failed = |error: std::io::Error| Failure::file(path, &error);
@@ -101,7 +101,7 @@ impl Metrics {
     }
 }
 
-/// Lets the collector read the file, which belongs to another user.
+/// Makes the file readable for the collector, which runs as another user.
 #[cfg(unix)]
 fn readable(file: &std::fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,4 @@
-//! What must hold of every prompt and every journal.
+//! Properties of every prompt and every journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ macro_rules! hold {
 
 /// A message of a prompt.
 struct Sent {
-    /// Whether we made it: a summary, a stub.
+    /// Whether it is ours: a summary, a stub.
     is_ours: bool,
     is_of_user: bool,
     text: String,
@@ -41,7 +41,7 @@ fn sent(message: &str) -> Sent {
     Sent { is_ours, is_of_user: is_open, text: without_summaries(message) }
 }
 
-/// Where our texts are joined with messages, they may quote those.
+/// A message without our texts, which may quote other messages when joined with one.
 fn without_summaries(message: &str) -> String {
     let mut text = message.to_owned();
     for (opens, closes) in
@@ -58,7 +58,7 @@ fn without_summaries(message: &str) -> String {
     text
 }
 
-/// The request that a host makes of a prompt: pi turns our own messages into a user's, and words are put behind.
+/// The request that a host makes of a prompt: pi turns our own messages into a user's, and new text is appended.
 pub fn request(assembled: &Assembled, dialect: Dialect) -> String {
     let mut messages: Vec<String> =
         assembled.messages.iter().map(|message| projected(message, dialect)).collect();
@@ -84,8 +84,8 @@ fn projected(message: &str, dialect: Dialect) -> String {
     value.to_string()
 }
 
-/// Whether a provider gets the same of two messages. Hosts send no times: what we say before the first message of a
-/// conversation gets that one's.
+/// Whether a provider sees two messages as equal. Hosts omit times: our text before a conversation's first message
+/// takes over the first message's time.
 pub fn is_as(a: &str, b: &str) -> bool {
     let timeless = |text: &str| {
         let mut value: Value = serde_json::from_str(text).unwrap_or_default();
@@ -95,10 +95,10 @@ pub fn is_as(a: &str, b: &str) -> bool {
     a == b || (sent(a).is_ours && timeless(a) == timeless(b))
 }
 
-/// What must hold of a prompt.
+/// Checks the properties of a prompt.
 ///
-/// * `path` - what it has to stand for.
-/// * `live` - input of the host's own that came with the question.
+/// * `path` - the messages that it has to represent.
+/// * `live` - the host's volatile input sent with the question.
 pub fn prompt(ask: &Ask, assembled: &Assembled, path: &[Msg], live: &[Msg]) -> Result<(), String> {
     let certificate = &assembled.certificate;
     let story = || {
@@ -135,7 +135,7 @@ pub fn prompt(ask: &Ask, assembled: &Assembled, path: &[Msg], live: &[Msg]) -> R
     Ok(())
 }
 
-/// Nothing of another lane, of an earlier generation, of a branch that was left, or in another order.
+/// Checks that nothing comes from another lane, an earlier generation or an abandoned branch, or in another order.
 fn only_the_path(all: &[Sent], path: &[Msg]) -> Result<(), String> {
     let places: BTreeMap<&str, usize> = path
         .iter()
@@ -148,7 +148,7 @@ fn only_the_path(all: &[Sent], path: &[Msg]) -> Result<(), String> {
             let Some(place) = places.get(marker) else {
                 return Err(format!("I18 leak: {marker} is not on the path"));
             };
-            // Live input that a summary covers is given once more at the end. A result goes to its call.
+            // Live input covered by a summary is repeated at the end. A result moves to its call.
             let is_free = |message: &Msg| matches!(message.kind, Kind::Volatile | Kind::Result);
             if !sent.is_ours && !has_summary(sent) && !path.get(*place).is_some_and(is_free) {
                 hold!(*place >= at, "I2 order: {marker} comes too late");
@@ -159,12 +159,12 @@ fn only_the_path(all: &[Sent], path: &[Msg]) -> Result<(), String> {
     Ok(())
 }
 
-/// Other dialects join our texts with messages.
+/// Whether a message contains a summary. Other dialects join our texts with messages.
 fn has_summary(sent: &Sent) -> bool {
     sent.is_ours || sent.text.contains("expand ")
 }
 
-/// How often a message is there, not counting what we say of it.
+/// Number of occurrences of a message, except in our own texts.
 fn count(all: &[Sent], message: &Msg, dialect: Dialect) -> usize {
     let Some(marker) = message.marker.as_deref() else { return 1 };
     let is_theirs = |sent: &&Sent| if dialect == Dialect::Pi { !sent.is_ours } else { true };
@@ -179,16 +179,16 @@ fn newest(all: &[Sent], path: &[Msg], dialect: Dialect) -> Result<(), String> {
     Ok(())
 }
 
-/// What no summary stands for is there, once.
+/// Checks that every message without a summary is there exactly once.
 fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> Result<(), String> {
     let (cover, rung) = (&assembled.certificate.cover, assembled.certificate.rung);
     hold!(cover.total() == path.len() as u64, "I6 cover: {cover:?} of {} on {rung:?}", path.len());
     if rung != Rung::Assembled {
         return Ok(());
     }
-    // Of what is sent whole, nothing is missing.
+    // In parts that are sent whole, nothing is missing.
     let is_whole = cover.verbatim == cover.total() && assembled.certificate.omitted.is_empty();
-    // A summary stands for one more if the words of a person that are among them are given beside it.
+    // A summary covers one more message if a person's message among its entries is shown beside it.
     let covered = (cover.summarised + cover.elided) as usize;
     let is_beside = |message: &Msg| message.kind == Kind::User && is_shown(all, message);
     let covered = covered + usize::from(path.iter().take(covered).any(is_beside));
@@ -201,7 +201,7 @@ fn tail(all: &[Sent], assembled: &Assembled, path: &[Msg], dialect: Dialect) -> 
     Ok(())
 }
 
-/// Whether a prompt gives a message itself.
+/// Whether a prompt contains a message itself.
 fn is_shown(all: &[Sent], message: &Msg) -> bool {
     let value: Value = serde_json::from_str(&message.text).unwrap_or_default();
     let content = &value["content"];
@@ -209,10 +209,10 @@ fn is_shown(all: &[Sent], message: &Msg) -> bool {
     all.iter().any(|sent| !sent.is_ours && sent.is_of_user && sent.text.contains(words))
 }
 
-/// What must hold of a lane's journal.
+/// Checks the properties of a lane's journal.
 ///
-/// * `acked` - everything that was acknowledged, as often as it has to be there.
-/// * `sent` - everything that was ever sent.
+/// * `acked` - all acknowledged messages, with their required number of occurrences.
+/// * `sent` - all messages ever sent.
 pub fn journal(
     engine: &Engine,
     key: &str,
@@ -241,7 +241,7 @@ pub fn journal(
     Ok(())
 }
 
-/// Everything stored verifies.
+/// Checks that the whole store verifies.
 pub fn verified(engine: &Engine) -> Result<(), String> {
     let verified = engine.verify(&mut |_, _| ()).map_err(|error| format!("I5 verify: {error}"))?;
     hold!(verified.problems.is_empty(), "I5 verify: {:?}", verified.problems);

@@ -1,4 +1,4 @@
-//! A store that fails when it is told to: before or after a write took effect, with an error or a panic.
+//! A store with injected failures: before or after a write takes effect, with an error or a panic.
 
 mod jobs;
 
@@ -17,19 +17,19 @@ use unforget_store::{
 
 type Result<T> = std::result::Result<T, StoreError>;
 
-/// What a process dies of. Thrown without the panic hook, so that nothing is printed.
+/// The payload of a simulated process death. Thrown without the panic hook, so that nothing is printed.
 pub struct Died;
 
 /// How a write fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// An error, and nothing was written.
+    /// An error, without writing.
     ErrorBefore,
-    /// An error, though it was written.
+    /// An error, after writing.
     ErrorAfter,
-    /// The process dies, and nothing was written.
+    /// The process dies without writing.
     DieBefore,
-    /// The process dies after it was written.
+    /// The process dies after writing.
     DieAfter,
 }
 
@@ -41,31 +41,31 @@ impl Mode {
 /// A store over another one.
 pub struct FaultStore {
     inner: Arc<dyn Store>,
-    /// Writes until the one that fails; 0 is none.
+    /// Number of writes until the failing one; 0 for none.
     left: AtomicU64,
     mode: AtomicU8,
     hits: AtomicU64,
 }
 
 impl FaultStore {
-    /// A store that does what `inner` does.
+    /// A store that passes everything on to `inner`.
     pub fn new(inner: Arc<dyn Store>) -> Self {
         Self { inner, left: AtomicU64::new(0), mode: AtomicU8::new(0), hits: AtomicU64::new(0) }
     }
 
-    /// The `nth` write from now on fails, counted from 1.
+    /// Lets the `nth` write from now on fail, counted from 1.
     pub fn arm(&self, nth: u64, mode: Mode) {
         self.mode.store(Mode::ALL.iter().position(|one| *one == mode).unwrap_or(0) as u8, Ordering::SeqCst);
         self.left.store(nth, Ordering::SeqCst);
     }
 
-    /// No write fails any more. Returns whether one has since it was armed.
+    /// Cancels the failure. Returns whether a write has failed since arming.
     pub fn disarm(&self) -> bool {
         self.left.store(0, Ordering::SeqCst);
         self.hits.swap(0, Ordering::SeqCst) > 0
     }
 
-    /// Whether a write will fail.
+    /// Whether a failure is pending.
     pub fn is_armed(&self) -> bool {
         self.left.load(Ordering::SeqCst) > 0
     }

@@ -1,15 +1,15 @@
 //! A seeded host over the engine.
 //!
-//! A model host keeps its own transcript as the truth and does what hosts do: turns, pages, windows, whole arrays,
-//! steered, crashed and unreported turns, everything twice, nothing at all, edits, forks, resets, restarts, and a
-//! store that fails at any write. After every step all that design §5 promises and that applies is checked.
+//! A simulated host keeps its own transcript as the truth and behaves like real hosts: turns, pages, windows, whole
+//! arrays, steered, crashed and unreported turns, repetitions, omissions, edits, forks, resets, restarts, and a store
+//! that fails at any write. After every step, all applicable promises of design §5 are checked.
 //!
-//! * [`run`] - one seed; a failure is made as short as it gets and names the command that repeats it.
-//! * [`step`] - what a seed stands for.
-//! * [`world`] - the steps, done.
-//! * [`oracle`] - what of the host's transcript the path has to be; [`want`] - and where the host's own input may be in it.
-//! * [`check`] - what every prompt and every journal has to be.
-//! * [`fault`] - the store that fails.
+//! * [`run`] - runs one seed; a failure is minimised and comes with the command that repeats it.
+//! * [`step`] - the history behind a seed.
+//! * [`world`] - carries the steps out.
+//! * [`oracle`] - the required path for the host's transcript; [`want`] - and the allowed places of volatile input.
+//! * [`check`] - the properties of every prompt and every journal.
+//! * [`fault`] - the failing store.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,21 +1,21 @@
-//! What a lane's path has to be after a delivery, written without the engine's rules in view.
+//! The required path of a lane after a delivery, written independently of the engine's rules.
 //!
-//! Messages are the same if they have the same [`Msg::uid`], which the engine never sees.
+//! Messages are identified by [`Msg::uid`], which the engine never sees.
 
 use std::collections::BTreeSet;
 
 use crate::words::Msg;
 
-/// Messages that an array may leave out: the host's own input, and those of the turn that is open.
+/// Messages that an array may leave out: volatile input, and those of the open turn.
 pub type Loose<'a> = &'a BTreeSet<u64>;
 
-/// After a window of messages that have names: what is new goes to the end. What comes late goes behind what it
-/// follows, and behind what stands there and the window may leave out; if it follows nothing that is on the path, it
-/// comes too late to be shown, but for input of the host's own.
+/// The path after a window of named messages. New messages go to the end. Late ones go behind their predecessor and
+/// behind following entries that the window may leave out. A late message without a predecessor on the path is too late
+/// to be shown, unless it is volatile input.
 pub fn windowed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let mut path = path.to_vec();
     let place = |path: &[Msg], item: &Msg| path.iter().position(|one| one.uid == item.uid);
-    // Those that are there in this order; one that is there out of order stays where it is.
+    // Messages found in this order; one out of order stays at its place.
     let (mut at, mut last) = (0, None);
     for (index, item) in items.iter().enumerate() {
         if let Some(found) = place(&path, item).filter(|found| *found >= at) {
@@ -40,7 +40,7 @@ pub fn windowed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     path
 }
 
-/// After a turn: what is new goes to the end.
+/// The path after a turn: new messages go to the end.
 pub fn turned(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
     let mut path = path.to_vec();
     for item in items {
@@ -51,9 +51,9 @@ pub fn turned(path: &[Msg], items: &[Msg]) -> Vec<Msg> {
     path
 }
 
-/// After an array that is all of the history, of messages that have names.
+/// The path after an array of the whole history, with named messages.
 ///
-/// Where it cuts the path or edits it, and has something new before that, it is right from the first new message on.
+/// If the array cuts or edits the path and has a new message before that, it is right from its first new message on.
 pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let place = |item: &Msg| path.iter().position(|one| one.uid == item.uid);
     let Some(last) = items.iter().rposition(|item| place(item).is_some()) else {
@@ -72,14 +72,14 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
         let is_later = |one: &Msg| items.iter().skip(index + 1).any(|other| other.uid == one.uid);
         let skips = |found: usize| path.iter().take(found).skip(at).any(is_later);
         if place(item).is_some_and(|found| found < at || skips(found)) {
-            // The array has another order: it is right.
+            // The array has another order, and the array is right.
             return branch(path, first_new, at, index);
         }
         let Some(found) = place(item) else {
             if index < last {
                 let next = items.iter().skip(index + 1).filter_map(place).find(|next| *next >= at);
                 if firm(path.get(at..next.unwrap_or(at)), loose) {
-                    // Something else stands where the path has others: an edit.
+                    // Another message stands where the path has others: an edit.
                     return branch(path, first_new, at, index);
                 }
                 if at > 0 {
@@ -95,7 +95,7 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
             return path.iter().chain(items.iter().skip(index)).cloned().collect();
         };
         if path.get(found).is_some_and(|one| one.marker != item.marker) {
-            // The same message with other words: an edit.
+            // A known message with other text: an edit.
             return branch(path, first_new, at, index);
         }
         at = found + 1;
@@ -103,8 +103,8 @@ pub fn whole(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     if firm(path.get(at..), loose) { branch(path, first_new, at, items.len()) } else { path.clone() }
 }
 
-/// After a turn, when the host hands over what it holds: all of the history if it goes on from what is there, else a
-/// window of it.
+/// The path after a turn when the host hands over its messages: all of the history if they continue the path, otherwise
+/// a window of it.
 pub fn after(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let whole = whole(path, items, loose);
     let is_same = |(a, b): (&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
@@ -112,7 +112,7 @@ pub fn after(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     if goes_on { whole } else { windowed(path, items, loose) }
 }
 
-/// The same without names: the array, with the host's own input, which it leaves out, where it was.
+/// The path after an array without names: the array, with volatile input, which it leaves out, at its old places.
 pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> {
     let mut out = path.to_vec();
     let mut at = 0;
@@ -122,7 +122,7 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
         if out.get(at + skipped).is_some_and(|one| one.text == item.text) {
             at += skipped + 1;
         } else {
-            // What comes later in the array is there: here, the history was edited.
+            // The following path entries occur later in the array, so the history was edited here.
             if is_edit(&out, (at, skipped), &items[index..]) || firm(out.get(at..), loose) {
                 out.truncate(at);
             }
@@ -136,7 +136,7 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
     out
 }
 
-/// Whether something that comes later in the array is among what was skipped.
+/// Whether any skipped entry occurs later in the array.
 fn is_edit(path: &[Msg], (at, skipped): (usize, usize), items: &[Msg]) -> bool {
     let is_later = |one: &Msg| items.iter().skip(1).any(|other| other.text == one.text);
     path.iter().skip(at).take(skipped).any(is_later)

@@ -1,4 +1,4 @@
-//! Seeds run, and failures made short.
+//! Runs seeds, and minimises failures.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::step::{Plan, plan};
 use crate::world::World;
 
-/// Runs that shortening a failure may take.
+/// Most runs for minimising a failure.
 const TRIES: usize = 400;
 
 /// A seed that breaks a promise.
@@ -16,9 +16,9 @@ const TRIES: usize = 400;
 pub struct Failure {
     /// The seed.
     pub seed: u64,
-    /// What is broken, and at which step.
+    /// The broken promise, and its step.
     pub what: String,
-    /// What was done, in words, with as few steps as it takes.
+    /// The steps in words, as few as possible.
     pub story: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// Runs one seed. `None` if everything holds.
+/// Runs one seed. `None` if all promises hold.
 pub fn run(seed: u64) -> Option<Failure> {
     let mut plan = plan(seed);
     let mut found = play(&plan)?;
@@ -58,12 +58,12 @@ pub fn run(seed: u64) -> Option<Failure> {
     Some(Failure { seed, what: found.0, story: found.1 })
 }
 
-/// What one seed breaks, without making it short.
+/// The promise that one seed breaks, without minimising.
 pub fn broken(seed: u64) -> Option<String> {
     play(&plan(seed)).map(|(what, _)| what)
 }
 
-/// The seeds of a range that break something, with what they break, until `stop` are found.
+/// The failing seeds of a range with their broken promises, until `stop` are found.
 pub fn all_broken(seeds: std::ops::Range<u64>, stop: usize) -> BTreeMap<u64, String> {
     let next = AtomicU64::new(seeds.start);
     let found: Mutex<BTreeMap<u64, String>> = Mutex::default();
@@ -80,7 +80,7 @@ pub fn all_broken(seeds: std::ops::Range<u64>, stop: usize) -> BTreeMap<u64, Str
     found.into_inner().unwrap()
 }
 
-/// Does something on all processors until it says that nothing is left.
+/// Runs a function on all processors until it returns false.
 fn everywhere(act: &(dyn Fn() -> bool + Sync)) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
@@ -109,7 +109,7 @@ pub fn seeds(from: u64, count: u64, stop: usize) -> Vec<Failure> {
     found
 }
 
-/// The promise that is broken: what stands before the first colon.
+/// The broken promise: the text before the first colon.
 fn kind(what: &str) -> &str {
     what.split(':').next().unwrap_or_default()
 }

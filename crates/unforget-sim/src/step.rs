@@ -1,4 +1,4 @@
-//! What a simulated host does, as plain values: a history is a seed, and any of its steps can be left out.
+//! The actions of a simulated host, as plain values: a history is a seed, and any of its steps can be left out.
 
 use unforget_bench::Random;
 use unforget_wire::Format;
@@ -6,7 +6,7 @@ use unforget_wire::Format;
 /// Kind of a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Op {
-    /// A turn from a person's words to its end, good or bad.
+    /// A turn from a person's message to its end, in whatever way it ends.
     #[default]
     Turn,
     /// A page of the transcript.
@@ -17,7 +17,7 @@ pub enum Op {
     Ask,
     /// A request to make the prompt smaller.
     Compact,
-    /// A message of the transcript gets other words, or the transcript is cut back.
+    /// A message of the transcript changes its text, or the transcript is cut back.
     Edit,
     /// The path is cut back to an entry.
     Rewind,
@@ -25,7 +25,7 @@ pub enum Op {
     Reset,
     /// The lane becomes a copy of another one.
     Fork,
-    /// Something happened that changes no history.
+    /// An event that does not change the history.
     Note,
     /// The clock is set.
     Clock,
@@ -35,9 +35,9 @@ pub enum Op {
     Fault,
     /// The transcript's entries get new ids.
     Reissue,
-    /// A committed turn is delivered once more.
+    /// A committed turn is delivered again.
     Again,
-    /// Models write summaries, while the host goes on.
+    /// Models write summaries while the host continues.
     Write,
     /// A rule is pinned, or taken back.
     Pin,
@@ -63,30 +63,30 @@ const OPS: [(Op, u32); 17] = [
     (Op::Pin, 5),
 ];
 
-/// One step. What exactly it does follows from `r` and from how the host stands.
+/// One step. Its details follow from `r` and the host's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What.
+    /// The kind.
     pub op: Op,
-    /// In which lane.
+    /// The lane.
     pub lane: usize,
-    /// Everything else.
+    /// Randomness for everything else.
     pub r: u64,
 }
 
-/// How a host delivers, for a whole history.
+/// A host's way of delivering, for a whole history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// pi: times and entry ids; turns, pages, windows.
     #[default]
     Pi,
-    /// The same without ids.
+    /// Times without ids.
     Timed,
     /// Chat messages without any names; always the whole array.
     Chat,
-    /// The same, and turns with keys.
+    /// Like [`Profile::Chat`], with keyed turns.
     Keyed,
-    /// Messages without any names, in windows: nothing can be proved.
+    /// Unnamed messages in windows: nothing can be proved.
     Blind,
 }
 
@@ -110,12 +110,12 @@ impl Profile {
     }
 }
 
-/// What a seed stands for.
+/// The history behind a seed.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How the host delivers.
     pub profile: Profile,
-    /// On a file, not in memory.
+    /// Whether the store is a file instead of memory.
     pub is_on_disk: bool,
     /// Lanes.
     pub lanes: usize,

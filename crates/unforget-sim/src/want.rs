@@ -1,37 +1,37 @@
-//! What a lane's path may be after a call.
+//! The allowed paths of a lane after a call.
 //!
-//! Messages of the host's transcript have one right order, which [`crate::oracle`] gives. Input of the host's own is in no
-//! transcript: arrays have it once and leave it out later. Of it, only this is promised: each is there once, where its
-//! array had it, until the history that it stood in is cut back.
+//! Messages of the host's transcript have one right order, given by [`crate::oracle`]. Volatile input is in no
+//! transcript: arrays contain it once and omit it later. Only this is promised for it: each stands exactly once, at its
+//! array's place, until the surrounding history is cut back.
 
 use std::collections::BTreeMap;
 
 use crate::hold;
 use crate::words::{Kind, Msg};
 
-/// Messages that the engine moves at most to put one between them. Input that came later than these goes to the end.
+/// Most messages that the engine moves to insert one between them. Input followed by more of them goes to the end.
 const MOVED: usize = 64;
 
-/// What a path may be.
+/// The allowed paths.
 pub enum Want {
-    /// This, and nothing else.
+    /// Exactly this path.
     Exactly(Vec<Msg>),
-    /// What follows from a delivery.
+    /// The paths that follow from a delivery.
     Delivered {
         /// The messages of the host's transcript, in order.
         firm: Vec<Msg>,
         /// The array.
         items: Vec<Msg>,
-        /// Whether messages have names: then one that is put between others moves nothing.
+        /// Whether messages have names: then an insertion moves nothing.
         has_names: bool,
     },
 }
 
 impl Want {
-    /// The path, if the stored texts are one that may be.
+    /// The path, if the stored texts are an allowed one.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The deviation.
     pub fn read(&self, before: &[Msg], stored: &[String]) -> Result<Vec<Msg>, String> {
         match self {
             Self::Exactly(path) => {
@@ -48,7 +48,7 @@ impl Want {
         }
     }
 
-    /// What the path is if nobody looks.
+    /// The expected path, if nobody reads the stored one.
     pub fn path(&self) -> &[Msg] {
         match self {
             Self::Exactly(path) => path,
@@ -68,7 +68,7 @@ fn same(stored: &[String], want: &[Msg]) -> Result<(), String> {
     Ok(())
 }
 
-/// Stored texts as messages, after those of the transcript are seen to be the right ones.
+/// Stored texts as messages, after a check that the transcript's messages are right.
 fn joined<'a>(
     firm: &[Msg],
     pool: impl Iterator<Item = &'a Msg>,
@@ -84,7 +84,7 @@ fn joined<'a>(
     Ok(stored.iter().filter_map(one).collect())
 }
 
-/// Input of the array is there, and none twice.
+/// Checks that the array's input is there, without duplicates.
 fn each_once(path: &[Msg], items: &[Msg]) -> Result<(), String> {
     for one in path.iter().chain(items).filter(|one| is_volatile(one)) {
         let count = path.iter().filter(|other| other.uid == one.uid).count();
@@ -93,7 +93,7 @@ fn each_once(path: &[Msg], items: &[Msg]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where nothing was cut back, all that was there is there.
+/// Checks that old input remains, except input in a part that was cut back.
 fn kept(before: &[Msg], path: &[Msg], items: &[Msg], has_names: bool) -> Result<(), String> {
     let firm = |path: &[Msg]| -> Vec<(u64, Option<String>)> {
         path.iter().filter(|one| !is_volatile(one)).map(face).collect()
@@ -121,7 +121,7 @@ fn kept(before: &[Msg], path: &[Msg], items: &[Msg], has_names: bool) -> Result<
     Ok(())
 }
 
-/// What is new stands between its neighbours of the array, if these stand in this order.
+/// Checks that new input stands between its neighbours of the array, if these stand in that order.
 fn in_order(before: &[Msg], path: &[Msg], items: &[Msg]) -> Result<(), String> {
     let place = |one: &Msg| path.iter().position(|other| face(other) == face(one));
     let firm = |one: &&Msg| !is_volatile(one) && place(one).is_some();

@@ -1,5 +1,5 @@
-//! Messages as a host writes them. Most carry a marker that names lane, generation and number: what is seen of a
-//! prompt tells which messages are in it.
+//! Messages in a host's form. Most carry a marker with lane, generation and number, so that a prompt's text shows which
+//! messages it contains.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use unforget_bench::Random;
 use unforget_wire::Format;
 
-/// Who speaks.
+/// The speaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A person.
@@ -25,22 +25,22 @@ pub enum Kind {
 /// A message of the model host.
 #[derive(Clone, Debug)]
 pub struct Msg {
-    /// Its identity, whatever is done to it on its way.
+    /// Its identity, however it changes on its way.
     pub uid: u64,
     /// Its bytes.
     pub text: Arc<str>,
-    /// The host's id of it.
+    /// The host's id of the message.
     pub id: Option<Arc<str>>,
-    /// What it alone says.
+    /// Its unique text.
     pub marker: Option<Arc<str>>,
-    /// Who speaks.
+    /// The speaker.
     pub kind: Kind,
 }
 
 /// Writes messages of one lane.
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// Form of them.
+    /// Their form.
     pub form: Format,
     /// Whether they carry their time.
     pub is_timed: bool,
@@ -50,13 +50,13 @@ pub struct Writer {
     pub lane: usize,
     /// The lane's generation, for markers.
     pub generation: u32,
-    /// Messages so far.
+    /// Number of messages so far.
     pub count: u64,
-    /// Ids so far in this generation's transcript.
+    /// Number of ids in this generation's transcript.
     pub ids: u64,
 }
 
-/// What an empty result says.
+/// The text of an empty result.
 const BLANK: &str = "";
 
 const WORDS: [&str; 12] = [
@@ -75,7 +75,7 @@ const WORDS: [&str; 12] = [
 ];
 
 impl Writer {
-    /// A message of a person; `None` of a marker makes it equal to others.
+    /// A person's message; without a marker it equals others.
     pub fn user(&mut self, random: &mut Random, time: i64) -> Msg {
         let marker = (!random.chance(0.2)).then(|| self.mark());
         let text = match &marker {
@@ -89,7 +89,7 @@ impl Writer {
         self.finish(value, Kind::User, marker, time)
     }
 
-    /// Input that the host does not keep.
+    /// Volatile input.
     pub fn volatile(&mut self, random: &mut Random, time: i64) -> Msg {
         let marker = Some(self.mark());
         let text = format!("[System Message] {} {}", marker.as_deref().unwrap_or(""), prose(random, 3, 12));
@@ -98,7 +98,7 @@ impl Writer {
         message
     }
 
-    /// An answer, with calls of tools.
+    /// An answer, with tool calls.
     pub fn assistant(&mut self, random: &mut Random, calls: &[String], time: i64) -> Msg {
         let marker = (calls.is_empty() || random.chance(0.5)).then(|| self.mark());
         let text = marker.as_ref().map(|marker| format!("{marker} {}", prose(random, 3, 60)));
@@ -125,7 +125,7 @@ impl Writer {
         self.finish(value, Kind::Assistant, marker, time)
     }
 
-    /// An answer that was cut off in the middle of a call.
+    /// An answer cut off in the middle of a call.
     pub fn aborted(&mut self, random: &mut Random, call: &str, time: i64) -> Msg {
         let marker = Some(self.mark());
         let text = format!("{} {}", marker.as_deref().unwrap_or(""), prose(random, 1, 9));
@@ -140,7 +140,7 @@ impl Writer {
         self.finish(value, Kind::Aborted, marker, time)
     }
 
-    /// What a tool returned: often the same, sometimes much.
+    /// A tool's result: often equal to others, sometimes large.
     pub fn result(&mut self, random: &mut Random, call: &str, time: i64) -> Msg {
         let marker = (!random.chance(0.4)).then(|| self.mark());
         let text = match &marker {
@@ -159,7 +159,7 @@ impl Writer {
         self.finish(value, Kind::Result, marker, time)
     }
 
-    /// The same message with other words, under its old names.
+    /// A message with other text under its old names.
     pub fn edited(&mut self, old: &Msg) -> Msg {
         let marker = self.mark();
         let mut value: Value = serde_json::from_str(&old.text).unwrap_or_default();
@@ -169,7 +169,7 @@ impl Writer {
             if old_content.is_array() { json!([{"type": "text", "text": text}]) } else { json!(text) };
         put(&mut value, "content", content);
         self.count += 1;
-        // Without names, nothing tells it from a new one.
+        // Without names, nothing distinguishes it from a new message.
         let uid = if self.is_timed { old.uid } else { self.count << 8 | self.lane as u64 };
         Msg { uid, text: value.to_string().into(), marker: Some(marker.into()), ..old.clone() }
     }
@@ -216,8 +216,8 @@ pub(crate) fn put(value: &mut Value, key: &str, to: Value) {
     }
 }
 
-/// What hosts do to messages on their way into an array: ids without punctuation, no details, neighbours merged.
-/// Only those for which `may` says yes. Returns bytes and the messages that they stand for.
+/// Rewrites messages like hosts do for an array: ids without punctuation, no details, merged neighbours. Only messages
+/// accepted by `may` are rewritten. Returns bytes with the messages behind them.
 pub fn rewritten(messages: &[Msg], may: &dyn Fn(&Msg) -> bool) -> Vec<(Msg, String)> {
     let mut out: Vec<(Msg, Value)> = Vec::new();
     for message in messages {

@@ -1,4 +1,4 @@
-//! A host with its lanes, over an engine on a store that fails.
+//! A host with its lanes, over an engine on a failing store.
 
 mod ask;
 mod call;
@@ -24,54 +24,54 @@ use crate::words::{Msg, Writer};
 
 pub(crate) use write::POISON;
 
-/// When all of it begins, in ms since 1970.
+/// Start of the simulation, in ms since 1970.
 const START: i64 = 1_795_292_714_534;
 
-/// A lane as its host knows it.
+/// A lane from the host's point of view.
 pub(crate) struct Lane {
     pub(crate) key: LaneKey,
     pub(crate) writer: Writer,
     /// The host's own transcript: the truth.
     pub(crate) transcript: Vec<Msg>,
-    /// What the engine's path has to be.
+    /// The required path of the engine.
     pub(crate) path: Vec<Msg>,
-    /// The same before the last call.
+    /// The required path before the last call.
     pub(crate) was: Vec<Msg>,
-    /// Where the next page begins.
+    /// Start of the next page.
     pub(crate) page: usize,
-    /// Key of the turn that the engine knows to be open, and what it was told of it.
+    /// Key of the turn that is open in the engine, and its reported messages.
     pub(crate) open: (Option<String>, BTreeSet<u64>),
-    /// Turns begun.
+    /// Number of turns begun.
     pub(crate) turns: u64,
-    /// Turns that were reported as done: key and messages.
+    /// Turns reported as done: key and messages.
     pub(crate) committed: Vec<(String, Vec<Msg>)>,
-    /// Keys of those for which the engine said so.
+    /// Keys of the turns that the engine acknowledged.
     pub(crate) done: Vec<String>,
-    /// Input of the host's own in the open turn, and the message that it follows.
+    /// Volatile input of the open turn, and the message that each follows.
     pub(crate) volatile: Vec<(u64, Msg)>,
-    /// Messages that the engine was told the ids of.
+    /// Messages whose ids the engine knows.
     pub(crate) named: BTreeSet<u64>,
-    /// What was acknowledged, and how often it has to be stored.
+    /// Acknowledged messages, with the required number of occurrences in the store.
     pub(crate) acked: BTreeMap<String, usize>,
-    /// What was ever sent.
+    /// All messages ever sent.
     pub(crate) sent: BTreeSet<String>,
-    /// The prompt before, and for which question.
+    /// The previous prompt, and its question.
     pub(crate) before: Option<(Ask, Vec<String>)>,
-    /// What the first call of the open turn had room for.
+    /// The budget of the open turn's first call.
     pub(crate) first: Option<u64>,
-    /// Rules that every prompt has to have; `None` if a fault left it open which.
+    /// Rules that every prompt must contain; `None` if a fault has left them unknown.
     pub(crate) pins: Option<Vec<(PinId, String)>>,
     /// Time of the newest message.
     pub(crate) time: i64,
 }
 
-/// A store that outlives a process.
+/// A store that survives a process.
 enum Disk {
     Memory(Arc<MemoryStore>),
     File(tempfile::TempDir),
 }
 
-/// All of it.
+/// The whole simulation.
 pub struct World {
     profile: Profile,
     disk: Disk,
@@ -80,12 +80,12 @@ pub struct World {
     clock: Arc<AtomicI64>,
     lanes: Vec<Lane>,
     steps: usize,
-    /// What was done, in words.
+    /// The steps so far, in words.
     pub story: Vec<String>,
 }
 
 impl World {
-    /// Before the first step.
+    /// The state before the first step.
     pub fn new(plan: &Plan) -> Self {
         let disk = if plan.is_on_disk {
             Disk::File(tempfile::tempdir().expect("a folder for a store"))
@@ -109,7 +109,7 @@ impl World {
         world
     }
 
-    /// A new process on the same store.
+    /// Starts a new process on the store.
     fn start(&mut self) {
         self.host = None;
         self.store = None;
@@ -129,7 +129,7 @@ impl World {
         self.host = Some(Arc::new(self.another(store)));
     }
 
-    /// A further host on the store.
+    /// Another host on the store.
     fn another(&self, store: Arc<FaultStore>) -> Host {
         let clock = Arc::clone(&self.clock);
         Host::new(Engine::on(store).with_models(), move || Timestamp(clock.fetch_add(1, Ordering::SeqCst)))
@@ -139,7 +139,7 @@ impl World {
         Arc::clone(self.store.as_ref().expect("a store"))
     }
 
-    /// The host, for what happens while something else does.
+    /// The host, for concurrent actions.
     pub(crate) fn host_handle(&self) -> Arc<Host> {
         Arc::clone(self.host.as_ref().expect("a host"))
     }
@@ -148,10 +148,10 @@ impl World {
         self.host.as_ref().expect("a host")
     }
 
-    /// Does one step and checks everything.
+    /// Carries one step out and checks everything.
     ///
     /// # Errors
-    /// Which promise is broken, and how.
+    /// The broken promise, and how it is broken.
     pub fn step(&mut self, step: Step) -> Result<(), String> {
         self.steps += 1;
         self.story.push(format!("{:?} in {}", step.op, step.lane));
@@ -187,7 +187,7 @@ impl World {
         self.check()
     }
 
-    /// What holds after every step.
+    /// The checks after every step.
     fn check(&mut self) -> Result<(), String> {
         let engine = Engine::on(self.store());
         for lane in &self.lanes {
@@ -234,8 +234,8 @@ impl Lane {
         }
     }
 
-    /// A time that the message before has too, or one that none has. Only for messages that are told apart by who
-    /// speaks, or by the call that they answer.
+    /// A time equal to the previous message's, or an unused one. Only for messages that differ in their speaker, or in
+    /// the call that they answer.
     pub(crate) fn tick_or_same(&mut self, random: &mut Random) -> i64 {
         if random.chance(0.3) { self.time } else { self.tick(random) }
     }

@@ -1,12 +1,12 @@
-//! Clients of a provider's API by seed: one to four conversations and all that goes beside them, their calls in any order.
+//! Clients of a provider's API by seed: one to four conversations with side requests, and their calls in any order.
 //!
-//! A model of each conversation says what its path has to be. After each call: the lane's path is the conversation's array
-//! and nothing else; a lane is of one conversation and what was forked from it; the prompt holds nothing that is not of the
-//! array; what was taken once is up to date. In the end everything that was ever said is stored and the store is sound.
+//! A model of each conversation determines its required path. After each call: the lane's path is exactly the
+//! conversation's array; a lane belongs to one conversation and its forks; the prompt contains only messages of the
+//! array; a repeated array is up to date. In the end every message ever sent is stored and the store is sound.
 //!
-//! Two things of a path are not of the array, as documented: an old message that the client rewrote in place has its old
-//! words or its new ones, and old messages that it leaves out at the beginning are there, or, where it changed more at
-//! once, are not.
+//! Two documented differences between path and array are allowed. An old message that the client rewrote in place has
+//! its old or its new text. Old messages that the client omits at the beginning are present or, if it changed more at
+//! once, absent.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -48,21 +48,21 @@ impl Random {
     }
 }
 
-/// A conversation as its client has it.
+/// A conversation from its client's point of view.
 #[derive(Clone)]
 struct Talk {
-    /// What was forked from it has the same.
+    /// Its forks have the same number.
     family: usize,
     tenant: &'static str,
     session: Option<String>,
     is_named: bool,
     kind: String,
     form: Format,
-    /// What it sends.
+    /// The messages that it sends.
     messages: Vec<Value>,
-    /// What of the path it leaves out at the beginning.
+    /// Messages at the beginning of the path that it leaves out.
     slid: Vec<Value>,
-    /// A call without an answer yet.
+    /// A call that is not answered yet.
     open: Option<Open>,
 }
 
@@ -86,7 +86,7 @@ impl Talk {
         }
     }
 
-    /// What its path has to be, but for words that were put before old ones.
+    /// Its required path, without text that was put before old messages.
     fn path(&self) -> Vec<Value> {
         self.slid.iter().chain(&self.messages).map(plain).collect()
     }
@@ -105,15 +105,15 @@ struct World {
     talks: Vec<Talk>,
     families: usize,
     said: usize,
-    /// The family that a lane is of.
+    /// The family to which a lane belongs.
     of: BTreeMap<String, usize>,
     story: Vec<String>,
 }
 
-/// What a client puts before the words of an old message.
+/// Text that a client puts before an old message's text.
 const REMINDER: &str = "reminder ";
 
-/// A message without what its client put before its words.
+/// A message without the text that its client put before.
 fn plain(message: &Value) -> Value {
     let mut message = message.clone();
     if let Some(words) = message["content"].as_str() {
@@ -126,7 +126,7 @@ fn host(engine: &Engine) -> Host {
     Host::new(engine.clone(), || Timestamp(1_790_000_000_000))
 }
 
-/// The marks in a text: every message has one of its own.
+/// The marks in a text: every message has a unique one.
 fn marks(text: &str) -> BTreeSet<String> {
     let words = text.split(|character: char| !character.is_ascii_alphanumeric());
     words.filter(|word| word.starts_with("zq") && word.ends_with('z')).map(str::to_owned).collect()
@@ -153,7 +153,7 @@ impl World {
         );
     }
 
-    /// Words that are like others, and a mark.
+    /// Text that resembles others, with a mark.
     fn words(&mut self) -> String {
         self.said += 1;
         let like = ["yes", "Continue.", "What is next?", "Do it again", ""][self.random.below(5) as usize];
@@ -199,7 +199,7 @@ impl World {
         });
     }
 
-    /// The client's next message is a user's, or results of tools.
+    /// The client's next message: a user's, or tool results.
     fn say(&mut self, at: usize) {
         let words = self.words_of(at);
         let talk = &mut self.talks[at];
@@ -225,7 +225,7 @@ impl World {
         }
     }
 
-    /// Words of a conversation's family.
+    /// Text shared by a conversation's family.
     fn words_of(&mut self, at: usize) -> String {
         let families = std::mem::replace(&mut self.families, self.talks[at].family);
         let words = self.words();
@@ -233,7 +233,7 @@ impl World {
         words
     }
 
-    /// A call: whose it is, taken, and a prompt made of it.
+    /// A call: recognised and stored, with a prompt made for it.
     fn call(&mut self, at: usize) {
         let talk = self.talks[at].clone();
         let array = read(talk.form, &talk.messages);
@@ -266,7 +266,7 @@ impl World {
         self.talks[at].open = Some(Open { lane, asked_at: receipt.head, array: talk.messages });
     }
 
-    /// The path is the array. Gives the conversation as it is known from here on.
+    /// Checks that the path is the array. Returns the conversation as known from here on.
     fn check_path(&self, talk: Talk, lane: &Recognised) -> Talk {
         let path = self.host.path(&lane.lane, talk.form).unwrap();
         let path: Vec<Value> = path.iter().map(|text| plain(&serde_json::from_str(text).unwrap())).collect();
@@ -288,7 +288,7 @@ impl World {
         ));
     }
 
-    /// The prompt of an open call, whatever other calls did in between.
+    /// Makes the prompt of an open call, whatever other calls did in between.
     fn assemble(&mut self, at: usize) {
         let talk = self.talks[at].clone();
         let Some(open) = talk.open.clone() else { return };
@@ -319,7 +319,7 @@ impl World {
         }
     }
 
-    /// The model answers; the client may be gone.
+    /// The model answers; the client may have gone away.
     fn answer(&mut self, at: usize) {
         let Some(open) = self.talks[at].open.take() else { return };
         let words = self.words_of(at);
@@ -344,7 +344,7 @@ impl World {
         let array = read(talk.form, &open.array);
         self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         if self.random.one_in(3) {
-            // The same once more, as after a restart.
+            // Once more, as after a restart.
             self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         }
         self.host
@@ -420,7 +420,7 @@ impl World {
         }
     }
 
-    /// Everything that was ever said is stored, and the store is sound.
+    /// Checks that every message ever sent is stored, and that the store is sound.
     fn check_end(&self) {
         let mut stored = BTreeSet::new();
         for conversation in self.engine.store().conversations().unwrap() {

@@ -1,9 +1,9 @@
-//! The seeds of every build; `UNFORGET_CASES` and `UNFORGET_SEED` say otherwise.
+//! The seeds of every build, overridden by `UNFORGET_CASES` and `UNFORGET_SEED`.
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use unforget_sim::{all_broken, run};
 
-/// Failures that are told in full.
+/// Number of failures reported in full.
 const TOLD: usize = 40;
 
 fn number(name: &str) -> Option<u64> {

@@ -1,10 +1,10 @@
-//! The bug zoo: defects put back one at a time; the simulator has to catch every one of them.
+//! Mutants: defects put back one at a time; the simulator has to catch every one of them.
 #![cfg(feature = "zoo")]
 #![allow(clippy::panic, clippy::print_stdout, reason = "tests")]
 
 use unforget_core::zoo::{self, Bug};
 
-/// Seeds in which a defect has to show.
+/// Most seeds until a defect has to show.
 const SEEDS: u64 = 3_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! The part of the port for work of models, failing in the same way.
+//! The part of the port for work of models, with injected failures.
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_store::{

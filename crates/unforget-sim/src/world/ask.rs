@@ -1,4 +1,4 @@
-//! Questions for prompts.
+//! Requests for prompts.
 
 use unforget_bench::Random;
 use unforget_engine::EngineError;
@@ -13,7 +13,7 @@ use crate::step::Profile;
 use crate::want::Want;
 use crate::words::{Kind, Msg, rewritten};
 
-/// Below this, a prompt may be impossible.
+/// Budget below which a prompt may be impossible.
 const FLOOR: u64 = 1_400;
 
 impl World {
@@ -32,7 +32,7 @@ impl World {
     pub(crate) fn ask(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
         let before = self.lanes[lane].before.as_ref().map(|(ask, _)| ask.budget);
         let budget = match before.filter(|_| random.chance(0.4)) {
-            // Hosts count anew what they have beside the messages: it is never quite the same.
+            // Hosts recount their other content each time, and the result varies a little.
             Some(before) => before * random.between(90, 110) / 100,
             None => Self::budget(random),
         };
@@ -41,7 +41,7 @@ impl World {
         self.assemble(lane, ask, live.as_ref(), random)
     }
 
-    /// A question in a turn; the budget of later ones is larger, as real hosts give it.
+    /// A request within a turn; later ones have a larger budget, as in real hosts.
     pub(crate) fn ask_in_turn(
         &mut self,
         lane: usize,
@@ -62,7 +62,7 @@ impl World {
         self.assemble(lane, ask, live.as_ref(), random)
     }
 
-    /// What the host holds: the end of its transcript, or all of it, with what it does to it, and its own input.
+    /// The host's messages: the end of its transcript or all of it, rewritten, with its volatile input.
     fn live(&mut self, lane: usize, random: &mut Random) -> (Way, Vec<Item>) {
         let way =
             if matches!(self.profile, Profile::Chat | Profile::Keyed) { Way::Whole } else { Way::Page(None) };
@@ -92,7 +92,7 @@ impl World {
         (way, items)
     }
 
-    /// From the second call of a turn on, hosts hold what the engine gave them, and what came since.
+    /// From the second call of a turn on, hosts send the engine's own output and the messages since.
     fn own_output(&self, lane: usize, items: Vec<Item>) -> Vec<Item> {
         let host = &self.lanes[lane];
         let Some((_, given)) = host.before.as_ref().filter(|(ask, _)| ask.dialect == Dialect::Pi) else {
@@ -186,7 +186,7 @@ impl World {
         Ok(())
     }
 
-    /// The same question gives the same bytes, kept or not, here and in a new process.
+    /// Checks that an equal request gives equal bytes, cached or not, here and in a new process.
     fn same_again(
         &mut self,
         lane: usize,
@@ -210,14 +210,14 @@ impl World {
         same("in a new process", first, &fresh)
     }
 
-    /// Between breaks, the prompt only grows at its end.
+    /// Checks that between breaks the prompt only grows at its end.
     fn stable(&self, lane: usize, ask: &Ask, now: &Assembled) -> Result<(), String> {
         let Some((before, messages)) = &self.lanes[lane].before else { return Ok(()) };
         let is_same = (before.budget, before.dialect, &before.model) == (ask.budget, ask.dialect, &ask.model);
         if !is_same || now.broken.is_some() || now.remade.is_none() {
             return Ok(());
         }
-        // Live input that is not kept stands behind what is.
+        // Unstored live input stands behind stored messages.
         let is_live = |text: &&String| text.contains("[System Message]");
         let length = messages.len() - messages.iter().rev().take_while(is_live).count();
         let same = messages.iter().zip(&now.messages).take_while(|(a, b)| check::is_as(a, b)).count();

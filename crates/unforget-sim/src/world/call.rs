@@ -16,14 +16,14 @@ use crate::step::Profile;
 use crate::want::Want;
 use crate::words::{Kind, Msg};
 
-/// A message as it is sent.
+/// A message about to be sent.
 #[derive(Clone)]
 pub(crate) struct Item {
-    /// Which message it is.
+    /// The message.
     pub(crate) msg: Msg,
     /// Its bytes, perhaps rewritten.
     pub(crate) body: String,
-    /// It is our own output, or the host's summary: nothing of the path.
+    /// Whether it is our own output, or the host's summary, which never enter the path.
     pub(crate) is_aside: bool,
 }
 
@@ -49,40 +49,40 @@ impl Item {
     }
 }
 
-/// How something is delivered.
+/// The kind of a delivery.
 #[derive(Clone, Debug)]
 pub(crate) enum Way {
     Begin(String),
     Commit(String),
     Page(Option<String>),
     Whole,
-    /// After a turn: an array, and how many of its messages the host held before.
+    /// After a turn: an array, and the number of its messages from before the turn.
     After(usize),
 }
 
 /// A call of the engine.
 pub(crate) type Act<'a, T> = &'a dyn Fn(&Host, &LaneKey, Format) -> Result<T, HostError>;
 
-/// What a call came to.
+/// The outcome of a call.
 pub(crate) enum Came<T> {
-    /// It was done.
+    /// It succeeded.
     Done(T),
-    /// It failed by our fault, and the host gave up.
+    /// It failed by an injected fault, and the host gave up.
     Lost,
-    /// The engine said no.
+    /// The engine refused it.
     No(HostError),
 }
 
 impl World {
-    /// Calls the engine, which leaves the path as it is; after a fault, perhaps again.
+    /// Calls the engine without changing the path; after a fault, perhaps again.
     pub(crate) fn look<T>(&mut self, lane: usize, act: Act<'_, T>) -> Result<Came<T>, String> {
         self.carry(lane, &|world| Some(Want::Exactly(world.lanes[lane].path.clone())), act)
     }
 
     /// Calls the engine; after a fault, perhaps again.
     ///
-    /// * `foreseen` - what the path of the lane may be then. Asked before each attempt: a fault ends an open turn for
-    ///   the engine, and what the attempt before wrote is on the path. `None` if the host does not try again.
+    /// * `foreseen` - the allowed paths of the lane after the call. Evaluated before each attempt: a fault ends an open
+    ///   turn in the engine, and the previous attempt may have written to the path. `None` if the host does not retry.
     pub(crate) fn carry<T>(
         &mut self,
         lane: usize,
@@ -110,7 +110,7 @@ impl World {
                         Ok(Came::Done(value))
                     }
                     Ok(Err(error)) => {
-                        // What came with the question is stored before there is an answer.
+                        // The question's messages are stored before there is an answer.
                         if matches!(error, HostError::Engine(EngineError::Irreducible(_))) {
                             self.adopt(lane, after)?;
                         } else {
@@ -138,7 +138,7 @@ impl World {
         Err("no attempt".to_owned())
     }
 
-    /// After a fault, a call was done whole or not at all.
+    /// Checks that a call with a fault took effect completely or not at all.
     fn settle(&mut self, lane: usize, after: &Want) -> Result<(), String> {
         if self.profile == Profile::Blind {
             return Ok(());
@@ -158,7 +158,7 @@ impl World {
         self.host().path(key, self.profile.form()).map_err(|error| format!("path: {error}"))
     }
 
-    /// The path is now what it may be.
+    /// Takes over the path, if it is allowed.
     fn adopt(&mut self, lane: usize, after: &Want) -> Result<(), String> {
         let path = self.stored(lane)?;
         if self.profile == Profile::Blind {
@@ -172,7 +172,7 @@ impl World {
         Ok(())
     }
 
-    /// What the path will be.
+    /// The allowed paths after a delivery.
     pub(crate) fn foresee(&self, lane: usize, way: &Way, items: &[Item]) -> Want {
         let loose = &self.lanes[lane].open.1;
         let shown: Vec<Msg> = items
@@ -191,7 +191,7 @@ impl World {
         Want::Delivered { firm, items: shown, has_names: self.profile.is_timed() }
     }
 
-    /// Delivers, and delivers again: the second time changes nothing.
+    /// Delivers twice; the second delivery changes nothing.
     pub(crate) fn ship(
         &mut self,
         lane: usize,
@@ -232,7 +232,7 @@ impl World {
             self.lanes[lane].done.push(turn.clone());
         }
         if with_id && receipt.is_some() {
-            // A copy that is kept beside the path has no id.
+            // A copy stored beside the path has no id.
             let host = &mut self.lanes[lane];
             let is_shown = |item: &&Item| {
                 host.path.iter().any(|one| one.uid == item.msg.uid && one.marker == item.msg.marker)
@@ -252,8 +252,8 @@ impl World {
         Ok(())
     }
 
-    /// Without names, only a turn that is open tells its messages from equal ones. A fault ends it for the engine: then
-    /// a report that was not stored is not made again.
+    /// Without names, only an open turn distinguishes its messages from equal ones. A fault ends the turn in the
+    /// engine: then an unstored report is not repeated.
     fn is_told_apart(&self, lane: usize, way: &Way, items: &[Item]) -> bool {
         let host = &self.lanes[lane];
         let is_on_path = |item: &Item| host.path.iter().any(|one| one.uid == item.msg.uid);
@@ -261,7 +261,7 @@ impl World {
         !is_commit || host.open.0.is_some() || items.iter().all(is_on_path)
     }
 
-    /// What an array cut off is not open any more, nor has what it wrote again an id that the engine knows.
+    /// Messages that an array cut off are no longer open, nor do their rewritten versions have ids known to the engine.
     fn forget_cut(&mut self, lane: usize, old: &[Msg], with_id: bool) {
         let host = &mut self.lanes[lane];
         let same =
@@ -271,7 +271,7 @@ impl World {
         host.named.retain(|uid| with_id || kept.contains(uid));
     }
 
-    /// What a page left behind: its cursor, and, where nothing has a name, its messages at the end of the path.
+    /// Checks the results of a page: its cursor and, without names, its messages at the end of the path.
     fn check_end(&self, lane: usize, way: &Way, items: &[Item]) -> Result<(), String> {
         if let Way::Page(Some(cursor)) = way {
             let status = self.host().status(&self.lanes[lane].key, self.profile.form());
@@ -289,7 +289,7 @@ impl World {
         Ok(())
     }
 
-    /// What the last call wrote on the path is of the open turn, if there is one.
+    /// Assigns the entries of the last call to the open turn, if there is one.
     pub(crate) fn loosen(&mut self, lane: usize) {
         let lane = &mut self.lanes[lane];
         let is_same = |(a, b): &(&Msg, &Msg)| a.uid == b.uid && a.marker == b.marker;
@@ -308,11 +308,11 @@ impl World {
         self.lanes[lane].sent.extend(items.iter().map(|item| item.body.clone()));
     }
 
-    /// From now on these bytes have to be in every export.
+    /// Requires these bytes in every export from now on.
     pub(crate) fn acknowledge(&mut self, lane: usize, items: &[Item], is_new: bool) {
-        // Our own output that comes back is not stored again.
+        // Our own output is not stored again.
         let is_own = |item: &&Item| item.is_aside && item.body.contains(r#""unforget""#);
-        // Of a rewritten copy that says the same, the original is enough.
+        // For a rewritten copy with equal content, the original suffices.
         let is_copy = |item: &&Item| !item.is_aside && *item.msg.text != *item.body;
         let mut times: BTreeMap<&str, usize> = BTreeMap::new();
         for item in items.iter().filter(|item| is_new && !is_own(item) && !is_copy(item)) {
@@ -327,7 +327,7 @@ impl World {
     }
 }
 
-/// Delivers in one way. `None` says that the turn was known and nothing was looked at.
+/// Delivers in one way. `None` means that the turn was known and its messages were ignored.
 fn deliver(
     host: &Host,
     key: &LaneKey,
@@ -350,13 +350,13 @@ fn deliver(
     }
 }
 
-/// What was sent, short enough to read.
+/// The sent messages, in a readable short form.
 pub(crate) fn told(items: &[Item]) -> Vec<String> {
     let id = |item: &Item| item.msg.id.as_deref().unwrap_or_default().to_owned();
     items.iter().map(|item| format!("{:?} {} {}", item.msg.kind, id(item), short(&item.body))).collect()
 }
 
-/// Without input of the host's own.
+/// A path without volatile input.
 fn firm(path: &[Msg]) -> Vec<Msg> {
     path.iter().filter(|one| one.kind != Kind::Volatile).cloned().collect()
 }

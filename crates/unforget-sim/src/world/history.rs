@@ -1,4 +1,4 @@
-//! What happens to a host's transcript, and how the engine is told.
+//! Events of a host's transcript, and their reports to the engine.
 
 use unforget_bench::Random;
 use unforget_engine::host::{Event, Host, HostError, LaneKey, Page};
@@ -11,19 +11,19 @@ use crate::step::Profile;
 use crate::want::Want;
 use crate::words::{Kind, Msg};
 
-/// How a turn ends.
+/// The end of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
-    /// The engine is told.
+    /// It is reported to the engine.
     #[default]
     Commit,
-    /// The person stops it.
+    /// A person stops it.
     Abort,
-    /// The process dies in it.
+    /// The process dies during it.
     Crash,
-    /// Another engine served it: this one hears nothing.
+    /// Another engine served the turn, without a report to ours.
     Degraded,
-    /// The person said something in the middle: the host does not commit such turns.
+    /// The person spoke in the middle: the host does not commit such turns.
     Steered,
     /// The host's report is lost.
     Lost,
@@ -79,7 +79,7 @@ impl World {
         }
         self.lanes[lane].volatile.clear();
         match end {
-            // Without names, only a turn that is open tells its messages from equal ones.
+            // Without names, only an open turn distinguishes its messages from equal ones.
             End::Commit
                 if self.profile == Profile::Keyed && self.lanes[lane].open.0.as_ref() != Some(&key) =>
             {
@@ -100,7 +100,7 @@ impl World {
         }
     }
 
-    /// What a host without turns does after one.
+    /// The report after a turn, by a host without keyed turns.
     fn report(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
         match self.profile {
             Profile::Blind => self.catch_up(lane, random),
@@ -136,7 +136,7 @@ impl World {
         self.ship(lane, &Way::Whole, &items, random.chance(0.5))
     }
 
-    /// Whether messages are missing before those of the open turn: then an array of all of it may mean two things.
+    /// Whether messages before the open turn are missing: then an array of the whole history is ambiguous.
     fn is_torn(&self, lane: usize) -> bool {
         let host = &self.lanes[lane];
         let is_on = |one: &Msg| host.path.iter().any(|other| other.uid == one.uid);
@@ -145,7 +145,7 @@ impl World {
         self.profile.is_timed() && has_gap && !host.open.1.is_empty()
     }
 
-    /// The host's own summary, or its instructions, in front of an array.
+    /// The host's own summary or instructions before an array.
     pub(crate) fn summary(&mut self, lane: usize, random: &mut Random) -> Item {
         let number = random.below(3);
         let time = self.lanes[lane].time;
@@ -275,7 +275,7 @@ impl World {
         self.look(lane, &act).map(|_| ())
     }
 
-    /// The host rewrites its transcript: every entry gets another id.
+    /// The host rewrites its transcript, and every entry gets another id.
     pub(crate) fn reissue(&mut self, lane: usize) {
         let host = &mut self.lanes[lane];
         host.named.clear();
@@ -314,7 +314,7 @@ impl Lane {
         message
     }
 
-    /// Calls of tools and their results, perhaps not all of them.
+    /// Tool calls and their results, perhaps incomplete.
     fn say_round(&mut self, random: &mut Random) {
         let count = random.between(1, 2);
         let unique = self.writer.count;
@@ -332,7 +332,7 @@ impl Lane {
             }
         }
         if random.chance(0.03) {
-            // The assistant that called was never stored.
+            // The calling assistant message was never stored.
             let time = self.tick(random);
             let result = self.writer.result(random, "call_lost", time);
             self.transcript.push(result);

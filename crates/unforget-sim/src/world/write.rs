@@ -1,4 +1,4 @@
-//! Models write summaries while the host goes on, and most of them write junk.
+//! Models write summaries while the host continues, mostly junk.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -18,13 +18,13 @@ use super::call::{Item, Way};
 use crate::fault::Died;
 use crate::hold;
 
-/// What no summary may hold, and no prompt.
+/// Text that no summary and no prompt may contain.
 pub(crate) const POISON: [&str; 3] = ["/etc/invented/passwd.rs", "PWNED", "sorry, but I cannot"];
 
-/// What a conversation may cost in an hour.
+/// Most that a conversation may cost per hour.
 const CAPS: Spend = Spend { calls: 9, input: 40_000, output: 20_000, micros: 20_000 };
 
-/// What a model does when it is asked.
+/// A model's behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Says {
     Good,
@@ -52,7 +52,7 @@ const ALL: [Says; 10] = [
     Says::Denied,
 ];
 
-/// The clock of the world, for models: a call takes time, nobody waits.
+/// The world's clock for models: a call takes time, but nobody waits.
 struct WorldClock(Arc<AtomicI64>);
 
 impl Clock for WorldClock {
@@ -99,7 +99,7 @@ fn config() -> Config {
 }
 
 impl World {
-    /// A worker takes jobs of a lane. While its model thinks, a person speaks and a prompt is asked for.
+    /// A worker takes jobs of a lane. While its model thinks, a person speaks and a prompt is requested.
     pub(crate) fn write(&mut self, lane: usize, random: &mut Random) -> Result<(), String> {
         let engine = Engine::on(self.store()).with_models();
         let key = ConversationKey(format!("journal:{}", self.lanes[lane].key.0));
@@ -127,7 +127,7 @@ impl World {
                 let messages = page.clone().map(|messages| Page { messages, ..Page::default() });
                 let outcome = messages.map(|page| host.catch_up(&lane_key, form, page));
                 let outcome = outcome.and_then(Result::err);
-                // A budget that is too small is no failure of the worker.
+                // A budget that is too small is not the worker's failure.
                 if asks {
                     drop(host.assemble(&lane_key, form, &ask));
                 }
@@ -144,7 +144,7 @@ impl World {
             engine.work(stored.id, &models, now, Shift { limit: 2, urgency: Urgency::Normal })
         };
         let outcome = catch_unwind(AssertUnwindSafe(work));
-        // A process that died holds no store open.
+        // A process that died keeps no store open.
         drop(engine);
         self.lanes[lane].before = None;
         match outcome {
@@ -166,13 +166,13 @@ impl World {
             return Err(format!("during a call: {error}"));
         }
         if let Some(item) = item {
-            // Said once more, after the call: then it is on the path, whether a model was asked or not.
+            // Sent again after the call: now it is on the path, whether or not a model was asked.
             self.ship(lane, &Way::Page(None), &[item], false)?;
         }
         self.written(lane)
     }
 
-    /// What models wrote stands for what it was asked about and holds nothing bad, within the caps.
+    /// Checks that the models' summaries cover their sources, contain no poison, and respect the caps.
     fn written(&self, lane: usize) -> Result<(), String> {
         let engine = Engine::on(self.store());
         let store = engine.store();

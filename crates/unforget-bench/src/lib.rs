@@ -3,8 +3,8 @@
 //! Depends on nothing of ours, so that both the product's `bench` commands and the tests use it.
 //!
 //! * [`write_workload`] - a whole pi v3 transcript.
-//! * [`Session`] - the same, turn by turn.
-//! * [`probes`] - what a real text says that can be asked for later.
+//! * [`Session`] - a pi v3 transcript, turn by turn.
+//! * [`probes`] - contents of a real text that a later question can ask for.
 //! * [`Random`] - the seeded generator behind both.
 
 mod line;

@@ -1,24 +1,24 @@
-//! What a text says that can be asked for later, found by rules of its own: nothing here is the product's.
+//! Finds contents of a text that a later question can ask for, by rules of the bench itself and not of the product.
 //!
-//! A line is split at blanks and at `()[]{}<>"'` and commas; what is left is a path, a number or an id by its shape. Rules,
-//! decisions and what is negated are found by English words, and stand for some words around them.
+//! A line is split at blanks and at `()[]{}<>"'` and commas; the pieces are paths, numbers or ids by their form. Rules,
+//! decisions and negations are found by English words, and are represented by some surrounding words.
 
 use std::collections::BTreeSet;
 
 use crate::Random;
 
-/// What is asked for.
+/// The kind of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProbeKind {
     /// A file or folder.
     Path,
-    /// At least three digits, or two with a unit or a point.
+    /// At least three digits, or two with a unit or a decimal point.
     Number,
     /// A digest, a ticket, a name with `_` or `::`.
     Id,
     /// Words from a `not` on.
     Negation,
-    /// A sentence by which a person gives a rule.
+    /// A sentence in which a person gives a rule.
     Rule,
     /// Words around a decision or a cause.
     Decision,
@@ -42,7 +42,7 @@ impl ProbeKind {
     }
 }
 
-/// Who says a text.
+/// The speaker of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Voice {
     /// A person.
@@ -53,30 +53,30 @@ pub enum Voice {
     Tool,
 }
 
-/// Something that a text says.
+/// A content of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
-    /// What it is.
+    /// Its kind.
     pub kind: ProbeKind,
     /// Its letters; blanks are single spaces.
     pub text: String,
-    /// Words of its sentence, and of the lines beside it if those are few, in order, without what `text` holds if that is
-    /// one word, with every second word of `text` if it is several. In small letters; words of three letters and more
-    /// that are not the commonest.
+    /// Words of its sentence, and of neighbouring lines if those are few, in order. A probe of one word is left out; of
+    /// a longer probe, every second word is included. In lower case; only words of three or more letters that are not
+    /// among the most common.
     pub context: Vec<String>,
 }
 
-/// Words of a question at most.
+/// Most words of a question.
 const QUESTION: usize = 8;
 
 /// Fewest words of context that make a question.
 const QUESTION_MIN: usize = 3;
 
-/// Longest line that is looked at, in bytes: longer ones are data.
+/// Longest line read, in bytes: longer ones are data.
 const LINE_BYTES: usize = 2_000;
 
 impl Probe {
-    /// The question: words of the context in any order, without the thing itself. `None` if there are too few.
+    /// The question: words of the context in any order, without the content itself. `None` if there are too few.
     pub fn question(&self, random: &mut Random) -> Option<String> {
         let mut words = self.context.clone();
         for at in (1..words.len()).rev() {
@@ -87,7 +87,7 @@ impl Probe {
     }
 }
 
-/// Everything that `text` says that can be asked for, each letter by letter once. Cost: linear.
+/// All probes of `text`, without duplicates. Cost: linear.
 pub fn probes(text: &str, voice: Voice) -> Vec<Probe> {
     let mut found = Vec::new();
     let mut seen = BTreeSet::new();
@@ -112,7 +112,7 @@ pub fn probes(text: &str, voice: Voice) -> Vec<Probe> {
     found
 }
 
-/// Paths, numbers and ids of a text, in order, as they stand.
+/// Paths, numbers and ids of a text, in order, verbatim.
 pub fn identifiers(text: &str) -> Vec<(ProbeKind, String)> {
     let is_gap = |c: char| c.is_whitespace() || "()[]{}<>\"'`,;|=*\\“”‘’…".contains(c);
     let trim = |word: &str| word.trim_matches([':', '.', '!', '?', '-', '&', '+']).to_owned();
@@ -120,7 +120,7 @@ pub fn identifiers(text: &str) -> Vec<(ProbeKind, String)> {
     words.filter_map(|word| Some((shape(&word)?, word))).collect()
 }
 
-/// A line of a file with its number, as tools list it.
+/// Whether a line is a numbered line of a file, as tools list it.
 fn is_listing(line: &str) -> bool {
     let rest = line.trim_start();
     let number = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -209,7 +209,7 @@ const DECISIONS: &[&str] = &[
     "the issue is",
 ];
 
-/// Rules, decisions and negations of a sentence, with the words that stand for them.
+/// Rules, decisions and negations of a sentence, with their representing words.
 fn phrases(sentence: &str, voice: Voice) -> Vec<(ProbeKind, String)> {
     let words: Vec<&str> = sentence.split_whitespace().collect();
     if !(5..=60).contains(&words.len()) || sentence.starts_with(['|', '<', '/']) {
@@ -234,7 +234,7 @@ fn phrases(sentence: &str, voice: Voice) -> Vec<(ProbeKind, String)> {
     found
 }
 
-/// A word in small letters without what stands around it.
+/// A lower-case word without surrounding punctuation.
 fn plain(word: &str) -> String {
     word.trim_matches(|c: char| !c.is_alphanumeric()).replace('’', "'").to_lowercase()
 }

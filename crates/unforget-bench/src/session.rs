@@ -27,19 +27,19 @@ const NEEDLE_EVERY: u64 = 500;
 /// 2025-06-15T15:06:40Z.
 const START_MS: u64 = 1_750_000_000_000;
 
-/// A unique word that was planted in a user message, to be found again.
+/// A unique word planted in a user message, to be found again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Needle {
     /// The word.
     pub tag: String,
-    /// Index of its message, from 0, headers not counted.
+    /// Index of its message, from 0, not counting headers.
     pub message: u64,
 }
 
-/// What [`write_workload`] wrote.
+/// The result of [`write_workload`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
-    /// Messages: whole turns, so at least as many as asked for.
+    /// Number of messages in whole turns, so at least the requested number.
     pub messages: u64,
     /// Turns.
     pub turns: u64,
@@ -55,10 +55,10 @@ pub struct Workload {
 
 /// Writes a pi v3 transcript: a header line, then whole turns until there are `messages` messages.
 ///
-/// The same seed gives the same bytes; a longer transcript begins with the shorter one.
+/// Equal seeds give equal bytes; a longer transcript begins with the shorter one.
 ///
 /// # Errors
-/// What `out` reports.
+/// The error of `out`.
 pub fn write_workload(out: &mut impl io::Write, messages: usize, seed: u64) -> io::Result<Workload> {
     let mut session = Session::new(seed);
     let mut workload = Workload::default();
@@ -143,7 +143,7 @@ impl Tool {
 }
 
 impl Session {
-    /// A session before its first turn. Costs a few ten milliseconds, for the vocabulary.
+    /// A session before its first turn. Costs several ten milliseconds, for the vocabulary.
     pub fn new(seed: u64) -> Self {
         Self {
             words: Words::new(seed),
@@ -171,7 +171,7 @@ impl Session {
         format!("{:08x}-0000-4000-8000-{:012x}", self.seed & 0xffff_ffff, self.seed & 0xffff_ffff_ffff)
     }
 
-    /// Messages so far.
+    /// Number of messages so far.
     pub fn messages(&self) -> u64 {
         self.messages
     }

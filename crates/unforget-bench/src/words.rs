@@ -39,7 +39,7 @@ const POOL: usize = 400_000;
 pub(crate) enum Kind {
     /// Numbered lines of a file.
     Code,
-    /// Lines of several files that match.
+    /// Matching lines of several files.
     Matches,
     /// A fetched page.
     Prose,
@@ -49,8 +49,8 @@ pub(crate) enum Kind {
     Words,
 }
 
-/// A source of words: a Zipf-like vocabulary, drawn once into a long run of words, of which every
-/// text is made of slices. That keeps generation near the speed of copying.
+/// A source of words: a Zipf-like vocabulary, drawn once into a long run of words. Every text consists of slices of
+/// that run, which keeps generation near the speed of copying.
 pub(crate) struct Words {
     pub(crate) random: Random,
     pool: String,
@@ -112,7 +112,7 @@ impl Words {
         out.push_str(self.random.pick(&FOLDERS));
     }
 
-    /// Appends `count` letters and digits, as in the ids that providers give.
+    /// Appends `count` letters and digits, as in providers' ids.
     pub(crate) fn letters(&mut self, out: &mut String, count: usize) {
         for _ in 0..count {
             out.push(char::from(self.random.pick(LETTERS)));

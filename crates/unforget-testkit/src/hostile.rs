@@ -1,4 +1,4 @@
-//! Histories of everything that hosts, providers and people were seen to do wrong.
+//! Histories with everything that hosts, providers and people were observed to do wrong.
 
 use proptest::prelude::{Strategy, any};
 use unforget_bench::Random;
@@ -7,12 +7,12 @@ use unforget_core::id::Timestamp;
 
 use crate::text::{Texts, text};
 
-/// How large a history may become.
+/// The size limits of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// Number of steps; each makes from 1 to some 250 entries, mostly below 10.
+    /// Number of steps; each makes from 1 to some 250 entries, usually below 10.
     pub steps: usize,
-    /// Most bytes of one text. One text in about 50 comes near it, the others are short.
+    /// Most bytes of one text. One text in about 50 comes close; the others are short.
     pub text_bytes: usize,
 }
 
@@ -23,7 +23,7 @@ impl Size {
     pub const LARGE: Self = Self { steps: 80, text_bytes: 200_000 };
 }
 
-/// A thing that happens in a history.
+/// An event in a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Step {
     /// A person says something.
@@ -47,15 +47,15 @@ pub enum Step {
     Aborted,
     /// A message stopped by the provider, likewise.
     Failed,
-    /// A call of which the arguments broke off, in a message that says it is complete.
+    /// A call whose arguments broke off, in a message marked complete.
     CutOff,
     /// Results that arrive before their calls.
     ResultsFirst,
-    /// Calls of which some results never come.
+    /// Calls, some of which never get a result.
     Missing,
-    /// A result that comes twice, with other content.
+    /// A result that arrives twice, with different content.
     Duplicate,
-    /// A result that nobody asked for.
+    /// A result without a call.
     Stray,
     /// Calls whose ids were used before.
     RepeatedIds,
@@ -106,7 +106,7 @@ pub fn history(seed: u64, size: Size) -> Vec<Entry> {
     let mut random = Random::new(seed);
     let steps = if random.chance(0.03) { 0 } else { random.below(size.steps) + 1 };
     let mut builder = Builder::new(size.text_bytes);
-    // Half of the histories begin as real ones do.
+    // Half of the histories begin like real ones.
     if steps > 0 && random.chance(0.5) {
         builder.step(Step::Human, &mut random);
     }
@@ -221,7 +221,7 @@ impl Builder {
             host_id: Some(format!("{index:08x}")),
             parent: HostParent::Previous,
             message_id: None,
-            // Clocks run backwards now and then.
+            // Clocks sometimes run backwards.
             time: Some(Timestamp(1_750_000_000_000 + (index as i64 * 7_919) % 100_000)),
             model: (role == Role::Assistant).then(|| "test-model".to_string()),
             parts,
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    /// A generator that misses the interesting cases proves nothing.
+    /// A generator that misses the interesting cases would prove nothing.
     #[test]
     fn the_interesting_cases_are_reached() {
         let all: Vec<Vec<Entry>> = (0..400).map(|seed| history(seed, Size::SMALL)).collect();
@@ -448,7 +448,7 @@ mod tests {
 
     proptest::proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
-        /// The strategy makes what its steps say, under distinct host ids.
+        /// The strategy makes the histories of its steps, under distinct host ids.
         #[test]
         fn strategies_make_histories(history in histories(Size::SMALL)) {
             let named: Vec<&String> = history.iter().filter_map(|entry| entry.host_id.as_ref()).collect();

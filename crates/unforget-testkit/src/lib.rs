@@ -1,14 +1,14 @@
 //! Builders, generators and mutators for tests. The product never depends on it.
 //!
 //! * [`path`] - a history from a tiny language, for tables of cases.
-//! * [`hostile`] - seeded histories of everything that hosts were seen to do wrong, as entries and as
-//!   proptest strategies.
+//! * [`hostile`] - seeded histories with everything that hosts were observed to do wrong, as entries and as proptest
+//!   strategies.
 //! * [`render`] - histories as the bytes of four transcript formats.
 //! * [`mutate`] - damaged lines and files.
-//! * [`Port`] - a port at which nobody listens, or only who is told to.
-//! * [`provider`] - a scripted provider on 127.0.0.1, with the ways in which real ones fail.
-//! * [`upstream`] - a strict provider of three APIs that answers by script; also as the process `scripted-provider`.
-//! * [`workload`] - large well-formed sessions; the same generator as the product's `bench` commands.
+//! * [`Port`] - a port reserved for one test, at which nobody listens until told to.
+//! * [`provider`] - a scripted provider on 127.0.0.1 that fails like real ones.
+//! * [`upstream`] - a strict provider of three APIs with scripted answers; also as the process `scripted-provider`.
+//! * [`workload`] - large well-formed sessions, from the generator of the product's `bench` commands.
 
 pub mod hostile;
 pub mod mutate;

@@ -1,4 +1,4 @@
-//! Damaged lines and files: what disks, crashes, editors and odd programs leave behind.
+//! Damaged lines and files, as left by disks, crashes, editors and faulty programs.
 
 use unforget_bench::Random;
 
@@ -14,7 +14,7 @@ pub enum Mutation {
     Flip,
     /// A run of bytes became NUL, as after a power loss.
     Zero,
-    /// A piece stands twice.
+    /// A piece occurs twice.
     Repeat,
     /// Two pieces change places.
     Swap,
@@ -24,17 +24,17 @@ pub enum Mutation {
     Deepen,
     /// A lone surrogate escape inside a string.
     Surrogate,
-    /// A key that stands twice, with another value.
+    /// A key occurs twice, with different values.
     DuplicateKey,
-    /// A number that no machine type holds.
+    /// A number beyond every machine type.
     HugeNumber,
     /// A carriage return at the end.
     CarriageReturn,
     /// A byte order mark in front.
     Mark,
-    /// A second value on the same line.
+    /// A second value on the line.
     Glue,
-    /// Line separators that are no newlines: U+2028, U+0085, form feed.
+    /// Line separators other than newlines: U+2028, U+0085, form feed.
     Separator,
     /// A value changed its type: a string became a number, null, an array or an object.
     Retype,
@@ -62,7 +62,7 @@ impl Mutation {
     ];
 }
 
-/// A line, damaged once or, one time in four, several times. Contains no newline that was not there.
+/// A line, damaged once or, one time in four, several times. No new newline is added.
 pub fn mutate(line: &[u8], random: &mut Random) -> Vec<u8> {
     let times = if random.chance(0.25) { 2 + random.below(4) } else { 1 };
     let mut damaged = line.to_vec();
@@ -73,7 +73,7 @@ pub fn mutate(line: &[u8], random: &mut Random) -> Vec<u8> {
     damaged
 }
 
-/// A file, of which about one line in `every` is damaged, lost, doubled or exchanged with its neighbour.
+/// A file in which about one line in `every` is damaged, lost, doubled or exchanged with its neighbour.
 pub fn mutate_lines(file: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = file.split_inclusive(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     for at in 0..lines.len() {
@@ -96,7 +96,7 @@ pub fn mutate_lines(file: &[u8], every: usize, random: &mut Random) -> Vec<u8> {
                 if let Some(line) = lines.get_mut(at) {
                     let ended = line.pop_if(|last| *last == b'\n').is_some();
                     *line = mutate(line, random);
-                    // Now and then the newline is lost too, and the next line is glued on.
+                    // Sometimes the newline is lost too, which glues the next line on.
                     if ended && random.chance(0.9) {
                         line.push(b'\n');
                     }
@@ -145,7 +145,7 @@ pub fn apply(mutation: Mutation, mut line: Vec<u8>, random: &mut Random) -> Vec<
     line
 }
 
-/// The piece that a mutation puts in, and where. Only for mutations that add.
+/// The inserted piece of a mutation, and its place. Only for inserting mutations.
 fn addition(mutation: Mutation, line: &[u8], random: &mut Random) -> (usize, Vec<u8>) {
     let at = random.below(line.len() + 1);
     let (place, piece) = match mutation {

@@ -13,12 +13,11 @@ use unforget_core::entry::{Entry, Origin, Part, Role, Status, ToolCall, ToolResu
 /// | `r1` | result of the call `c1`; `r1+r2` is one entry with two results |
 /// | `h` `b` `k` `o` | host summary, bookkeeping, copy, opaque |
 ///
-/// A mark at the end of a word: `!` aborted, `?` error (for a result: the tool failed). Text after a
-/// colon is its text, with `_` for a blank: `u:never_touch_it`. Without one, the text is the word and
-/// its index: `u0`.
+/// A mark at the end of a word: `!` aborted, `?` error (for a result: the tool failed). Text after a colon is the
+/// entry's text, with `_` for a blank: `u:never_touch_it`. The default text is the word and its index: `u0`.
 ///
 /// # Panics
-/// On a word that it does not know: the test is wrong.
+/// On an unknown word, since the test is wrong then.
 pub fn path(words: &str) -> Vec<Entry> {
     words.split_whitespace().enumerate().map(|(index, word)| entry(index, word)).collect()
 }

@@ -4,11 +4,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use tokio::net::TcpSocket;
 
-/// A port that is held without listening on it: who connects is refused, and the system gives it to nobody who asks for any
-/// free one. On Linux a program that is told to listen on it can do so all the same.
+/// A port that is held without listening on it: connections are refused, and the system never assigns it as a free
+/// port. On Linux, a program that is told to listen on it can still do so.
 pub struct Port {
     address: SocketAddr,
-    /// Bound for as long as this lives.
+    /// Bound as long as the value lives.
     _held: TcpSocket,
 }
 
@@ -16,7 +16,7 @@ impl Port {
     /// Holds a port that was free.
     ///
     /// # Panics
-    /// If there is none: a test cannot go on then.
+    /// If there is no free port, since a test cannot continue then.
     #[allow(clippy::expect_used, reason = "a test cannot go on without its port")]
     pub fn hold() -> Self {
         let held = TcpSocket::new_v4().expect("making a socket");
@@ -25,7 +25,7 @@ impl Port {
         Self { address: held.local_addr().expect("reading the port"), _held: held }
     }
 
-    /// Where it is.
+    /// Its address.
     pub const fn address(&self) -> SocketAddr {
         self.address
     }

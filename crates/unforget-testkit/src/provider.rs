@@ -1,4 +1,4 @@
-//! A provider on 127.0.0.1 that does what a script says: the real protocol, with its real ways to fail.
+//! A scripted provider on 127.0.0.1: the real protocol, with the failures of real providers.
 //!
 //! ```
 //! use unforget_testkit::provider::{Act, Provider, openai};
@@ -22,20 +22,20 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the provider does with one request.
+/// The provider's reaction to one request.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Answers.
     Reply(Reply),
-    /// Says nothing, and keeps the connection until the provider ends.
+    /// Stays silent, and keeps the connection until the provider ends.
     Hang,
-    /// Answers with the head at once and the body one byte at a time, with a pause behind each.
+    /// Answers with the head at once and the body one byte at a time, pausing after each byte.
     Drip(Reply, Duration),
-    /// Answers, but closes the connection after so many bytes of the body, whose whole length it has told.
+    /// Answers, but closes the connection after this many bytes of the body, whose full length it announced.
     Truncate(Reply, usize),
-    /// Resets the connection: after so many bytes of the whole answer, head included.
+    /// Resets the connection after this many bytes of the whole answer, head included.
     Reset(Reply, usize),
-    /// Sends these bytes and closes: no HTTP.
+    /// Sends these bytes, which are no HTTP, and closes.
     Raw(Vec<u8>),
     /// Answers with the newest message of the request, in the given form.
     Echo(fn(&str) -> Act),
@@ -58,7 +58,7 @@ impl Reply {
         Self { status, headers: Vec::new(), body: body.into() }
     }
 
-    /// The same with one more header.
+    /// This reply with one more header.
     #[must_use]
     pub fn with(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -85,16 +85,16 @@ impl Heard {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as JSON, `null` if it is none.
+    /// The body as JSON; `null` if it is invalid.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
-/// A provider that does what its script says, one act per request, in order of arrival.
+/// A provider that follows its script, one act per request, in order of arrival.
 ///
-/// Behind the end of the script it answers 500, unless [`Provider::always`] says otherwise, so that a call too many
-/// shows. Dropping it ends it and every connection that hangs.
+/// After the end of the script it answers 500, unless [`Provider::always`] was used, so that a superfluous call is
+/// noticed. Dropping it ends it and all hanging connections.
 pub struct Provider {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -120,7 +120,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a request and takes what to do with it.
+    /// Records a request and takes the next act.
     fn next(&self, heard: Heard) -> Act {
         let mut state = self.lock();
         state.heard.push(heard);
@@ -137,10 +137,10 @@ impl Shared {
 }
 
 impl Provider {
-    /// Starts one with its script.
+    /// Starts a provider with a script.
     ///
     /// # Panics
-    /// If no port of this machine can be opened, or no thread started: a test cannot go on then.
+    /// If no port can be opened, or no thread started, since a test cannot continue then.
     #[allow(clippy::expect_used, reason = "a test cannot go on without its server")]
     pub fn start(script: impl IntoIterator<Item = Act>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("opening a port");
@@ -155,7 +155,7 @@ impl Provider {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// One that does the same for ever.
+    /// A provider that repeats one act for ever.
     pub fn always(act: Act) -> Self {
         let provider = Self::start([]);
         provider.shared.lock().always = Some(act);
@@ -167,7 +167,7 @@ impl Provider {
         format!("http://{}", self.address)
     }
 
-    /// Puts one more act behind the script.
+    /// Appends one more act to the script.
     pub fn then(&self, act: Act) {
         self.shared.lock().script.push_back(act);
     }
@@ -182,7 +182,7 @@ impl Drop for Provider {
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.ended.notify_all();
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         drop(TcpStream::connect(self.address));
         if let Some(thread) = self.thread.take() {
             drop(thread.join());
@@ -198,7 +198,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let Ok(stream) = stream else { continue };
         let shared = Arc::clone(shared);
-        // A client that goes away in the middle is part of many scripts.
+        // In many scripts the client goes away in the middle.
         let work = move || drop::<io::Result<()>>(serve::connection(&stream, &shared));
         threads.extend(std::thread::Builder::new().spawn(work));
     }

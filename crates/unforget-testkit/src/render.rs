@@ -1,6 +1,6 @@
-//! Histories as the bytes of transcript formats, the way hosts write them.
+//! Renders histories as the bytes of transcript formats, like hosts write them.
 //!
-//! What a format cannot say is left out; the tests of a format's parser decide what must come back.
+//! Facts that a format cannot express are left out; the tests of a format's parser decide what must be restored.
 
 use serde_json::{Value, json};
 use unforget_core::entry::{Entry, Origin, Part, Role, Status, ToolCall, ToolResult};
@@ -196,7 +196,7 @@ fn anthropic_part(part: &Part) -> Value {
     }
 }
 
-/// Arguments as a value; what does not parse is an empty object, as hosts write it.
+/// Arguments as a value; unparsable ones become an empty object, as hosts write them.
 fn arguments(call: &ToolCall) -> Value {
     serde_json::from_str(&call.arguments).unwrap_or_else(|_| json!({}))
 }

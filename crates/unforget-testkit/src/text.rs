@@ -1,4 +1,4 @@
-//! Texts that break things.
+//! Texts that break software.
 
 use unforget_bench::Random;
 
@@ -55,7 +55,7 @@ impl Texts {
         Self::Markup,
     ];
 
-    /// Pieces that a text of this kind is made of.
+    /// Building blocks of a text of this kind.
     const fn pieces(self) -> &'static [&'static str] {
         match self {
             Self::Empty => &[],

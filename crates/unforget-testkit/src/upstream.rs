@@ -1,7 +1,8 @@
-//! A provider of three APIs on loopback that refuses what real ones refuse, and answers by script.
+//! A provider of three APIs on loopback that enforces the rules of real ones, and answers by script.
 //!
-//! Every request is held against the offline validator and counted by a tokeniser that the engine does not use. What is wrong
-//! or too large gets the provider's own error, and is remembered: a test looks at [`Upstream::came`] in the end.
+//! Every request is checked by the offline validator and counted by a tokeniser that the engine does not use. A request
+//! that is invalid or too large gets the provider's own error, and is recorded: a test reads [`Upstream::came`] at the
+//! end.
 
 #![allow(
     clippy::indexing_slicing,
@@ -29,43 +30,43 @@ use unforget_wire::{Checks, Dialect, validate};
 pub use answers::{Deed, Say, Spent};
 use kept::Kept;
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Came {
-    /// Its form.
+    /// Its dialect.
     pub dialect: Dialect,
     /// Its headers.
     pub headers: HeaderMap,
     /// Its bytes.
     pub body: Vec<u8>,
-    /// Its tokens, answer included.
+    /// Its tokens, including the requested answer.
     pub tokens: u64,
-    /// What the validator says.
+    /// The validator's findings.
     pub violations: Vec<String>,
-    /// The status that it got.
+    /// The status of its reply.
     pub status: u16,
 }
 
-/// What decides about answers: from the request and its number to what the model says.
+/// Decides about answers: from the request and its number to the model's output.
 pub type Script = Arc<dyn Fn(&Value, usize) -> Say + Send + Sync>;
 
-/// What looks at requests while they come.
+/// A callback for received requests.
 pub type Look = Arc<dyn Fn(&Came) + Send + Sync>;
 
-/// What a provider refuses, and how it counts.
+/// The rules of a provider, and its way of counting.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Tokens that a request and its answer may have.
+    /// Token limit of a request together with its answer.
     pub window: u64,
-    /// For clients without an engine before them. What the validator says is remembered, but no reason to refuse; and only a
-    /// prompt that is too large itself is refused: newer models cut their answer where the window ends.
+    /// For clients without an engine. The validator's findings are recorded but cause no refusal, and only a prompt
+    /// that is too large by itself is refused: newer models cut their answer at the end of the window.
     pub is_lenient: bool,
-    /// A token is so many bytes. Without it, one of `o200k_base`, whatever the model.
+    /// Number of bytes per token. By default, tokens of `o200k_base` for every model.
     pub bytes_per_token: Option<u64>,
 }
 
 impl Rules {
-    /// Refuses everything that is wrong, and counts in `o200k_base`.
+    /// Refuses everything invalid, and counts in `o200k_base`.
     pub fn strict(window: u64) -> Self {
         Self { window, is_lenient: false, bytes_per_token: None }
     }
@@ -76,32 +77,32 @@ struct Shared {
     script: Script,
     look: Option<Look>,
     came: Mutex<Vec<Came>>,
-    /// Answers of the Responses API that later requests refer to.
+    /// Answers of the Responses API, for references by later requests.
     kept: Kept,
 }
 
-/// A running provider. Ends with the runtime that it runs in.
+/// A running provider. Ends together with its runtime.
 #[derive(Clone)]
 pub struct Upstream {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     shared: Arc<Shared>,
 }
 
 impl Upstream {
-    /// Starts one on a free port.
+    /// Starts a provider on a free port.
     ///
-    /// * `window` - in tokens of `o200k_base`, whatever the model.
+    /// * `window` - in tokens of `o200k_base`, for every model.
     ///
     /// # Panics
-    /// If there is no port.
+    /// If there is no free port.
     pub async fn start(window: u64, script: Script) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), Rules::strict(window), script, None).await
     }
 
-    /// Starts one at an address.
+    /// Starts a provider at an address.
     ///
-    /// * `look` - is shown each request in place of its being kept.
+    /// * `look` - receives each request, which is then not recorded.
     ///
     /// # Panics
     /// If the port is taken.
@@ -147,7 +148,7 @@ impl Upstream {
 }
 
 impl Shared {
-    /// Takes a request down, and gives its number.
+    /// Records a request, and returns its number.
     fn remember(&self, came: Came) -> usize {
         let mut all = self.came();
         let kept = match &self.look {
@@ -184,7 +185,7 @@ async fn take(
         shared.remember(Came { dialect, headers, body, tokens: 0, violations: Vec::new(), status: 400 });
         return refuse(dialect, "Previous response not found.");
     };
-    // Of a request that refers to an answer, all that the model reads is judged.
+    // For a request that refers to an answer, the model's whole input is checked.
     let text =
         if request == sent { String::from_utf8_lossy(&body).into_owned() } else { request.to_string() };
     let checks = Checks { whole: false, ..dialect.into() };
@@ -229,7 +230,7 @@ async fn take(
     answers::response(dialect, &request, whole, &say, is_streamed)
 }
 
-/// The words of the providers for a request that does not fit.
+/// The providers' wording for a request that does not fit.
 fn overflow(dialect: Dialect, input: u64, output: u64, window: u64) -> String {
     match dialect {
         Dialect::Anthropic if input <= window => format!(
@@ -264,7 +265,7 @@ fn unpacked(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
     if is_packed { zstd::decode_all(body).unwrap_or_default() } else { body.to_vec() }
 }
 
-/// Tokens of the strings of a request, keys not counted: near what a provider counts, never the engine's own number.
+/// Tokens of the strings of a request, not counting keys: close to a provider's count, never the engine's own number.
 fn tokens(request: &Value, rules: Rules) -> u64 {
     fn walk(value: &Value, text: &mut String) {
         match value {
@@ -291,7 +292,7 @@ fn tokens(request: &Value, rules: Rules) -> u64 {
     tiktoken_rs::o200k_base_singleton().encode_ordinary(&text).len() as u64
 }
 
-/// A stream of pieces, each after a pause; those behind the first when they are let go.
+/// A stream of pieces, each after a pause; pieces after the first wait for their release.
 fn slowly(pieces: Vec<String>, say: &Say) -> Body {
     let (pieces, pause, gate) = (pieces.into_iter().enumerate(), say.pause, say.gate.clone());
     Body::from_stream(futures_util::stream::unfold(
@@ -299,7 +300,7 @@ fn slowly(pieces: Vec<String>, say: &Say) -> Body {
         move |(mut pieces, mut gate)| async move {
             let (number, piece) = pieces.next()?;
             if let Some(gate) = gate.as_mut().filter(|_| number == 1) {
-                // It is let go by its sender's end, too.
+                // The end of the sender releases it too.
                 gate.wait_for(|is_open| *is_open).await.ok();
             }
             if !pause.is_zero() {

@@ -1,4 +1,4 @@
-//! What the test kit and the examples write is what the parsers read.
+//! The parsers read everything that the test kit and the examples write.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 

@@ -1,7 +1,7 @@
-//! The scripted provider as a process, for clients that are processes too.
+//! The scripted provider as a process, for clients in other processes.
 //!
-//! Prints its address as the first line. With `--log` every request is a line of JSON in the order of their coming: number,
-//! time, dialect, status, tokens, what the validator says, and the body with its digest.
+//! Prints its address as the first line. With `--log` every request is a line of JSON, in order of arrival: number,
+//! time, dialect, status, tokens, the validator's findings, and the body with its digest.
 
 use std::fs::File;
 use std::io::Write;
@@ -65,7 +65,7 @@ async fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Headers that are logged: those that say which client, session or try it is.
+/// Logged headers: those that identify client, session or attempt.
 const LOGGED: [&str; 12] = [
     "user-agent",
     "x-claude-code-session-id",
@@ -97,7 +97,7 @@ fn log(file: File, has_bodies: bool) -> Look {
             "bytes": came.body.len(), "digest": Digest::of(&came.body).hex(), "headers": headers, "body": body,
         });
         out.1 += 1;
-        // A log that cannot be written shows as one that is too short.
+        // A failed write shows as a log that is too short.
         writeln!(out.0, "{line}").ok();
     })
 }

@@ -1,4 +1,4 @@
-//! Answers and errors as providers write them.
+//! Answers and errors in the providers' forms.
 
 use serde_json::{Value, json};
 
@@ -26,27 +26,27 @@ pub mod openai {
         reply(200, &body)
     }
 
-    /// A whole answer.
+    /// A complete answer.
     pub fn text(text: &str) -> Act {
         Act::Reply(completion(&json!({"role": "assistant", "content": text, "refusal": null}), "stop"))
     }
 
-    /// Answers with what was asked.
+    /// Answers with the question.
     pub fn echo() -> Act {
         Act::Echo(text)
     }
 
-    /// An answer that reached its longest length.
+    /// An answer cut off at its limit.
     pub fn cut_off(text: &str) -> Act {
         Act::Reply(completion(&json!({"role": "assistant", "content": text}), "length"))
     }
 
-    /// A refusal in its own field.
+    /// A refusal in a separate field.
     pub fn refusal(words: &str) -> Act {
         Act::Reply(completion(&json!({"role": "assistant", "content": null, "refusal": words}), "stop"))
     }
 
-    /// A call of a tool and nothing else.
+    /// A tool call and nothing else.
     pub fn tool_call() -> Act {
         let function = json!({"name": "read_file", "arguments": "{\"path\":\"a\"}"});
         let calls = json!([{"id": "call_1", "type": "function", "function": function}]);
@@ -54,7 +54,7 @@ pub mod openai {
         Act::Reply(completion(&message, "tool_calls"))
     }
 
-    /// Reasoning and nothing else, as vLLM and DeepSeek give it.
+    /// Reasoning and nothing else, as vLLM and DeepSeek send it.
     pub fn thinking_only() -> Act {
         let message = json!({"role": "assistant", "content": "", "reasoning_content": "let me see"});
         Act::Reply(completion(&message, "stop"))
@@ -84,17 +84,17 @@ pub mod anthropic {
         reply(200, &body).with("request-id", "req_1")
     }
 
-    /// A whole answer.
+    /// A complete answer.
     pub fn text(text: &str) -> Act {
         Act::Reply(message(&json!([{"type": "text", "text": text}]), "end_turn"))
     }
 
-    /// Answers with what was asked.
+    /// Answers with the question.
     pub fn echo() -> Act {
         Act::Echo(text)
     }
 
-    /// An answer that reached its longest length.
+    /// An answer cut off at its limit.
     pub fn cut_off(text: &str) -> Act {
         Act::Reply(message(&json!([{"type": "text", "text": text}]), "max_tokens"))
     }
@@ -104,7 +104,7 @@ pub mod anthropic {
         Act::Reply(message(&json!([]), "refusal"))
     }
 
-    /// A call of a tool and nothing else.
+    /// A tool call and nothing else.
     pub fn tool_call() -> Act {
         let call = json!({"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {"path": "a"}});
         Act::Reply(message(&json!([call]), "tool_use"))

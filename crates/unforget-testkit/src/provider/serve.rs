@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::{Act, Heard, Reply, Shared};
 
-/// Largest request that is read.
+/// Largest request read.
 const REQUEST_BYTES_MAX: u64 = 64 << 20;
 
-/// Reads one request, does what the script says, and closes.
+/// Reads one request, carries out the next act, and closes.
 pub(super) fn connection(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    // A client that never finishes its request does not hold a test up.
+    // A client that never finishes its request must not block a test.
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let heard = request(stream)?;
     let newest = newest(&heard);
@@ -63,14 +63,14 @@ fn carry_out(mut stream: &TcpStream, shared: &Shared, act: &Act, newest: &str) -
     }
 }
 
-/// Makes the close that follows a reset.
+/// Turns the following close into a reset.
 #[cfg(unix)]
 fn reset(stream: &TcpStream) -> io::Result<()> {
     rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO))?;
     Ok(())
 }
 
-/// Elsewhere a plain close has to do.
+/// On other systems a plain close has to do.
 #[cfg(not(unix))]
 fn reset(stream: &TcpStream) -> io::Result<()> {
     stream.shutdown(Shutdown::Both)

@@ -1,4 +1,4 @@
-//! What a scripted model says, as each API says it.
+//! A scripted model's output, in each API's form.
 
 use std::time::Duration;
 
@@ -15,24 +15,24 @@ use super::slowly;
 pub struct Say {
     /// Text; none if empty.
     pub text: String,
-    /// Calls of tools.
+    /// Tool calls.
     pub deeds: Vec<Deed>,
-    /// Between the events of a stream.
+    /// Pause between the events of a stream.
     pub pause: Duration,
-    /// The first event of a stream is sent, and no other before this is true or its sender gone.
+    /// Holds back all events after the first until the value is true or the sender is dropped.
     pub gate: Option<watch::Receiver<bool>>,
-    /// Break the connection after so many events.
+    /// Breaks the connection after this many events.
     pub cut_after: Option<usize>,
-    /// Refuse with this status instead.
+    /// Refuses with this status instead.
     pub refused: Option<u16>,
-    /// What the answer says about tokens beside those of the request: nothing cached and 20 of output, if not told.
+    /// Reported tokens beside the request's; by default nothing cached and 20 of output.
     pub spent: Option<Spent>,
 }
 
 /// Tokens of a call beside those of its request.
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
-    /// How much of the request the cache held, from 0 to 1.
+    /// Share of the request in the cache, from 0 to 1.
     pub cached_share: f64,
     /// Tokens of the answer.
     pub output: u64,
@@ -52,12 +52,12 @@ impl Say {
     }
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Clone, Debug)]
 pub struct Deed {
     /// The tool.
     pub name: String,
-    /// Its arguments: an object, or a string for a tool that takes free text.
+    /// Its arguments: an object, or a string for a tool with free text.
     pub arguments: Value,
 }
 
@@ -67,13 +67,13 @@ impl Say {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// One call of a tool.
+    /// One tool call.
     pub fn deed(name: &str, arguments: Value) -> Self {
         Self { deeds: vec![Deed { name: name.to_owned(), arguments }], ..Self::default() }
     }
 }
 
-/// The body of an answer that is not streamed.
+/// The body of an answer without streaming.
 ///
 /// * `at` - number of the request, and its tokens.
 pub(super) fn whole(dialect: Dialect, request: &Value, say: &Say, at: (usize, u64)) -> Value {

@@ -1,16 +1,16 @@
-//! Answers of the Responses API that a provider keeps, so that requests may go on from them.
+//! Stored answers of the Responses API, so that later requests can continue from them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
-/// By the id of an answer: all items before it and of it.
+/// By the id of an answer: all items before it, and its own.
 #[derive(Default)]
 pub(super) struct Kept(Mutex<HashMap<String, Vec<Value>>>);
 
 impl Kept {
-    /// A request with everything that the model reads in its input. An error if it refers to an answer that is not kept.
+    /// A request with the model's whole input. An error if it refers to an answer that is not stored.
     pub(super) fn whole(&self, request: &Value) -> Result<Value, ()> {
         let Some(before) = request.get("previous_response_id").and_then(Value::as_str) else {
             return Ok(request.clone());
@@ -26,13 +26,13 @@ impl Kept {
         Ok(whole)
     }
 
-    /// Keeps an answer, unless the request says that it shall not be kept.
+    /// Stores an answer, unless the request forbids storing.
     pub(super) fn keep(&self, request: &Value, answer: &Value) {
         if request.get("store").and_then(Value::as_bool) == Some(false) {
             return;
         }
         let mut all = items(request);
-        // Their ids are the provider's own: it knows what stood before them.
+        // The ids are the provider's own, so it knows the items before them.
         all.extend(answer["output"].as_array().into_iter().flatten().map(|item| {
             let fields = item.as_object().into_iter().flatten().filter(|(name, _)| *name != "id");
             Value::Object(fields.map(|(name, value)| (name.clone(), value.clone())).collect())
@@ -42,7 +42,7 @@ impl Kept {
     }
 }
 
-/// The items of a request: a text is a message.
+/// The items of a request: a text counts as a message.
 fn items(request: &Value) -> Vec<Value> {
     match &request["input"] {
         Value::Array(items) => items.clone(),

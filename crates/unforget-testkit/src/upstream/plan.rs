@@ -1,4 +1,4 @@
-//! A script from a file: which files a coding agent reads in each turn, and what the model says.
+//! A script from a file: the files that a coding agent reads in each turn, and the model's answers.
 //!
 //! The plan is JSON:
 //!
@@ -8,10 +8,10 @@
 //!  "compaction": ["Summarise the conversation"], "summary": "…"}
 //! ```
 //!
-//! A message with `Question 3:` begins turn 3; its rounds are calls of the first tool that the client offers, one call per file.
-//! The place within a turn is kept here and not read from the request: an engine between the client and this provider may
-//! shorten what the request says. One plan is for one conversation. A request with one of the texts of `compaction` in its
-//! newest message gets the summary, and one that offers no tool gets a title.
+//! A message with `Question 3:` begins turn 3. Its rounds are calls of the first suitable tool that the client offers,
+//! one call per file. The place within a turn is kept here and not read from the request: an engine between the client
+//! and this provider may shorten the request. One plan is for one conversation. A request with one of the texts of
+//! `compaction` in its newest message gets the summary, and a request without tools gets a title.
 
 use std::io;
 use std::path::Path;
@@ -25,7 +25,7 @@ use super::{Deed, Say, Script, Spent};
 /// The script of a plan in a file.
 ///
 /// # Errors
-/// If the file cannot be read or is no JSON.
+/// If the file is unreadable or no JSON.
 pub fn load(path: &Path) -> io::Result<Script> {
     let plan: Value = serde_json::from_slice(&std::fs::read(path)?)?;
     let state = Mutex::new(State::default());
@@ -40,16 +40,16 @@ pub fn load(path: &Path) -> io::Result<Script> {
     }))
 }
 
-/// Where the conversation stands.
+/// The state of the conversation.
 #[derive(Default)]
 struct State {
     turn: Option<usize>,
     round: usize,
-    /// The newest prompts, as text in the order in which a provider caches them.
+    /// The newest prompts, as text in the order of a provider's cache.
     prompts: Vec<String>,
 }
 
-/// A provider's cache holds more than one conversation: the main one, and its side requests.
+/// A provider's cache holds more than one conversation: the main one and its side requests.
 const PROMPTS: usize = 4;
 
 impl State {
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// How much of a prompt one of the newest ones has begun with.
+    /// The share of a prompt that equals the beginning of one of the newest prompts.
     fn cached_share(&mut self, request: &Value) -> f64 {
         let prompt = prompt(request);
         let common = |other: &String| {
@@ -132,7 +132,7 @@ fn prompt(request: &Value) -> String {
         let Some(part) = request.get(key) else { continue };
         let mut part = part.clone();
         without_marks(&mut part);
-        // A list is written without its end, so that a longer one begins with it.
+        // A list is written without its end, so that a longer list begins with it.
         match part {
             Value::Array(items) => items.iter().for_each(|item| {
                 text.push_str(&item.to_string());

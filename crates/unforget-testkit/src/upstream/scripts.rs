@@ -1,4 +1,4 @@
-//! Scripts for clients that nobody here wrote: they act on the tools that a client offers.
+//! Scripts for foreign clients: they act on the tools that a client offers.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ pub fn by_name(name: &str) -> Option<Script> {
     }
 }
 
-/// Every question is answered with calls of a tool that the client offers, their results with words. Every fifth request
-/// that may call gets two calls at once. Who offers no tool gets words; who asks for an object gets one.
+/// Every question is answered with calls of an offered tool, and their results with text. Every fifth request that may
+/// call gets two calls at once. A request without tools gets text; a request for an object gets one.
 ///
-/// A question with the word `sub-agent` is given to one, where the client has them.
+/// A question with the word `sub-agent` goes to a sub-agent, if the client has them.
 pub fn tools() -> Script {
     Arc::new(|request, number| {
         if wants_object(request) {
@@ -77,7 +77,7 @@ pub(super) fn history(request: &Value) -> &[Value] {
     history.map_or(&[], Vec::as_slice)
 }
 
-/// What clients put between messages and a person did not write.
+/// Whether an item is a client's own text between messages, which no person wrote.
 pub(super) fn is_aside(item: &Value) -> bool {
     matches!(item["role"].as_str(), Some("system" | "developer"))
 }
@@ -98,7 +98,7 @@ pub(super) fn wants_object(request: &Value) -> bool {
     formats.into_iter().any(|format| matches!(format.as_str(), Some("json_schema" | "json_object")))
 }
 
-/// Names of the tools of a request, wherever it has them.
+/// Names of the tools of a request, wherever they are listed.
 pub(super) fn offered(request: &Value) -> Vec<String> {
     let of_items = history(request).iter().filter(|item| item["type"] == "additional_tools");
     let lists = std::iter::once(request).chain(of_items);

@@ -1,4 +1,4 @@
-//! A pattern, a newline, and the bytes that it is looked for in.
+//! A pattern, a newline, and the bytes to search.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Any bytes as an answer in which there may be calls of the gateway's own.
+//! Any bytes as an answer that may call the gateway's own tools.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a host sends on one connection: lines of JSON-RPC, or anything else.
+//! A host's input on one connection: lines of JSON-RPC, or anything else.
 
 #![no_main]
 

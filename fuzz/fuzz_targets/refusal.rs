@@ -1,4 +1,4 @@
-//! Any bytes as what a provider says when it refuses.
+//! Any bytes as a provider's refusal.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their bytes: one function per property. Each panics if it is broken.
+//! The properties checked by the fuzz targets, one function each. A function panics if its property is broken.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -21,7 +21,7 @@ use unforget_wire::exchange::{Answer, Call, Join, Offer};
 use unforget_wire::refusal::{self, Headers, Reply};
 use unforget_wire::{Dialect, Format, Reader, decode};
 
-/// Leads, bodies and trailer, end to end, are the bytes; and any record decodes as any format.
+/// Leads, bodies and trailer, joined, are the input; and any record decodes in any format.
 ///
 /// # Panics
 /// If a byte is lost, added or moved.
@@ -43,13 +43,12 @@ pub fn transcript(format: Format, bytes: &[u8]) {
     assert!(again == bytes, "{} bytes in, {} out", bytes.len(), again.len());
 }
 
-/// Neither the filter nor the test of a run of entries rules out bytes that the pattern matches, and matches
-/// lie inside.
+/// Neither the filter nor the test of a run of entries excludes bytes with a match, and matches lie within the bytes.
 ///
-/// The input is a pattern, a newline, and the bytes to look into; each line of them is an entry of a run.
+/// The input is a pattern, a newline, and the bytes to search, each line of which is an entry of a run.
 ///
 /// # Panics
-/// If a match is outside the bytes or behind a filter or a test that denies it.
+/// If a match lies outside the bytes, or in bytes that a filter or a test excluded.
 pub fn grep(bytes: &[u8]) {
     let at = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
     let (pattern, body) = bytes.split_at(at);
@@ -74,12 +73,12 @@ pub fn grep(bytes: &[u8]) {
     }
 }
 
-/// Damaged segments are errors; what can be read is in order, and merging reads and writes all of it.
+/// Damaged segments give errors; readable content is in order, and merging reads and writes all of it.
 ///
 /// The first two bytes are the length of the header; the rest is one block.
 ///
 /// # Panics
-/// If a list or the merged segment does not hold together.
+/// If a list or the merged segment is inconsistent.
 pub fn segment(bytes: &[u8]) {
     let Some((length, rest)) = bytes.split_at_checked(2) else { return };
     let length = usize::from(u16::from_le_bytes([length[0], length[1]])).min(rest.len());
@@ -107,10 +106,10 @@ pub fn segment(bytes: &[u8]) {
     }
 }
 
-/// Counts are ordered, and a whole is not above the sum of its pieces' bounds by more than the seam.
+/// Counts are ordered, and the count of a whole exceeds the sum of its pieces' bounds by no more than the seam.
 ///
 /// # Panics
-/// If the expected value is above the bound, or text counts nothing.
+/// If the expected value exceeds the bound, or non-empty text counts nothing.
 pub fn estimate(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let ruler = ClassEstimate;
@@ -124,10 +123,10 @@ pub fn estimate(bytes: &[u8]) {
     assert!(whole.expected <= pieces.upper + 16, "whole {whole:?}, pieces {pieces:?}");
 }
 
-/// Whatever a host sends, every line gets one answer, every answer is a line of JSON, and none is a defect of ours.
+/// For any input of a host, every line gets one answer, every answer is a line of JSON, and none is a defect of ours.
 ///
 /// # Panics
-/// If an answer is missing, too many, not JSON, or says `internal`; if the connection breaks.
+/// If an answer is missing, superfluous, not JSON, or says `internal`; if the connection breaks.
 pub fn protocol(bytes: &[u8]) {
     let limits = Limits { frame_bytes: 1 << 16, workers: 2, lanes: 2, ..Limits::default() };
     let server = Server::new(Host::new(Engine::in_memory(), || Timestamp(1_795_000_000_000)), limits);
@@ -138,7 +137,7 @@ pub fn protocol(bytes: &[u8]) {
     let text = output.0.lock().map(|bytes| bytes.clone()).unwrap_or_default();
     let text = String::from_utf8(text).expect("answers are UTF-8");
     for line in text.lines() {
-        // Ids and messages come back as they were sent: numbers in them may be larger than any type.
+        // Ids and messages come back verbatim: their numbers may exceed every type.
         let answer: BTreeMap<String, Box<RawValue>> = serde_json::from_str(line).expect("an answer is JSON");
         assert_eq!(answer["jsonrpc"].get(), r#""2.0""#, "{line}");
         assert!(answer.contains_key("id"), "{line}");
@@ -151,7 +150,7 @@ pub fn protocol(bytes: &[u8]) {
         bytes.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace)).count();
     let answers = text.lines().count();
     assert!(answers <= frames, "{answers} answers to {frames} lines");
-    // A notification has no answer, and nothing is read behind the end of the server. Escapes may spell either.
+    // A notification has no answer, and nothing is read after the server's end. Escapes may spell either method.
     let is_quiet = [&b"cancel"[..], b"shutdown", b"\\u"].iter().any(|word| has(bytes, word));
     assert!(is_quiet || answers == frames, "{answers} answers to {frames} lines");
 }
@@ -160,7 +159,7 @@ fn has(bytes: &[u8], word: &[u8]) -> bool {
     bytes.windows(word.len()).any(|window| window == word)
 }
 
-/// What a server wrote.
+/// The output of a server.
 #[derive(Clone, Default)]
 struct Output(Arc<Mutex<Vec<u8>>>);
 
@@ -180,8 +179,8 @@ impl Write for Output {
 /// The dialects of a gateway.
 const SERVED: [Dialect; 3] = [Dialect::Anthropic, Dialect::OpenAiChat, Dialect::OpenAiResponses];
 
-/// A request's own messages in their own place are the request, and others are what is then found in it. Marks are
-/// outside of the content of every message.
+/// A request with its own messages in their places is unchanged, and other messages are found in it. Marks are outside
+/// the content of every message.
 ///
 /// # Panics
 /// If a byte is lost, added or moved.
@@ -216,15 +215,15 @@ pub fn call(bytes: &[u8]) {
     }
 }
 
-/// A tool of the gateway's own.
+/// One of the gateway's own tools.
 const OWN: &str = "unforget_search";
 
-/// Where an answer is cut into pieces changes nothing of what a client gets of it, and that has no call of ours.
+/// The cutting of an answer into pieces does not change the client's view of it, which has no call of ours.
 ///
 /// The first byte is the size of the pieces.
 ///
 /// # Panics
-/// If it is another, or has one.
+/// If the view changes, or has a call of ours.
 pub fn join(bytes: &[u8]) {
     let Some((size, stream)) = bytes.split_first() else { return };
     for dialect in SERVED {
@@ -248,12 +247,12 @@ fn joined<'a>(dialect: Dialect, pieces: impl Iterator<Item = &'a [u8]>) -> Strin
     String::from_utf8(out).expect("what a client gets is UTF-8")
 }
 
-/// Whatever a provider says, it has one meaning, and that is found in bounded time.
+/// For any reply of a provider, the classification is unique and found in bounded time.
 ///
 /// The first two bytes are the status.
 ///
 /// # Panics
-/// If a status of success without an error's document is taken for a refusal, or a failure for none.
+/// If a success without an error document counts as a refusal, or a failure as none.
 pub fn refusal(bytes: &[u8]) {
     let Some((status, body)) = bytes.split_at_checked(2) else { return };
     let status = 100 + u16::from_le_bytes([status[0], status[1]]) % 500;
@@ -265,12 +264,12 @@ pub fn refusal(bytes: &[u8]) {
     }
 }
 
-/// Where a stream is cut into pieces changes nothing.
+/// The cutting of a stream into pieces changes nothing.
 ///
 /// The first byte is the size of the pieces.
 ///
 /// # Panics
-/// If the events are others.
+/// If the events differ.
 pub fn sse(bytes: &[u8]) {
     let Some((size, stream)) = bytes.split_first() else { return };
     for max in [40, 1_000] {
@@ -296,10 +295,10 @@ fn events<'a>(max: usize, pieces: impl Iterator<Item = &'a [u8]>) -> Vec<String>
     found
 }
 
-/// Any stream, and any body, gives messages that are JSON.
+/// Any stream, and any body, gives messages in JSON.
 ///
 /// # Panics
-/// If a message is not.
+/// If a message is no JSON.
 pub fn answer(bytes: &[u8]) {
     for dialect in SERVED {
         let mut answer = Answer::new(dialect);

@@ -1,4 +1,4 @@
-//! What must pass before a change is done. `.ci/run` calls this, so green here is green there.
+//! The checks that must pass before a change is done. `.ci/run` calls this, so a pass here is a pass there.
 
 use std::process::Command;
 use std::time::Instant;
@@ -17,7 +17,7 @@ const STEPS: &[Step] = &[
     ("test", &["test", "--workspace"], &[]),
     // A workspace of its own. Running its targets needs nightly, checking them does not.
     ("fuzz targets", &["check", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target/fuzz"], &[]),
-    // The whole workspace is named for its features: libraries are then those of the tests, not built anew.
+    // The whole workspace is named because of its features: libraries are then shared with the tests, not rebuilt.
     ("bug zoo", &["test", "--workspace", "--features", "unforget-sim/zoo", "--test", "zoo"], &[]),
     ("docs", &["doc", "--workspace", "--no-deps"], &[("RUSTDOCFLAGS", "-D warnings")]),
 ];
@@ -41,7 +41,7 @@ fn step(name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> anyhow:
     println!("== {name}: cargo {}", arguments.join(" "));
     let start = Instant::now();
     let mut cargo = Command::new("cargo");
-    // What cargo told this program of itself; build scripts that look at it would run again.
+    // Variables set by cargo for this program; build scripts that read them would run again.
     std::env::vars()
         .filter(|(name, _)| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
         .for_each(|(name, _)| {

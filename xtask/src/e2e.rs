@@ -1,5 +1,4 @@
-//! Tests with clients of others, which come from their registries: they need a network and are not part of `ci`'s steps for
-//! every change.
+//! Tests with foreign clients from their registries: they need a network, and are therefore not part of `ci`.
 
 use std::process::Command;
 
@@ -9,7 +8,7 @@ use crate::workspace;
 
 /// Runs `tests/e2e/NAME/run`.
 ///
-/// * `arguments` - for it.
+/// * `arguments` - passed on to it.
 pub(crate) fn run(name: &str, arguments: &[&str]) -> anyhow::Result<()> {
     let script = workspace::root().join("tests/e2e").join(name).join("run");
     ensure!(script.is_file(), "there is no {}", script.display());

@@ -1,8 +1,7 @@
-//! `docs/failures.md` and the tests that it names.
+//! `docs/failures.md` and the tests named there.
 //!
-//! A test covers a failure if its name begins with the failure's id: `f094_torn_line_is_kept`. The
-//! last column of the table lists those tests; this module fills it. Everything else in the table is
-//! written by hand.
+//! A test covers a failure if its name begins with the failure's id: `f094_torn_line_is_kept`. The last column of the
+//! table lists those tests and is filled by this module. Everything else in the table is written by hand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +11,7 @@ use crate::workspace::{self, File};
 
 const PATH: &str = "docs/failures.md";
 
-/// Fills the tests in.
+/// Fills in the tests.
 pub(crate) fn write() -> anyhow::Result<()> {
     let files = workspace::files()?;
     let (old, new) = both(&files)?;
@@ -23,17 +22,17 @@ pub(crate) fn write() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reports what `write` would change and what it cannot mend.
+/// Reports the changes that `write` would make and the problems that it cannot mend.
 pub(crate) fn check() -> anyhow::Result<()> {
     let (old, new) = both(&workspace::files()?)?;
     ensure!(old == new, "{PATH} is not current: run `cargo xtask failures`");
     Ok(())
 }
 
-/// The table as it is and as it should be.
+/// The present table and the correct one.
 ///
 /// # Errors
-/// If a test names a failure that the table does not have.
+/// If a test names a failure that is missing from the table.
 fn both(files: &[File]) -> anyhow::Result<(String, String)> {
     let old = files.iter().find(|file| file.path == PATH).with_context(|| format!("{PATH} is missing"))?;
     let tests = tests(files);
@@ -65,8 +64,8 @@ fn id_of_row(line: &str) -> Option<&str> {
     line.strip_prefix("| ")?.split(' ').next().filter(|id| id.len() == 4 && id.starts_with('F'))
 }
 
-/// The text with the last column of every row set to the tests of its id. A row without tests keeps
-/// its words, unless they were tests that are gone.
+/// The text with the last column of every row set to the tests of its id. A row without tests keeps its text, unless
+/// that lists removed tests.
 fn filled(text: &str, tests: &BTreeMap<String, BTreeSet<String>>) -> String {
     let mut out = String::new();
     for line in text.lines() {

@@ -1,7 +1,8 @@
-//! `cargo xtask ci --flaky N`: runs the tests of changed crates again and again, to find those that pass only most of the time.
+//! `cargo xtask ci --flaky N`: runs the tests of changed crates repeatedly, to find those that pass only most of the
+//! time.
 //!
-//! Each test binary is built once and run N times: with 1, 2 and 8 threads in turn, every second time while all cores are busy
-//! with something else. What each failed run printed is kept in `target/flaky`.
+//! Each test binary is built once and run N times: with 1, 2 and 8 threads in turn, every second time while all cores
+//! are busy with other work. The output of each failed run is kept in `target/flaky`.
 
 mod run;
 
@@ -13,24 +14,24 @@ use anyhow::{Context as _, bail, ensure};
 use crate::workspace;
 use run::{Binary, Ended, Load};
 
-/// Threads of a test binary, in turn.
+/// Numbers of threads of a test binary, in turn.
 const THREADS: [usize; 3] = [1, 2, 8];
 
-/// How a test binary is run once.
+/// The conditions of one run of a test binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
     threads: usize,
-    /// All cores are busy with something else meanwhile.
+    /// Whether all cores are busy with other work meanwhile.
     is_loaded: bool,
 }
 
-/// The runs of each test binary. Six of them are every combination once.
+/// The runs of each test binary. Six of them cover every combination once.
 fn turns(runs: usize) -> Vec<Turn> {
     let threads = THREADS.into_iter().cycle();
     threads.take(runs).enumerate().map(|(n, threads)| Turn { threads, is_loaded: n % 2 == 1 }).collect()
 }
 
-/// What changed files concern.
+/// The crates affected by changed files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Changed {
     /// Every crate.
@@ -39,9 +40,9 @@ enum Changed {
     Some(BTreeSet<String>),
 }
 
-/// The crates whose files changed; all of them if nothing did, or something that every crate is built from.
+/// The crates with changed files; all crates if no file changed, or one that every crate is built from.
 ///
-/// * `paths` - from the root, with `/`.
+/// * `paths` - relative to the root, with `/`.
 fn changed<'a>(paths: impl IntoIterator<Item = &'a str>) -> Changed {
     let mut packages = BTreeSet::new();
     for path in paths {
@@ -59,8 +60,8 @@ fn changed<'a>(paths: impl IntoIterator<Item = &'a str>) -> Changed {
     if packages.is_empty() { Changed::All } else { Changed::Some(packages) }
 }
 
-/// Tests that failed, by the list at the end of what a test binary printed. None of a binary that was ended before it could
-/// say.
+/// Failed tests, from the list at the end of a test binary's output. Empty for a binary that was killed before its
+/// list.
 fn failed(output: &str) -> Vec<String> {
     let list = output.rsplit_once("\nfailures:\n").map_or("", |(_, list)| list);
     let names = list.lines().map_while(|line| line.strip_prefix("    "));
@@ -71,14 +72,14 @@ fn failed(output: &str) -> Vec<String> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Failures {
     times: usize,
-    /// Those of them under load.
+    /// Number of failures under load.
     loaded: usize,
 }
 
 /// Failures by binary and test.
 type Found = BTreeMap<(String, String), Failures>;
 
-/// Notes what came of a run. A binary that ends badly without naming a test is named itself.
+/// Records the result of a run. A binary that fails without naming a test is recorded itself.
 fn note(found: &mut Found, binary: &str, turn: Turn, ended: &Ended) {
     let mut names = match ended {
         Ended::Well => return,
@@ -104,10 +105,10 @@ fn table(found: &Found, runs: usize) -> String {
     format!("| test | binary | failed | under load |\n|---|---|---|---|\n{rows}")
 }
 
-/// Runs the tests of changed crates so many times each.
+/// Runs the tests of changed crates this many times each.
 ///
 /// # Errors
-/// If a test failed once.
+/// If any test failed once.
 pub(crate) fn run(runs: &str) -> anyhow::Result<()> {
     let runs: usize = runs.parse().with_context(|| format!("{runs:?} is no number of runs"))?;
     ensure!(runs > 0, "no run is no test");
@@ -157,7 +158,7 @@ fn run_all(binaries: &[Binary], turns: &[Turn]) -> anyhow::Result<Found> {
     Ok(found)
 }
 
-/// Files that differ from where this branch began, and new ones. None if it is not known where that was.
+/// Files that differ from the branch's origin, and new ones. Empty if the origin is unknown.
 fn changed_files() -> anyhow::Result<Vec<String>> {
     let main = ["origin/main", "main"].into_iter().find_map(|main| git(&["merge-base", "HEAD", main]).ok());
     let Some(base) = main else { return Ok(Vec::new()) };

@@ -1,10 +1,11 @@
 //! Automation of this repository: `cargo xtask <task>`.
 //!
 //! * `ci` - everything that must pass: format, tidy, clippy, tests, docs, licences.
-//! * `ci --flaky N` - runs the tests of changed crates N times each, half of them beside busy cores, to find those that fail at times.
+//! * `ci --flaky N` - runs the tests of changed crates N times each, half of them beside busy cores, to find unreliable
+//!   ones.
 //! * `tidy` - the rules of this repository that no other tool checks.
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
-//! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: clients of others, from their registries.
+//! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: foreign clients from their registries.
 //! * `example` - writes `examples/long-session.jsonl`.
 
 mod ci;

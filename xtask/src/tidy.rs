@@ -9,7 +9,7 @@ use anyhow::bail;
 
 use crate::workspace;
 
-/// Something that breaks a rule: where, and what to do.
+/// A broken rule: the place, and advice.
 type Problem = String;
 
 /// Checks every rule and prints every problem.

@@ -1,4 +1,4 @@
-//! The workspace as files.
+//! The files of the workspace.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_path_buf()
 }
 
-/// A file of ours.
+/// A file of the repository.
 pub(crate) struct File {
-    /// Path from the root, with `/`.
+    /// Path relative to the root, with `/`.
     pub(crate) path: String,
-    /// Its bytes, with what is not UTF-8 replaced.
+    /// Its text, with invalid UTF-8 replaced.
     pub(crate) text: String,
 }
 
@@ -25,10 +25,10 @@ impl File {
     }
 }
 
-/// Every file that is or would be committed, in the order of paths.
+/// Every file that is or would be committed, ordered by path.
 ///
 /// # Errors
-/// If a folder or a file cannot be read.
+/// If a folder or a file is unreadable.
 pub(crate) fn files() -> anyhow::Result<Vec<File>> {
     let root = root();
     let mut found = Vec::new();

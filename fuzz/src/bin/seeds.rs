@@ -5,7 +5,7 @@ use std::path::Path;
 use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::{path, render};
 
-/// Hand-written starts of the formats that the test kit does not write.
+/// Hand-written starts for formats that the test kit does not write.
 const BY_HAND: [(&str, &str); 11] = [
     (
         "read_codex",
@@ -107,7 +107,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// The calls of `docs/protocol.md`, in order: every method, good and bad.
+/// The calls of `docs/protocol.md`, in order: every method, with good and bad parameters.
 fn examples() -> std::io::Result<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(root.join("../docs/protocol.md"))?;

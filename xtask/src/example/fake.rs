@@ -37,13 +37,13 @@ const BODIES: [&str; 8] = [
     "    gaps = []\n    for left, right in zip(series, series[1:]):\n        if right.time - left.time > MAX_GAP:\n            gaps.append(Gap(left.time, right.time))\n    return gaps\n",
 ];
 
-/// Seed of a name, so that a file reads the same every time.
+/// Seed of a name, so that a file always has the same content.
 fn seed(name: &str) -> u64 {
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// A Python module. `changed` is the function that the last edit put at its end.
+/// A Python module. `changed` is the function that the last edit appended.
 pub(crate) fn code(module: &str, changed: Option<&str>) -> String {
     let mut random = Random::new(seed(module));
     let mut out = format!(
@@ -79,7 +79,7 @@ fn capital(word: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-/// Output of a test run. `failed` names a test and says why.
+/// Output of a test run. `failed` names a test and the reason.
 pub(crate) fn tests(module: &str, failed: Option<&str>, random: &mut Random) -> String {
     let count = random.between(9, 34);
     let mut out = format!(

@@ -1,5 +1,5 @@
-//! The example transcript: an invented story of five days on an invented project, written by this
-//! generator alone. `cargo xtask example` writes it, and a test checks that it is current.
+//! The example transcript: an invented story of five days on an invented project, written entirely by this generator.
+//! `cargo xtask example` writes it, and a test checks that it is current.
 
 mod fake;
 mod scenes;

@@ -6,7 +6,7 @@ use super::fake;
 use super::session::{Call, Session};
 use super::tasks::{Extra, Task};
 
-/// The first morning: what the project is, and the rules that hold to the end.
+/// The first morning: the project's purpose, and the rules that hold to the end.
 pub(crate) fn opening(session: &mut Session) {
     session.entry("session_info", json!({"name": "tideboard: spring release"}));
     session.entry(
@@ -43,7 +43,7 @@ pub(crate) fn opening(session: &mut Session) {
     );
 }
 
-/// What happens between two tasks.
+/// Events between two tasks.
 pub(crate) fn before_task(session: &mut Session, index: usize) {
     match index {
         3 => aborted(session),
@@ -67,7 +67,7 @@ pub(crate) fn before_task(session: &mut Session, index: usize) {
     }
 }
 
-/// One task: look, change, test, perhaps mend, say what was done.
+/// One task: look, change, test, perhaps mend, report.
 pub(crate) fn task(session: &mut Session, task: &Task) {
     session.user(task.ask);
     let mut reads = vec![Call::read(&path(task.module), fake::code(task.module, None))];
@@ -218,7 +218,7 @@ fn shell(session: &mut Session) {
     );
 }
 
-/// The person goes back and asks otherwise: a fork in the tree.
+/// The person goes back and asks differently: a fork in the tree.
 fn rewind(session: &mut Session) {
     let place = session.place();
     session.user("Should we replace the interpolation with a cubic spline from scipy?");
@@ -274,7 +274,7 @@ fn early_fact(session: &mut Session) {
     );
 }
 
-/// The last afternoon: what was said early is asked for late.
+/// The last afternoon: late questions about early statements.
 pub(crate) fn closing(session: &mut Session) {
     session.user(
         "We ship in an hour. Please write the release note: name of the release, the flag and its default, the staging port \

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use unforget_bench::Random;
 
-/// A call with the result that it gets.
+/// A call with its result.
 pub(crate) struct Call {
     pub(crate) tool: &'static str,
     pub(crate) arguments: Value,

@@ -1,6 +1,6 @@
 //! The work of the week.
 
-/// What a task looks at besides the code.
+/// Material of a task beside the code.
 #[derive(Clone, Copy)]
 pub(crate) enum Extra {
     None,
@@ -14,7 +14,7 @@ pub(crate) enum Extra {
     Grep(&'static str),
 }
 
-/// One thing that the person asks for.
+/// One request of the person.
 pub(crate) struct Task {
     pub(crate) ask: &'static str,
     pub(crate) thought: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Task {
     pub(crate) also: &'static [&'static str],
     pub(crate) extra: Extra,
     pub(crate) function: &'static str,
-    /// What the first test run says, if it fails.
+    /// The first test run's failure, if it fails.
     pub(crate) fails: Option<&'static str>,
     pub(crate) done: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Test binaries, and the load beside them.
+//! Test binaries, and load in the background.
 
 use std::fs;
 use std::hint::black_box;
@@ -17,7 +17,7 @@ use crate::workspace;
 /// Longest time of one run of a test binary.
 const LONGEST: Duration = Duration::from_mins(30);
 
-/// How often it is looked whether a run has ended.
+/// Interval between checks for the end of a run.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A test binary.
@@ -25,24 +25,24 @@ pub(super) struct Binary {
     /// The package and the target.
     pub(super) name: String,
     path: PathBuf,
-    /// The package's folder: tests run there.
+    /// The package's folder, in which its tests run.
     folder: PathBuf,
 }
 
-/// How a run ended, with what it printed.
+/// The result of a run, with its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     /// All passed.
     Well,
     /// Something failed.
     Badly(String),
-    /// It had to be ended.
+    /// It exceeded the time limit and was killed.
     Never(String),
 }
 
 /// Builds the tests of packages.
 ///
-/// * `packages` - arguments that name them.
+/// * `packages` - arguments that select them.
 pub(super) fn build(packages: &[String]) -> anyhow::Result<Vec<Binary>> {
     let output = Command::new("cargo")
         .args(["test", "--no-run", "--message-format=json-render-diagnostics"])
@@ -58,7 +58,7 @@ pub(super) fn build(packages: &[String]) -> anyhow::Result<Vec<Binary>> {
     Ok(binaries)
 }
 
-/// The test binary that a line of cargo's tells of.
+/// The test binary in a line of cargo's output.
 fn binary(line: &str) -> Option<Binary> {
     let told: Value = serde_json::from_str(line).ok()?;
     let path = told.get("executable")?.as_str()?;
@@ -70,7 +70,7 @@ fn binary(line: &str) -> Option<Binary> {
 }
 
 impl Binary {
-    /// Runs all of its tests.
+    /// Runs all tests of the binary.
     pub(super) fn run(&self, threads: usize) -> anyhow::Result<Ended> {
         let place = kept().join("running.txt");
         fs::create_dir_all(kept())?;
@@ -107,7 +107,7 @@ impl Binary {
         })
     }
 
-    /// Keeps what a failed run printed.
+    /// Keeps the output of a failed run.
     pub(super) fn keep(&self, number: usize, output: &str) -> anyhow::Result<()> {
         let path = kept().join(format!("{}-{number}.txt", self.name.replace(' ', "-")));
         fs::write(&path, output).with_context(|| format!("writing {}", path.display()))
@@ -118,14 +118,14 @@ fn kept() -> PathBuf {
     workspace::root().join("target/flaky")
 }
 
-/// All cores are busy for as long as this lives.
+/// Keeps all cores busy as long as the value lives.
 pub(super) struct Load {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    /// Starts a busy thread for each core.
+    /// Starts a busy thread per core.
     pub(super) fn start() -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let cores = std::thread::available_parallelism().map_or(2, usize::from);

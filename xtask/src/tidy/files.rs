@@ -10,7 +10,7 @@ const LINES_MAX: usize = 800;
 /// Lines above which a split should be considered.
 const LINES_LONG: usize = 500;
 
-/// Words that may not be left in the product's code. Written apart, so that this file does not match.
+/// Words that must not remain in the product's code. Written in parts, so that this file does not match.
 const LEFTOVERS: [&str; 6] = [
     concat!("todo", "!("),
     concat!("unimplemented", "!("),
@@ -19,7 +19,7 @@ const LEFTOVERS: [&str; 6] = [
     concat!("#[ig", "nore"),
     concat!("XX", "X:"),
 ];
-/// Places that exist on one machine only.
+/// Paths that exist on one machine only.
 const MACHINES: [&str; 7] = [
     concat!("/wo", "rk/main"),
     concat!("/wo", "rk/shared"),
@@ -53,7 +53,7 @@ pub(super) fn check(files: &[File]) -> Vec<Problem> {
     problems
 }
 
-/// Source files that are longer than they should be, with their lines.
+/// Source files above the limit, with their numbers of lines.
 pub(super) fn long(files: &[File]) -> Vec<(&str, usize)> {
     files
         .iter()
@@ -71,7 +71,7 @@ fn lines(file: &File, problems: &mut Vec<Problem>) {
         for word in LEFTOVERS.iter().filter(|word| product && code.contains(**word)) {
             problems.push(format!("{}:{place}: `{word}` is left over", file.path));
         }
-        // A statement, not the value of a block: such a check is computed and dropped.
+        // A statement, not the value of a block: such a check is evaluated and dropped.
         let starts = before.ends_with([';', '{', '}']);
         if starts && code.starts_with(concat!("matches", "!(")) && code.ends_with(");") {
             problems.push(format!("{}:{place}: the answer of `matches` is dropped; assert it", file.path));
@@ -90,7 +90,7 @@ fn machines(file: &File) -> Vec<Problem> {
     found.collect()
 }
 
-/// Source files that no `mod` mentions: nobody compiles them, and their tests never run.
+/// Source files without a `mod` declaration: they are never compiled, and their tests never run.
 fn orphans(files: &[File]) -> Vec<Problem> {
     let mentioned: BTreeSet<(&str, &str)> = files
         .iter()

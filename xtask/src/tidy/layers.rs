@@ -1,4 +1,4 @@
-//! Who may depend on whom.
+//! The allowed dependencies.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::Problem;
 use crate::workspace::{self, File};
 
-/// What each crate may depend on among ours, outside tests.
+/// The allowed dependencies of each crate on our other crates, outside tests.
 const LAYERS: &[(&str, &[&str])] = &[
     ("unforget-core", &[]),
     ("unforget-wire", &["unforget-core"]),
@@ -61,7 +61,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ),
     ("xtask", &["unforget-bench"]),
 ];
-/// Most packages in the lock file. Raise it in the commit that needs it, and say why there.
+/// Most packages in the lock file. Raise it in the commit that needs it, with the reason.
 const PACKAGES_MAX: usize = 400;
 const DEPENDENCIES_PAGE: &str = "docs/adr/0009-dependencies.md";
 
@@ -106,7 +106,7 @@ fn of_package(package: &Value) -> Vec<Problem> {
         .collect()
 }
 
-/// Checks that every crate of the root manifest has its reason in the page on dependencies.
+/// Checks that the page on dependencies gives a reason for every crate of the root manifest.
 pub(super) fn reasons(files: &[File]) -> Vec<Problem> {
     let text = |path| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
     let page = text(DEPENDENCIES_PAGE);

@@ -1,4 +1,4 @@
-//! Migrations never change once they are listed.
+//! Checks that listed migrations never change.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The rules of this repository that no other tool checks. Every rule is also a test.
+//! Rules of this repository beyond the reach of other tools. Every rule is also a test.
 
 mod files;
 mod layers;

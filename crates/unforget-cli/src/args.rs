@@ -108,15 +108,15 @@ pub(crate) enum Command {
     List,
     /// Show one conversation: facts, generations, saves, entries
     Show(ShowArgs),
-    /// Count what is stored and what it takes on disk
+    /// Show how much is stored, and its size on disk
     Stats(StatsArgs),
     /// Find entries by words, best first
     Search(SearchArgs),
     /// Find a regular expression in every stored byte
     Grep(GrepArgs),
-    /// Say what is behind an id
+    /// Describe what an id stands for
     Describe(DescribeArgs),
-    /// Go from an id down to the entries, word for word
+    /// Show the entries behind an id, word for word
     Expand(ExpandArgs),
     /// Make the request that would be sent now, with its certificate
     Prompt(PromptArgs),
@@ -128,27 +128,27 @@ pub(crate) enum Command {
     Unpin(UnpinArgs),
     /// List pins, and sentences that you may want to pin
     Pins(PinsArgs),
-    /// List what was done with tools: files, commands, failures, commits, tasks
+    /// List the work done with tools: files, commands, failures, commits, tasks
     Ledger(LedgerArgs),
     /// List the prompts that a live host was given
     Prompts(PromptsArgs),
-    /// Say what left the prompt, why, how to get it back, and what the provider's cache did
+    /// Show which entries the prompt leaves out, why, how to get them back, and the fate of the provider's cache
     Status(StatusArgs),
-    /// Say what changed between two prompts, and why
+    /// Show the differences between two prompts, and their reasons
     Diff(DiffArgs),
-    /// Say how an entry is represented in the newest prompt, and since when
+    /// Show how an entry is represented in the newest prompt, and since when
     Why(WhyArgs),
-    /// Answer a question from what is stored
+    /// Answer a question from the stored conversations
     Answer(AnswerArgs),
     /// List the summaries that models should write, or have them written
     Jobs(JobsArgs),
-    /// List what was decided about prompts and summaries, and why
+    /// List the decisions about prompts and summaries, with their reasons
     Decisions(DecisionsArgs),
     /// Write a transcript as it was imported, byte for byte
     Export(ExportArgs),
     /// Read everything back and check it
     Verify(VerifyArgs),
-    /// Say what is wrong, here or in transcripts, and which command mends it
+    /// Report problems of the database or of transcripts, and the command that mends them
     Doctor(DoctorArgs),
     /// Mend transcripts of agent hosts in place, with a backup and undo
     Repair(RepairArgs),

@@ -64,7 +64,7 @@ pub enum Cause {
     #[error("the credential is refused")]
     Auth,
     /// Credit, quota or subscription is exhausted.
-    #[error("the account may not spend more")]
+    #[error("the account's credit or quota is used up")]
     Payment,
     /// Too many requests or tokens per time.
     #[error("the rate is limited")]
@@ -159,7 +159,7 @@ pub enum Cause {
     #[error("not called, too many calls are under way")]
     Busy,
     /// The call was not made: no model is available to answer.
-    #[error("not called, nobody is there")]
+    #[error("not called, no model is available")]
     Absent,
     /// An error of an unknown form.
     #[error("an unknown error{}", status.map_or_else(String::new, |status| format!(", status {status}")))]

@@ -18,7 +18,7 @@ pub struct Portion {
 
 /// The room is too small for any portion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the model's window leaves {room} tokens for what it is to read, which is too few")]
+#[error("the model's window leaves only {room} tokens for its source, which is too few")]
 pub struct NoRoom {
     /// The available room, in tokens.
     pub room: u64,

@@ -107,7 +107,7 @@ pub enum KeyError {
         kind: std::io::ErrorKind,
     },
     /// The content cannot be a key.
-    #[error("the key is empty, too long, or has characters that no header carries")]
+    #[error("the key is empty, too long, or has characters that are illegal in a header")]
     Text,
 }
 

@@ -101,7 +101,7 @@ pub enum StdioError {
     #[error("the connection could not be served")]
     Io(#[from] std::io::Error),
     /// The first message does not begin the protocol.
-    #[error("the client did not begin: {0}")]
+    #[error("the client's first message does not begin the protocol: {0}")]
     Begin(String),
 }
 

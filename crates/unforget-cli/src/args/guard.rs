@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// Says what is wrong and which command mends it.
+/// Reports problems and the command that mends them.
 ///
 /// Without a path it looks at the database. With paths it inspects transcripts of agent hosts, and changes
 /// nothing: orphaned calls and results, aborted calls that were filled in, repeated ids, lost parents, cut and
@@ -49,7 +49,7 @@ pub(crate) struct WatchArgs {
     /// Mend what breaks a session or hides a part of it
     #[arg(long)]
     pub(crate) repair: bool,
-    /// How long nobody must have written to a file before it is looked at
+    /// How long a file must have been left alone before it is inspected
     #[arg(long, value_name = "SECS", default_value_t = 30)]
     pub(crate) quiet_for: u64,
     /// Keep counters in this file, as Prometheus text

@@ -46,7 +46,7 @@ pub(crate) struct CompactArgs {
     /// The target of prompts.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
-    /// Have models write now what waits or was given up, whatever breakers say
+    /// Let models write waiting and abandoned summaries now, regardless of breakers
     #[arg(long)]
     pub(crate) force: bool,
 }
@@ -56,7 +56,7 @@ pub(crate) struct CompactArgs {
 pub(crate) struct JobsArgs {
     /// The conversation's key, or enough of it
     pub(crate) conversation: String,
-    /// Have all of them written now, also those that wait or were given up
+    /// Have all of them written now, including waiting and abandoned ones
     #[arg(long, conflicts_with = "clear")]
     pub(crate) run: bool,
     /// Drop them
@@ -69,7 +69,7 @@ pub(crate) struct JobsArgs {
 pub(crate) struct DecisionsArgs {
     /// The conversation's key, or enough of it
     pub(crate) conversation: String,
-    /// So many of the newest
+    /// Number of decisions to list, the newest ones
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
 }

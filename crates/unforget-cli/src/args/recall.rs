@@ -13,11 +13,11 @@ pub(crate) struct SearchArgs {
     /// Only this conversation
     #[arg(long, value_name = "NAME")]
     pub(crate) conversation: Option<String>,
-    /// At most so many results
+    /// Most results to show
     /// [default: 10, or as many as the budget holds]
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// As many results as fit into so many tokens
+    /// As many results as fit into this many tokens
     #[arg(long, value_name = "TOKENS", value_parser = tokens)]
     pub(crate) budget: Option<u64>,
     /// Only entries of this role
@@ -50,7 +50,7 @@ pub(crate) enum Role {
     Tool,
 }
 
-/// Answers a question from what is stored, with passages as receipts.
+/// Answers a question from the stored conversations, with passages as receipts.
 ///
 /// A model of the settings reads what is named and found, within a grant: so many tokens, so many times more, so much time.
 /// Without one, the passages are the answer.
@@ -100,15 +100,15 @@ pub(crate) struct GrepArgs {
     /// Only before this day or time
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<String>,
-    /// Take the pattern as it stands, not as an expression
+    /// Take the pattern literally, not as an expression
     #[arg(short = 'F', long)]
     pub(crate) fixed: bool,
-    /// At most so many matches
+    /// Most matches to show
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
 }
 
-/// Says what is behind an id.
+/// Describes what an id stands for.
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
     /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...
@@ -118,7 +118,7 @@ pub(crate) struct DescribeArgs {
     pub(crate) conversation: Option<String>,
 }
 
-/// Goes from an id down to the entries.
+/// Shows the entries behind an id.
 #[derive(Debug, Args)]
 pub(crate) struct ExpandArgs {
     /// An id from a prompt, a search or a summary: e:KEY:12, e:KEY:12-40, s:12, sum:...
@@ -129,7 +129,7 @@ pub(crate) struct ExpandArgs {
     /// Tokens per page
     #[arg(long, value_name = "TOKENS", value_parser = tokens, default_value = "2000")]
     pub(crate) page: u64,
-    /// Where the next page starts, as the page before said
+    /// Start of the next page, as given on the previous page
     #[arg(long)]
     pub(crate) cursor: Option<String>,
     /// The bytes as they were received

@@ -53,7 +53,7 @@ pub(crate) struct ConfigArgs {
 /// What to do with settings.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Read the settings as `serve` would, with these options, and say all that is wrong; exit code 1 if something is
+    /// Read the settings as `serve` would, with these options, and report all problems; exit code 1 if there are any
     Check(ServeArgs),
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     /// What to serve meanwhile, unless a daemon listens there already
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
-    /// Which client the command is, if its name does not tell
+    /// The client that the command runs, if its name does not show it
     #[arg(long = "as", value_name = "CLIENT")]
     pub(crate) client: Option<String>,
     /// The command and its arguments

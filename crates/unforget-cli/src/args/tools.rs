@@ -22,17 +22,17 @@ pub(crate) enum BenchCommand {
     Import(ImportBenchArgs),
     /// grep beside ripgrep over the JSONL, if it is installed
     Grep(ImportBenchArgs),
-    /// What a call of `unforget engine --stdio` costs more than the same call in this process
+    /// Overhead of a call of `unforget engine --stdio` over an equal call in this process
     Rpc(RpcArgs),
-    /// What a call through `unforget serve` costs more than the same call to the provider itself
+    /// Overhead of a call through `unforget serve` over an equal call straight to the provider
     Gateway(GatewayBenchArgs),
     /// Recall of known evidence: questions of a LoCoMo file
     Recall(RecallArgs),
     /// Cache hits and costs of recorded sessions, beside other ways to keep a prompt small
     Policies(PoliciesArgs),
-    /// What of recorded sessions is still at hand after some breaks: in the prompt, by expand, by search
+    /// Which content of recorded sessions is at hand after some breaks: in the prompt, by expand, by search
     Needles(NeedlesArgs),
-    /// What is still told of recorded sessions where their hosts compacted them: by the host's summary, by ours
+    /// How much of recorded sessions is still told after their hosts compacted them: by the host's summary, by ours
     Summaries(SummariesArgs),
 }
 
@@ -179,7 +179,7 @@ pub(crate) struct GatewayBenchArgs {
     /// Connections beside them that say nothing
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) idle: usize,
-    /// Tokens of one long history, behind which there are turns too
+    /// Tokens of one long history, which is then continued by turns
     #[arg(long, value_name = "N", value_parser = super::value::tokens)]
     pub(crate) history: Option<u64>,
     /// Turns behind it

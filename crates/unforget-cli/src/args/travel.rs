@@ -46,7 +46,7 @@ pub(crate) struct PromptsArgs {
     pub(crate) conversation: String,
 }
 
-/// Says what left the newest prompt of a conversation, why, how to get it back, and what the provider's cache did.
+/// Shows which entries the newest prompt leaves out, why, how to get them back, and the fate of the provider's cache.
 ///
 /// Without a name it lists the conversations that spoke last. What is stored is read beside a daemon that owns the database;
 /// what providers counted and what their caches did since it began, it is asked for.
@@ -57,7 +57,7 @@ pub(crate) struct StatusArgs {
     pub(crate) conversation: Option<String>,
 }
 
-/// Says what changed between two prompts, and why.
+/// Shows the differences between two prompts, and their reasons.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
     /// The conversation's key, or enough of it
@@ -68,7 +68,7 @@ pub(crate) struct DiffArgs {
     pub(crate) to: PromptNumber,
 }
 
-/// Says how the newest prompt represents an entry, and since when.
+/// Shows how the newest prompt represents an entry, and since when.
 ///
 /// The newest prompt is the last that a live host was given; of a conversation that has none, the one that would be
 /// made now, for the window and the model that the options name.

@@ -57,7 +57,7 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
 
 fn say(app: &mut App, key: &str, (first, last): (u64, u64), plan: &Purged) -> Outcome<()> {
     let strong = app.out.palette.strong;
-    writeln!(app.out, "{} entries {first} to {last}. For good go:", paint(strong, key))?;
+    writeln!(app.out, "{} entries {first} to {last}. To be removed for good:", paint(strong, key))?;
     writeln!(app.out, "  {}, {}", text::plural(plan.entries, "entry"), text::bytes(plan.bytes))?;
     writeln!(app.out, "  {}, held by nothing else", text::plural(plan.blobs, "large part"))?;
     writeln!(app.out, "  {} over them", text::plural(plan.summaries, "summary"))?;

@@ -94,7 +94,7 @@ fn way(args: &RunArgs) -> Outcome<&'static Way> {
 /// Starts the command.
 fn start(args: &RunArgs, way: &Way, url: &str) -> Outcome<Child> {
     let Way::Told { variables, arguments } = way else {
-        return Err(Failure::usage("this client cannot be told", ""));
+        return Err(Failure::usage("this client cannot be configured", ""));
     };
     let (name, rest) = args.command.split_first().ok_or_else(|| Failure::usage("no command", ""))?;
     let mut command = Command::new(name);

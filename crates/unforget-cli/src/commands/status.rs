@@ -136,7 +136,7 @@ fn say_breaks(app: &mut App, status: &StatusJson) -> Outcome<()> {
 fn say_live(app: &mut App, live: Option<&LiveJson>) -> Outcome<()> {
     let Some(live) = live else {
         app.out.note(
-            "no daemon was asked: what providers counted and what their caches did is known to it alone",
+            "no daemon was asked: only a running daemon knows the providers' counts and caches",
         );
         return Ok(());
     };

@@ -165,7 +165,7 @@ pub(super) fn notes(report: &Report) -> String {
             plural(report.summaries.1, "merge")
         ),
         format!(
-            "Odd things in the transcript: {}. The replay took {}.",
+            "Irregularities in the transcript: {}. The replay took {}.",
             count(report.warnings),
             micros(report.elapsed_ms * 1_000)
         ),

@@ -39,7 +39,7 @@ const THREADS: usize = 2;
 pub struct GrepQuery {
     /// A regular expression; linear time, no look-around.
     pub pattern: String,
-    /// Take the pattern as it stands, not as an expression.
+    /// Take the pattern literally, not as an expression.
     pub is_literal: bool,
     /// Only this conversation.
     pub conversation: Option<ConversationId>,

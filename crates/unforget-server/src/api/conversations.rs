@@ -194,7 +194,7 @@ pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<
             let there = engine.store().snapshots(found.conversation.id)?;
             if let Some(number) = number.filter(|number| there.iter().all(|one| one.number != *number)) {
                 let what = format!("{} has no save {number}", found.conversation.key);
-                return Err(Problem::absent("no-snapshot", what, "GET the conversation lists its saves"));
+                return Err(Problem::absent("no-snapshot", what, "GET on the conversation lists its saves"));
             }
             Ok((engine.clone(), found, number, place))
         })

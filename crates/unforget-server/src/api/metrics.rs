@@ -60,16 +60,16 @@ fn describe() {
     metrics::describe_counter!("unforget_calls_total", "Calls of models by dialect, status and authority");
     metrics::describe_histogram!(
         "unforget_overhead_seconds",
-        "What we add to a call before it goes to the provider"
+        "Time added to a call before it is sent to the provider"
     );
     metrics::describe_counter!("unforget_tokens_total", "Tokens as providers counted them, by kind");
     metrics::describe_counter!(
         "unforget_cache_calls_total",
-        "Calls by what became of the provider's cache: hit, first, cold, client, ours (with the cause), unknown"
+        "Calls by the fate of the provider's cache: hit, first, cold, client, ours (with the cause), unknown"
     );
     metrics::describe_counter!(
         "unforget_cache_missed_tokens_total",
-        "Tokens that stood in the prompt before and were billed anew, by the same"
+        "Tokens of previous prompts that were billed anew, by fate and cause"
     );
     metrics::describe_counter!(
         "unforget_refused_total",
@@ -79,7 +79,7 @@ fn describe() {
     metrics::describe_gauge!("unforget_calls_running", "Calls of models that run, streams among them");
     metrics::describe_gauge!(
         "unforget_spool_files",
-        "Answers that are awaited or arrive, and are not stored yet"
+        "Answers awaited or arriving, and not stored yet"
     );
     metrics::describe_gauge!(
         "unforget_held_bytes",
@@ -89,14 +89,14 @@ fn describe() {
     metrics::describe_counter!("unforget_tasks_total", "Tasks that ended, by kind");
     metrics::describe_counter!(
         "unforget_api_problems_total",
-        "Requests of the API that were not done, by kind"
+        "Failed requests of the API, by kind"
     );
     metrics::describe_gauge!("unforget_conversations", "Conversations stored");
     metrics::describe_gauge!("unforget_entries", "Entries stored");
     metrics::describe_gauge!("unforget_stored_tokens", "Tokens of all entries stored");
     metrics::describe_counter!(
         "unforget_model_jobs_total",
-        "Summaries that models were asked for, by how that ended"
+        "Summaries requested from models, by outcome"
     );
     metrics::describe_counter!("unforget_model_calls_total", "Calls of models for summaries");
     metrics::describe_counter!("unforget_model_tokens_total", "Tokens of these calls, by kind");

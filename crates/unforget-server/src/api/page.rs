@@ -35,7 +35,7 @@ impl Paged {
         let Some(after) = &self.after else { return Ok(None) };
         let numbers: Result<Vec<i64>, _> = after.split('.').map(str::parse).collect();
         let numbers = numbers.ok().and_then(|numbers| numbers.try_into().ok());
-        numbers.map(Some).ok_or_else(|| Problem::bad("after is none of ours: take it from next"))
+        numbers.map(Some).ok_or_else(|| Problem::bad("after is invalid: take it from next"))
     }
 }
 

@@ -217,7 +217,7 @@ fn kept(engine: &Engine, found: &Resolved, number: u64) -> Done<()> {
     let is_there = engine.recipes(found.conversation.id)?.iter().any(|(kept, _)| *kept == number);
     let absent = || {
         let what = format!("{} has no kept prompt {number}", found.conversation.key);
-        Problem::absent("no-prompt", what, "GET the prompts of the conversation lists them")
+        Problem::absent("no-prompt", what, "GET on the conversation's prompts lists them")
     };
     is_there.then_some(()).ok_or_else(absent)
 }

@@ -83,7 +83,7 @@ pub(super) async fn purge(
             return Err(Problem::absent(
                 "no-entries",
                 what,
-                "GET the entries of the conversation lists them",
+                "GET on the conversation's entries lists them",
             ));
         }
         let plan = engine.purge_plan(stored, first..end)?;

@@ -179,7 +179,7 @@ pub(super) struct Cut {
     cursor: Option<String>,
 }
 
-/// Goes from an id down to the entries, a page at a time.
+/// Shows the entries behind an id, a page at a time.
 #[utoipa::path(get, path = "/expand", tag = "recall", params(Id, Cut),
     responses((status = 200, description = "Done", body = PageJson), Problems))]
 pub(super) async fn expand(

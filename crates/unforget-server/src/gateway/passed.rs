@@ -87,7 +87,7 @@ impl Kind {
             Self::Embeddings => tracing::info!(upstream, "embeddings go on as they come, and are not stored"),
             Self::Other => tracing::info!(
                 upstream,
-                "requests of paths that are not known go on as they come, and are not stored"
+                "requests to unknown paths are passed on unchanged and not stored"
             ),
             Self::Beside => {}
         }

@@ -406,7 +406,7 @@ impl Task {
     pub(super) fn cancel(self: &Arc<Self>) {
         if self.claim().is_some() {
             let hint = "nothing was done";
-            self.answer(Err(Failure::new(Code::Cancelled, "the call was taken back", hint)));
+            self.answer(Err(Failure::new(Code::Cancelled, "the call was cancelled", hint)));
         } else {
             self.is_cancelled.store(true, Ordering::Release);
         }

@@ -26,7 +26,7 @@ pub enum SocketError {
         path: PathBuf,
     },
     /// The path holds something other than a socket.
-    #[error("{} is there and is not a socket", path.display())]
+    #[error("{} exists and is not a socket", path.display())]
     NotASocket {
         /// The path.
         path: PathBuf,

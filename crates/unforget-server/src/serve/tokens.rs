@@ -85,7 +85,7 @@ pub(super) enum Refused {
     #[error("a token is needed: send it as x-unforget-token, or as the API key")]
     Unknown,
     /// The token lacks the permission.
-    #[error("this token is not for that")]
+    #[error("this token does not permit that")]
     Scope,
 }
 

@@ -60,13 +60,13 @@ pub enum Fault {
         what: String,
     },
     /// The provider is unreachable.
-    #[error("upstream {upstream} cannot be reached")]
+    #[error("provider {upstream} cannot be reached")]
     Unreachable {
         /// The upstream's name in the config.
         upstream: String,
     },
     /// The provider did not answer in time.
-    #[error("upstream {upstream} did not answer within {seconds} s")]
+    #[error("provider {upstream} did not answer within {seconds} s")]
     Timeout {
         /// The upstream's name in the config.
         upstream: String,

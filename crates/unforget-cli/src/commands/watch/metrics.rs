@@ -69,7 +69,7 @@ impl Metrics {
             (
                 "unsound_files",
                 "gauge",
-                "Transcripts with findings that are not only odd.",
+                "Transcripts with findings that are more than unusual.",
                 self.open.len() as u64,
             ),
             ("inspections_total", "counter", "Inspections of a file.", self.inspections),

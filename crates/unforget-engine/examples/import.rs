@@ -1,4 +1,4 @@
-//! Imports transcripts into a database and says what it did: `import DB FILE|FOLDER…`.
+//! Imports transcripts into a database and reports the result: `import DB FILE|FOLDER…`.
 
 use std::path::PathBuf;
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! Times searches: `recall DB search|grep|igrep TEXT…`, each text ten times.
+//! Measures the time of searches: `recall DB search|grep|igrep TEXT…`, each text ten times.
 
 use std::path::PathBuf;
 use std::time::Instant;

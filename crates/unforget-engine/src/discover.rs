@@ -1,4 +1,4 @@
-//! Finds the histories of known hosts in their usual places.
+//! Finds the transcripts of known hosts in their usual folders.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,13 +7,13 @@ use std::time::SystemTime;
 
 use crate::import::walk;
 
-/// A host and where it keeps its transcripts.
+/// A host and the folder of its transcripts.
 struct Usual {
-    /// The host, as people call it.
+    /// Name of the host for people.
     host: &'static str,
     /// Folder below the home folder; `*` stands for any one folder.
     folder: &'static str,
-    /// Ends of names of transcripts.
+    /// Suffixes of the file names of transcripts.
     ends: &'static [&'static str],
 }
 
@@ -29,20 +29,20 @@ const USUAL: &[Usual] = &[
     Usual { host: "Copilot CLI", folder: ".copilot/history-session-state", ends: &[".json", ".jsonl"] },
 ];
 
-/// A transcript that could be imported.
+/// A transcript found on this machine, ready for import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transcript {
-    /// The host that wrote it.
+    /// Name of the host.
     pub host: &'static str,
     /// The file.
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    /// When it was written last; `None` if the system does not tell.
+    /// Time of the last modification; `None` if the system does not report one.
     pub modified: Option<SystemTime>,
 }
 
-/// What a look around found.
+/// Result of [`discover`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Discovered {
     /// By host, then path.
@@ -51,8 +51,8 @@ pub struct Discovered {
     pub unreadable: Vec<PathBuf>,
 }
 
-/// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links are not followed below
-/// the usual folders, and those folders themselves only if they lie in the home folder in the end.
+/// Looks for transcripts of known hosts. Reads folders only, no file. Symbolic links below the usual folders are not
+/// followed; a usual folder that is itself a link is followed only if its target lies in the home folder.
 pub fn discover(home: &Path) -> Discovered {
     let mut found = Discovered::default();
     let Ok(real_home) = fs::canonicalize(home) else { return found };
@@ -88,7 +88,7 @@ fn look_into(folder: &Path, usual: &Usual, found: &mut Discovered) {
     });
 }
 
-/// Folders that a pattern stands for, sorted.
+/// Folders that match a pattern, sorted.
 fn folders(home: &Path, pattern: &str) -> Vec<PathBuf> {
     let mut folders = vec![home.to_path_buf()];
     for step in pattern.split('/') {
@@ -103,7 +103,7 @@ fn folders(home: &Path, pattern: &str) -> Vec<PathBuf> {
     folders
 }
 
-/// Real folders directly in a folder.
+/// Folders directly in a folder, links excluded.
 fn below(folder: &Path) -> Vec<PathBuf> {
     let Ok(items) = fs::read_dir(folder) else { return Vec::new() };
     let folders = items.flatten().filter(|item| item.file_type().is_ok_and(|kind| kind.is_dir()));

@@ -1,4 +1,4 @@
-//! Why the engine did not do what was asked.
+//! Errors of the engine.
 
 use std::path::PathBuf;
 
@@ -23,11 +23,11 @@ pub fn causes(error: &dyn std::error::Error) -> String {
     message
 }
 
-/// Why the engine did not do what was asked. Nothing is lost in any of these cases.
+/// Why the engine did not carry out a request. Nothing stored is lost in any of these cases.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The store refused or failed.
+    /// An error of the store.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The search index is damaged or too large. It is derived: `reindex` builds it again.
@@ -38,7 +38,7 @@ pub enum EngineError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         #[source]
         source: ReadError,
     },
@@ -47,27 +47,27 @@ pub enum EngineError {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: std::io::Error,
     },
-    /// No conversation answers to this name.
+    /// No conversation has this name.
     #[error("no conversation is called {name}")]
     NoConversation {
-        /// What was asked for.
+        /// The name that was looked up.
         name: String,
-        /// Keys that look like it, best first, at most five.
+        /// Similar keys, best first, at most five.
         near: Vec<String>,
     },
-    /// Several conversations answer to this name.
+    /// Several conversations match this name.
     #[error("{name} can mean {}", candidates.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The name that was looked up.
         name: String,
         /// Their keys, at most ten.
         candidates: Vec<String>,
     },
-    /// A summary that the prompt shows is not in the store. `unforget verify` says why.
+    /// A summary shown by the prompt is not in the store. `unforget verify` reports the cause.
     #[error("summary {name} is missing")]
     MissingSummary {
         /// Its name.
@@ -79,12 +79,12 @@ pub enum EngineError {
     /// Pins were not changed, or what is stored of them is damaged.
     #[error(transparent)]
     Pin(#[from] PinError),
-    /// A query, pattern or id is not usable.
+    /// A query, pattern or id cannot be used.
     #[error("{what}")]
     Usage {
-        /// What is wrong with it.
+        /// Description of the mistake.
         what: String,
-        /// What to do instead.
+        /// Suggestion for a correct call.
         hint: String,
     },
 }

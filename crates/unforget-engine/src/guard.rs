@@ -1,21 +1,20 @@
-//! The guardian: finds toxic patterns in hosts' own transcript files and mends them in place.
+//! The guardian: finds toxic patterns in the transcript files of hosts and mends the files in place.
 //!
 //! | module | does |
 //! |---|---|
-//! | `read` | a file as facts, with the place of every record |
-//! | `facts`, `marks` | what each format says of its records |
-//! | `inspect` | facts to findings |
-//! | `plan`, `splice`, `json` | findings to edits of bytes |
-//! | `repair`, `undo`, `lock`, `stamp` | edits to a file, safely |
-//! | `survey` | many files at once |
-//! | `pace` | when a watched file is looked at |
+//! | `read` | reads a file into facts, with the position of every record |
+//! | `facts`, `marks` | translate the records of each format into facts |
+//! | `inspect` | turns facts into findings |
+//! | `plan`, `splice`, `json` | turn findings into edits of bytes |
+//! | `repair`, `undo`, `lock`, `stamp` | apply edits to a file safely |
+//! | `survey` | inspects many files at once |
+//! | `pace` | decides when a watched file is inspected |
 //!
-//! The rules are in [`unforget_core::transcript`]. Repair of what is *sent* is done elsewhere, in memory; this
-//! is for the file, which would otherwise break the session again with every restart.
+//! The rules are in [`unforget_core::transcript`]. Repair of the *prompt* happens elsewhere, in memory. Without repair
+//! of the file the damage would break the session again at every restart.
 //!
-//! A file is changed by putting a new one in its place with one rename, under the host's lock, behind a
-//! backup, and only if nobody touched it meanwhile. Whatever dies in between leaves the old file or the new
-//! one, whole.
+//! A repair replaces a file by one rename, under the lock of the host, behind a backup, and only if nobody touched the
+//! file in the meantime. A crash at any moment leaves either the old file or the new file, whole.
 //!
 //! Source: seed 004; F046–F052, F094; design §4 Transcript integrity.
 

@@ -1,13 +1,13 @@
 //! Transcript files into the store, exactly once.
 //!
 //! ```text
-//! file ─▶ wire::Reader ─▶ Known (what have we?) ─▶ core::reconcile::plan ─▶ Crew (prepare) ─▶ Writer ─▶ store
+//! file ─▶ wire::Reader ─▶ Known (stored prefix) ─▶ core::reconcile::plan ─▶ Crew (prepare) ─▶ Writer ─▶ store
 //! ```
 //!
-//! The prefix that is stored is recognised by its raw chain and passed over. Everything behind it is
-//! new: it is prepared (tokens, digests, search terms, compression) on two threads and written in
-//! batches of one transaction each. The last batch carries the snapshot that makes the file current, so
-//! an import that died is simply done again: it continues where the last transaction ended.
+//! The stored prefix of a transcript is recognised by its raw chain and skipped. All records behind the prefix are new:
+//! two threads prepare them (tokens, digests, search terms, compression), and the writer stores them in batches of one
+//! transaction each. The last batch carries the snapshot that makes the file current. An import that crashed is
+//! repeated and continues where the last transaction ended.
 
 mod crew;
 mod folder;
@@ -37,73 +37,73 @@ pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
 pub(crate) use run::{turn, turn_of};
 
-/// Warnings that a report lists; the rest is only counted.
+/// Number of warnings listed in a report; further ones are only counted.
 pub const WARNINGS_LISTED: usize = 20;
 
 /// Bytes that one read takes from a file.
 const READ_BYTES: usize = 256 * 1024;
 
-/// Age in ns that a file must have had when it was read, so that its modification time proves that it was
-/// not written since: clocks of file systems tick every few milliseconds, those of some every two seconds.
+/// Minimum age of a file in ns at the time of reading. Only then does an unchanged modification time prove unchanged
+/// bytes: clocks of file systems tick every few milliseconds, some every two seconds.
 const SETTLED_NS: i128 = 50_000_000;
 const SETTLED_COARSE_NS: i128 = 2_000_000_000;
 
-/// How far an import is.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
     /// The file.
     pub path: &'a Path,
     /// Bytes read so far.
     pub bytes: u64,
-    /// Bytes of the file when it was opened; 0 if that is not known.
+    /// Size of the file when it was opened; 0 if unknown.
     pub total: u64,
     /// Records read so far.
     pub entries: u64,
 }
 
-/// Something odd in a file: the first few, and how many in all.
+/// Irregularities in a file: the first few and the total number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
     /// At most [`WARNINGS_LISTED`], in file order.
     pub first: Vec<Warning>,
-    /// All of them.
+    /// Total number.
     pub count: u64,
 }
 
-/// What the import of one file did.
+/// Result of the import of one file.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The file, as given.
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// The conversation that it is a transcript of.
+    /// The conversation recorded in the file.
     pub conversation: ConversationKey,
-    /// The conversation that started this one as a sub-agent.
+    /// For a sub-agent: the conversation that started this one.
     pub parent: Option<ConversationKey>,
-    /// What the file was in the light of what is stored.
+    /// How the file relates to the stored records.
     pub plan: Plan,
-    /// The generation that is now current.
+    /// The generation that is current after the import.
     pub generation: Generation,
-    /// Number of the snapshot that gives the file back.
+    /// Number of the snapshot that reproduces the file.
     pub snapshot: u64,
     /// Records in the file.
     pub entries: u64,
-    /// How many of them were not stored before.
+    /// Number of records that were not stored before.
     pub added: u64,
     /// Bytes of the file.
     pub bytes: u64,
-    /// True if size and modification time proved that there is nothing to read.
+    /// True if size and modification time proved that the file is unchanged and was not read.
     pub skipped_unchanged: bool,
-    /// Odd things on the way.
+    /// Irregularities in the file.
     pub warnings: Warnings,
 }
 
-/// Where bytes come from: what a snapshot says of its file.
+/// Origin of the bytes, as a snapshot records it.
 pub(crate) struct Place<'a> {
-    /// For errors and progress.
+    /// Path for errors and progress.
     path: &'a Path,
-    /// Absolute, as text; see [`spelled`].
+    /// Absolute path as text; see [`spelled`].
     name: String,
     size: u64,
     modified_ns: i128,
@@ -112,13 +112,13 @@ pub(crate) struct Place<'a> {
 impl Engine {
     /// Imports one transcript file, unless it has not changed since it was last imported.
     ///
-    /// Doing it again changes nothing, also after a crash in the middle. Memory does not grow with the
-    /// file: some batches of 2 MiB, or the largest record. Imports and index upkeep take turns within the
-    /// process, so `progress` must start neither.
+    /// A repeated import changes nothing, even after a crash in the middle. Memory does not grow with the file: a few
+    /// batches of 2 MiB, or the largest record. Imports and index upkeep of one process take turns, so `progress` must
+    /// start neither of them.
     ///
     /// # Errors
-    /// [`EngineError::File`], [`EngineError::Read`] if it is not a transcript, [`EngineError::Store`].
-    /// Batches written before an error stay; the next import continues behind them.
+    /// [`EngineError::File`], [`EngineError::Read`] if the file is not a transcript, [`EngineError::Store`]. Batches
+    /// written before an error stay stored; the next import continues behind them.
     pub fn import_file(
         &self,
         path: &Path,
@@ -131,7 +131,7 @@ impl Engine {
         run::import(self.store(), BufReader::with_capacity(READ_BYTES, file), &place, progress)
     }
 
-    /// Imports one transcript file, also if its size and modification time say that it did not change.
+    /// Imports one transcript file even if its size and modification time suggest that it did not change.
     ///
     /// # Errors
     /// As [`Engine::import_file`].
@@ -144,9 +144,9 @@ impl Engine {
         run::import(self.store(), BufReader::with_capacity(READ_BYTES, file), &place, progress)
     }
 
-    /// Imports a transcript that is not a file.
+    /// Imports a transcript from a reader.
     ///
-    /// * `name` - where it comes from, for people.
+    /// * `name` - origin of the transcript, for people.
     ///
     /// # Errors
     /// As [`Engine::import_file`].
@@ -154,10 +154,10 @@ impl Engine {
         self.import_sent(input, (name, 0), &mut |_| ())
     }
 
-    /// Imports a transcript that somebody sent.
+    /// Imports a transcript received over the network.
     ///
-    /// * `named` - where it comes from, for people and as a snapshot's path: no such file is opened; and its length, 0
-    ///   if that is not known.
+    /// * `named` - origin for people, also stored as the path of the snapshot (no such file is opened), and the length
+    ///   of the transcript, 0 if unknown.
     ///
     /// # Errors
     /// As [`Engine::import_file`].
@@ -171,10 +171,10 @@ impl Engine {
         run::import(self.store(), input, &place, progress)
     }
 
-    /// Imports files and folders, in the order given and within a folder sorted by path. Symbolic links
-    /// inside folders are not followed. Goes on after errors.
+    /// Imports files and folders in the given order; the files of a folder are sorted by path. Symbolic links inside
+    /// folders are not followed. Errors do not stop the import of the remaining files.
     ///
-    /// * `each` - gets every file with its outcome, as it is done.
+    /// * `each` - called with every file and its outcome as soon as the file is done.
     pub fn import_paths(
         &self,
         paths: &[PathBuf],
@@ -189,8 +189,8 @@ impl Engine {
         }
     }
 
-    /// Digest of what is stored: keys and raw chains of all conversations. Stores that were given the same
-    /// transcripts have the same digest, whatever the order, the number of times or the steps.
+    /// Digest of the stored keys and raw chains of all conversations. Two stores that received the same transcripts
+    /// have the same digest, regardless of order, repetitions and intermediate states.
     ///
     /// Cost: O(entries); memory 32 bytes per entry of the largest conversation.
     ///
@@ -219,7 +219,8 @@ impl Engine {
         Ok(Digest(*all.finalize().as_bytes()))
     }
 
-    /// The report for a file that size and modification time prove to be the latest snapshot.
+    /// The report for a file that size and modification time identify as the latest snapshot, `None` for any other
+    /// file.
     fn unchanged(&self, place: &Place<'_>) -> Result<Option<Imported>, EngineError> {
         let Some((id, snapshot)) = self.store().snapshot_of_path(&place.name)? else { return Ok(None) };
         if !is_same_file(&snapshot, place) {
@@ -246,7 +247,7 @@ impl Engine {
     }
 }
 
-/// Whether size and modification time prove that the file is as it was read.
+/// Whether size and modification time prove that the file has not changed since the snapshot.
 fn is_same_file(snapshot: &Snapshot, place: &Place<'_>) -> bool {
     let is_coarse = place.modified_ns % 1_000_000_000 == 0;
     let settled = if is_coarse { SETTLED_COARSE_NS } else { SETTLED_NS };
@@ -275,8 +276,8 @@ fn open(path: &Path) -> Result<(File, Place<'_>), EngineError> {
     Ok((file, Place { path, name: spelled(&absolute), size: facts.len(), modified_ns: modified }))
 }
 
-/// A path as text, so that different paths have different texts: bytes that are not UTF-8 as `\xNN`, and a
-/// backslash is doubled in paths that have such bytes.
+/// A path as text. Different paths have different texts: bytes outside of UTF-8 appear as `\xNN`, and a path with such
+/// bytes has its backslashes doubled.
 fn spelled(path: &Path) -> String {
     use std::fmt::Write;
     if let Some(text) = path.to_str() {
@@ -293,8 +294,8 @@ fn spelled(path: &Path) -> String {
     text
 }
 
-/// Whether this is a SQLite database that is open, or a file that belongs to one: `-shm` stands beside those.
-/// Opening and closing ours would drop the locks that this process holds on it.
+/// Whether the path is an SQLite database in use or one of its companion files, recognised by a `-shm` file. Opening
+/// and closing our own database as a transcript would drop the locks that this process holds on it.
 fn is_database(path: &Path) -> bool {
     let name = path.as_os_str();
     let beside = |name: &OsStr, end: &str| {

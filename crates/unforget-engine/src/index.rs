@@ -1,4 +1,4 @@
-//! The search index of conversations: built during import, completed on demand, merged, rebuilt.
+//! The search index of conversations: built during import, completed on demand, merged and rebuilt.
 
 mod corpus;
 mod upkeep;
@@ -18,15 +18,15 @@ pub(crate) use corpus::{Corpus, place};
 pub use upkeep::UNINDEXED_MAX;
 pub(crate) use upkeep::{gaps, upkeep};
 
-/// Memory of a builder at which it becomes a segment.
+/// Memory in bytes at which a builder is written out as a segment.
 const BUILDER_BYTES: usize = 24 * 1024 * 1024;
 
-/// The filter of a chunk's or blob's bytes, for [`unforget_store::Packer`].
+/// The grep filter of the bytes of a chunk or blob, for [`unforget_store::Packer`].
 pub(crate) fn filter(bytes: &[u8]) -> Vec<u8> {
     unforget_recall::filter::build(bytes)
 }
 
-/// Turns entries into documents. Keeps its memory from one to the next; one per thread.
+/// Turns entries into documents. Reuses its buffers; each thread has one.
 pub(crate) struct Documents {
     analyser: Analyser,
     doc: DocTerms,
@@ -37,8 +37,8 @@ impl Documents {
         Self { analyser: Analyser::new(), doc: DocTerms::new() }
     }
 
-    /// Adds an entry to a segment, unless there is nothing in it to be found: copies, bookkeeping, opaque
-    /// records and entries without words.
+    /// Adds an entry to a segment unless the entry has nothing to search for: copies, bookkeeping, opaque records and
+    /// entries without words.
     pub(crate) fn add(
         &mut self,
         builder: &mut SegmentBuilder,
@@ -48,7 +48,7 @@ impl Documents {
         if self.read(entry) { builder.add(seq.0, &self.doc) } else { Ok(()) }
     }
 
-    /// Reads an entry into `self.doc`; false if there is nothing to be found.
+    /// Reads an entry into `self.doc`; false if the entry has nothing to search for.
     fn read(&mut self, entry: &Entry) -> bool {
         if !entry.origin.is_visible() && entry.origin != Origin::HostSummary {
             return false;
@@ -94,7 +94,7 @@ impl Documents {
     }
 }
 
-/// Collects documents of consecutive entries and writes a segment whenever there are enough.
+/// Collects documents of consecutive entries and writes a segment whenever the builder is full.
 pub(crate) struct Indexing {
     builder: SegmentBuilder,
     seqs: Range<u64>,
@@ -105,7 +105,7 @@ impl Indexing {
         Self { builder: SegmentBuilder::new(), seqs: 0..0 }
     }
 
-    /// Adds the documents of the entries `seqs`, which follow those before.
+    /// Adds the documents of the entries `seqs`, which continue the previous range.
     pub(crate) fn add(
         &mut self,
         store: &dyn Store,
@@ -126,7 +126,7 @@ impl Indexing {
         Ok(())
     }
 
-    /// Writes what is left, then fills gaps that an import left that died, and merges.
+    /// Writes the remaining documents, then fills gaps left by interrupted imports, and merges segments.
     pub(crate) fn finish(mut self, store: &dyn Store, id: ConversationId) -> Result<(), EngineError> {
         if self.seqs.is_empty() {
             return Ok(());
@@ -143,7 +143,7 @@ impl Indexing {
     }
 }
 
-/// A segment as stored: it covers `seqs`, whether or not there is something to be found in each entry.
+/// A segment in its stored form. It covers all of `seqs`, including entries without any document.
 fn stored(built: Option<segment::Segment>, seqs: Range<u64>) -> Segment {
     match built {
         Some(built) => Segment { seqs, header: built.header, blocks: built.blocks },

@@ -1,7 +1,7 @@
-//! The ledger of a lane: what was done with tools, folded from the log.
+//! The ledger of a lane: the work done with tools, folded from the log.
 //!
-//! It is derived. From time to time it is kept with the contexts of the lane, so that it need not be folded from the
-//! beginning again; any kept one and the entries behind it give the same as all entries.
+//! The ledger is derived data. From time to time it is saved with the contexts of the lane, so that folding need not
+//! start at the first entry again. A saved ledger plus the entries behind it equals the ledger of all entries.
 
 mod codec;
 #[cfg(test)]
@@ -15,69 +15,69 @@ use crate::path::{follow, parts, runs_of};
 use crate::prompt::{Lane, decoded};
 use crate::{Engine, EngineError};
 
-/// Entries that are read at once.
+/// Number of entries read at once.
 const ROWS: u64 = 1_024;
 
-/// Entries behind a kept ledger that are never worth another one.
+/// Minimum number of entries behind a saved ledger before the ledger is saved again.
 const BEHIND: u64 = 64;
 
-/// Rows of a ledger that cost as much to write as one entry costs to fold.
+/// Number of ledger rows whose writing costs as much as folding one entry.
 const PER_ENTRY: u64 = 2;
 
-/// Where ledgers of lanes are kept among the contexts, counted down by lane.
+/// First thread number of the context rows that hold ledgers; lane numbers count down from it.
 const LEDGERS: u64 = u64::MAX - 1;
 
-/// Where the ledger of the whole path is kept; others are those of the prompts of a shape, under its key.
+/// Key of the ledger of the whole path. Ledgers of prompts have the key of their shape.
 const WHOLE: u64 = 0;
 
-/// A ledger and how far it was folded. It is derived: dropped, it is folded again from the log.
+/// A ledger with the position up to which it was folded. Derived data: a dropped ledger is folded again from the log.
 #[derive(Clone, Debug, Default)]
 pub struct Folded {
     /// Rows.
     pub ledger: Ledger,
-    /// The newest entry in it; `None` for none.
+    /// The newest entry in the ledger; `None` if it is empty.
     head: Option<Seq>,
-    /// Entries in it that are not in the one that was kept last.
+    /// Number of entries folded since the ledger was last saved.
     behind: u64,
 }
 
 impl Folded {
-    /// The newest entry in it; `None` for none.
+    /// The newest entry in the ledger; `None` if it is empty.
     pub const fn head(&self) -> Option<Seq> {
         self.head
     }
 
-    /// Takes in the facts of an entry of the path, in order.
+    /// Folds the facts of the next entry of the path into the ledger.
     pub(crate) fn take(&mut self, seq: Seq, facts: &[Fact]) {
         self.ledger.take(seq, facts);
         self.head = Some(seq);
     }
 
-    /// Notes that it is of the path up to an entry.
+    /// Records that the ledger is complete up to an entry of the path.
     ///
-    /// * `entries` - how many came since it was last noted.
+    /// * `entries` - number of entries since the previous call.
     pub(crate) const fn reach(&mut self, head: Seq, entries: u64) {
         self.head = Some(head);
         self.behind += entries;
     }
 
-    /// Whether folding what came since costs more than writing all of it.
+    /// Whether folding the unsaved entries again would cost more than saving the whole ledger.
     fn is_due(&self) -> bool {
         self.behind >= BEHIND + self.ledger.rows().len() as u64 / PER_ENTRY
     }
 }
 
-/// An entry's part in a ledger is what a model sees of it.
+/// Whether an entry counts for the ledger: only entries visible to a model do.
 pub(crate) fn counts(entry: &unforget_core::entry::Entry) -> bool {
     entry.origin.is_visible()
 }
 
 impl Engine {
-    /// Brings the ledger of a lane to the end of its active path, and keeps it for the next time if this engine may
+    /// Folds the ledger of a lane up to the end of its active path, and saves it for the next time if this engine may
     /// write.
     ///
-    /// Cost: O(new entries), however long the history is. Where the path was left in between, and where nothing is
-    /// kept, O(history).
+    /// Cost: O(new entries), independent of the length of the history; O(history) after the lane changed to another
+    /// path, and without a saved ledger.
     pub fn fold_ledger(
         &self,
         conversation: ConversationId,
@@ -90,16 +90,16 @@ impl Engine {
         Ok(())
     }
 
-    /// The ledger of a path up to an entry of it.
+    /// The ledger of a path up to one of its entries.
     ///
-    /// * `kept` - under which key a prompt's ledger was kept.
+    /// * `kept` - key under which the ledger of a prompt was saved.
     pub(crate) fn ledger_until(&self, lane: Lane, until: Seq, kept: u64) -> Result<Folded, EngineError> {
         let mut folded = Folded::default();
         self.fold_until(lane, Some(until), (&mut folded, kept))?;
         Ok(folded)
     }
 
-    /// Keeps a ledger if it is worth it. That it could not be kept changes nothing: it is folded again then.
+    /// Saves a ledger if saving pays off. A failed save changes nothing: the ledger is folded again later.
     pub(crate) fn keep_ledger(&self, lane: Lane, key: u64, folded: &mut Folded) {
         let Some(head) = folded.head.filter(|_| self.is_writer() && folded.is_due()) else { return };
         let state = codec::encode(folded.ledger.rows(), head);
@@ -140,7 +140,8 @@ impl Engine {
         }))
     }
 
-    /// Folds what the path has behind a ledger. Returns false, and changes nothing, if the ledger is of another path.
+    /// Folds the entries of the path behind a ledger into it. Returns false, without a change, if the ledger belongs to
+    /// another path.
     fn extend(
         &self,
         stored: &Conversation,

@@ -1,17 +1,17 @@
-//! The engine: the order of effects. Loads, asks core, writes in one transaction.
+//! The engine: the order of effects. It loads data, asks core for decisions, and writes results in one transaction.
 //!
 //! | module | does |
 //! |---|---|
 //! | [`import`] | transcript files into the store, exactly once |
 //! | [`discover`] | finds the histories of known hosts |
-//! | [`guard`] | what is wrong with a host's own transcript, and mending it in place |
-//! | [`view`] | the entries that a model sees, in groups |
-//! | [`prompt`] | compact, assemble, admit: the prompt of a view |
-//! | [`replay`] | drives a recorded session through all of it and reports |
-//! | [`summarise`] | has models write summaries, in the background |
+//! | [`guard`] | finds and mends damage in a host's own transcript |
+//! | [`view`] | the entries visible to a model, in groups |
+//! | [`prompt`] | compacts, assembles and admits the prompt of a view |
+//! | [`replay`] | drives a recorded session through the whole engine and reports |
+//! | [`summarise`] | lets models write summaries in the background |
 //! | [`recall`] | search, grep, describe, expand |
 //! | [`trust`] | export, verify, doctor |
-//! | [`ruler`] | tokens of a model |
+//! | [`ruler`] | counts tokens for a model |
 
 pub mod discover;
 pub mod guard;
@@ -45,7 +45,7 @@ pub use error::{EngineError, causes};
 pub use ledger::Folded;
 pub use pins::Proposed;
 
-/// An open store and everything that can be done with it. Cheap to clone; clones share the store.
+/// An open store and all operations on it. Cheap to clone; clones share the store.
 #[derive(Clone)]
 pub struct Engine {
     store: Arc<dyn Store>,
@@ -57,12 +57,12 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens or makes the database at `path` for writing.
+    /// Opens the database at `path` for writing; creates it if necessary.
     ///
     /// # Errors
     /// See [`unforget_store::StoreError`]: busy, damaged, newer.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
-        // Chunks that purge rewrites get new filters, so that grep need not read them for every pattern.
+        // Chunks rewritten by a purge get new filters; otherwise every grep would have to read them.
         let options = OpenOptions { filter: Some(Arc::new(index::filter)), ..OpenOptions::default() };
         Ok(Self::on(Arc::new(SqliteStore::open(path, &options)?)))
     }
@@ -77,7 +77,7 @@ impl Engine {
         })
     }
 
-    /// An engine that forgets everything when it is dropped.
+    /// An engine in memory; dropping it discards all data.
     pub fn in_memory() -> Self {
         Self::on(Arc::new(MemoryStore::new()))
     }
@@ -87,28 +87,28 @@ impl Engine {
         Self { store, writer: true, models: Arc::default(), pins: false }
     }
 
-    /// The same with only these conversations: for it and what is done with it, others are not there. It writes nothing
-    /// of its own accord.
+    /// Restricts the engine to these conversations; others are invisible. A restricted engine never writes of its own
+    /// accord.
     #[must_use]
     pub fn confined(&self, only: BTreeSet<ConversationId>) -> Self {
         let store = Arc::new(ScopedStore::new(Arc::clone(&self.store), only));
         Self { store, writer: false, models: Arc::default(), pins: false }
     }
 
-    /// The same, with somebody who is told what changes in its store.
+    /// Returns this engine with a listener, which is called with every change of the store.
     #[must_use]
     pub fn watched(self, told: Told) -> Self {
         Self { store: Arc::new(WatchedStore::new(self.store, told)), ..self }
     }
 
-    /// The same, whose sessions leave jobs for models: see [`summarise`].
+    /// Returns this engine with jobs for models enabled: see [`summarise`].
     #[must_use]
     pub fn with_models(self) -> Self {
         self.want_models(true);
         self
     }
 
-    /// Says from now on whether sessions of this engine and of its clones leave jobs for models.
+    /// Enables or disables jobs for models, for the sessions of this engine and of its clones.
     pub fn want_models(&self, wanted: bool) {
         self.models.store(wanted, Ordering::Relaxed);
     }

@@ -1,20 +1,20 @@
-//! Tokens of entries, by the estimator that fits every model.
+//! Tokens of entries, estimated for every model.
 
 use unforget_core::entry::{Entry, Media, Origin, Part};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::tokens::{Ruler, Tokens};
 
-/// What a stub of a large tool result costs at most.
+/// Maximum tokens of the stub of a large tool result.
 pub(crate) const STUB_TOKENS: u64 = 160;
 
-/// What providers charge for an image at most, and one of unknown size.
+/// Maximum tokens that providers charge for an image; also the charge for an image of unknown size.
 const IMAGE_TOKENS: u64 = 1600;
 
 /// Pixels per token of an image.
 const IMAGE_PIXELS: u64 = 750;
 
-/// Tokens of what a model sees of an entry: as it is, and with every tool result that is larger than a
-/// stub replaced by one. Nothing for entries that no model sees.
+/// Tokens of the visible part of an entry: first as it is, then with every tool result larger than a stub replaced by a
+/// stub. Zero for entries invisible to models.
 ///
 /// Cost: O(text).
 pub(crate) fn tokens(entry: &Entry) -> (Tokens, Tokens) {
@@ -39,7 +39,7 @@ fn part_tokens(part: &Part) -> Tokens {
     match part {
         Part::Text(text) | Part::Thinking { text, .. } => ClassEstimate.count(text),
         Part::ToolCall(call) => ClassEstimate.count(&call.name) + ClassEstimate.count(&call.arguments),
-        // Content of a result has no results in it.
+        // A tool result never contains another one.
         Part::ToolResult(result) => result.content.iter().map(flat_tokens).sum(),
         Part::Media(_) | Part::Opaque { .. } => flat_tokens(part),
     }

@@ -1,11 +1,11 @@
-//! The active path of a lane: from its newest entry back along what each follows.
+//! The active path of a lane: from its newest entry back along the parents.
 
 use std::ops::Range;
 
 use unforget_core::id::Seq;
 
-/// From the newest of some rows, each with its parent, back as far as they go: ascending seqs, and what the first of
-/// them follows.
+/// Follows the parents from the newest of the given rows as far as the rows reach. Returns the seqs in ascending order,
+/// and the parent of the first one.
 pub(crate) fn follow(rows: Vec<(Seq, Option<Seq>)>) -> (Vec<u64>, Option<Seq>) {
     let mut path = Vec::new();
     let mut want = rows.last().map(|(seq, _)| *seq);
@@ -19,7 +19,7 @@ pub(crate) fn follow(rows: Vec<(Seq, Option<Seq>)>) -> (Vec<u64>, Option<Seq>) {
     (path, want)
 }
 
-/// Ascending numbers as runs.
+/// Ascending numbers as consecutive ranges.
 pub(crate) fn runs_of(numbers: &[u64]) -> Vec<Range<u64>> {
     let mut runs: Vec<Range<u64>> = Vec::new();
     for &n in numbers {
@@ -31,7 +31,7 @@ pub(crate) fn runs_of(numbers: &[u64]) -> Vec<Range<u64>> {
     runs
 }
 
-/// A run in parts of at most so many.
+/// Splits a range into parts of at most `most` numbers.
 pub(crate) fn parts(run: Range<u64>, most: u64) -> impl Iterator<Item = Range<u64>> {
     run.clone().step_by(most.max(1) as usize).map(move |from| from..run.end.min(from + most.max(1)))
 }

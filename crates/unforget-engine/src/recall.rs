@@ -1,7 +1,7 @@
-//! Recall: brings anything back. `search` by words, `grep` by any byte, `describe` and `expand` by name.
+//! Recall: brings stored entries back. `search` finds words, `grep` any bytes; `describe` and `expand` take a name.
 //!
-//! Every answer carries receipts: which entry, where in the file, when, how much was looked at. An answer
-//! without results says what was searched and why that was not enough.
+//! Every answer carries receipts: the entry, its position in the file, its time, and the amount of data searched. An
+//! answer without results states the searched range and why nothing matched.
 
 mod answer;
 mod expand;

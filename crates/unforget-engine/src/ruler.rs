@@ -1,4 +1,4 @@
-//! Tokens of a model: exact where its tokeniser is known, the class-aware estimate elsewhere.
+//! Counts tokens for a model: exactly if its tokeniser is known, by the class-aware estimate otherwise.
 
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::tokens::{Ruler, Tokens};
@@ -11,7 +11,7 @@ pub enum ModelRuler {
     O200k,
     /// `cl100k_base`: GPT-4 and GPT-3.5.
     Cl100k,
-    /// No public tokeniser: estimated, with an upper bound.
+    /// No public tokeniser: an estimate with an upper bound.
     Estimate,
 }
 
@@ -32,7 +32,7 @@ const FAMILIES: &[(&str, ModelRuler)] = &[
 ];
 
 impl ModelRuler {
-    /// The ruler of a model by name; without a name, of the dialect's usual models.
+    /// The ruler of a model by name; without a name, the ruler of the dialect's usual models.
     ///
     /// Vendor prefixes such as `openai/` are ignored. Unknown names are estimated.
     pub fn of(model: Option<&str>, dialect: Dialect) -> Self {

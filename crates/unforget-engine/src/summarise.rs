@@ -1,17 +1,18 @@
-//! Has models write summaries, behind the prompts.
+//! Lets models write summaries in the background.
 //!
-//! Every span has a summary that needs no model; a prompt never waits for another one. A session of an engine
-//! [with models](Engine::with_models) leaves a *job* for each summary that it shows or prepares. [`Engine::work`] takes
-//! jobs, one at a time in a conversation, calls the model outside of any transaction, judges what it says, and stores
-//! what passes as a *rewrite* beside the summary. The next break shows it.
+//! Every span has a summary made without a model, so a prompt never waits for a model. A session of an engine [with
+//! models](Engine::with_models) leaves a *job* for each summary that it shows or prepares. [`Engine::work`] takes jobs,
+//! one at a time per conversation, calls the model outside of any transaction, checks the draft, and stores an accepted
+//! draft as a *rewrite* beside the summary. The next break shows the rewrite.
 //!
-//! | what happens | what is done |
+//! | event | consequence |
 //! |---|---|
-//! | a draft is refused by a gate | asked once more, harder; then that part stays as it is without a model |
-//! | nobody answers | the job waits, longer each time; the prompt shows the summary that needs no model |
-//! | the credential is refused | nothing is written; the account's breaker stays open until somebody looks |
-//! | the hour's spend is used up | the job waits for the next hour |
-//! | the worker dies | its lease ends, and the job is taken again; what it may have cost stays charged |
+//! | a gate refuses a draft | the model is asked once more, with stricter instructions; after a second refusal that
+//! part stays without a model's words |
+//! | no model answers | the job waits, longer each time; the prompt shows the summary made without a model |
+//! | the credential is refused | nothing is written; the breaker of the account stays open until a person intervenes |
+//! | the spending limit of the hour is reached | the job waits for the next hour |
+//! | the worker dies | its lease ends and the job is taken again; the possible cost stays charged |
 
 mod ask;
 mod background;
@@ -43,29 +44,29 @@ pub use worker::{Ended, Held, Report, Shift};
 pub(crate) use writer::BY_MODEL;
 pub use writer::Writer;
 
-/// Decisions that are kept of a conversation.
+/// Number of decisions kept per conversation.
 pub const DECISIONS_KEPT: u64 = 500;
 
-/// How models are asked for summaries, and how much of it there may be.
+/// Settings for calls of models, and their limits.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The smallest window of the models, in tokens.
+    /// The smallest context window of the models, in tokens.
     pub window: u64,
-    /// The longest answer, in tokens, reasoning included.
+    /// Maximum length of an answer in tokens, reasoning included.
     pub output_tokens_max: u64,
-    /// A tool's output above it is shortened before a model reads it, in tokens.
+    /// Longer tool outputs are shortened before a model reads them; in tokens.
     pub tool_output_tokens_max: u64,
-    /// What the operator wants to be kept, in words; may be empty.
+    /// The operator's wishes for the content of summaries, in words; may be empty.
     pub wishes: String,
-    /// The time for one call with all its retries.
+    /// Time limit of one call with all its retries.
     pub within: Duration,
-    /// The most that a conversation may cost in an hour.
+    /// Spending limit of a conversation per hour.
     pub caps: Spend,
-    /// Times that a job is tried whose drafts are refused.
+    /// Maximum number of attempts for a job whose drafts are refused.
     pub tries_max: u32,
-    /// How tokens are counted.
+    /// The ruler for tokens.
     pub ruler: ModelRuler,
-    /// Figures of calls: retries, breakers, calls under way at once.
+    /// Call policy: retries, breakers, simultaneous calls.
     pub calls: CallPolicy,
 }
 
@@ -90,31 +91,32 @@ impl Default for Config {
 pub struct Priced {
     /// The model.
     pub model: Arc<dyn Model>,
-    /// What a million tokens cost, in and out, in millionths of the operator's currency.
+    /// Price of a million input tokens and a million output tokens, in millionths of the operator's currency.
     pub price: (u64, u64),
 }
 
 impl From<Arc<dyn Model>> for Priced {
-    /// One that costs nothing.
+    /// A model free of charge.
     fn from(model: Arc<dyn Model>) -> Self {
         Self { model, price: (0, 0) }
     }
 }
 
-/// The models that write summaries. One for all conversations of an engine: it counts the calls under way.
+/// The models that write summaries. All conversations of an engine share one instance, because it counts simultaneous
+/// calls.
 pub struct Summarisers {
     caller: Caller,
     clock: Arc<dyn Clock>,
     config: Config,
-    /// The models, in the order of the chain.
+    /// The models in the order of preference.
     chain: Vec<Priced>,
 }
 
 impl Summarisers {
-    /// Models in the order in which they are asked, with the breakers that are stored.
+    /// Takes models in the order of preference, and loads the stored breakers.
     ///
     /// # Errors
-    /// Store errors, and a stored breaker that is not understood.
+    /// Store errors, and a stored breaker that cannot be decoded.
     pub fn new(
         engine: &Engine,
         first: Priced,
@@ -129,30 +131,30 @@ impl Summarisers {
         Ok(Self { caller, clock, config, chain })
     }
 
-    /// How they are asked.
+    /// The settings.
     pub const fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The breakers as they are.
+    /// The current state of the breakers.
     pub fn breakers(&self) -> Breakers {
         self.caller.breakers()
     }
 
-    /// Whether anybody may be called now, by the breakers and by who is there.
+    /// Checks that some model may be called now: one exists, and its breaker is closed.
     ///
     /// # Errors
-    /// [`Closed`] if not.
+    /// [`Closed`] otherwise.
     pub fn may_ask(&self) -> Result<(), Closed> {
         self.caller.may_call()
     }
 
-    /// Whether anybody is there who could be called, whatever breakers say.
+    /// Whether any model exists, regardless of the breakers.
     pub fn is_there(&self) -> bool {
         self.chain.iter().any(|priced| priced.model.is_there())
     }
 
-    /// Calls the models, and keeps what breakers learn from it.
+    /// Calls the models, and stores changes of the breakers.
     pub(crate) fn call(&self, engine: &Engine, call: &Call<'_>) -> Result<Outcome, EngineError> {
         let before = self.caller.breakers();
         let outcome = self.caller.call(call);
@@ -160,13 +162,13 @@ impl Summarisers {
         Ok(outcome)
     }
 
-    /// Whether texts and an answer fit the models' window, by the bound of what they weigh.
+    /// Whether texts and an answer fit the models' window, by the upper bound of their tokens.
     pub(crate) fn fits(&self, texts: &[&str], output: u64) -> bool {
         let input: u64 = texts.iter().map(|text| self.count(text)).sum();
         input.saturating_add(output) <= self.window()
     }
 
-    /// Tokens of a text at most.
+    /// Upper bound of the tokens of a text.
     pub(crate) fn count(&self, text: &str) -> u64 {
         self.config.ruler.count(text).upper
     }
@@ -175,15 +177,15 @@ impl Summarisers {
         self.clock.as_ref()
     }
 
-    /// The smallest window, in tokens: that of the settings, or of a model that knows better.
+    /// The smallest window in tokens: the configured one, or a smaller one reported by a model.
     pub(crate) fn window(&self) -> u64 {
         let told = self.chain.iter().filter_map(|priced| priced.model.window());
         told.fold(self.config.window, u64::min)
     }
 
-    /// What one question may cost at most, with every retry at every model.
+    /// Maximum cost of one question, with every retry at every model.
     ///
-    /// * `input` - its tokens; `None` for one that fills the window.
+    /// * `input` - tokens of the question; `None` for a question that fills the window.
     pub fn dearest(&self, input: Option<u64>) -> Spend {
         let calls = u64::from(self.config.calls.attempts_max.max(1));
         let input = input.unwrap_or(self.config.window).saturating_mul(calls);
@@ -192,7 +194,7 @@ impl Summarisers {
         (0..self.chain.len()).map(of).fold(Spend::default(), Spend::plus)
     }
 
-    /// What so many calls of a model cost that read and write so many tokens.
+    /// Cost of a number of calls of one model with the given input and output tokens.
     fn cost(&self, model: usize, calls: u64, (input, output): (u64, u64)) -> Spend {
         let (price_in, price_out) = self.chain.get(model).map(|priced| priced.price).unwrap_or_default();
         let micros = input

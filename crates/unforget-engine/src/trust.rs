@@ -1,4 +1,4 @@
-//! Trust: everything comes back byte for byte, and what is wrong is found and said.
+//! Trust: every byte can be exported, and damage is found and reported.
 
 mod doctor;
 mod export;

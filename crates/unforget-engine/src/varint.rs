@@ -1,6 +1,7 @@
-//! Numbers in stored forms: seven bits a byte, the lowest first; the top bit says that more follow (LEB128).
+//! Variable-length integers in stored data: seven bits per byte, lowest bits first; the top bit announces another byte
+//! (LEB128).
 
-/// Appends a number, in at most ten bytes.
+/// Appends a number in at most ten bytes.
 pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
     while number > 0x7f {
         out.push(number as u8 | 0x80);
@@ -9,7 +10,7 @@ pub(crate) fn put(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Takes a number from the front. `None` if it is cut off, or larger than 64 bits.
+/// Reads a number from the front. `None` if the bytes end early, or if the number exceeds 64 bits.
 pub(crate) fn take(from: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(7) {

@@ -1,4 +1,4 @@
-//! The entries that a model sees, in groups: one lane of a conversation, along its active path.
+//! The entries of one lane visible to a model, in groups, along the active path.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use unforget_core::entry::{Entry, Origin, Part, Role};
 use unforget_core::group::{self, Group, Item, Placed};
 use unforget_core::id::Seq;
 
-/// What the view did with an entry.
+/// Where the view placed an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// Not for a model: bookkeeping, copies.
+    /// Nowhere: bookkeeping and copies are not for models.
     Hidden,
     /// System instructions at the start.
     System,
@@ -20,22 +20,22 @@ pub enum Shown {
     Group(Placed),
 }
 
-/// One lane as groups. Holds only what is behind the summaries.
+/// One lane in groups. Holds only the entries behind the summaries.
 #[derive(Clone, Debug)]
 pub struct View {
     /// System instructions, in order.
     pub system: Vec<(Seq, String)>,
     /// Groups behind the summaries, oldest first.
     pub groups: Vec<Group>,
-    /// The view's content chain after each group, as far as it was when its newest item came.
+    /// The view's content chain after each group; later additions to a group are included.
     pub ends: Vec<Digest>,
-    /// Number of entries shown, summarised ones included.
+    /// Number of visible entries, summarised ones included.
     pub visible: u64,
     /// The view's content chain at its end.
     pub end: Digest,
-    /// Newest entry of the active path, shown or not.
+    /// Newest entry of the active path, visible or not.
     pub head: Option<Seq>,
-    /// Newest entry that a model sees.
+    /// Newest visible entry.
     pub shown: Option<Seq>,
 }
 
@@ -51,7 +51,7 @@ impl View {
         Self::behind(&Context::default())
     }
 
-    /// A lane whose first entries are summarised; the entries behind them are pushed next.
+    /// A lane whose first entries are summarised; the caller pushes the entries behind them next.
     pub fn behind(context: &Context) -> Self {
         Self {
             system: Vec::new(),
@@ -83,7 +83,7 @@ impl View {
         self.visible += u64::from(!matches!(placed, Placed::Rewrote(..)));
         match placed {
             Placed::New => self.ends.push(self.end),
-            // The chain is over arrival order: a late item counts where it arrived.
+            // The chain follows arrival order: a late item counts where it arrived.
             Placed::Last | Placed::Earlier(_) | Placed::Rewrote(..) => {
                 if let Some(end) = self.ends.last_mut() {
                     *end = self.end;
@@ -93,12 +93,12 @@ impl View {
         Shown::Group(placed)
     }
 
-    /// Whether a model sees this entry.
+    /// Whether the entry is visible to a model.
     fn shows(entry: &Entry) -> bool {
         !entry.parts.is_empty() && (entry.origin.is_visible() || entry.origin == Origin::HostSummary)
     }
 
-    /// Takes the first groups out, after summaries took their place.
+    /// Removes the first groups after summaries replaced them.
     pub fn drop_groups(&mut self, count: usize) -> Vec<Group> {
         let count = count.min(self.groups.len());
         self.ends.drain(..count);
@@ -106,17 +106,17 @@ impl View {
     }
 }
 
-/// Tells the first record of each answer of the model from its further pieces.
+/// Tells the first record of each answer from further records of the same answer.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     recent: VecDeque<String>,
 }
 
-/// Answers whose pieces may still come, interleaved with others.
+/// Number of recent answers that may still receive records, interleaved with others.
 const INTERLEAVED: usize = 8;
 
 impl Answers {
-    /// Whether a model was called for this entry: prompts are due before it. Entries come in order, once each.
+    /// Whether the entry begins an answer, so that a prompt was due before it. Entries come in order, once each.
     pub fn is_call(&mut self, entry: &Entry) -> bool {
         if entry.role != Role::Assistant || !entry.origin.is_visible() || entry.parts.is_empty() {
             return false;
@@ -133,7 +133,7 @@ impl Answers {
     }
 }
 
-/// The content chain of a view after one more entry.
+/// The content chain of a view extended by one entry.
 pub fn chain(before: Digest, entry: &Entry) -> Digest {
     let mut bytes = [0; 64];
     for (to, from) in bytes.iter_mut().zip(before.0.iter().chain(content_digest(entry).0.iter())) {

@@ -1,4 +1,4 @@
-//! A repair that is killed leaves the old file or the new one, whole.
+//! A repair killed at any moment leaves the old file or the new file, whole.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
@@ -13,7 +13,7 @@ use unforget_engine::guard::{Outcome, Step, repair, repair_with, undo};
 
 const STEPS: [Step; 5] = [Step::Locked, Step::Written, Step::BackedUp, Step::Checked, Step::Renamed];
 
-/// In the child: repairs the file that the parent names, and dies at the step that it names.
+/// In the child: repairs the file named by the parent, and dies at the given step.
 #[test]
 fn child() {
     let Some(path) = env::var_os("UNFORGET_TEST_REPAIR").map(PathBuf::from) else {
@@ -47,7 +47,7 @@ fn f052_a_killed_repair_leaves_one_of_two_whole_files() {
         assert!(!ended.status.success(), "{step:?}: it was killed");
         let want = if *step == Step::Renamed { &after } else { &before };
         assert_eq!(&place.text(), want, "{step:?}");
-        // Its lock is left behind; the next repair takes it over, and the work is done.
+        // The lock of the dead process is left behind; the next repair takes it over and completes the work.
         assert!(place.names().contains(&"session.jsonl.lock".to_owned()), "{step:?}: {:?}", place.names());
         repair(&place.path).unwrap();
         assert_eq!(place.text(), after, "{step:?}");

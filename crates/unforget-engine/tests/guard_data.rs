@@ -1,4 +1,4 @@
-//! The guardian on real transcripts. Skips where they are not.
+//! The guardian on real transcripts. Skipped if there are none.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
 
@@ -36,13 +36,13 @@ fn f046_f047_f094_all_repair_cases_are_found() {
         let path = data.join("repair-cases").join(case["window"].as_str().unwrap());
         let found = problems(&path);
         for kind in case["kinds"].as_array().unwrap() {
-            // What a window cuts off at its end looks as if it were still running.
+            // A call at the cut end of a window looks as if it were still running.
             let wanted: &[Problem] = match kind.as_str().unwrap() {
                 "orphan-call" => &[Problem::OrphanCall, Problem::RunningCall, Problem::CutOffCall],
                 "orphan-result" => &[Problem::OrphanResult],
                 "two-json-objects-on-one-line" => &[Problem::GluedLine],
                 "error-mid-toolcall" | "aborted-mid-toolcall" | "partialJson" => &[Problem::CutOffCall],
-                // Hosts leave aborted messages out; without a call there is nothing to mend in them.
+                // Hosts leave aborted messages out; without a call they need no repair.
                 _ => continue,
             };
             assert!(
@@ -54,7 +54,7 @@ fn f046_f047_f094_all_repair_cases_are_found() {
     }
 }
 
-/// Mending ends, keeps every other line, stays mended, and can be undone.
+/// Mending terminates, keeps every other line, is stable, and can be undone.
 #[test]
 fn f046_f047_f049_f052_f094_all_real_transcripts_are_mended_and_restored() {
     let Some(data) = data() else { return };
@@ -82,7 +82,7 @@ fn f046_f047_f049_f052_f094_all_real_transcripts_are_mended_and_restored() {
     assert!(mended > 20, "{mended}");
 }
 
-/// A survey says the same as single inspections, in order.
+/// A survey returns the results of single inspections, in order.
 #[test]
 fn a_survey_is_in_order() {
     let Some(data) = data() else { return };

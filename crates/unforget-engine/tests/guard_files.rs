@@ -1,4 +1,4 @@
-//! The guardian on transcripts that were written for it.
+//! The guardian on transcripts written for these tests.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
@@ -309,7 +309,7 @@ fn f052_what_is_mended_stays_mended_after_a_restart() {
     }
 }
 
-/// Tangles that the property below once came upon.
+/// Tangles found by the property test below.
 #[test]
 fn f052_tangled_trees_settle() {
     let table = [
@@ -335,7 +335,7 @@ fn f052_tangled_trees_settle() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// Whatever a transcript went through: mending finds an end, changes only what it says, and can be undone.
+    /// However a transcript was damaged: mending terminates, changes only the reported places, and can be undone.
     #[test]
     fn mending_settles_keeps_other_lines_and_can_be_undone(
         words in proptest::collection::vec(
@@ -350,7 +350,7 @@ proptest! {
         let Ok(planned) = plan(&place.path) else { return Ok(()) };
         let done = match repair(&place.path) {
             Ok(done) => done,
-            // Better refused than half mended.
+            // A refusal is better than a half mended file.
             Err(GuardError::Unsettled { .. }) => {
                 prop_assert_eq!((fs::read(&place.path).unwrap(), place.names().len()), (original, 1));
                 return Ok(());
@@ -360,7 +360,7 @@ proptest! {
         prop_assert_eq!(&planned.edits, &done.edits);
         let after = inspect(&place.path).unwrap();
         prop_assert_eq!(after.mendable(), 0, "{}: {:?}", &words, after.findings);
-        // Bytes outside of edits are the same and in the same order.
+        // Bytes outside of edits stay, in their order.
         let now = fs::read(&place.path).unwrap();
         let mut at = (0_usize, 0_usize);
         for edit in &done.edits {

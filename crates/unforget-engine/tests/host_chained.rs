@@ -1,4 +1,4 @@
-//! Calls that go on from an answer by its id, and from a conversation by its name, when they cross, fail and come again.
+//! Calls that continue an answer by its id, or a conversation by its name, when calls cross, fail and are repeated.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -23,7 +23,7 @@ impl World {
         Self { host: Host::new(Engine::in_memory(), || Timestamp(7)), lane: lane("chained") }
     }
 
-    /// A call with these words of the user. Gives where its answer belongs.
+    /// Makes a call with these words of the user. Returns the place of its answer.
     fn take(&self, brings: Brings<'_>, words: &str) -> Receipt {
         let item = user(words).to_string();
         let array = Array::read(FORM, [item.as_bytes()], &Array::default()).unwrap();
@@ -37,7 +37,7 @@ impl World {
         self.host.take_answer(&self.lane, FORM, &answered).unwrap()
     }
 
-    /// What stands on the path, in words.
+    /// The words on the path.
     fn path(&self) -> String {
         let path = self.host.path(&self.lane, FORM).unwrap();
         let words = path.iter().map(|item| {
@@ -56,7 +56,7 @@ fn says(words: &str) -> Value {
     json!({ "type": "message", "role": "assistant", "content": [{ "type": "output_text", "text": words }] })
 }
 
-/// Two calls go on from one answer at once. Each is answered, and later calls go on from either.
+/// Two calls continue one answer at the same time. Each is answered, and later calls continue either answer.
 #[test]
 fn answers_that_cross_are_both_there_for_later_calls() {
     let world = World::new();
@@ -68,7 +68,7 @@ fn answers_that_cross_are_both_there_for_later_calls() {
     assert_eq!((crossed.added, crossed.aside, crossed.head), (0, 1, b), "the path is another's now");
     world.answer(b, "rB", &[says("aB")]);
     assert_eq!(world.path(), "u1 a1 uB aB");
-    // The same answers once more, as after a restart, change nothing.
+    // The answers once more, as after a restart, change nothing.
     for (at, id, words) in [(a, "rA", "aA"), (b, "rB", "aB"), (first, "r1", "a1")] {
         let again = world.answer(at, id, &[says(words)]);
         assert_eq!((again.why, again.added + again.aside), (Why::UpToDate, 0), "{id}");
@@ -79,7 +79,7 @@ fn answers_that_cross_are_both_there_for_later_calls() {
     assert_eq!(world.path(), "u1 a1 uB aB more");
 }
 
-/// One call is asked twice at once: both answers can be gone on from.
+/// One call is made twice at the same time: later calls can continue either answer.
 #[test]
 fn two_answers_to_one_call_are_both_there() {
     let world = World::new();
@@ -93,7 +93,7 @@ fn two_answers_to_one_call_are_both_there() {
     }
 }
 
-/// An answer that comes later has no words yet, and calls may go on from it all the same.
+/// An answer still to come has no words yet, but calls can already continue it.
 #[test]
 fn an_answer_without_words_has_a_place() {
     let world = World::new();
@@ -103,7 +103,7 @@ fn an_answer_without_words_has_a_place() {
     assert_eq!(world.path(), "u1 more");
 }
 
-/// What the provider refused and the client asks once more stands there once.
+/// Input refused by the provider and sent again by the client is stored once.
 #[test]
 fn a_conversation_whose_call_failed_has_its_input_once() {
     let world = World::new();
@@ -112,14 +112,14 @@ fn a_conversation_whose_call_failed_has_its_input_once() {
     }
     let at = world.take(Brings::Rest(None), "u1").head;
     world.answer(at, "r1", &[says("a1")]);
-    // The same words behind the answer are said again.
+    // Equal words after the answer are a new message.
     let at = world.take(Brings::Rest(None), "u1").head;
     world.answer(at, "r2", &[says("a1")]);
     world.take(Brings::Rest(None), "u2");
     let at = world.take(Brings::Rest(None), "u3").head;
     assert_eq!(world.take(Brings::Rest(None), "u3").head, at);
     assert_eq!(world.path(), "u1 a1 u1 a1 u2 u3");
-    // Another call came in between: its answer does not take that off the path.
+    // Another call came in between: its answer must not take that call off the path.
     let other = world.take(Brings::Rest(None), "u4").head;
     world.answer(at, "r3", &[says("a3")]);
     world.answer(other, "r4", &[says("a4")]);
@@ -139,7 +139,7 @@ fn an_answer_that_nobody_gave_is_refused() {
     assert_eq!(world.path(), "u1");
 }
 
-/// A client of Chat, that brings all of it.
+/// A Chat client, which sends the complete history with every call.
 struct Chat {
     host: Host,
     lane: LaneKey,
@@ -152,7 +152,7 @@ impl Chat {
             .to_string()
     }
 
-    /// A call with these words in turn, and its answer. Gives the prompt if there is little room.
+    /// Makes a call with alternating words and its answer. Returns the prompt of a small budget.
     fn call(&self, words: &[String], answer: &str) -> String {
         let bodies: Vec<String> =
             words.iter().enumerate().map(|(at, words)| Self::message(at, words)).collect();
@@ -174,7 +174,8 @@ impl Chat {
     }
 }
 
-/// What the model reads is what the client sent now: equal answers do not make two questions one, and an edit in place counts.
+/// The model reads the words that the client sent last: equal answers do not merge two questions, and an edit in place
+/// counts.
 #[test]
 fn f042_a_prompt_has_the_words_that_were_sent_now() {
     let mut chat =
@@ -204,7 +205,7 @@ fn f042_a_prompt_has_the_words_that_were_sent_now() {
     check(&["PRINT", "WRONG", "do it", "const", "more", "const", "and more"], &["LIST"]);
 }
 
-/// Codex sends sealed reasoning back with a field more: that is no edit.
+/// Codex returns sealed reasoning with an additional field; this is no edit.
 #[test]
 fn reasoning_that_comes_back_with_other_bytes_makes_no_branch() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Clocks that step, and hosts that hide words of their own transcripts.
+//! Hosts with clocks that jump, and hosts that redact words of their own transcripts.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -14,13 +14,13 @@ use unforget_wire::{Dialect, Format};
 
 const HOUR: i64 = 3_600_000;
 
-/// A host whose clock shows these times, one after the other and again.
+/// A host whose clock cycles through these times.
 fn host_at(engine: &Engine, times: &'static [i64]) -> Host {
     let next = Arc::new(AtomicUsize::new(0));
     Host::new(engine.clone(), move || Timestamp(times[next.fetch_add(1, Ordering::Relaxed) % times.len()]))
 }
 
-/// Turns whose own times are the given ones, whatever the clock says.
+/// Turns with the given times, independent of the clock.
 fn turns(times: &[i64]) -> Vec<Vec<String>> {
     let one = |n: usize| {
         let (id, at) = (format!("c{n}"), times[n % times.len()]);
@@ -41,9 +41,9 @@ fn f116_no_step_of_a_clock_changes_what_is_stored_or_stops_a_lane() {
     let t = 1_790_000_000_000;
     let tables: [&'static [i64]; 5] = [
         Box::leak(Box::new([t, t + 7 * HOUR, t - 7 * HOUR, t - 1_000, t, t])),
-        // Frozen, before 1970, the ends of the scale.
+        // Frozen, before 1970, and the limits of the range.
         &[0, 0, -5, i64::MIN, i64::MAX, 1],
-        // Around the hour that New York has twice and the half hour that Lord Howe lacks.
+        // Around the hour that occurs twice in New York and the half hour that Lord Howe skips.
         Box::leak(Box::new([1_793_509_200_000, 1_793_512_799_999, 1_793_509_200_001, 1_791_037_800_000])),
         &[253_402_300_800_000],
         steady,
@@ -72,8 +72,8 @@ fn f116_no_step_of_a_clock_changes_what_is_stored_or_stops_a_lane() {
     }
 }
 
-/// An array with a secret in some messages, and the same with the secret hidden: as a host's transcript has it, where
-/// messages have times, and as a client sends it, where they have nothing.
+/// An array with a secret in some messages, and the same array with the secret redacted: in the form of a host's
+/// transcript, whose messages have times, and in the form of a client's request, whose messages have none.
 fn faces(form: Format, secret_in: &[usize]) -> [Vec<String>; 2] {
     let face = |secret: &str| {
         let message = |n: usize| {
@@ -110,7 +110,7 @@ fn f114_words_hidden_later_make_no_message_twice() {
         }
         let (host, lane) = (Host::new(Engine::in_memory(), || Timestamp(7)), lane("faces"));
         let mut entries = Vec::new();
-        // Each twice: what comes again as it was is nothing new.
+        // Each array twice: an unchanged repetition is nothing new.
         for array in both.iter().cycle().take(8).flat_map(|array| [array, array]) {
             if form == PI {
                 host.catch_up(&lane, form, page(array, "end")).unwrap();
@@ -123,8 +123,8 @@ fn f114_words_hidden_later_make_no_message_twice() {
             assert_eq!(said(&path), said(&both[0]), "hidden in {places:?}: each once, in order");
             entries.push(host.status(&lane, form).unwrap().entries);
         }
-        // A host's transcript is not stored again. What a client sends is what the model reads: with other words it goes on
-        // differently from there, once.
+        // A host's transcript is not stored again. For a client, the model reads exactly the words sent: with other
+        // words the conversation branches there, once.
         let again = |two: &[u64]| two[1] - two[0];
         assert!(entries.chunks(2).all(|two| again(two) == 0), "{form:?} {places:?}: {entries:?}");
         if form == PI {

@@ -1,4 +1,4 @@
-//! What comes late, changed, by another name, or by its digest only.
+//! Messages that come late, changed, under another name, or by digest only.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -16,14 +16,14 @@ fn volatile(text: &str) -> Delivered {
     Delivered { is_volatile: true, ..Delivered::new(text) }
 }
 
-/// A window of the host's, with input that it does not keep.
+/// A window of the host with input that the host does not store.
 fn live(host: &Host, lane: &LaneKey, messages: Vec<Delivered>) {
     let live = LiveArray { is_whole: false, messages };
     host.assemble(lane, PI, &Ask { live: Some(live), ..Ask::new(32_000, Dialect::Pi) }).unwrap();
 }
 
-/// A window may clip a message, so it changes nothing. Then all of the history has other words: that is an edit, also if
-/// those bytes were seen before.
+/// A window may clip a message, so it changes nothing. If the whole history then has the other words, that is an edit,
+/// even though those bytes were seen before.
 #[test]
 fn f038_an_edit_that_a_window_showed_first_is_one() {
     let [old, said, new] = [user("old words", 1), answer("yes", 2), user("new words", 1)];
@@ -59,7 +59,7 @@ fn f098_of_two_entries_with_one_id_the_newest_is_meant() {
         let named = |at: i64| Delivered::new(user(&format!("words {}", from + at), from + at));
         vec![named(1).with_id("e1"), named(2).with_id("e2")]
     };
-    // The host began anew and its call was lost.
+    // The host started again, and its call was lost.
     host.sync(&lane, PI, with_ids(0)).unwrap();
     host.commit_turn(&lane, PI, turn("t", &[user("words 11", 11), user("words 12", 12)])).unwrap();
     host.sync(&lane, PI, with_ids(10)).unwrap();
@@ -68,7 +68,7 @@ fn f098_of_two_entries_with_one_id_the_newest_is_meant() {
     assert_eq!(path, [user("words 1", 1), user("words 2", 2), user("words 11", 11)]);
 }
 
-/// Input of the host's own stands now here, now there: what is put between others keeps to the others.
+/// The host's own input stands at changing places: messages inserted between others stay with their neighbours.
 #[test]
 fn f037_what_is_put_between_others_keeps_to_the_transcript() {
     let (host, lane) = (host(), lane("x"));
@@ -102,7 +102,7 @@ fn f040_live_input_that_is_left_out_stays_where_it_stood() {
     assert_eq!(host.path(&lane, PI).unwrap(), [two, first, one, late, last]);
 }
 
-/// Summaries of short messages may be longer than those.
+/// A summary of short messages may be longer than the messages.
 #[test]
 fn f019_compaction_on_request_never_makes_a_prompt_larger() {
     let mut shrank = 0;
@@ -142,7 +142,8 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     bodies.extend([message("assistant", "yes"), message("user", &"long words ".repeat(3_000))]);
     let (second, second_head) = prompt(&bodies);
     assert!(second.tokens.expected > 10 * first.tokens.expected);
-    // The client asked on before the first answer was counted: that says nothing about the second.
+    // The client sent another call before the first answer was counted: that count says nothing about the second
+    // prompt.
     let answered = |head, input: u64| {
         let counted = Counted { head, model: None, as_sent: None, input, weighed: None };
         host.counted(&lane, Format::OpenAiChat, &counted).unwrap()
@@ -153,7 +154,7 @@ fn f006_a_count_is_of_the_prompt_that_it_answers() {
     assert!(answered(second_head, large / 3).is_some(), "the second itself was cut");
     assert_eq!(prompt(&bodies).0.tokens, second.tokens, "one count may be wrong");
     assert!(answered(second_head, large / 3).is_some(), "and cut again");
-    // From now on prompts fit what was read, until the provider shows that it reads more, or counts otherwise.
+    // From now on prompts fit the count of the provider, until the provider accepts more or counts differently.
     let (third, third_head) = prompt(&bodies);
     assert!(third.tokens.upper <= large / 3, "{:?}", third.tokens);
     assert_eq!(answered(third_head, third.tokens.expected), None);

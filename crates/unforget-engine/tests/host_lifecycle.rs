@@ -1,4 +1,4 @@
-//! Hosts that lose calls, repeat them, crash, rotate, and run many lanes at once.
+//! Hosts that lose and repeat calls, crash, rotate files, and run many lanes at once.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -58,7 +58,7 @@ fn f008_a_lane_that_fails_holds_nobody_up() {
             let lane = lane(&n.to_string());
             for turn_of_it in turns(4) {
                 if n.is_multiple_of(10) {
-                    // Every tenth lane only asks for what cannot be.
+                    // Every tenth lane makes only impossible requests.
                     assert!(host.assemble(&lane, PI, &Ask::new(0, Dialect::Pi)).is_err());
                 }
                 host.commit_turn(&lane, PI, turn(&turn_of_it[0], &turn_of_it)).unwrap();
@@ -152,7 +152,7 @@ fn f097_two_writers_of_a_lane_lose_nothing() {
     for (n, messages) in turns(10).iter().enumerate() {
         let host = &hosts[n % 2];
         let commit = || host.commit_turn(&lane, PI, turn(&n.to_string(), messages));
-        // The other one has written since: this one is told, opens the lane again, and goes on.
+        // The other engine has written since: this one gets an error, opens the lane again, and goes on.
         if commit().is_err() {
             commit().unwrap();
         }
@@ -191,7 +191,7 @@ fn f099_a_rotated_transcript_goes_on() {
     let all = turns(6);
     host.catch_up(&lane, PI, page(&all[..3].concat(), "old")).unwrap();
     host.event(&lane, PI, &Event::Rotate).unwrap();
-    // The new file begins with the end of the old one.
+    // The new file begins with the end of the old file.
     host.catch_up(&lane, PI, page(&all[2..].concat(), "new")).unwrap();
     assert_eq!(host.path(&lane, PI).unwrap(), all.concat());
     host.event(&lane, PI, &Event::Delete).unwrap();
@@ -327,7 +327,7 @@ fn a_rewound_lane_goes_on_with_the_same_bytes_after_a_restart() {
     let said =
         |n: i64| [user(&format!("{n} {words}"), n * 10 + 1), answer(&format!("{n} {words}"), n * 10 + 2)];
     let ask = Ask::new(17_000, Dialect::Pi);
-    // Behind the summaries, at their edge, and far into them.
+    // Behind the summaries, at their edge, and deep inside of them.
     for back in [2, 20, 30, 31, 32, 33, 34, 35, 40, 110] {
         let engine = Engine::in_memory();
         let start = || Host::new(engine.clone(), || Timestamp(7));
@@ -365,7 +365,7 @@ fn a_page_behind_a_reset_that_comes_again_changes_nothing() {
         assert_eq!(host.path(&lane, PI).unwrap(), new);
         assert_eq!(host.status(&lane, PI).unwrap().entries, entries);
     }
-    // Another reset at a place of the same name is one.
+    // A further reset at a place of the same name is a new reset.
     let other = [user("afterwards", 5), answer("so", 6)];
     let next = host.catch_up(&lane, PI, behind(&other, "c2")).unwrap();
     assert_eq!((next.added, next.generation), (2, 2));

@@ -1,4 +1,4 @@
-//! Images that a provider does not take: out of the one retry, oldest first, and never out of the store.
+//! Images refused by a provider: left out of the one retry, oldest first, and never removed from the store.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -11,7 +11,7 @@ use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Assembled, Delivered, Event, Host, LaneKey, LiveArray, Recovered, Turn};
 use unforget_wire::{Dialect, Format};
 
-/// Hosts by what they deliver and what they are given.
+/// Hosts by the form of their messages and the dialect of their prompts.
 const HOSTS: [(Format, Dialect); 5] = [
     (Format::Pi, Dialect::Pi),
     (Format::Pi, Dialect::Anthropic),
@@ -20,7 +20,7 @@ const HOSTS: [(Format, Dialect); 5] = [
     (Format::AnthropicMessages, Dialect::OpenAiResponses),
 ];
 
-/// The base64 text of a picture of its own.
+/// The base64 text of a unique picture.
 fn picture(n: u32) -> String {
     format!("iVBORw0KGgo{n:05}")
 }
@@ -50,7 +50,7 @@ fn shows(host: &Host, lane: &LaneKey, form: Format, n: u32) {
     host.commit_turn(lane, form, Turn { key: n.to_string(), messages }).unwrap();
 }
 
-/// A host that showed so many pictures.
+/// A host that sent `count` pictures.
 fn album(form: Format, count: u32) -> (Host, LaneKey) {
     let (host, lane) = (host(), lane("x"));
     for n in 0..count {
@@ -98,12 +98,12 @@ fn f064_too_many_images_are_dropped_oldest_first() {
         }
         let second = host.refused(&lane, form, too_many(4), 0).unwrap();
         assert!(matches!(second, Recovered::Surface(Reason::Tried)), "{why}: {second:?}");
-        // The limit is known from now on: no call is wasted on it.
+        // From now on the limit is known, and no call is wasted on it.
         host.answered(&lane, form, retry.tokens.expected).unwrap();
         shows(&host, &lane, form, 6);
         let next = host.assemble(&lane, form, &asked(dialect)).unwrap();
         assert_eq!(pictures(&next), [3, 4, 5, 6], "{why}");
-        // It was the other model's.
+        // The limit belonged to the other model.
         host.event(&lane, form, &Event::Model { name: "m2".into() }).unwrap();
         let other = host.assemble(&lane, form, &asked(dialect)).unwrap();
         assert_eq!(pictures(&other), [0, 1, 2, 3, 4, 5, 6], "{why}");
@@ -180,7 +180,7 @@ fn f064_after_too_many_bytes_one_image_is_kept_for_the_call() {
     }
 }
 
-/// A picture of 640x480 in so many bytes of base64, a multiple of four.
+/// A picture of 640x480 with the given number of base64 bytes, a multiple of four.
 fn large(bytes: usize) -> String {
     format!("iVBORw0KGgoAAAANSUhEUgAAAoAAAAHg{}", "QUJD".repeat(bytes / 4 - 8))
 }
@@ -264,7 +264,7 @@ fn f045_a_large_image_is_in_its_turn_and_comes_back_later() {
     let late = first.assemble(&lane, Format::Pi, &Ask::new(6_000, Dialect::Pi)).unwrap();
     assert!(!late.messages.join("").contains(&data), "it is out of the prompt");
     drop((first, engine));
-    // The host's own file is long gone, and the process with it.
+    // The host's file and the process are long gone.
     let engine = Engine::open(&folder.path().join("unforget.db")).unwrap();
     let id = engine.store().conversations().unwrap()[0].id;
     for (name, message) in [("s:1", &turn[0]), ("s:3", &turn[2])] {

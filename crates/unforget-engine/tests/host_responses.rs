@@ -1,4 +1,4 @@
-//! A host that speaks OpenAI Responses: its items go in and come back as it sent them, in prompts that the provider takes.
+//! A host that speaks OpenAI Responses: its items come back unchanged, in prompts that the provider accepts.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -23,7 +23,7 @@ struct World {
     budget: u64,
     /// Items as the host sent them, without the ids of the provider's store.
     known: HashSet<String>,
-    /// Items in prompts by type, as the host sent them and others.
+    /// Items in prompts by type and by whether the host had sent them.
     sent: BTreeMap<(String, bool), u64>,
     breaks: u64,
     calls: u64,
@@ -45,7 +45,7 @@ impl World {
         }
     }
 
-    /// An item that the host or the provider made.
+    /// An item made by the host or the provider.
     fn item(&mut self, item: &Value) -> String {
         let mut bare = item.clone();
         if item["type"] != "reasoning" {
@@ -55,7 +55,7 @@ impl World {
         item.to_string()
     }
 
-    /// One prompt, held against the provider's rules.
+    /// One prompt, checked against the provider's rules.
     fn prompt(&mut self, said: &[String]) -> String {
         let live = LiveArray { is_whole: false, messages: delivered(said) };
         let ask = Ask {
@@ -81,7 +81,7 @@ impl World {
         body
     }
 
-    /// Reasoning that the provider signed for a request.
+    /// Reasoning signed by the provider for a request.
     fn reasoning(&mut self, body: &str) -> String {
         let summary = json!([{ "type": "summary_text", "text": format!("thought number {}", self.calls) }]);
         let proof = SIGNER.sign(&summary.to_string(), body, Dialect::OpenAiResponses);
@@ -162,7 +162,7 @@ fn tiny_windows_have_prompts_that_are_taken() {
     }
 }
 
-/// Items and parts of kinds that we do not know stand in prompts as the client sent them, or not at all.
+/// Items and parts of unknown kinds appear in prompts exactly as the client sent them, or not at all.
 #[test]
 fn what_is_not_known_comes_back_as_it_was_sent() {
     let host = Host::new(Engine::in_memory(), || Timestamp(7));

@@ -1,4 +1,4 @@
-//! The five seed reports: what happened there cannot happen here.
+//! The five seed reports: their failures cannot happen here.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -71,7 +71,7 @@ fn f074_seed_000_nothing_of_an_earlier_generation_is_served() {
                 "the same question is served"
             );
             if generation == 1 && n == 2 {
-                // One assembly fails: what was kept before may not come back.
+                // One assembly fails: the earlier view must not be served again.
                 assert!(matches!(
                     host.assemble(&lane(), PI, &ask(1, live.clone())),
                     Err(HostError::Engine(_))
@@ -103,7 +103,8 @@ fn f074_seed_000_nothing_of_an_earlier_generation_is_served() {
     );
 }
 
-/// Seed 001: the size of the raw history decided over a prompt that fits, until the session was reset.
+/// Seed 001: the size of the raw history, not of the prompt, decided, and the session was reset although its prompt
+/// fitted.
 #[test]
 fn f001_seed_001_raw_history_is_debt_and_nothing_else() {
     let host = host();
@@ -134,7 +135,8 @@ fn f001_seed_001_raw_history_is_debt_and_nothing_else() {
     assert_eq!((status.generation, status.path), (0, 480 * 4), "nothing was reset");
 }
 
-/// After each of three refusals there is a smaller prompt with other bytes, then the refusal is handed on; nothing is reset.
+/// Each of three refusals is answered with a smaller, different prompt; then the refusal is passed on. Nothing is
+/// reset.
 #[test]
 fn f004_f005_a_refusal_gets_a_smaller_prompt() {
     use unforget_core::recover::{RETRIES_MAX, Reason, Refused, Unit};
@@ -180,7 +182,7 @@ fn f004_f005_a_refusal_gets_a_smaller_prompt() {
         let counted = sizes[sizes.len() - 1];
         assert_eq!(host.answered(&lane(), PI, counted).unwrap(), None, "the provider counted what was sent");
     }
-    // A server that cuts the prompt and answers all the same.
+    // A server that truncates the prompt and answers all the same.
     let sent = host.assemble(&lane(), PI, &asked).unwrap();
     for _ in 0..2 {
         let sent = host.assemble(&lane(), PI, &asked).unwrap();
@@ -192,8 +194,8 @@ fn f004_f005_a_refusal_gets_a_smaller_prompt() {
     assert_eq!(host.status(&lane(), PI).unwrap().generation, 0);
 }
 
-/// A host that put a tool loop behind the prompt delivers it before it asks again: both together are what was too large. A
-/// turn that failed for good leaves the next one all its retries.
+/// A host that put a tool loop behind the prompt delivers the loop before it asks again: prompt and loop together were
+/// too large. A turn that failed for good leaves the next turn all retries.
 #[test]
 fn f004_f005_what_was_behind_the_prompt_counts() {
     use unforget_core::recover::{RETRIES_MAX, Reason, Refused, Unit};
@@ -224,7 +226,7 @@ fn f004_f005_what_was_behind_the_prompt_counts() {
     assert!(matches!(anew, Recovered::Retry { .. }), "{anew:?}");
 }
 
-/// What refusals left holds for the turn, and not for the next one.
+/// The limit learned from refusals holds for the turn, not for the next one.
 #[test]
 fn f004_a_refused_size_does_not_block_a_larger_message() {
     use unforget_core::recover::{Reason, Refused, Unit};
@@ -248,7 +250,7 @@ fn f004_a_refused_size_does_not_block_a_larger_message() {
     assert!(texts(&next).contains(&question), "{:?} {:?}", next.tokens, texts(&next));
 }
 
-/// Seed 002: input that the host does not keep was missing from the prompt.
+/// Seed 002: input that the host does not store was missing from the prompt.
 #[test]
 fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
     let announce = |text: &str, time| Delivered {
@@ -275,7 +277,7 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
         texts(&assembled),
         ["start a sub-agent", "an event in between", "started", "the sub-agent is done"]
     );
-    // The same words later are another happening, and without a time of its own only its place tells.
+    // Equal words later are a new message; without a time only the place tells them apart.
     let untimed = json!({ "role": "user", "content": "retry" }).to_string();
     let retry = Delivered { is_volatile: true, ..Delivered::new(untimed) };
     for n in 1..4 {
@@ -288,7 +290,7 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
             assert_eq!(count(&assembled, "retry"), n as usize, "one for each");
         }
     }
-    // However little room: the floor is what the live input weighs.
+    // With the smallest room: the live input is the lower bound.
     let filler: Vec<String> =
         (0..40).map(|n| answer(&format!("filler {n} ").repeat(40), 1_000 + n)).collect();
     host.commit_turn(&lane(), PI, turn("f", &filler)).unwrap();
@@ -306,7 +308,7 @@ fn f040_seed_002_volatile_input_is_in_the_prompt_once() {
     }
 }
 
-/// The smaller prompt after a refusal is for the same question: what came with that is in it.
+/// The smaller prompt after a refusal answers the same question, so it contains the live input of that question.
 #[test]
 fn f004_f040_a_smaller_prompt_keeps_the_live_input() {
     use unforget_core::recover::{Refused, Unit};
@@ -364,7 +366,7 @@ fn f034_seed_003_a_full_replay_stores_nothing() {
     let again = restarted.after_turn(&lane(), PI, delivered(&history), 0).unwrap();
     assert_eq!((again.why, again.added, again.aside), (Why::UpToDate, 0, 0));
     assert_eq!(stored(&restarted), before);
-    // Replay plus new; a slice; an overlap; the summary of the host in front.
+    // The replay plus new messages; a slice; an overlap; the host's summary in front.
     let mut grown = history.clone();
     grown.push(user("ok", 90_000));
     let mut cases: Vec<(Vec<String>, u64, &str)> = vec![(grown.clone(), 1, "replay plus one new")];
@@ -382,7 +384,7 @@ fn f034_seed_003_a_full_replay_stores_nothing() {
     assert_eq!(stored(&Host::new(host.engine().clone(), || Timestamp(9))).0, 2_334);
 }
 
-/// Seed 003, the other side: nothing genuine is taken for a replay.
+/// Seed 003, the opposite: genuine repetitions are not taken for a replay.
 #[test]
 fn f035_seed_003_repeats_are_kept() {
     let bare = |text: &str| json!({ "role": "user", "content": text }).to_string();
@@ -393,13 +395,13 @@ fn f035_seed_003_repeats_are_kept() {
         let receipt = host.after_turn(&lane(), PI, delivered(&array), array.len() - 1).unwrap();
         assert_eq!((receipt.added, receipt.aside), (1, 0), "ok number {n}");
     }
-    // A batch that begins with the same first message, without any name.
+    // A batch that begins with the same first message, without any id.
     let receipt = host.after_turn(&lane(), PI, delivered(&[bare("ok"), bare("new")]), 0).unwrap();
     assert_eq!(receipt.added, 2);
     assert_eq!(host.path(&lane(), PI).unwrap().len(), 42);
 }
 
-/// Delivering by digest: only bodies that the engine lacks travel.
+/// Delivery by digest: only bodies that the engine lacks are sent.
 #[test]
 fn f034_known_messages_travel_as_digests() {
     let host = host();
@@ -421,7 +423,7 @@ fn f034_known_messages_travel_as_digests() {
     assert!(matches!(host.sync(&lane(), PI, vec![lie]), Err(HostError::BadMessage { index: 0, .. })));
 }
 
-/// Seed 004: an aborted call with a synthetic result made every later request fail.
+/// Seed 004: an aborted call with an invented result made every later request fail.
 #[test]
 fn f046_seed_004_aborted_calls_go_with_their_results() {
     let partial = json!({ "role": "assistant", "content": [

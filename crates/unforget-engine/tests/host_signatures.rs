@@ -1,4 +1,4 @@
-//! Reasoning that a provider signed, over ten thousand turns: byte-equal or absent, and never refused.
+//! Reasoning signed by a provider, over ten thousand turns: byte-equal or absent, and never refused.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -12,10 +12,10 @@ use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Event, Host, LaneKey, LiveArray};
 use unforget_wire::{Bound, Checks, Dialect, FakeSigner, Format, Target, validate};
 
-/// Models of a session, with the key of whoever signs for them. The first two take each other's reasoning.
+/// Models of a session, each with the key of its signer. The first two accept each other's reasoning.
 const MODELS: [(&str, u64); 3] = [("claude-opus-4-5", 1), ("claude-sonnet-4-5", 1), ("gemini-3-pro", 2)];
 
-/// Small, so that the context breaks often. pi's own fields weigh more than its words.
+/// Small, so that the context breaks often. pi's own fields are larger than its words.
 const fn budget(form: Format) -> u64 {
     match form {
         Format::Pi => 3_500,
@@ -23,7 +23,7 @@ const fn budget(form: Format) -> u64 {
     }
 }
 
-/// A host, the provider that it calls, and what the provider has signed.
+/// A host, its provider, and the blocks signed by the provider.
 struct World {
     engine: Engine,
     host: Host,
@@ -34,9 +34,9 @@ struct World {
     /// Signed blocks as the provider wrote them.
     signed: HashSet<String>,
     calls: u64,
-    /// Signed blocks in requests.
+    /// Number of signed blocks in requests.
     sent: u64,
-    /// Those of them that stand in an open loop over which the context broke.
+    /// Number of these blocks in an open loop during which the context broke.
     moved: u64,
     breaks: u64,
 }
@@ -60,7 +60,7 @@ impl World {
         }
     }
 
-    /// The host dies and comes back.
+    /// The host dies and starts again.
     fn reopen(&mut self) {
         self.host = Host::new(self.engine.clone(), || Timestamp(7));
     }
@@ -70,10 +70,10 @@ impl World {
         self.host.event(&self.lane, self.form, &Event::Model { name: model.0.to_owned() }).unwrap();
     }
 
-    /// One call: the request is held against the provider's rules, the answer is signed for it.
+    /// One call: the request is checked against the provider's rules, and the answer is signed.
     ///
-    /// * `said` - what the host holds of the turn.
-    /// * `call` - id of the tool call that the answer ends with; none ends the turn.
+    /// * `said` - the messages of the turn that the host holds.
+    /// * `call` - id of the tool call at the end of the answer; without one the turn ends.
     fn call(&mut self, said: &[String], call: Option<&str>) -> String {
         let is_first = said.len() == 1;
         let live = LiveArray { is_whole: false, messages: delivered(said) };
@@ -93,7 +93,7 @@ impl World {
             validate(&body, Checks { signer: Some(signer), ..target.into() }).err().unwrap_or_default();
         let open = messages.iter().rposition(is_persons).unwrap_or(0);
         for violation in wrong {
-            // What led to the open loop has to stay with it, whatever became of the prompt before it.
+            // Messages that led to the open loop must stay with it, even if the prompt before it changes.
             let at: usize = violation.place.split('/').nth(2).unwrap().parse().unwrap();
             let is_open = violation.rule == "signature-prefix" && at > open && !is_first;
             assert!(is_open, "call {}: {violation:?}", self.calls);
@@ -107,7 +107,7 @@ impl World {
         self.answer(&body, signer, call)
     }
 
-    /// pi gets every message as it is stored, and itself leaves out what another provider has signed.
+    /// pi gets every message as stored and leaves out reasoning signed by other providers itself.
     fn leave_out_foreign(&self, message: &mut Value) {
         let by = MODELS.iter().find(|(name, _)| message["model"] == *name);
         if by.is_some_and(|(_, key)| *key != self.model.1)
@@ -117,7 +117,7 @@ impl World {
         }
     }
 
-    /// What the provider answers to a request.
+    /// The provider's answer to a request.
     fn answer(&mut self, body: &str, signer: FakeSigner, call: Option<&str>) -> String {
         let thought = format!("thought number {}", self.calls);
         let proof = signer.sign(&thought, body, self.dialect);
@@ -147,7 +147,7 @@ impl World {
             Format::Pi => vec![user(&format!("question {n} of many"), time)],
             _ => vec![json!({ "role": "user", "content": format!("question {n} of many") }).to_string()],
         };
-        // Most turns are short; some are loops that a break falls into.
+        // Most turns are short; some are loops during which the context breaks.
         let loops = match n % 100 {
             50 => 12,
             at if at.is_multiple_of(20) => 2,
@@ -169,7 +169,7 @@ impl World {
     }
 }
 
-/// Whether a person wrote it, or we in a person's place: not results of calls.
+/// Whether the message is a person's or ours in a person's place, not a result of a call.
 fn is_persons(message: &Value) -> bool {
     let is_result = |block: &&Value| block["type"] == "tool_result";
     message["role"] == "user" && !blocks(message).any(|block| is_result(&block))
@@ -179,7 +179,7 @@ fn blocks(message: &Value) -> impl Iterator<Item = &Value> {
     message["content"].as_array().into_iter().flatten()
 }
 
-/// Plays turns with everything that changes a prompt: breaks in and between loops, other models, restarts.
+/// Plays turns with all events that change a prompt: breaks inside and between loops, other models, restarts.
 fn play(form: Format, dialect: Dialect, turns: u64) {
     let mut world = World::new(form, dialect);
     for n in 0..turns {

@@ -1,4 +1,4 @@
-//! The recorded calls of the real host (`../shared/openclaw/traces`), replayed as a scripted host.
+//! The recorded calls of the real host (`../shared/openclaw/traces`), replayed by a scripted host.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -32,17 +32,17 @@ fn delivered(messages: &Value) -> Vec<Delivered> {
     messages.map(|message| Delivered::new(message.to_string())).collect()
 }
 
-/// What a lane has been through, by what the host showed.
+/// History of a lane as the host showed it.
 #[derive(Default)]
 struct Seen {
-    /// The transcript as the host showed it last, and what it committed since.
+    /// The transcript as last shown by the host, plus the messages committed since.
     truth: Vec<Value>,
     /// Keys of committed turns.
     turns: Vec<(String, Vec<Delivered>)>,
     calls: usize,
 }
 
-/// What a message says, without what hosts rewrite.
+/// The content of a message, without fields that hosts rewrite.
 fn words(message: &Value) -> String {
     let content = &message["content"];
     let blocks = content.as_array().cloned().unwrap_or_else(|| vec![content.clone()]);
@@ -60,7 +60,7 @@ fn words(message: &Value) -> String {
     format!("{call}{words}").split_whitespace().collect()
 }
 
-/// What hosts keep of a message when they rewrite it.
+/// The fields of a message that hosts keep when they rewrite it.
 fn who(message: &Value) -> (String, i64, String) {
     (
         message["role"].to_string(),
@@ -73,7 +73,7 @@ fn plain(id: &Value) -> String {
     id.as_str().unwrap_or_default().chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
-/// The probe's own summaries, which it returned to the host as users of the year 1970.
+/// The probe's own summaries, returned to the host as user messages of the year 1970.
 fn is_of_the_probe(message: &Value) -> bool {
     message["timestamp"].as_i64().is_some_and(|time| time < 1_000_000)
         || message["role"] == "compactionSummary"
@@ -153,7 +153,7 @@ impl Script<'_> {
             Ok(()),
             "{name}"
         );
-        // The newest thing that the host holds is there, once.
+        // The newest message of the host is there, once.
         if let Some(last) =
             params["messages"].as_array().unwrap().iter().rfind(|message| !is_of_the_probe(message))
         {
@@ -181,7 +181,7 @@ impl Script<'_> {
         seen.turns.push((turn.key, turn.messages));
         if !first.is_duplicate {
             for message in params["messages"].as_array().unwrap() {
-                // A retry in the middle of the turn showed some of it already.
+                // A retry in the middle of the turn has already shown some of it.
                 if !seen.truth.iter().any(|other| who(other) == who(message)) {
                     seen.truth.push(message.clone());
                 }
@@ -190,7 +190,7 @@ impl Script<'_> {
         self.check_store(key);
     }
 
-    /// The path is what the host's transcript has.
+    /// The path equals the host's transcript.
     fn check_store(&self, key: &LaneKey) {
         let stored = self.host.path(key, Format::Pi).unwrap();
         let text = |messages: &mut dyn Iterator<Item = Value>| -> String {
@@ -202,7 +202,8 @@ impl Script<'_> {
         let stored = text(&mut stored.iter().map(|text| serde_json::from_str(text).unwrap()));
         let mut truth = text(&mut self.lanes[&key.0].truth.iter().cloned());
         if self.name == "j2-rewrite-transcript.jsonl" {
-            // The probe had the host replace a result by a stub: a window of shorter words takes nothing from us.
+            // The probe made the host replace a result by a stub: a window with fewer words removes nothing from the
+            // store.
             truth = truth.replace("PROBE-REWRITTENstub", "alphabetagamma");
         }
         let same = stored.bytes().zip(truth.bytes()).take_while(|(a, b)| a == b).count();

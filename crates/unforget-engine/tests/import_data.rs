@@ -1,4 +1,4 @@
-//! Every real transcript goes in once and comes out byte for byte.
+//! Every real transcript is imported once and exported byte for byte.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -60,7 +60,7 @@ fn f095_real_save_points_end_in_the_same_store() {
     assert!(replayed >= 5, "only {replayed} series were found");
 }
 
-/// Grows a copy of `file` through its save points; then compares with one import of the whole.
+/// Imports a copy of `file` at each of its save points, and compares the result with one import of the whole file.
 fn replay_saves(file: &Path, points: impl Iterator<Item = usize>) {
     let whole = fs::read(file).unwrap();
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Gemini's sessions as lines: a rewind takes messages back, the store keeps them.
+//! Gemini's sessions in lines: a rewind takes messages back, but the store keeps them.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -14,8 +14,8 @@ use unforget_wire::Dialect;
 
 const HEADER: &str = r#"{"sessionId":"s","projectHash":"p","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z"}"#;
 
-/// A file: `u1 g2` are messages of a person and the model with these ids, `i3` a note to the person, `<2` a rewind,
-/// `g2+` the message with more words.
+/// A file: `u1 g2` are messages of a person and the model with these ids, `i3` is a note to the person, `<2` a rewind,
+/// and `g2+` message 2 with more words.
 fn session(script: &str) -> String {
     let line = |word: &str| {
         let (kind, rest) = word.split_at(1);
@@ -42,7 +42,7 @@ fn import(engine: &Engine, file: &std::path::Path, text: &str) -> Imported {
     done
 }
 
-/// What a prompt of it says, in order.
+/// The words of a prompt of the session, in order.
 fn said(engine: &Engine, done: &Imported) -> Vec<String> {
     let conversation = engine.store().find(&done.conversation).unwrap().unwrap().id;
     let lane = Lane { conversation, thread: Thread(0) };
@@ -58,7 +58,7 @@ fn said(engine: &Engine, done: &Imported) -> Vec<String> {
 #[test]
 fn f100_a_rewind_takes_back_the_message_and_all_behind_it() {
     let table = [
-        // file  said  why
+        // file, words of the prompt, reason
         ("u1 g2 u3 g4", "1 2 3 4", "no rewind"),
         ("u1 g2 u3 g4 <3 u5 g6", "1 2 5 6", "the message that it names goes too"),
         ("u1 g2 u3 g4 <1 u5 g6", "5 6", "back to the first: nothing is left"),

@@ -1,4 +1,4 @@
-//! Every situation that a transcript can be in, from file to store and back.
+//! Every relation between a transcript and the store, from file to store and back.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -13,7 +13,7 @@ use unforget_engine::import::{Found, Imported};
 use unforget_engine::{Engine, EngineError};
 use unforget_store::{OpenOptions, SqliteStore};
 
-/// Writes a file and imports it; checks that it comes back and that a second import finds no work.
+/// Writes a file and imports it; checks that the export equals the file and that a second import finds no work.
 fn import(engine: &Engine, folder: &Path, text: &str) -> Imported {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let file = folder.join(format!("{}.jsonl", NUMBER.fetch_add(1, Ordering::Relaxed)));
@@ -28,7 +28,7 @@ fn import(engine: &Engine, folder: &Path, text: &str) -> Imported {
     done
 }
 
-/// Files before, the file now, plan, entries added (the header is one), generation, why.
+/// Earlier files, the current file, plan, number of entries added (the header is one), generation, reason.
 type Row<'a> = (&'a [String], String, &'a str, u64, u64, &'a str);
 
 #[test]
@@ -126,7 +126,7 @@ fn an_untouched_file_is_not_read_again() {
     let again = engine.import_file(&file, &mut |_| ()).unwrap();
     assert!(again.skipped_unchanged);
     assert_eq!((again.entries, again.added, again.plan.name()), (3, 0, "up-to-date"));
-    // Same size and time, other bytes, but the latest snapshot is another file's: it is read.
+    // Same size and time, other bytes, but the latest snapshot is of another file: the file is read.
     let other = folder.path().join("b.jsonl");
     fs::write(&other, Session::new("s").says("abc").text()).unwrap();
     engine.import_file(&other, &mut |_| ()).unwrap();
@@ -202,7 +202,7 @@ fn f096_batches_of_many_transactions_are_one_file() {
     assert_eq!(engine.verify(&mut |_, _| ()).unwrap().problems, []);
 }
 
-/// An import that was killed is done again. The child is this test binary; see `child_imports`.
+/// A killed import is repeated. The child is this test binary; see `child_imports`.
 #[test]
 fn i21_kill_9_at_any_moment_changes_nothing_in_the_end() {
     let kills: u32 = std::env::var("UNFORGET_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(30);
@@ -238,8 +238,8 @@ fn i21_kill_9_at_any_moment_changes_nothing_in_the_end() {
     assert!(died > kills / 3, "only {died} of {kills} died while they worked");
 }
 
-/// Kills the child after it reported a number of steps that depends on `kill`: moments spread over its
-/// work without a clock.
+/// Kills the child after a number of reported steps that depends on `kill`: moments spread over its work without a
+/// clock.
 fn kill_after(child: &mut std::process::Child, kill: u32) {
     use std::io::BufRead;
     let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();

@@ -1,4 +1,4 @@
-//! Breaks happen when they cost nothing: after the provider's cache has run out.
+//! Breaks happen when they cost nothing: after the provider's cache has expired.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
 
 mod common;
@@ -17,7 +17,7 @@ use unforget_wire::{Dialect, Reader};
 
 const MINUTE: i64 = 60_000;
 
-/// Question and answer after question and answer; a clock that the test moves.
+/// A conversation of questions and answers, with a clock under the control of the test.
 struct Talk {
     session: Session,
     now: i64,
@@ -48,7 +48,7 @@ impl Talk {
         self.seq += 1;
     }
 
-    /// A person speaks so long after the last answer, and the model answers at once. Gives the prompt in between.
+    /// A person speaks `after` the last answer, and the model answers at once. Returns the prompt in between.
     fn turn(&mut self, after: i64) -> Prompt {
         self.now += after;
         self.say(Role::User);
@@ -57,7 +57,7 @@ impl Talk {
         prompt
     }
 
-    /// Goes on in a minute's pace until the prompt begins to fill up.
+    /// Continues with one turn per minute until the prompt begins to fill up.
     fn until_soft(&mut self) {
         while self.session.pressure() < Pressure::Soft {
             let prompt = self.turn(MINUTE);
@@ -69,7 +69,7 @@ impl Talk {
 #[test]
 fn a_prompt_that_fills_up_breaks_when_the_cache_has_run_out() {
     let table = [
-        // dialect, minutes, breaks, why
+        // dialect, minutes, breaks, reason
         (Dialect::Anthropic, 4, false, "five minutes are not over"),
         (Dialect::Anthropic, 6, true, "five minutes are over"),
         (Dialect::OpenAiChat, 6, false, "an hour is not over"),
@@ -123,7 +123,7 @@ fn a_break_finds_its_summaries_made() {
             let made = after.leaves + after.merges - before.leaves - before.merges;
             if after.breaks > before.breaks {
                 breaks += 1;
-                // A leaf that came due with the break itself, and its merge.
+                // A leaf that became due with the break itself, and its merge.
                 assert!(made <= 2, "{why}: break {breaks} makes {made}");
             } else {
                 assert!(made <= 1, "one before each prompt, not {made}: {why}");
@@ -133,7 +133,7 @@ fn a_break_finds_its_summaries_made() {
     }
 }
 
-/// A recorded session of the data folder, with and without looking at the cache.
+/// Replays a recorded session of the data folder, with and without regard to the cache.
 fn replayed(path: &std::path::Path, window: u64, ttl: u64) -> Option<Report> {
     let mut shape = Shape::new(window, None, Dialect::Anthropic);
     shape.policy = Policy { cache_ttl_ms: ttl, ..shape.policy };

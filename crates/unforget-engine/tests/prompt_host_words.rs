@@ -1,4 +1,5 @@
-//! The host's own summary in prompts: in its words, marked, once, the newest, the same bytes from the store.
+//! The host's own summary in prompts: in its words, marked, once, only the newest one, with the same bytes after a
+//! reload.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 use serde_json::{Value, json};
@@ -18,14 +19,14 @@ fn shape() -> Shape {
     Shape::new(WINDOW, None, Dialect::Anthropic)
 }
 
-/// What a host writes when it compacts for the `n`th time.
+/// The host's summary at its `n`th compaction.
 fn words(n: usize) -> String {
     format!(
         "## Goal\nShip the parser, part {n}.\n\n## Constraints\nNever touch fixture_{n}.\n\n## Next\nRun mark_{n}."
     )
 }
 
-/// A history of a host: each turn is a request and an answer of some length; it compacts after some of them.
+/// The history of a host: each turn is a request and an answer of some length; the host compacts after some turns.
 struct Host {
     name: &'static str,
     head: Vec<Value>,
@@ -114,7 +115,7 @@ fn codex() -> Host {
     }
 }
 
-/// A transcript of so many turns, compacted after those.
+/// A transcript of `turns` turns, compacted after the given ones.
 fn transcript(host: &Host, turns: usize, compacted: &[usize]) -> String {
     let mut lines = host.head.clone();
     let (mut at, mut n) = (0, 0);
@@ -141,7 +142,7 @@ struct Played {
     prompts: Vec<(Seq, Prompt)>,
 }
 
-/// Plays a transcript; `at` sees every prompt with the engine as it is then.
+/// Plays a transcript; `at` is called with every prompt and the engine at that moment.
 fn play(text: &str, at: &mut dyn FnMut(&Engine, Lane, &Prompt)) -> Played {
     let engine = Engine::in_memory();
     let mut reader = Reader::open(text.as_bytes()).unwrap();
@@ -262,7 +263,7 @@ fn i14_a_session_from_the_store_shows_the_same_bytes() {
 fn a_summary_that_is_rewound_gives_way_to_the_one_before() {
     let [_, pi, ..] = hosts();
     let text = transcript(&pi, 90, &[20, 85]);
-    // The person goes back before the second compaction, which a break has seen in the conversation.
+    // The person rewinds to a point before the second compaction, which a break has already shown.
     let lines: Vec<&str> = text.lines().collect();
     let at = lines.iter().position(|line| line.contains("mark_2")).unwrap();
     let back: Value = serde_json::from_str(lines[at - 2]).unwrap();

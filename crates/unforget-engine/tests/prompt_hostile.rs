@@ -16,7 +16,7 @@ use unforget_testkit::hostile::{Size, history};
 use unforget_testkit::render;
 use unforget_wire::{Dialect, Reader, render_message, validate};
 
-/// Cases: `UNFORGET_CASES`, or few enough for every build.
+/// Number of cases: `UNFORGET_CASES`, or few enough for every build.
 fn cases() -> u64 {
     std::env::var("UNFORGET_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(240)
 }
@@ -36,7 +36,7 @@ fn has_media(request: &Request) -> bool {
     })
 }
 
-/// What must hold for every prompt.
+/// Checks the properties of every prompt.
 fn check(prompt: &Prompt, human: Option<Seq>, shape: &Shape, case: &str) -> String {
     let certificate = prompt.admitted.certificate();
     let request = prompt.admitted.request();
@@ -70,7 +70,7 @@ fn run(seed: u64) {
     };
     let dialect = Dialect::ALL[(seed / 4 % 6) as usize];
     let window = [2_048, 8_192, 32_768][(seed / 16 % 3) as usize];
-    // Models of which a request has to have more than its form, or less.
+    // Models whose requests must have more, or fewer, fields than others.
     let models = [None, Some("deepseek-reasoner"), Some("mistral-large"), Some("claude-opus-4-5")];
     let model = models[(seed / 24 % 4) as usize];
     let shape = Shape::new(window, model, dialect);
@@ -106,7 +106,7 @@ fn run(seed: u64) {
                 continue;
             }
             let shown = session.push(stored.seq, stored.parent, &stored.entry, stored.tokens).unwrap();
-            // A provider takes no text of only spaces and characters that show nothing.
+            // Providers refuse text of only spaces and invisible characters.
             let nothing = |c: char| {
                 c.is_whitespace()
                     || c.is_control()

@@ -1,5 +1,4 @@
-//! What was done with tools, in prompts: the ledger of what summaries stand for, and results that later ones make
-//! worthless.
+//! Work with tools in prompts: the ledger of summarised entries, and results superseded by later ones.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -46,7 +45,7 @@ impl Story {
     }
 }
 
-/// Turns that read, run and edit, again and again.
+/// Turns that read, run and edit repeatedly.
 fn work(turns: usize) -> String {
     let mut story = Story::new();
     for n in 0..turns {
@@ -77,7 +76,7 @@ fn work(turns: usize) -> String {
 struct Played {
     engine: Engine,
     lane: Lane,
-    /// Every prompt, with the path's newest entry then.
+    /// All prompts.
     prompts: Vec<Prompt>,
     session: Session,
 }
@@ -105,7 +104,7 @@ fn shape(window: u64) -> Shape {
     Shape::new(window, None, Dialect::Anthropic)
 }
 
-/// The block, without its wrapper.
+/// The ledger block, without its wrapper.
 fn block(request: &Request) -> Option<String> {
     let mut ours =
         request.messages.iter().flat_map(|message| &message.blocks).filter_map(|block| match block {
@@ -145,7 +144,7 @@ fn the_ledger_is_bounded_and_changes_at_breaks_only() {
     let mut again = Session::open(&engine, lane, shape, Until::Now, &mut |_, _| {}).unwrap();
     let (one, other) = (session.prompt().unwrap(), again.prompt().unwrap());
     assert_eq!(one.render(shape.target()), other.render(shape.target()), "I12: from the store");
-    // Played again from the log, as for another process that has lost its contexts.
+    // Replayed from the log, as by another process without the contexts.
     let last = session.context().roots.last().unwrap().span.1;
     let mut whole = Folded::default();
     engine.fold_ledger(lane.conversation, lane.thread, &mut whole).unwrap();
@@ -160,7 +159,7 @@ fn the_ledger_is_bounded_and_changes_at_breaks_only() {
     );
 }
 
-/// A session that was opened from the store breaks on as one that never ended.
+/// A session reopened from the store breaks like a session that never ended.
 #[test]
 fn a_restart_changes_no_later_ledger() {
     let shape = shape(8_192);
@@ -204,7 +203,7 @@ fn without_a_ledger_there_is_none_and_nothing_is_shared() {
     assert!(block(other.prompt().unwrap().admitted.request()).is_some(), "it has a context of its own");
 }
 
-/// What is superseded is a line from the next break on, and whole before it.
+/// A superseded result becomes one line at the next break and stays whole until then.
 #[test]
 fn superseded_results_become_lines_at_breaks() {
     let played = play(&work(300), shape(32_768));

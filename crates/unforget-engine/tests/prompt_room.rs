@@ -1,4 +1,4 @@
-//! How a prompt uses its window: what a provider counted, shares of results, and the depth of breaks.
+//! Use of the window by a prompt: a provider's counts, shares of results, and the depth of breaks.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -13,7 +13,7 @@ use unforget_engine::import::Live;
 use unforget_engine::prompt::{Lane, Prompt, Session, Shape};
 use unforget_wire::{Dialect, Reader};
 
-/// An agent that asks for files and gets them.
+/// An agent that asks for files and receives them.
 struct Agent {
     session: Session,
     seq: u64,
@@ -40,7 +40,7 @@ impl Agent {
         self.push(Role::User, Origin::Human, Part::Text(words.to_owned()));
     }
 
-    /// A call, and so many lines as its result.
+    /// Makes a call with a result of `lines` lines.
     fn reads(&mut self, lines: usize) {
         let id = format!("call_{}", self.seq);
         let arguments = format!(r#"{{"command":"cat part-{}.txt"}}"#, self.seq);
@@ -53,7 +53,7 @@ impl Agent {
         self.push(Role::User, Origin::Tool, Part::ToolResult(result));
     }
 
-    /// The next prompt, of which the provider counts this share of our bound, in thousandths; 0 counts nothing.
+    /// The next prompt. The provider counts `permille` thousandths of our upper bound; 0 stands for no count.
     fn prompt(&mut self, permille: u64) -> Prompt {
         let prompt = self.session.prompt().unwrap();
         let counted = prompt.admitted.certificate().total.upper * permille / 1_000;
@@ -64,7 +64,7 @@ impl Agent {
     }
 }
 
-/// The text of the result of an entry as a prompt shows it.
+/// The result of an entry in the text of a prompt.
 fn shown(prompt: &Prompt, id: &str) -> Option<String> {
     let body = prompt.render(Dialect::Anthropic);
     let at = body.find(&format!(r#""tool_use_id":"{id}""#))?;
@@ -100,7 +100,7 @@ fn a_result_above_its_share_is_shortened_once_and_keeps_that_form() {
 #[test]
 fn f075_what_a_provider_counts_leaves_room_for_more() {
     let table = [
-        // share of our bound that the provider counts, least use before a break in its tokens, why
+        // share of our bound counted by the provider, minimum use in its tokens before a break, reason
         (0, 0.60, "nothing is counted: our bound is all there is"),
         (700, 0.90, "the bound is far above the truth"),
         (1_000, 0.90, "the bound is the truth"),

@@ -1,4 +1,5 @@
-//! Questions that a model answers from what recall finds: what it may read, what it may cite, and what is left without it.
+//! Questions answered by a model from recalled passages: its permitted reading, its citations, and the result without a
+//! model.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -60,7 +61,7 @@ fn an_answer_cites_what_was_read() {
     }
 }
 
-/// Two facts that no search for one finds both of.
+/// Two facts that no single search finds together.
 const APART: [&str; 8] = [
     "on what does it listen",
     "it listens on 8443",
@@ -106,7 +107,7 @@ fn reading_on_spends_nothing_on_what_was_read() {
     let said: Vec<String> = (0..20).map(|n| format!("gateway {n} {}", "of many words ".repeat(20))).collect();
     import(&engine, "one", &said.iter().map(String::as_str).collect::<Vec<_>>());
     let script = vec![Scripted::text("SEARCH: gateway"), Scripted::text("so [1]")];
-    // The first half of the room is read at once; the same words find others for the rest.
+    // The first half of the room is read at once; with the rest, the same words find other passages.
     let grant = Grant { tokens: 800, depth: 2, ..Grant::default() };
     let (answered, heard) = asked(&engine, "gateway", &grant, script);
     let shown: Vec<_> = heard.iter().map(|text| text.matches("<entry").count()).collect();
@@ -214,7 +215,7 @@ fn many_small_passages_fit_the_window_with_what_stands_around_them() {
     }
 }
 
-/// An answer by a model that is a function, under the grant that it is given.
+/// An answer by a function in the place of a model, under the grant passed to the function.
 fn answered_by(
     engine: &Engine,
     grant: &Grant,
@@ -252,7 +253,7 @@ fn a_revoked_grant_is_read_under_no_more() {
     import(&engine, "one", &APART);
     let revokes = engine.clone();
     let answered = answered_by(&engine, &Grant { depth: 3, ..Grant::default() }, move |_| {
-        // Somebody else revokes it while the model thinks.
+        // The grant is revoked while the model thinks.
         revokes.store().end_grant(1, "revoked", Timestamp(1)).unwrap();
         Scripted::text("SEARCH: key.pem")
     });

@@ -1,4 +1,4 @@
-//! Questions about what they name: read first, in order, within the grant, and told when it was not all of it.
+//! Questions that name entries: read first, in order, within the grant, with a receipt if not everything was read.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -33,7 +33,7 @@ fn names(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// What is read without a model.
+/// The passages read without a model.
 fn read(engine: &Engine, text: &str, from: &[String], grant: &Grant) -> Result<Answered, EngineError> {
     engine.answer(&Question { text, from, now: None }, grant, None)
 }
@@ -42,12 +42,12 @@ fn texts(answered: &Answered) -> Vec<&str> {
     answered.evidence.iter().map(|one| one.text.as_str()).collect()
 }
 
-/// What was read of each name: entries, whole, in part, purged.
+/// The receipt of each name: entries, whole, in part, purged.
 fn receipts(answered: &Answered) -> Vec<(u64, u64, u64, u64)> {
     answered.named.iter().map(|one| (one.entries, one.read, one.cut, one.purged)).collect()
 }
 
-/// A conversation of so many turns with summaries: their names, smallest spans first.
+/// A conversation of `turns` turns with summaries, and their names, smallest spans first.
 fn summarised(turns: u64) -> (Engine, ConversationId, Vec<String>, tempfile::TempDir) {
     let (engine, folder) = engine();
     let mut play = Play::new(engine, turns, 4_000);
@@ -88,7 +88,7 @@ fn f110_a_name_of_another_conversation_is_refused_as_if_it_were_not_there() {
             Err(EngineError::Usage { what, hint }) => (what, hint),
             other => panic!("{name}: {other:?}"),
         };
-    // There, with other entries, no longer there, never there, nearly there.
+    // Refused alike: another conversation's summary and entry, its bare id, entries that never existed, similar names.
     let same = [
         summaries[0].as_str(),
         "e:pi:two:1",
@@ -146,7 +146,7 @@ fn of_what_is_too_large_the_part_is_read_that_the_question_is_about() {
     let members = described.max_by_key(|members| members.tokens).unwrap();
     let name = &members.name;
     assert!(members.tokens > 1_500 && members.entries > 20, "{members:?}");
-    // A turn near the end of it.
+    // A turn near the end of the span.
     let turn = (members.span.1.0 - 3) / 2;
     let text = format!("what did the tests of part_{turn} say");
     let from = names(&[name]);

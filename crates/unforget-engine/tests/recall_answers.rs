@@ -1,4 +1,4 @@
-//! What is stored is found again, by words and by bytes, with receipts.
+//! Stored text is found again, by words and by bytes, with receipts.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -306,7 +306,7 @@ fn real_sessions_are_searched_and_grepped_like_their_files() {
                 continue;
             }
         }
-        // The other version of the same session holds it.
+        // The other version of the session contains it.
         let stored = engine.expand_raw(None, &format!("e:{}:{}", found.conversation, found.seq), 1).unwrap();
         assert!(stored[0].body.windows(10).any(|window| window == b"permission"), "{found:?}");
     }

@@ -1,4 +1,4 @@
-//! Other faces of an entry: stored, never shown, and found through the entry.
+//! Other faces of an entry: stored, never shown in prompts, and found through the entry.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 mod common;
@@ -8,7 +8,7 @@ use unforget_core::id::Seq;
 use unforget_engine::host::{Delivered, Page};
 use unforget_engine::recall::Face;
 
-/// What the host delivered, from a stored line.
+/// The message that the host delivered, from its stored line.
 fn message(raw: &[u8]) -> String {
     unforget_wire::journal::read_line(raw).message.unwrap()
 }

@@ -1,4 +1,4 @@
-//! Every recorded session of the data folder through a replay: each file in one window and one dialect.
+//! Replays every recorded session of the data folder: each file with one window and one dialect.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::print_stderr, reason = "tests")]
 
@@ -42,7 +42,7 @@ fn every_prompt_of_every_recorded_session_is_valid() {
         let shape = Shape::new(window, None, dialect);
         let prices = Prices { input: 1.0, write: 1.0, read: 0.1, cache_ttl_ms: 300_000 };
         let options = ReplayOptions { shape, model: None, prices, provider: None, validate: true, facts: 0 };
-        // What is no transcript is not our business here.
+        // Files other than transcripts do not matter here.
         let Ok(report) = replay(&engine, path, &options, &mut |_, _, _| ()) else { continue };
         let place = format!("{} at {window} for {}", path.display(), dialect.name());
         assert!(report.rejected.is_empty(), "I9: {place}: {:?}", report.rejected[0]);

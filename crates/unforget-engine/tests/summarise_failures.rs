@@ -1,4 +1,4 @@
-//! Failures of other systems' compaction (classes B and C), where they could come back.
+//! Failures seen in the compaction of other systems (classes B and C), each where it could recur.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod common;
@@ -30,8 +30,8 @@ fn says(text: &str) -> Answer {
 
 const ALL: Shift = Shift { limit: 99, urgency: Urgency::Normal };
 
-/// Whatever a host leaves out of its questions, its history is compacted, and every prompt says what was looked at and
-/// what was decided.
+/// Whatever a host leaves out of its requests, its history is compacted, and every prompt reports the checks and the
+/// decision.
 #[test]
 fn f014_compaction_runs_whatever_a_host_leaves_out() {
     let plain = Ask::new(8_000, Dialect::Pi);
@@ -87,8 +87,8 @@ fn f014_compaction_runs_whatever_a_host_leaves_out() {
     }
 }
 
-/// Entries and prompts come while a model is asked, breaks included: all of it is kept, and what the model wrote stands
-/// for what it was asked about and for nothing else.
+/// Entries and prompts arrive while a model is asked, breaks included: all of them are kept, and the model's text
+/// stands for the requested entries only.
 #[test]
 fn f016_what_arrives_while_a_summary_is_written_stays() {
     const TURNS: u64 = 80;
@@ -132,7 +132,7 @@ fn f016_what_arrives_while_a_summary_is_written_stays() {
     assert_eq!(again.prompt().unwrap().render(target), play.session.prompt().unwrap().render(target), "I12");
 }
 
-/// A break takes the beginning of a prompt and leaves its end, byte for byte.
+/// A break replaces the beginning of a prompt and leaves the end, byte for byte.
 #[test]
 fn f021_a_break_leaves_what_is_behind_the_cut() {
     let mut play = Play::new(Engine::in_memory(), 120, 4_096);
@@ -155,7 +155,7 @@ fn f021_a_break_leaves_what_is_behind_the_cut() {
     assert!(breaks > 4, "{breaks}");
 }
 
-/// Messages that show entries, with those.
+/// Messages with the entries that they show.
 fn theirs(request: &Request) -> Vec<(Vec<Seq>, Message)> {
     let shown = request.messages.iter().filter(|message| !message.seqs.is_empty());
     let parts = |message: &Message| {
@@ -166,7 +166,7 @@ fn theirs(request: &Request) -> Vec<(Vec<Seq>, Message)> {
     shown.map(|message| (message.seqs.clone(), parts(message))).collect()
 }
 
-/// Jobs hold what is wanted and none of the settings of the day on which it was: each is done by those of now.
+/// Jobs contain no settings: each job is done with the current settings.
 #[test]
 fn f025_a_job_is_done_by_the_settings_of_now() {
     let clock = Arc::new(TestClock::default());
@@ -208,8 +208,8 @@ fn f025_a_job_is_done_by_the_settings_of_now() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// What we say is never taken for what a person says: it is labelled, and as many messages of people are in the
-    /// prompt as are behind the summaries, with the newest.
+    /// Our words are never taken for a person's: they are labelled, and the prompt has exactly the messages of people
+    /// that are behind the summaries, with the newest one.
     #[test]
     fn f029_our_words_are_no_message_of_a_person(turns in 1_u64..90, window in 1_024_u64..8_192) {
         let mut play = Play::new(Engine::in_memory(), turns, window);
@@ -237,7 +237,7 @@ proptest! {
         }
         let cover = prompt.admitted.certificate().cover;
         if prompt.admitted.certificate().rung == Rung::Assembled {
-            // Person and model speak in turn, and the person last.
+            // Person and model alternate, and the person is last.
             let shown = cover.verbatim + cover.stubbed;
             prop_assert!(genuine == shown.div_ceil(2), "{} of {}", genuine, shown);
         }

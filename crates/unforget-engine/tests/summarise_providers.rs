@@ -1,7 +1,7 @@
-//! Every way in which a provider can go wrong, while a conversation goes on: prompts stay admitted, spend stays
-//! within its caps, nothing bad is stored, nothing is lost.
+//! All failures of a provider during a conversation: prompts stay admitted, spending stays within its limits, no bad
+//! text is stored, and nothing is lost.
 //!
-//! `UNFORGET_TURNS` sets the turns per provider; `--nocapture` shows what each one caused.
+//! `UNFORGET_TURNS` sets the number of turns per provider; `--nocapture` shows the effects of each provider.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
 mod summarise_common;
@@ -21,9 +21,9 @@ use unforget_store::{Spend, SummaryRow};
 use unforget_testkit::provider::{Act, Provider, Reply, openai};
 use unforget_text::Summary;
 
-/// What no summary may hold.
+/// Texts that no summary may contain.
 const POISON: [&str; 4] = ["/etc/invented/passwd.rs", "gnore all previous", "PWNED", "sorry, but I cannot"];
-/// What the good provider says.
+/// The text of the good provider.
 const GOOD: &str = "The parser kept the last line again";
 const STEP: Duration = Duration::from_secs(20);
 
@@ -40,7 +40,7 @@ fn whole(act: Act) -> Reply {
     reply
 }
 
-/// One provider and whether anything of it may be stored.
+/// The providers, each with whether its text may be stored.
 fn providers() -> Vec<(&'static str, Act, bool)> {
     let long = format!(r#"{{"title":"{}"}}"#, "a word and another word of the story. ".repeat(400));
     let good = || openai::text(&format!(r#"{{"title":"{GOOD}"}}"#));
@@ -104,7 +104,7 @@ fn check_rewrite(row: &SummaryRow, name: &str) {
     assert!(row.tokens.1 <= row.tokens.0.max(1_000), "{name}: {:?}", row.tokens);
 }
 
-/// What one provider caused.
+/// Effects of one provider.
 struct Caused {
     heard: u64,
     seen: Seen,
@@ -112,7 +112,7 @@ struct Caused {
     latency: (Duration, Duration),
 }
 
-/// The same turns and no model: what a prompt takes by itself.
+/// The same turns without a model: the time of the prompts alone.
 fn alone() -> Duration {
     let clock = TestClock::default();
     let mut play = Play::new(Engine::in_memory(), turns(), 2_048);
@@ -122,7 +122,7 @@ fn alone() -> Duration {
     play.latency().0
 }
 
-/// A model that counts its calls when they begin.
+/// A model that counts its calls as they begin.
 struct Counted(Arc<dyn Model>, Arc<AtomicU64>);
 
 impl Model for Counted {
@@ -154,7 +154,7 @@ fn f012_f017_f019_f024_no_provider_breaks_a_conversation() {
     print_table(&caused, plain);
 }
 
-/// A whole conversation with one provider behind it.
+/// A whole conversation with one provider.
 fn converse(name: &str, act: Act, may_write: bool) -> Caused {
     let provider = Provider::always(act);
     let endpoint = Endpoint {
@@ -211,13 +211,13 @@ fn converse(name: &str, act: Act, may_write: bool) -> Caused {
     Caused { heard, seen, spent: sum, latency }
 }
 
-/// Nothing is lost, changed or invented, and every turn had its prompt.
+/// Checks that nothing is lost, changed or invented, and that every turn had its prompt.
 fn is_whole(engine: &Engine, play: &Play, name: &str) {
     let store = engine.store();
     assert_eq!(store.conversation(play.id).unwrap().entries, play.pushed, "{name}: nothing is lost");
     let mut export = Vec::new();
     engine.export(play.id, None, &mut export).unwrap();
-    // The line end behind the last entry comes with the next one.
+    // The line end after the last entry comes with the next entry.
     assert!(export == transcript(turns()).trim_end().as_bytes(), "{name}: I1");
     assert_eq!(play.prompts, turns(), "{name}: every turn had its prompt");
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), [], "{name}");
@@ -249,7 +249,7 @@ fn print_table(caused: &[(&str, Caused)], plain: Duration) {
     }
 }
 
-/// A session opened from the store goes on with the same bytes.
+/// Checks that a session opened from the store continues with the same bytes.
 fn goes_on(engine: &Engine, play: &mut Play, name: &str) {
     let lane = Lane { conversation: play.id, thread: Thread(0) };
     let mut again = Session::open(engine, lane, play.shape, Until::Now, &mut |_, _| {}).unwrap();

@@ -1,4 +1,4 @@
-//! Jobs, leases, breakers, and what a prompt shows while models write.
+//! Jobs, leases, breakers, and the prompts made while models write.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -246,7 +246,7 @@ fn f023_a_prompt_does_not_wait_for_a_call() {
     )
     .unwrap();
     entered.1.recv().unwrap();
-    // The call is under way and stays so.
+    // The call is running and does not end.
     let mut prompts = 0;
     while let Some(prompt) = play.step(clock.now()) {
         prompts += u64::from(prompt.is_some());
@@ -295,7 +295,7 @@ fn where_nobody_may_be_called_no_attempt_counts() {
     assert_eq!(tries(), before, "a person finds nobody, either");
 }
 
-/// A model that is not there.
+/// A model that does not exist.
 struct Nobody(Account);
 
 impl Nobody {
@@ -327,7 +327,7 @@ fn a_model_reads_what_came_before_and_may_not_repeat_it() {
     let repeats = model(move |request| {
         hears.lock().unwrap().push(request.user.to_owned());
         let earlier = request.user.split("</earlier").next().filter(|text| text.contains("<earlier"));
-        // A path of what came before is no path of what is to be summarised.
+        // The path of the previous summary is not the path of the source.
         let path =
             earlier.and_then(|text| text.split_whitespace().find(|word| word.starts_with("src/part_")));
         path.map_or_else(good, |path| answer(&format!(r#"{{"title":"It was {path} again"}}"#)))

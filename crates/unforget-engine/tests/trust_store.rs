@@ -1,4 +1,4 @@
-//! Damage is found, purge is clean, doctor names the command.
+//! Damage is found, a purge leaves nothing behind, and `doctor` names the command.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod common;

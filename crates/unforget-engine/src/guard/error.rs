@@ -1,13 +1,13 @@
-//! Why a transcript was not inspected or mended.
+//! Errors of the guardian.
 
 use std::io;
 use std::path::PathBuf;
 
 use unforget_wire::ReadError;
 
-/// Why a transcript was not inspected or mended. The file is as it was, except where a [`GuardError::File`] says
-/// that appending to it or syncing its folder failed: then the mended file is in its place, behind its
-/// backup, and whether that survives a loss of power is not known.
+/// Why a transcript was not inspected or mended. The file is unchanged with one exception: a [`GuardError::File`] that
+/// reports a failure to append to the mended file or to sync its folder. In this case the mended file is in place, with
+/// its backup, and may not survive a loss of power.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
@@ -16,66 +16,66 @@ pub enum GuardError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Cause of the failure.
         #[source]
         source: ReadError,
     },
     /// A file cannot be opened, written or renamed.
     #[error("{operation} {}", path.display())]
     File {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
-    /// The path is a symbolic link; putting a file in its place would cut it.
+    /// The path is a symbolic link; a rename would replace the link.
     #[error("{} is a symbolic link", path.display())]
     Link {
         /// The link.
         path: PathBuf,
-        /// Where it leads, if anywhere.
+        /// Target of the link, if it has one.
         target: Option<PathBuf>,
     },
-    /// The file has several names; putting a file in the place of one would part them.
+    /// The file has several hard links; a rename would separate them.
     #[error("{} has {names} names (hard links)", path.display())]
     Names {
         /// The file.
         path: PathBuf,
-        /// How many.
+        /// Number of hard links.
         names: u64,
     },
-    /// Something else than a file.
+    /// The path is not a regular file.
     #[error("{} is not a regular file", path.display())]
     NotAFile {
-        /// What it is called.
+        /// The path.
         path: PathBuf,
     },
-    /// The host, or another repair, is at work on the file.
+    /// The host, or another repair, is working on the file.
     #[error("{} is in use by {owner}", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
-        /// Who holds the lock, as far as it says.
+        /// The holder of the lock, as far as the lock names it.
         owner: String,
     },
-    /// The file changed while it was being mended.
+    /// The file changed during the repair.
     #[error("{} changed meanwhile", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// More records than are held in memory.
+    /// The file has more records than fit into memory.
     #[error("{} has more than {max} records", path.display())]
     TooManyRecords {
         /// The file.
         path: PathBuf,
-        /// How many are read.
+        /// Maximum number of records.
         max: usize,
     },
-    /// A line has to be changed and cannot be taken apart.
+    /// A line that must change cannot be parsed.
     #[error("line {line} of {} cannot be changed safely", path.display())]
     Unmendable {
         /// The file.
@@ -83,26 +83,26 @@ pub enum GuardError {
         /// The line, from 1.
         line: u64,
     },
-    /// The mended copy would still have findings that mending claims to mend. A bug of ours.
+    /// The mended copy still has findings that the repair should have removed: a defect of ours.
     #[error("the mended copy of {} would not be sound: {left}", path.display())]
     Unsettled {
         /// The file.
         path: PathBuf,
-        /// What would be left.
+        /// The remaining findings.
         left: String,
     },
-    /// There is no backup that belongs to the file as it is now.
+    /// No backup belongs to the current content of the file.
     #[error("{} has no backup that repair could undo", path.display())]
     NothingToUndo {
         /// The file.
         path: PathBuf,
-        /// Whether there are backups, of other states of the file.
+        /// Whether there are backups of other states of the file.
         has_others: bool,
     },
 }
 
 impl GuardError {
-    /// Makes a [`GuardError::File`] of what the system said.
+    /// Makes a [`GuardError::File`] from a system error.
     pub(super) fn file(operation: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::File { operation, path, source }

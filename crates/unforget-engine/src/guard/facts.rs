@@ -1,4 +1,4 @@
-//! What each format says of its records, as facts.
+//! Translates the records of each format into facts.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use unforget_wire::{Format, Record, Source};
 
 use super::{json, marks};
 
-/// Longest id that is kept as it is. Longer ones are told apart by their digest.
+/// Maximum length of an id that is kept as it is. Longer ids are replaced by their digest.
 const NAME_MAX: usize = 256;
 
-/// What the host of a transcript does with it; `None` if nothing is known of it.
+/// The habits of the host of a transcript; `None` if they are unknown.
 pub(super) fn customs(source: &Source) -> Option<Customs> {
     Some(match source.format {
         Format::Pi => Customs {
@@ -26,7 +26,7 @@ pub(super) fn customs(source: &Source) -> Option<Customs> {
             sends_in_place: false,
             drops_blank: false,
             is_mendable: true,
-            // A sub-agent's file begins behind a record of the session that started it.
+            // A sub-agent's file begins with a record of the session that started it.
             joins_files: source.parent.is_some(),
         },
         Format::OpenAiChat | Format::OpenAiResponses | Format::AnthropicMessages => Customs {
@@ -43,15 +43,15 @@ pub(super) fn customs(source: &Source) -> Option<Customs> {
 /// Makes the facts of one file, record by record.
 pub(super) struct Facts {
     format: Format,
-    /// The host's id of the session, which some hosts give as a parent.
+    /// The host's id of the session, used by some hosts as a parent.
     session: String,
     lanes: HashMap<String, u32>,
-    /// Whether a record of a pi session had an id: version 2 or later.
+    /// True once a record of a pi session had an id: version 2 or later.
     is_tree: bool,
-    /// Number of runs of model records so far; Codex has no id of a message.
+    /// Number of runs of model records so far, used as message ids because Codex has none.
     runs: u32,
     was_model: bool,
-    /// Facts of records that parsed, by their index in the host's count (pi v1).
+    /// Indexes of the records that parse. The position in this list is the host's own count (pi v1).
     parsed: Vec<usize>,
     made: usize,
 }
@@ -72,9 +72,9 @@ impl Facts {
         }
     }
 
-    /// The fact of the next record.
+    /// Makes the fact of the next record.
     ///
-    /// * `is_broken` - whether it is no record at all.
+    /// * `is_broken` - the bytes are not a record.
     pub(super) fn of(&mut self, record: &Record, is_broken: bool) -> Fact {
         let at = self.made;
         self.made += 1;
@@ -100,7 +100,7 @@ impl Facts {
         fact
     }
 
-    /// Index in the host's count of the records that parse, of a record of the list of facts.
+    /// For each record that parses: its index in the list of facts.
     pub(super) fn parsed(&self) -> &[usize] {
         &self.parsed
     }
@@ -115,7 +115,7 @@ impl Facts {
         if is_numbered {
             fact.id = None;
             if self.is_tree {
-                // No path leads to it: a second header, an event without an id.
+                // No path leads to this record: a second header, or an event without an id.
                 fact.voice = Voice::Outside;
                 return;
             }
@@ -145,7 +145,7 @@ impl Facts {
         });
     }
 
-    /// Model records in a row are one answer, so that its calls may all still be running.
+    /// Consecutive model records are one answer, so all their calls may still be running.
     fn codex(&mut self, fact: &mut Fact) {
         let is_model = fact.voice == Voice::Model;
         if is_model && !self.was_model {
@@ -158,7 +158,7 @@ impl Facts {
             fact.message = Some(self.runs.to_string().into());
         }
         if fact.voice == Voice::Compaction {
-            // Its replacement history says what is kept; nothing in the file is cut away by place.
+            // Its replacement history lists the kept messages; no position in the file is cut.
             fact.voice = Voice::Input;
         }
     }

@@ -1,4 +1,4 @@
-//! Findings for people: what, where, and what it leads to.
+//! Findings for people: the problem, its place, and its consequence.
 
 use std::fs::File;
 use std::ops::Range;
@@ -10,55 +10,55 @@ use unforget_wire::Format;
 use super::GuardError;
 use super::read::{Reading, read};
 
-/// Something that is wrong with a transcript.
+/// A problem in a transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What.
+    /// The kind of problem.
     pub problem: Problem,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The line, from 1.
     pub line: u64,
-    /// The bytes of the file that it concerns.
+    /// The range of bytes with the problem.
     pub bytes: Range<u64>,
     /// The host's id of the record, if it has one.
     pub entry: Option<String>,
-    /// The call id, parent or record id that it is about.
+    /// The call id, parent or record id with the problem.
     pub name: Option<String>,
-    /// Whether `repair` mends it.
+    /// Whether `repair` removes the problem.
     pub is_mended: bool,
 }
 
-/// What an inspection found.
+/// Result of an inspection.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// The file.
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// Whether the rules of its host are known, so that no findings means that nothing is wrong.
+    /// Whether the rules of the host are known. Only then does an empty list mean that the file is sound.
     pub is_known: bool,
-    /// Its length.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// How many records it has.
+    /// Number of records.
     pub records: usize,
-    /// By line.
+    /// Findings in the order of lines.
     pub findings: Vec<Finding>,
 }
 
 impl Inspection {
-    /// The worst there is; `None` if nothing was found.
+    /// The worst severity; `None` without findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
-    /// Findings that repair mends.
+    /// Number of findings that a repair removes.
     pub fn mendable(&self) -> usize {
         self.findings.iter().filter(|finding| finding.is_mended).count()
     }
 }
 
-/// Inspects a transcript. Reads it once, from start to end, and changes nothing.
+/// Inspects a transcript. Reads the file once from start to end and changes nothing.
 ///
 /// # Errors
 /// [`GuardError::File`], [`GuardError::Read`], [`GuardError::TooManyRecords`].
@@ -71,7 +71,7 @@ pub fn inspect(path: &Path) -> Result<Inspection, GuardError> {
     Ok(inspection(path, &reading, &examination))
 }
 
-/// The findings of a file that was read.
+/// The findings of a file that has been read.
 pub(super) fn inspection(path: &Path, reading: &Reading, examination: &Examination) -> Inspection {
     let mut findings = if reading.has_lines() { of_lines(reading) } else { Vec::new() };
     findings.extend(examination.findings.iter().filter_map(|found| {
@@ -97,7 +97,7 @@ pub(super) fn inspection(path: &Path, reading: &Reading, examination: &Examinati
     }
 }
 
-/// What is wrong with the lines as such.
+/// Problems of the lines themselves.
 fn of_lines(reading: &Reading) -> Vec<Finding> {
     let is_mended = reading.customs.is_some_and(|customs| customs.is_mendable);
     let mut findings = Vec::new();
@@ -132,9 +132,9 @@ fn of_lines(reading: &Reading) -> Vec<Finding> {
     findings
 }
 
-/// Whether a record is no record at all.
+/// Whether the bytes of a record are not a record.
 pub(super) fn is_broken(reading: &Reading, at: usize) -> bool {
     let is_outside = reading.facts.get(at).is_some_and(|fact| fact.voice == Voice::Outside);
-    // The header is outside, too, and it parses.
+    // The header is outside of the path, too, but it parses.
     is_outside && reading.parsed.binary_search(&at).is_err()
 }

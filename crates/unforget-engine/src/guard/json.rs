@@ -1,5 +1,4 @@
-//! Where things stand in a JSON text, as byte ranges: so that a line can be changed in one place and stay
-//! as it is everywhere else.
+//! Byte ranges of values in a JSON text, so that one place of a line can change while all other bytes stay.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +7,7 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The text of a body with the same offsets: every byte that is not UTF-8 is a question mark.
+/// The text of a body with the same offsets: every byte outside of UTF-8 becomes a question mark.
 pub(super) fn text_of(body: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(body) {
         return Cow::Borrowed(text);
@@ -21,7 +20,7 @@ pub(super) fn text_of(body: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The value of `key` in an object; of the last one if there are several, as in `JSON.parse`.
+/// The value of `key` in an object; of the last duplicate, as in `JSON.parse`.
 pub(super) fn field(text: &str, within: Range<usize>, key: &str) -> Option<Range<usize>> {
     let object = text.get(within.clone())?;
     let Fields(fields) = serde_json::from_str(object).ok()?;

@@ -1,11 +1,10 @@
-//! The host's lock on a transcript, and ours.
+//! The host's lock on a transcript, and our own.
 //!
-//! OpenClaw writes a session only while it holds `SESSION.jsonl.lock`: a file made with exclusive
-//! create, with `{"pid", "createdAt", "starttime"}` in it. It takes over a lock whose process is gone, whose
-//! process number belongs to another process by now, or that has no number and is older than 30
-//! minutes. We do the same, except that we never take a lock from a process that lives. pi and Claude
-//! Code do not lock; for them there is an advisory lock on the file, the quiet time of `watch`, and the
-//! check that the file did not change.
+//! OpenClaw writes a session only while it holds `SESSION.jsonl.lock`, a file created exclusively with
+//! `{"pid", "createdAt", "starttime"}` as content. OpenClaw takes over a lock in three cases: its process is gone, its
+//! process number belongs to another process by now, or it has no number and is older than 30 minutes. We do the same,
+//! except that we never take a lock from a living process. pi and Claude Code do not lock. Their files are protected by
+//! an advisory lock on the file, by the quiet time of `watch`, and by the check that the file did not change.
 
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
@@ -15,17 +14,17 @@ use std::time::Duration;
 
 use super::{GuardError, json};
 
-/// Age from which a lock that does not say whose it is counts as left behind.
+/// Age from which a lock without a process number counts as abandoned.
 const STALE: Duration = Duration::from_mins(30);
 
-/// Longest lock file that is read.
+/// Maximum size of a lock file that is read.
 const LOCK_BYTES_MAX: u64 = 64 * 1024;
 
-/// A transcript that nobody else writes to. Given back when dropped.
+/// Exclusive access to a transcript. Dropping it releases the lock.
 #[derive(Debug)]
 pub(super) struct Lock {
     path: PathBuf,
-    /// The transcript, locked for those who ask the system.
+    /// The transcript, with an advisory lock of the operating system.
     file: File,
 }
 
@@ -33,7 +32,7 @@ impl Lock {
     /// Locks a transcript, without waiting.
     ///
     /// # Errors
-    /// [`GuardError::Busy`] if somebody who lives holds it; [`GuardError::File`].
+    /// [`GuardError::Busy`] if a living process holds the lock; [`GuardError::File`].
     pub(super) fn take(transcript: &Path) -> Result<Self, GuardError> {
         let path = lock_path(transcript)?;
         if !create(&path)? {
@@ -46,7 +45,7 @@ impl Lock {
                 return Err(busy("another process that came first".into()));
             }
         }
-        // From here on dropping gives the lock file back.
+        // From here on dropping removes the lock file.
         let opened = File::open(transcript).map_err(|error| {
             fs::remove_file(&path).ok();
             GuardError::file("opening", transcript)(error)
@@ -56,7 +55,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 Err(GuardError::Busy { path: transcript.into(), owner: "a process with a lock on it".into() })
             }
-            // On a file system without locks the lock file has to do.
+            // On a file system without advisory locks the lock file must suffice.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(lock),
         }
     }
@@ -69,7 +68,7 @@ impl Drop for Lock {
     }
 }
 
-/// The lock file of a transcript: in the real folder, as OpenClaw does.
+/// The lock file of a transcript, in the real folder like OpenClaw's.
 pub(super) fn lock_path(transcript: &Path) -> Result<PathBuf, GuardError> {
     let folder = transcript.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -98,7 +97,7 @@ fn create(path: &Path) -> Result<bool, GuardError> {
     }
 }
 
-/// Who holds a lock; `None` if it was left behind.
+/// The holder of a lock; `None` if the lock was abandoned.
 fn owner(path: &Path) -> Result<Option<String>, GuardError> {
     let facts = match fs::symlink_metadata(path) {
         Ok(facts) => facts,
@@ -125,7 +124,7 @@ fn owner(path: &Path) -> Result<Option<String>, GuardError> {
     Ok((!is_other).then(|| format!("process {pid}")))
 }
 
-/// Takes a lock out of the way that was left behind: renamed first, so that of two who do so one wins.
+/// Removes an abandoned lock. It is renamed first, so that only one of two simultaneous attempts succeeds.
 fn remove_stale(path: &Path) -> Result<(), GuardError> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(format!(".stale-{}", std::process::id()));
@@ -136,7 +135,7 @@ fn remove_stale(path: &Path) -> Result<(), GuardError> {
         Err(error) => return Err(GuardError::file("renaming", path)(error)),
     }
     if let Some(owner) = owner(&aside)? {
-        // Somebody took it in between. Give it back, unless there is a newer one by now.
+        // Another process took the lock in between. Give the lock back unless there is a newer one by now.
         fs::hard_link(&aside, path).ok();
         fs::remove_file(&aside).ok();
         return Err(GuardError::Busy { path: path.into(), owner });
@@ -144,7 +143,7 @@ fn remove_stale(path: &Path) -> Result<(), GuardError> {
     fs::remove_file(&aside).map_err(GuardError::file("removing", &aside))
 }
 
-/// Whether a process lives. Where we cannot know, it does.
+/// Whether a process is alive; true if that cannot be determined.
 fn is_alive(pid: u32) -> bool {
     if pid == std::process::id() {
         return true;
@@ -156,7 +155,7 @@ fn is_alive(pid: u32) -> bool {
         return true;
     }
     let asked = std::process::Command::new("kill").args(["-0", &pid.to_string()]).output();
-    // Without permission it lives, too, and says so.
+    // A refused permission also proves that the process is alive.
     asked.map_or(true, |asked| asked.status.success() || !said_no_such(&asked.stderr))
 }
 
@@ -164,10 +163,10 @@ fn said_no_such(stderr: &[u8]) -> bool {
     String::from_utf8_lossy(stderr).to_lowercase().contains("no such process")
 }
 
-/// When a process started, in ticks since boot; the 22nd field of `/proc/PID/stat`.
+/// Start time of a process in ticks since boot: the 22nd field of `/proc/PID/stat`.
 fn start_of(pid: u32) -> Option<u64> {
     let stat: io::Result<String> = fs::read_to_string(format!("/proc/{pid}/stat"));
-    // The second field is the name in parentheses and may hold anything.
+    // The second field is the name in parentheses and may contain any character.
     let stat = stat.ok()?;
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(19)?.parse().ok()

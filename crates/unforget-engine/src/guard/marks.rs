@@ -1,20 +1,20 @@
-//! Texts by which hosts mark results that they made up. There is no other mark in the files.
+//! Texts that hosts write into invented results. The files have no other mark of an invented result.
 
 use unforget_core::entry::{Part, ToolResult};
 
-/// How such texts begin.
+/// Beginnings of these texts.
 const STARTS: [&str; 4] = [
     // OpenClaw, `session-transcript-repair` and its guard at persist time.
     "[openclaw] missing tool result in session history",
     // pi, `transform-messages`.
     "No result provided",
-    // Claude Code, for calls that a crash or an interrupt left open.
+    // Claude Code, for calls left open by a crash or an interrupt.
     "[Tool result missing due to internal error]",
-    // Ours, at send time. It is never written to a transcript by us.
+    // Our own text, used only at send time. We never write it to a transcript.
     unforget_core::pair::NO_RESULT,
 ];
 
-/// Whether the host made this result up.
+/// Whether the host invented this result.
 pub(super) fn is_synthetic(result: &ToolResult) -> bool {
     match result.content.as_slice() {
         [Part::Text(text)] => STARTS.iter().any(|start| text.starts_with(start)),

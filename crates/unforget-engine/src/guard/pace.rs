@@ -1,31 +1,31 @@
-//! When a watched file is looked at: after it was quiet for a while, and not too often.
+//! Decides when a watched file is inspected: after a quiet period, and not too often.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Most files that are waited for. Changes of further ones are left to the next walk of the folders.
+/// Maximum number of waiting files. Changes of further files are left to the next walk of the folders.
 const WAITING_MAX: usize = 100_000;
 
-/// Decides when a file is due. Has no clock: times are spans since any fixed moment.
+/// Decides when a file is due. Has no clock: times are durations since any fixed moment.
 #[derive(Clone, Debug)]
 pub struct Pace {
     quiet_for: Duration,
     apart: Duration,
-    /// Files that changed, and when last.
+    /// Changed files with the time of their last change.
     changed: BTreeMap<PathBuf, Duration>,
-    /// Files that were mended, and when last.
+    /// Mended files with the time of their last repair.
     mended: BTreeMap<PathBuf, Duration>,
 }
 
 impl Pace {
-    /// * `quiet_for` - how long nobody must have written to a file before it is looked at.
-    /// * `apart` - how long to wait at least between two repairs of one file.
+    /// * `quiet_for` - time without writes to a file before it is inspected.
+    /// * `apart` - minimum time between two repairs of one file.
     pub fn new(quiet_for: Duration, apart: Duration) -> Self {
         Self { quiet_for, apart, changed: BTreeMap::new(), mended: BTreeMap::new() }
     }
 
-    /// A file changed.
+    /// Reports a change of a file.
     pub fn changed(&mut self, path: &Path, now: Duration) {
         if self.changed.len() >= WAITING_MAX && !self.changed.contains_key(path) {
             return;
@@ -44,12 +44,12 @@ impl Pace {
         due
     }
 
-    /// How long until a file may be due; `None` if none is waited for.
+    /// Time until a file may be due; `None` if no file is waiting.
     pub fn next(&self, now: Duration) -> Option<Duration> {
         self.changed.values().map(|at| (*at + self.quiet_for).saturating_sub(now)).min()
     }
 
-    /// Whether a file may be mended now. If it may, that counts as a repair.
+    /// Whether a file may be mended now. A positive answer counts as a repair.
     pub fn may_mend(&mut self, path: &Path, now: Duration) -> bool {
         self.mended.retain(|_, at| now.saturating_sub(*at) < self.apart);
         if self.mended.contains_key(path) {

@@ -1,4 +1,4 @@
-//! What to change in a file, as edits of bytes. Everything between the edits stays as it is.
+//! Plans the changes of a file as edits of bytes. All bytes between the edits stay.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,46 +13,46 @@ use super::inspect::is_broken;
 use super::read::{Reading, bytes_of};
 use super::splice::{Splice, splices};
 
-/// Longest piece of a line that an [`Action`] shows, in bytes.
+/// Maximum bytes of a line shown by an [`Action`].
 const SHOWN_BYTES: usize = 160;
 
-/// Bytes of the original that go, and what comes in their place.
+/// Replaces a range of the original by other bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
-    /// The bytes that go; empty to insert.
+    /// The replaced range; empty for an insertion.
     pub range: Range<u64>,
-    /// The bytes that come.
+    /// The new bytes.
     pub with: Vec<u8>,
 }
 
-/// One step of the plan, for people.
+/// One step of the plan, described for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Action {
     /// The line in the original, from 1.
     pub line: u64,
-    /// What it mends.
+    /// The problem solved by this step.
     pub problem: Problem,
-    /// What is done, in words.
+    /// Description of the change.
     pub what: String,
-    /// What stands there, cut short.
+    /// The old text, shortened.
     pub old: Option<String>,
-    /// What will stand there, cut short.
+    /// The new text, shortened.
     pub new: Option<String>,
 }
 
-/// The edits and what they are for.
+/// The edits with their descriptions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edits {
     /// Ascending, not overlapping.
     pub(super) edits: Vec<Edit>,
-    /// By line.
+    /// In the order of lines.
     pub(super) actions: Vec<Action>,
 }
 
-/// Plans the edits that mend what was found. Pure, except that it reads the records that change.
+/// Plans the edits that mend the findings. Pure, except for reading the records that change.
 ///
 /// # Errors
-/// [`GuardError::Unmendable`] if a record that has to change cannot be taken apart.
+/// [`GuardError::Unmendable`] if a record that must change cannot be parsed.
 pub(super) fn edits(
     file: &File,
     path: &Path,
@@ -82,7 +82,7 @@ struct Planner<'a> {
     path: &'a Path,
     reading: &'a Reading,
     changes: BTreeMap<usize, Vec<(&'a Change, Problem)>>,
-    /// Lines that are put behind a record.
+    /// Lines to be inserted behind a record.
     moved: BTreeMap<usize, Vec<u8>>,
     edits: Edits,
 }
@@ -120,7 +120,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The ranges of a body that its changes replace. Where changes overlap, the whole body is one range.
+    /// The replaced ranges of a body. Where changes overlap, the whole body is one range.
     fn splice(
         &mut self,
         line: u64,
@@ -134,7 +134,7 @@ impl Planner<'_> {
             changes.iter().copied().partition(|(change, _)| is_cut(change));
         let mut all: Vec<Splice> = Vec::new();
         let mut done = Vec::new();
-        // Blocks are counted as they were, so they are taken out last.
+        // Changes count blocks in the original numbering, so blocks are removed last.
         for (change, problem) in others.into_iter().chain(cuts) {
             if is_cut(change) && !all.is_empty() {
                 done = spliced(&body, &all);
@@ -154,7 +154,7 @@ impl Planner<'_> {
         Ok((body, all))
     }
 
-    /// Lines as such: records that go or are moved, what is glued together, NUL bytes.
+    /// Changes of whole lines: removed or moved records, records glued together, NUL bytes.
     fn lines(&mut self) -> Result<(), GuardError> {
         let count = self.reading.spots.len();
         let first = self.reading.spots.first().map_or(0, |spot| spot.start);
@@ -165,7 +165,7 @@ impl Planner<'_> {
             let is_broken = is_broken(self.reading, at);
             if is_broken {
                 let old = self.bytes(spot.start..spot.end.min(spot.start + SHOWN_BYTES as u64))?;
-                let what = "taken out".to_owned();
+                let what = "removed".to_owned();
                 self.act(spot.line, Problem::BrokenLine, what, Some(shown(&old)));
             }
             if is_broken || self.is_off(at) {
@@ -182,7 +182,7 @@ impl Planner<'_> {
                     if is_last { (Problem::NoNewline, spot.line) } else { (Problem::GluedLine, spot.line) };
                 let is_told = is_last && self.reading.tail.torn.is_some() || self.is_next_broken(at);
                 if !is_told {
-                    self.act(line, problem, "a newline put behind the record".to_owned(), None);
+                    self.act(line, problem, "a newline added behind the record".to_owned(), None);
                 }
             }
             self.strip_nuls(spot.end..end, spot.line)?;
@@ -197,16 +197,16 @@ impl Planner<'_> {
         at + 1 < self.reading.spots.len() && is_broken(self.reading, at + 1)
     }
 
-    /// Takes a line out that was cut off.
+    /// Removes a truncated last line.
     fn tail(&mut self) -> Result<(), GuardError> {
         let Some((byte, line)) = self.reading.tail.torn else { return Ok(()) };
         let old = self.bytes(byte..self.reading.bytes.min(byte + SHOWN_BYTES as u64))?;
-        self.act(line, Problem::TornLine, "taken out; the backup has it".to_owned(), Some(shown(&old)));
+        self.act(line, Problem::TornLine, "removed; the backup has it".to_owned(), Some(shown(&old)));
         self.edits.edits.push(Edit { range: byte..self.reading.bytes, with: Vec::new() });
         Ok(())
     }
 
-    /// Where what is whole ends.
+    /// End of the last whole line.
     fn whole_end(&self) -> u64 {
         self.reading.tail.torn.map_or(self.reading.bytes, |(byte, _)| byte)
     }
@@ -239,11 +239,11 @@ impl Planner<'_> {
                 _ => {}
             }
         }
-        self.act(line + 1, Problem::NulBytes, format!("{count} NUL bytes taken out"), None);
+        self.act(line + 1, Problem::NulBytes, format!("{count} NUL bytes removed"), None);
         Ok(())
     }
 
-    /// The host's index of each record once everything is done; of those that go, the next one's.
+    /// The host's index of each record after all changes; a removed record has the index of its successor.
     fn indexes(&self) -> Vec<u64> {
         let has_indexes =
             self.changes.values().flatten().any(|(change, _)| {
@@ -292,19 +292,19 @@ impl Planner<'_> {
             (_, Some((range, with))) => (body.get(range.clone()).map(shown), Some(shown(with))),
         };
         let what = match change {
-            Change::Drop => "taken out; what follows it hangs on what is before it".to_owned(),
+            Change::Drop => "removed; the records behind it get its parent".to_owned(),
             Change::Move { behind } => {
                 let to = self.reading.spots.get(*behind).map_or(0, |spot| spot.line);
                 format!("moved behind line {to}")
             }
             Change::CutBlocks(blocks) => {
                 let blocks = blocks.len();
-                format!("{blocks} {} taken out, the rest kept", if blocks == 1 { "block" } else { "blocks" })
+                format!("{blocks} {} removed, the rest kept", if blocks == 1 { "block" } else { "blocks" })
             }
             Change::RenameCall { .. } => "the call gets an id of its own".to_owned(),
             Change::RenameResult { .. } => "the result follows its call's new id".to_owned(),
             Change::Rename(_) => "the record gets an id of its own".to_owned(),
-            Change::Link(_) => "hung on another parent".to_owned(),
+            Change::Link(_) => "attached to another parent".to_owned(),
             Change::Keep(_) => "the compaction keeps whole pairs".to_owned(),
         };
         self.edits.actions.push(Action { line, problem, what, old, new });
@@ -323,17 +323,17 @@ fn spliced(body: &[u8], splices: &[Splice]) -> Vec<u8> {
     line
 }
 
-/// The start of some bytes, as text.
+/// The beginning of some bytes, as text.
 fn shown(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     let text = String::from_utf8_lossy(bytes.get(..SHOWN_BYTES).unwrap_or(bytes)).into_owned();
     if bytes.len() > SHOWN_BYTES { text + "…" } else { text }
 }
 
-/// Copies `original` with the edits.
+/// Copies `original` with the edits applied.
 ///
 /// # Errors
-/// What reading or writing gives.
+/// Errors of reading and writing.
 pub(super) fn carry_out(
     original: &mut dyn io::Read,
     edits: &[Edit],

@@ -1,4 +1,4 @@
-//! A transcript file as facts, with the place of every record.
+//! Reads a transcript file into facts, with the position of every record.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,58 +13,58 @@ use unforget_wire::{Format, Reader, Record, decode};
 use super::facts::{Facts, customs};
 use super::{GuardError, json};
 
-/// Most records of one file. Bounds memory at about 1 GB.
+/// Maximum number of records of one file. Bounds memory at about 1 GB.
 const RECORDS_MAX: usize = 4_000_000;
 
-/// Length from which a piece may be a part of a record that was too long to hold.
+/// Length in bytes from which a piece may be part of a record that was too long to hold.
 const WHOLE_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// Where a record stands.
+/// Position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     /// Its line, from 1.
     pub(super) line: u64,
     /// Its first byte.
     pub(super) start: u64,
-    /// The byte behind it.
+    /// The position behind its last byte.
     pub(super) end: u64,
-    /// NUL bytes between the record before and this one.
+    /// Number of NUL bytes between the previous record and this one.
     pub(super) nuls_before: u32,
-    /// Whether a newline is between this record and the next, or the end of the file.
+    /// Whether a newline ends the record.
     pub(super) is_ended: bool,
 }
 
-/// What is behind the last record.
+/// Bytes behind the last record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tail {
-    /// NUL bytes.
+    /// Number of NUL bytes.
     pub(super) nuls: u32,
-    /// A line that was cut off: where it starts, and its line.
+    /// A truncated line: its offset and its line number.
     pub(super) torn: Option<(u64, u64)>,
 }
 
-/// A file, read.
+/// A file that has been read.
 #[derive(Debug)]
 pub(super) struct Reading {
     /// Its format.
     pub(super) format: Format,
-    /// What its host does with it; `None` if nothing is known.
+    /// The habits of its host; `None` if they are unknown.
     pub(super) customs: Option<Customs>,
-    /// Its records.
+    /// Positions of its records.
     pub(super) spots: Vec<Spot>,
-    /// What they say.
+    /// Facts of its records.
     pub(super) facts: Vec<Fact>,
     /// Indexes of the records that parse.
     pub(super) parsed: Vec<usize>,
-    /// What is behind the last one.
+    /// Bytes behind the last record.
     pub(super) tail: Tail,
-    /// Length of the file.
+    /// Length of the file in bytes.
     pub(super) bytes: u64,
 }
 
 /// Reads an open file from its start. Memory: a few hundred bytes per record, and the largest record.
 ///
-/// * `path` - for messages.
+/// * `path` - name of the file in messages.
 ///
 /// # Errors
 /// [`GuardError::Read`], [`GuardError::TooManyRecords`].
@@ -98,7 +98,7 @@ pub(super) fn read(file: &File, path: &Path) -> Result<Reading, GuardError> {
     Ok(reading)
 }
 
-/// The bytes of a range of a file.
+/// Reads a range of bytes of a file.
 pub(super) fn bytes_of(file: &File, range: Range<u64>) -> std::io::Result<Vec<u8>> {
     let mut handle = file;
     handle.seek(SeekFrom::Start(range.start))?;
@@ -132,7 +132,7 @@ impl Reading {
         let start = self.bytes + record.lead.len() as u64;
         let end = start + record.body.len() as u64;
         if record.body.len() as u64 >= WHOLE_BYTES_MAX {
-            // Its other parts look like broken lines.
+            // The other parts of an overlong record look like broken lines.
             self.customs = self.customs.map(|customs| Customs { is_mendable: false, ..customs });
         }
         self.spots.push(Spot { line: *line, start, end, nuls_before: nuls(&record.lead), is_ended: false });
@@ -152,9 +152,9 @@ impl Reading {
         self.bytes += trailer.len() as u64;
     }
 
-    /// Marks records that another one with the same id and parent repeats: the host wrote it anew, with
-    /// another count of tokens or the like, and takes the last one. The earlier one can go unless something
-    /// hangs on it already; then the later one can.
+    /// Marks records repeated by another record with the same id and parent. The host writes such a record again with,
+    /// for example, another token count, and uses the last copy. Normally the earlier copy can be removed; if other
+    /// records already refer to the earlier copy, the later one can.
     fn find_copies(&mut self, file: &File) -> std::io::Result<()> {
         let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
         let mut asked_for: BTreeMap<&str, usize> = BTreeMap::new();
@@ -194,20 +194,20 @@ impl Reading {
         Ok(())
     }
 
-    /// Digest of what a record says.
+    /// Digest of the content of a record.
     fn content(&self, file: &File, at: usize) -> std::io::Result<Digest> {
         let body = bytes_of(file, self.spots.get(at).map_or(0..0, |spot| spot.start..spot.end))?;
         let entry = decode(self.format, &body);
-        // Nothing can be said of what carries no content, except by its bytes.
+        // Records without content are compared by their bytes.
         Ok(if entry.parts.is_empty() { Digest::of(&body) } else { content_digest(&entry) })
     }
 
-    /// Whether the file consists of lines, so that the rules of lines hold.
+    /// Whether the file consists of lines, so that the rules for lines apply.
     pub(super) fn has_lines(&self) -> bool {
         matches!(self.format, Format::Pi | Format::ClaudeCode | Format::Codex)
     }
 
-    /// What is wrong with it.
+    /// Applies the rules to the file.
     pub(super) fn examine(&self) -> Examination {
         self.customs.map(|customs| examine(&self.facts, customs)).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Mending a file in place.
+//! Mends a file in place.
 
 use std::fs::{self, File, FileTimes};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -15,52 +15,52 @@ use super::stamp::{Digesting, Stamp, digest, must_be_plain, sync_folder};
 use super::undo::backup_path;
 use super::{GuardError, Problem};
 
-/// A repair, planned or done.
+/// A repair, planned or carried out.
 #[derive(Clone, Debug)]
 pub struct Repair {
-    /// What was found.
+    /// The inspection before the repair.
     pub inspection: Inspection,
-    /// What is done, by line.
+    /// The changes, in the order of lines.
     pub actions: Vec<Action>,
-    /// The same as edits of bytes, ascending.
+    /// The changes as edits of bytes, ascending.
     pub edits: Vec<Edit>,
-    /// What became of it.
+    /// Outcome of the repair.
     pub outcome: Outcome,
 }
 
-/// What became of a repair.
+/// Outcome of a repair.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// There is nothing to mend. Nothing was written.
+    /// No problems. Nothing was written.
     Sound,
-    /// There is something to mend. Nothing was written.
+    /// There are problems. Nothing was written.
     Planned,
     /// The file was mended.
     Mended {
-        /// Where the original is.
+        /// Path of the backup, which has the original bytes.
         backup: PathBuf,
-        /// Bytes that the host appended in the last moment, and that were carried over.
+        /// Number of bytes that the host appended at the last moment and that were carried over.
         carried: u64,
     },
 }
 
-/// A point on the way, for tests that break something there and for logs.
+/// A stage of a repair, for logs and for tests that inject failures there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Step {
     /// The lock is held.
     Locked,
-    /// The mended copy is written, checked and on the disk.
+    /// The mended copy is written, checked and synced to disk.
     Written,
-    /// The backup is in its place and on the disk.
+    /// The backup is in place and synced to disk.
     BackedUp,
-    /// The original was found unchanged. The next thing is the rename.
+    /// The original is unchanged. The rename follows.
     Checked,
-    /// The mended copy is in its place.
+    /// The mended copy is in place.
     Renamed,
 }
 
-/// Plans a repair and writes nothing.
+/// Plans a repair without writing.
 ///
 /// # Errors
 /// As [`super::inspect()`], and [`GuardError::Unmendable`].
@@ -78,16 +78,16 @@ fn plan_of(file: &File, path: &Path) -> Result<Repair, GuardError> {
     Ok(Repair { inspection, actions: planned.actions, edits: planned.edits, outcome })
 }
 
-/// Mends a file: lock, mended copy in the same folder, check of the copy, backup, check that the original
-/// did not change, rename. Lines without an edit stay byte for byte.
+/// Mends a file: takes the lock, writes a mended copy in the same folder, checks the copy, makes a backup, checks that
+/// the original did not change, and renames. Lines without an edit keep their bytes.
 ///
 /// # Errors
-/// Any [`GuardError`]; the file is then as it was.
+/// Any [`GuardError`]; the file is unchanged in this case, with the exception stated there.
 pub fn repair(path: &Path) -> Result<Repair, GuardError> {
     repair_with(path, &mut |_| ())
 }
 
-/// [`repair`], telling on the way how far it is.
+/// [`repair`] with a callback for each stage.
 pub fn repair_with(path: &Path, on: &mut dyn FnMut(Step)) -> Result<Repair, GuardError> {
     must_be_plain(path)?;
     let _lock = Lock::take(path)?;
@@ -111,7 +111,7 @@ pub fn repair_with(path: &Path, on: &mut dyn FnMut(Step)) -> Result<Repair, Guar
     let written = match put {
         Ok(written) => written,
         Err(error) => {
-            // Nothing to undo: a backup of a repair that did not happen would only confuse.
+            // There is nothing to undo: a backup of a repair that did not happen would only confuse.
             fs::remove_file(&backup).ok();
             return Err(error);
         }
@@ -127,7 +127,7 @@ fn stamp_of(file: &File, path: &Path) -> Result<Stamp, GuardError> {
     Ok(Stamp::of(&file.metadata().map_err(GuardError::file("looking at", path))?))
 }
 
-/// Writes the mended copy beside the original, with its rights and owner, and onto the disk.
+/// Writes the mended copy beside the original, with the same permissions and owner, and syncs it to disk.
 fn write_copy(
     file: &File,
     path: &Path,
@@ -151,7 +151,7 @@ fn write_copy(
     Ok((copy, mended))
 }
 
-/// Checks that the copy has no finding left that repair mends.
+/// Checks that the copy has no findings left that a repair removes.
 fn must_be_sound(copy: &File, path: &Path) -> Result<(), GuardError> {
     let reading = read(copy, path)?;
     let inspection = inspection(path, &reading, &reading.examine());
@@ -170,7 +170,7 @@ fn must_be_sound(copy: &File, path: &Path) -> Result<(), GuardError> {
     }
 }
 
-/// Puts a copy of the original beside it, under a name that says which repair it belongs to.
+/// Copies the original beside itself, under a name that identifies the repair.
 fn back_up(
     file: &File,
     path: &Path,
@@ -191,7 +191,7 @@ fn back_up(
     let mut number = 1;
     loop {
         let backup = backup_path(path, number, &mended);
-        // Numbers are never used twice, whatever repair they belong to.
+        // A number is never used twice, not even for different repairs.
         let is_taken = super::undo::backups(path)?.iter().any(|(taken, _)| *taken >= number);
         if is_taken {
             number += 1;
@@ -227,11 +227,11 @@ fn must_be_unchanged(
     if digest(file).map_err(GuardError::file("reading", path))? != original {
         return Err(changed());
     }
-    // Reading takes a while on long files.
+    // Reading a long file takes a while, so the stamp is compared again.
     if stamp_of(file, path)? == *stamp { Ok(()) } else { Err(changed()) }
 }
 
-/// Appends to the new file what the host appended to the old one between the last check and the rename.
+/// Appends to the new file the bytes that the host appended to the old file between the last check and the rename.
 fn carry_over(old: &File, length: u64, new: &File) -> io::Result<u64> {
     if old.metadata()?.len() <= length {
         return Ok(0);
@@ -246,7 +246,7 @@ fn carry_over(old: &File, length: u64, new: &File) -> io::Result<u64> {
     Ok(late.len() as u64)
 }
 
-/// A new file in the same folder, hidden, that goes away unless it is put in its place.
+/// A new hidden file in the same folder; it is removed unless it is renamed into place.
 pub(super) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new().prefix(".unforget-").suffix(".tmp").tempfile_in(folder(path))
 }
@@ -256,10 +256,10 @@ pub(super) fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Gives a copy the rights, owner and time of the original.
+/// Gives a copy the permissions, owner and time of the original.
 ///
-/// * `later` - how much later the copy's time is: hosts take the newest file for the session to go on with,
-///   so the time stays, and caches look at time and size, so it does not stay exactly.
+/// * `later` - offset of the copy's time. Hosts resume the newest file, so the time must stay nearly the same; caches
+///   compare time and size, so the time must not stay exactly the same.
 pub(super) fn like(original: &File, copy: &File, later: Duration) -> io::Result<()> {
     let facts = original.metadata()?;
     own(&facts, copy)?;
@@ -284,7 +284,7 @@ fn own(_: &fs::Metadata, _: &File) -> io::Result<()> {
     Ok(())
 }
 
-/// The time, in UTC, to the second, as hosts write it into locks.
+/// The current time in UTC, to the second, in the format of lock files.
 pub(super) fn now_iso() -> String {
     let seconds = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, time) = (seconds / 86_400, seconds % 86_400);
@@ -292,7 +292,7 @@ pub(super) fn now_iso() -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.000Z", time / 3600, time / 60 % 60, time % 60)
 }
 
-/// Year, month and day of a day since 1970-01-01 in the Gregorian calendar.
+/// Converts days since 1970-01-01 to year, month and day of the Gregorian calendar.
 fn civil(days: u64) -> (u64, u64, u64) {
     // Years that start in March have their leap day at the end.
     let days = days + 719_468;

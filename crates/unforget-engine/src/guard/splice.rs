@@ -7,10 +7,10 @@ use unforget_wire::Format;
 
 use super::json;
 
-/// A range of a record's body and what stands there instead.
+/// A range of a record's body and its replacement.
 pub(super) type Splice = (Range<usize>, Vec<u8>);
 
-/// Where a format keeps what is changed.
+/// Where a format stores the fields that change.
 struct Shape {
     id: &'static str,
     parent: &'static str,
@@ -28,9 +28,9 @@ fn shape(format: Format) -> Shape {
     }
 }
 
-/// The ranges of `body` that a change replaces; `None` if the body does not have what is to be changed.
+/// The ranges of `body` replaced by a change; `None` if `body` lacks the fields to be changed.
 ///
-/// * `index` - gives the host's index of a record once everything is done.
+/// * `index` - returns the host's index of a record after all changes.
 pub(super) fn splices(
     format: Format,
     body: &[u8],
@@ -93,7 +93,7 @@ pub(super) fn splices(
     }
 }
 
-/// The message of a record; the record itself where the message stands alone.
+/// The message of a record; the record itself if the format has bare messages.
 fn message(text: &str, shape: &Shape) -> Range<usize> {
     let inner =
         json::at(text, &[shape.message]).filter(|range| text.as_bytes().get(range.start) == Some(&b'{'));
@@ -104,7 +104,7 @@ fn blocks(text: &str, shape: &Shape) -> Option<Vec<Range<usize>>> {
     json::items(text, json::field(text, message(text, shape), "content")?)
 }
 
-/// A name as JSON. Names that were too long to hold cannot be written.
+/// A name as JSON. `None` for names that were replaced by a digest because of their length.
 fn quoted(name: &str) -> Option<String> {
     (!name.starts_with("digest:")).then(|| json::quoted(name))
 }

@@ -1,4 +1,4 @@
-//! What a file is, so that a change by somebody else shows.
+//! Identifies the state of a file, so that changes by others are noticed.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
@@ -7,14 +7,14 @@ use std::time::SystemTime;
 
 use super::GuardError;
 
-/// What identifies a state of a file.
+/// Identity of a state of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Length.
+    /// Length in bytes.
     pub(super) bytes: u64,
-    /// Time of the last change.
+    /// Time of the last modification.
     pub(super) modified: Option<SystemTime>,
-    /// Device and number of the file, where there are such things.
+    /// Device and inode number, on systems that have them.
     pub(super) inode: (u64, u64),
 }
 
@@ -47,7 +47,7 @@ fn names(_: &Metadata) -> u64 {
     1
 }
 
-/// Checks that the path is a plain file with one name, which a rename replaces as a whole.
+/// Checks that the path is a regular file with one name, which a rename replaces as a whole.
 ///
 /// # Errors
 /// [`GuardError::Link`], [`GuardError::Names`], [`GuardError::NotAFile`], [`GuardError::File`].
@@ -81,19 +81,19 @@ pub(super) fn digest(file: &File) -> io::Result<blake3::Hash> {
     }
 }
 
-/// A reader that digests what goes through it.
+/// A reader that computes the digest of the bytes it passes on.
 pub(super) struct Digesting<R> {
     inner: R,
     hasher: blake3::Hasher,
 }
 
 impl<R> Digesting<R> {
-    /// Starts with nothing.
+    /// Starts with no bytes read.
     pub(super) fn new(inner: R) -> Self {
         Self { inner, hasher: blake3::Hasher::new() }
     }
 
-    /// The digest of everything so far.
+    /// The digest of all bytes so far.
     pub(super) fn digest(&self) -> blake3::Hash {
         self.hasher.finalize()
     }

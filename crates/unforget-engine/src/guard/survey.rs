@@ -1,4 +1,4 @@
-//! Many files at once.
+//! Inspects many files at once.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,11 +10,11 @@ use super::GuardError;
 use super::inspect::{Inspection, inspect};
 use crate::import::walk;
 
-/// Most files that are inspected at the same time.
+/// Maximum number of files inspected at the same time.
 const WORKERS_MAX: usize = 8;
 
-/// The transcripts at and below a path, sorted: of a folder every `*.jsonl`, without following links; a file
-/// as it is. With the folders and files that cannot be read.
+/// The transcripts at and below a path, sorted: every `*.jsonl` of a folder, without following links; a file by itself.
+/// The second list has the folders and files that cannot be read.
 pub fn transcripts(path: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, io::Error)>) {
     let (mut found, mut unreadable) = (Vec::new(), Vec::new());
     walk(path, &mut |outcome, file| match outcome {
@@ -27,7 +27,7 @@ pub fn transcripts(path: &Path) -> (Vec<PathBuf>, Vec<(PathBuf, io::Error)>) {
     (found, unreadable)
 }
 
-/// Inspects files on all processors and tells of each in the given order.
+/// Inspects files on all processors and calls `each` with the results in the given order.
 pub fn survey(files: &[PathBuf], each: &mut dyn FnMut(&Path, Result<Inspection, GuardError>)) {
     let next = AtomicUsize::new(0);
     let workers =

@@ -1,4 +1,4 @@
-//! Putting the original back.
+//! Restores the original from its backup.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,13 +10,13 @@ use super::lock::Lock;
 use super::repair::{beside, folder, like};
 use super::stamp::{Stamp, digest, must_be_plain, sync_folder};
 
-/// Between the name of a file and the number of its backup.
+/// Separates the name of a file from the number of its backup.
 const MARK: &str = ".unforget-backup-";
 
-/// Digits of the digest in the name of a backup.
+/// Number of digits of the digest in the name of a backup.
 const DIGITS: usize = 16;
 
-/// Name of a backup: the file's, a number, and the digest of what repair left in its place.
+/// Name of a backup: the name of the file, a number, and the digest of the mended file.
 pub(super) fn backup_path(path: &Path, number: u64, mended: &blake3::Hash) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     let digest = mended.to_hex();
@@ -47,14 +47,14 @@ pub fn backups(path: &Path) -> Result<Vec<(u64, PathBuf)>, GuardError> {
     Ok(found)
 }
 
-/// Puts the newest backup back that belongs to the file as it is now, and takes the backup away. Only if the
-/// file is what repair left: whatever was appended since is never thrown away.
+/// Restores the newest backup that belongs to the current content of the file, and removes the backup. Refused unless
+/// the file is exactly as the repair left it: bytes appended since the repair are never discarded.
 ///
-/// Returns the backup.
+/// Returns the path of the backup.
 ///
 /// # Errors
-/// [`GuardError::NothingToUndo`], [`GuardError::Busy`], [`GuardError::Changed`], [`GuardError::File`]; the file
-/// is then as it was.
+/// [`GuardError::NothingToUndo`], [`GuardError::Busy`], [`GuardError::Changed`], [`GuardError::File`]; the file is
+/// unchanged in each case.
 pub fn undo(path: &Path) -> Result<PathBuf, GuardError> {
     must_be_plain(path)?;
     let _lock = Lock::take(path)?;

@@ -1,4 +1,4 @@
-//! The work that needs a processor: done by a second thread and by whoever waits for it.
+//! Distributes processor-bound work between a second thread and the waiting caller.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,20 +17,20 @@ use crate::EngineError;
 use crate::index::{self, Documents};
 use crate::measure;
 
-/// Batches that may be prepared and not written; more would only cost memory.
+/// Maximum number of batches prepared and not yet written; more would only cost memory.
 const DONE_MAX: usize = 1;
 
-/// A record with everything that only the reading thread knows.
+/// A record with all data that only the reading thread knows.
 pub(crate) struct Incoming {
     pub(crate) record: Record,
     pub(crate) seq: Seq,
     pub(crate) standing: Standing,
     pub(crate) chain: Chain,
-    /// Range of its body in the file.
+    /// Range of the record's body in the file.
     pub(crate) bytes: Range<u64>,
 }
 
-/// A batch, ready to be written.
+/// A batch ready to be written.
 pub(super) struct Prepared {
     pub(super) seqs: Range<u64>,
     pub(super) packed: Packed,
@@ -39,7 +39,7 @@ pub(super) struct Prepared {
 
 type Outcome = (u64, Result<Prepared, SegmentError>);
 
-/// Prepares batches and gives them back in order.
+/// Prepares batches and returns them in order.
 pub(super) struct Crew<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     dictionary: Option<Arc<Dictionary>>,
@@ -50,7 +50,7 @@ pub(super) struct Crew<'scope, 'env> {
     done: BTreeMap<u64, Result<Prepared, SegmentError>>,
 }
 
-/// The second thread. It ends when its inlet is dropped.
+/// The second thread. It ends when its channel is dropped.
 struct Other {
     inlet: SyncSender<(u64, Vec<Incoming>)>,
     outlet: Receiver<Outcome>,
@@ -62,7 +62,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         Self { scope, dictionary, own, other: None, given: 0, taken: 0, done: BTreeMap::new() }
     }
 
-    /// Takes a batch. The second thread prepares it; if that has enough to do, the caller does.
+    /// Takes a batch. The second thread prepares it; if that thread is busy, the caller does.
     pub(super) fn give(&mut self, batch: Vec<Incoming>) -> Result<(), EngineError> {
         let number = self.given;
         self.given += 1;
@@ -86,7 +86,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
         self.take()
     }
 
-    /// The next batch in order; `None` after the last one given.
+    /// The next batch in order; `None` after the last one.
     pub(super) fn wait(&mut self) -> Result<Option<Prepared>, EngineError> {
         while self.taken < self.given && !self.done.contains_key(&self.taken) {
             self.receive()?;
@@ -117,7 +117,7 @@ impl<'scope, 'env> Crew<'scope, 'env> {
     }
 }
 
-/// The thread panicked; its scope passes the panic on.
+/// The error after a panic of the thread; its scope passes the panic on.
 fn stopped() -> EngineError {
     StoreError::Backend { operation: "prepare", source: "the preparing thread stopped".into() }.into()
 }
@@ -137,7 +137,7 @@ fn start<'scope>(scope: &'scope Scope<'scope, '_>, dictionary: Option<Arc<Dictio
     Other { inlet, outlet }
 }
 
-/// Counts tokens, digests, analyses and compresses a batch.
+/// Counts tokens, computes digests, analyses words and compresses a batch.
 fn prepare(
     documents: &mut Documents,
     batch: Vec<Incoming>,

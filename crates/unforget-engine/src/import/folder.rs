@@ -9,22 +9,21 @@ use unforget_wire::ReadError;
 use super::Imported;
 use crate::EngineError;
 
-/// What became of one file.
+/// Outcome of one file.
 #[derive(Debug)]
 pub enum Found {
     /// It is in the store.
     Imported(Imported),
-    /// It lies in a folder and is not a transcript; passed over. Says why not.
+    /// A file in a folder that is not a transcript, with the reason; skipped.
     Skipped(String),
-    /// It could not be read or stored.
+    /// The file could not be read or stored.
     Failed(EngineError),
 }
 
 impl Found {
-    /// What an import of one file led to.
+    /// The outcome for the result of an import.
     ///
-    /// * `asked` - the file itself was asked for, not the folder that it lies in: then it is an error
-    ///   if it is not a transcript.
+    /// * `asked` - the caller named the file itself, not its folder. Then a file that is not a transcript is an error.
     pub fn of(outcome: Result<Imported, EngineError>, asked: bool) -> Self {
         match outcome {
             Ok(imported) => Self::Imported(imported),
@@ -36,15 +35,15 @@ impl Found {
     }
 }
 
-/// Calls `each` with every regular file at or below `path`, sorted by path; with an error for what cannot
-/// be read. Symbolic links are followed only if `path` itself is one. Depth is not bounded by the stack.
+/// Calls `each` with every regular file at or below `path`, sorted by path, and with an error for every unreadable file
+/// or folder. A symbolic link is followed only if it is `path` itself. Depth is not bounded by the stack.
 pub fn walk(path: &Path, each: &mut dyn FnMut(io::Result<()>, &Path)) {
     match fs::metadata(path) {
         Err(error) => return each(Err(error), path),
         Ok(facts) if !facts.is_dir() => return each(Ok(()), path),
         Ok(_) => (),
     }
-    // Last is next, so each folder's content goes on in reverse.
+    // The last element comes next, so the content of each folder is pushed in reverse.
     let mut open = vec![(path.to_path_buf(), true)];
     while let Some((path, is_folder)) = open.pop() {
         if !is_folder {
@@ -58,7 +57,7 @@ pub fn walk(path: &Path, each: &mut dyn FnMut(io::Result<()>, &Path)) {
     }
 }
 
-/// Files and folders in a folder, sorted, and which of them are folders.
+/// The content of a folder, sorted; true marks a folder.
 fn content(folder: &Path) -> io::Result<Vec<(PathBuf, bool)>> {
     let mut content = Vec::new();
     for item in fs::read_dir(folder)? {

@@ -1,4 +1,4 @@
-//! The longest prefix of a delivered transcript that is stored.
+//! Finds the longest stored prefix of a delivered transcript.
 
 use std::ops::Range;
 
@@ -8,30 +8,30 @@ use unforget_store::{GenerationRow, Store};
 
 use crate::EngineError;
 
-/// Chain heads that are fetched at once.
+/// Number of chain heads fetched at once.
 const RUN: u64 = 4096;
 
 /// Walks over the stored chains, record by record.
 ///
-/// It follows the path of one generation, at first the current one, and looks the chain up in all
-/// generations where the delivered transcript leaves that path. What is known is closed under prefixes,
-/// so the first record that is not known ends the walk.
+/// The walk follows the path of one generation, at first the current one. Where the delivered transcript leaves this
+/// path, the chain is looked up in all generations. Stored records are closed under prefixes, so the first unknown
+/// record ends the walk.
 pub(super) struct Known<'a> {
     store: &'a dyn Store,
     id: ConversationId,
     generations: Vec<GenerationRow>,
-    /// The path that is followed; `None` if there is none yet.
+    /// The path being followed; `None` before the first match.
     followed: Option<Followed>,
-    /// Number of records that are known.
+    /// Number of known records.
     shared: u64,
     last: Chain,
 }
 
 struct Followed {
     generation: Generation,
-    /// Seqs of its path.
+    /// Seqs of the path.
     runs: Vec<Range<u64>>,
-    /// The run that the last record was in, and its position in the path.
+    /// Index of the run with the last record, and the position of this run in the path.
     run: (usize, u64),
     /// Chains from a position on.
     chains: Vec<Chain>,
@@ -51,7 +51,7 @@ impl<'a> Known<'a> {
         Ok(known)
     }
 
-    /// The entry that is the next record, if it is stored; `chain` is the chain after it.
+    /// The stored entry of the next record, if there is one; `chain` is the chain after this record.
     pub(super) fn next(&mut self, chain: Chain) -> Result<Option<Seq>, EngineError> {
         let seq = match self.on_path(chain)? {
             Some(seq) => seq,
@@ -68,12 +68,12 @@ impl<'a> Known<'a> {
         Ok(Some(seq))
     }
 
-    /// How many records were known.
+    /// Number of known records.
     pub(super) fn shared(&self) -> u64 {
         self.shared
     }
 
-    /// The generation that owns the last known record, and the length of its path.
+    /// The generation with the last known record, and the length of its path up to this record.
     pub(super) fn end(&self) -> Result<Option<(Generation, u64)>, EngineError> {
         if self.shared == 0 {
             return Ok(None);
@@ -104,7 +104,7 @@ impl<'a> Known<'a> {
         self.followed = None;
         if length > 0 {
             let runs = self.store.path(self.id, generation, length)?;
-            // The chain at hand was looked up; the path goes on behind it.
+            // The chain was found by lookup; the path continues behind it.
             self.followed =
                 Some(Followed { generation, runs, run: (0, 0), chains: Vec::new(), from: self.shared });
         }
@@ -113,7 +113,7 @@ impl<'a> Known<'a> {
 }
 
 impl Followed {
-    /// The seq at a position, which does not go back.
+    /// The seq at a position. Positions must not decrease between calls.
     fn seq_at(&mut self, position: u64) -> Option<Seq> {
         loop {
             let (index, start) = self.run;

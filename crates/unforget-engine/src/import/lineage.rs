@@ -1,4 +1,4 @@
-//! Who follows whom: parents by seq, lanes by number.
+//! The order of records: parents by seq, lanes by number.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use unforget_core::digest::Digest;
 use unforget_core::entry::{Entry, HostParent, Origin};
 use unforget_core::id::{Seq, Thread};
 
-/// Turns the host's names into ours, in transcript order. Records that are stored already pass through it
-/// too, so that what comes later finds them; the result depends on the transcript only.
+/// Translates the host's names into ours, in transcript order. Stored records pass through here too, so that later
+/// records find them; the result depends on the transcript only.
 ///
 /// Memory: 16 bytes per record with a host id.
 #[derive(Default)]
@@ -15,17 +15,18 @@ pub(super) struct Lineage {
     /// Seq of the latest record with a host id, by digest of the id.
     by_host_id: HashMap<i64, Seq>,
     threads: HashMap<i64, Thread>,
-    /// Per lane, the newest entry that a model may see.
+    /// The newest entry of each lane that a model may see.
     newest: Vec<Option<Seq>>,
 }
 
-/// Where a record stands.
+/// Position of a record.
 pub(crate) struct Standing {
-    /// Its lane; numbered by first appearance, the main lane is 0.
+    /// Its lane, numbered by first appearance; 0 is the main lane.
     pub(crate) thread: Thread,
-    /// The entry that it follows.
+    /// The preceding entry.
     pub(crate) parent: Option<Seq>,
-    /// It names a parent that is not in the transcript before it. It then follows the newest of its lane.
+    /// True if the named parent does not occur earlier in the transcript. Such a record follows the newest entry of its
+    /// lane.
     pub(crate) is_orphan: bool,
 }
 
@@ -49,7 +50,7 @@ impl Lineage {
         if let Some(id) = &entry.host_id {
             self.by_host_id.insert(short(id), seq);
         }
-        // A summary of the host stands on the path too, where it came in.
+        // A summary by the host stands on the path too, at the place of its arrival.
         if (entry.origin.is_visible() || entry.origin == Origin::HostSummary)
             && let Some(newest) = self.newest.get_mut(lane)
         {

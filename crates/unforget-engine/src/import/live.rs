@@ -1,4 +1,4 @@
-//! Records as a live host delivers them: a few at a time, each delivery one durable transaction.
+//! Stores records as a live host delivers them: a few at a time, each delivery in one durable transaction.
 
 use std::sync::Arc;
 
@@ -15,15 +15,14 @@ use super::lineage::Lineage;
 use super::run::turn;
 use crate::{Engine, EngineError, index};
 
-/// The writing end of one conversation, from its first record on.
+/// Appends to one conversation, from its first record on.
 ///
-/// What is stored already is recognised by its chain and passed over, so a delivery that died in the middle
-/// is simply begun again.
+/// Stored records are recognised by their chain and skipped, so an interrupted delivery is simply repeated.
 pub struct Live {
     engine: Engine,
     conversation: ConversationId,
     target: Target,
-    /// What of the transcript is stored, while every record so far is.
+    /// The stored part of the transcript, as far as compared.
     known: Known,
     chain: Chain,
     lineage: Lineage,
@@ -32,34 +31,34 @@ pub struct Live {
     bytes: u64,
 }
 
-/// How much of a transcript is stored.
+/// Extent of the stored part of a transcript.
 #[derive(Clone, Copy)]
 enum Known {
     /// No record was compared yet.
     Nothing,
-    /// All records so far; they end at this length of this generation.
+    /// All records so far are stored and end at this length of this generation.
     Prefix(Generation, u64),
     /// The records from here on are new.
     Passed,
 }
 
-/// A record that is stored, with what a prompt needs of it.
+/// A stored record with the data needed for a prompt.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// Its place.
+    /// Its seq.
     pub seq: Seq,
     /// The entry that it follows.
     pub parent: Option<Seq>,
     /// Its lane.
     pub thread: Thread,
-    /// What it says.
+    /// Its content.
     pub entry: Arc<Entry>,
-    /// Expected tokens, model-independent.
+    /// Expected tokens, independent of the model.
     pub tokens: u64,
 }
 
 impl Live {
-    /// Begins at the first record of the conversation that `source` names.
+    /// Begins at the first record of the conversation named by `source`.
     pub fn begin(engine: &Engine, source: &Source) -> Result<Self, EngineError> {
         let conversation = engine.store().ensure(&NewConversation {
             key: source.key.clone(),
@@ -85,11 +84,11 @@ impl Live {
         self.conversation
     }
 
-    /// Stores a delivery. When this returns, it survives power loss.
+    /// Stores a delivery, which survives a loss of power once this function returns.
     ///
-    /// * `snapshot` - set with the last delivery of a file: makes it exportable.
+    /// * `snapshot` - set with the last delivery of a file, to make the file exportable.
     ///
-    /// Cost: O(delivery), whatever the history.
+    /// Cost: O(delivery), independent of the history.
     pub fn append(
         &mut self,
         records: Vec<Record>,
@@ -143,8 +142,8 @@ impl Live {
         Ok(stored)
     }
 
-    /// The stored entry that the newest record is, while all before it are stored too. The first record that
-    /// is not decides where everything from it on is written.
+    /// The stored entry equal to the newest record, while all records before it are stored too. The first record
+    /// without one decides where it and all later records are written.
     fn recognise(&mut self) -> Result<Option<EntryRow>, EngineError> {
         if matches!(self.known, Known::Passed) {
             return Ok(None);

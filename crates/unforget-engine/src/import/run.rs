@@ -21,31 +21,33 @@ use crate::EngineError;
 /// Raw bytes per transaction.
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// Records per transaction, for files of tiny ones.
+/// Records per transaction, relevant for files of tiny records.
 const BATCH_RECORDS: usize = 16 * 1024;
 
-/// Bytes between two reports of progress.
+/// Bytes between two progress reports.
 const REPORT_BYTES: u64 = 512 * 1024;
 
-/// Appends take turns, since rows name their parents by seq before the store gives the seqs out. Whoever has this one is alone.
+/// Serialises appends, because rows name their parents by seq before the store assigns the seqs. A writer excludes all
+/// appends.
 static TURN: RwLock<()> = RwLock::new(());
 
-/// Turns of appends to one conversation each, which may share a commit with others. Conversations share one at random.
+/// Locks for appends to one conversation each; appends to different conversations may share a commit. Conversations are
+/// spread over the locks by id.
 static TURNS: [Mutex<()>; 64] = [const { Mutex::new(()) }; 64];
 
-/// Waits until nobody appends.
-// Nothing is kept in these locks that a panic could have left half done.
+/// Waits until no append is running, and excludes further ones.
+// These locks guard no data that a panic could have left half changed.
 pub(crate) fn turn() -> RwLockWriteGuard<'static, ()> {
     TURN.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The turn of one conversation.
+/// The right to append to one conversation.
 pub(crate) struct TurnOf {
     _alone: Option<MutexGuard<'static, ()>>,
     _among: RwLockReadGuard<'static, ()>,
 }
 
-/// Waits until nobody appends to this conversation.
+/// Waits until no other append to this conversation is running.
 pub(crate) fn turn_of(id: ConversationId) -> TurnOf {
     let among = TURN.read().unwrap_or_else(PoisonError::into_inner);
     let own = id.0 % TURNS.len() as u64;
@@ -53,7 +55,7 @@ pub(crate) fn turn_of(id: ConversationId) -> TurnOf {
     TurnOf { _alone: alone, _among: among }
 }
 
-/// Imports what `input` holds.
+/// Imports the content of `input`.
 pub(super) fn import(
     store: &dyn Store,
     input: impl BufRead,
@@ -90,14 +92,14 @@ pub(super) fn import(
     })
 }
 
-/// The reading side: the file, record by record, with what is known at each.
+/// The reading side: the file, record by record, with the stored part of the conversation.
 struct Walk<'a, R> {
     reader: Reader<R>,
     place: &'a Place<'a>,
     progress: &'a mut dyn FnMut(Progress<'_>),
     chain: Chain,
     lineage: Lineage,
-    /// Records and bytes so far.
+    /// Number of records so far.
     entries: u64,
     bytes: u64,
     reported: u64,
@@ -105,7 +107,7 @@ struct Walk<'a, R> {
     warnings: Warnings,
 }
 
-/// What the writing side did.
+/// Result of the writing side.
 struct Done {
     generation: Generation,
     snapshot: u64,
@@ -128,7 +130,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         }
     }
 
-    /// Passes over what is stored, plans, and writes the rest.
+    /// Skips the stored part, plans, and writes the rest.
     fn carry_out(
         &mut self,
         store: &dyn Store,
@@ -151,7 +153,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
             head,
             same_trailer: latest.as_ref().is_some_and(|latest| latest.trailer == self.reader.trailer()),
         };
-        // How many more records there are does not change the plan.
+        // The number of further records does not change the plan.
         let length = known.shared() + u64::from(first_new.is_some());
         let plan = reconcile::plan(stored, Delivered { length, shared: known.shared(), end: known.end()? });
         let target = target(plan, &known, conversation);
@@ -176,14 +178,14 @@ impl<'a, R: BufRead> Walk<'a, R> {
         }))
     }
 
-    /// Counts a record that is stored.
+    /// Counts a stored record.
     fn pass(&mut self, mut record: Record, chain: Chain, seq: Seq) {
         self.warn(record.warning.take());
         self.lineage.place(&record.entry, seq);
         self.step(&record, chain);
     }
 
-    /// Makes a record ready to be prepared.
+    /// Prepares the data of a new record for the crew.
     fn take(&mut self, mut record: Record, chain: Chain, seq: Seq) -> Incoming {
         self.warn(record.warning.take());
         let standing = self.lineage.place(&record.entry, seq);
@@ -216,7 +218,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         }
     }
 
-    /// Writes `first` and everything behind it.
+    /// Writes `first` and all records behind it.
     fn write(
         &mut self,
         store: &dyn Store,
@@ -249,7 +251,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         })
     }
 
-    /// Writes the last batch and the snapshot that makes the file current.
+    /// Writes the last batch with the snapshot that makes the file current.
     fn finish(&mut self, writer: &mut Writer<'_>, last: Prepared) -> Result<Done, EngineError> {
         self.warn(self.reader.trailer_warning().cloned());
         let trailer = self.reader.trailer().to_vec();
@@ -268,7 +270,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         Ok(Done { generation, snapshot: number, added: 0 })
     }
 
-    /// Nothing is new. Remembers where and when the file was seen, so that it need not be read again.
+    /// Nothing is new. Records path and time of the file, so that it need not be read again.
     fn touch(
         &mut self,
         store: &dyn Store,
@@ -310,7 +312,7 @@ fn empty(seq: u64) -> Prepared {
     Prepared { seqs: seq..seq, packed: Packed::default(), terms: SegmentBuilder::new() }
 }
 
-/// Our clock. An attribute of what is stored, never an order.
+/// The current time. An attribute of stored data, never used for ordering.
 fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Timestamp(since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)))

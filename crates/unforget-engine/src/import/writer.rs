@@ -1,4 +1,4 @@
-//! Batches into the store, one transaction each.
+//! Writes batches into the store, one transaction each.
 
 use unforget_core::id::{ConversationId, Generation, Seq};
 use unforget_store::{Append, Durability, Haste, Receipt, Snapshot, Store, StoreError, Target};
@@ -18,13 +18,13 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// * `target` - where the first batch goes; the rest goes behind it.
-    /// * `next` - seq that the first entry will have.
+    /// * `target` - where the first batch goes; later batches follow behind it.
+    /// * `next` - seq of the first entry.
     pub(super) fn new(store: &'a dyn Store, id: ConversationId, target: Target, next: u64) -> Self {
         Self { store, id, target, next, added: 0, indexing: Indexing::new() }
     }
 
-    /// Writes one batch. The snapshot comes with the last one.
+    /// Writes one batch. The last batch carries the snapshot.
     pub(super) fn write(
         &mut self,
         prepared: Prepared,
@@ -44,7 +44,7 @@ impl<'a> Writer<'a> {
         };
         let receipt = self.store.append(append)?;
         if count > 0 && receipt.first_seq != Seq(self.next) {
-            // Somebody else appended to this conversation without taking turns.
+            // Another writer appended to this conversation without taking a turn.
             let (expected, found) = (self.next, receipt.first_seq.0);
             return Err(StoreError::Moved { generation: receipt.generation, expected, found }.into());
         }
@@ -57,7 +57,7 @@ impl<'a> Writer<'a> {
         Ok(receipt)
     }
 
-    /// Entries written so far.
+    /// Number of entries written so far.
     pub(super) fn added(&self) -> u64 {
         self.added
     }
@@ -67,7 +67,7 @@ impl<'a> Writer<'a> {
         Ok(self.store.snapshots(self.id)?.last().map_or(0, |latest| latest.number))
     }
 
-    /// Writes what is left of the search index.
+    /// Writes the remaining documents of the search index.
     pub(super) fn finish(self) -> Result<(), EngineError> {
         self.indexing.finish(self.store, self.id)
     }

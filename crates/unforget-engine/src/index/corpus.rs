@@ -1,4 +1,4 @@
-//! The index of several conversations as one source of postings.
+//! The indexes of several conversations as one source of postings.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use unforget_store::{Conversation, Store};
 use super::upkeep::{build, gaps};
 use crate::EngineError;
 
-/// Bits of a corpus-wide number that name the entry; above them is the conversation.
+/// Number of low bits of a corpus-wide number that hold the seq; the bits above hold the conversation.
 const SEQ_BITS: u32 = 40;
 
-/// Documents that belong to nobody, between conversations: further apart than ranking looks for neighbours.
+/// Unused document numbers between conversations: more than the distance within which ranking considers neighbours.
 const APART: u32 = 8;
 
 type Fetch<'a> = Box<dyn FnMut(usize, usize) -> Result<Vec<u8>, EngineError> + 'a>;
@@ -33,7 +33,7 @@ struct Lane<'a> {
 }
 
 impl<'a> Corpus<'a> {
-    /// Opens the indexes; entries that have no segment yet are indexed in memory.
+    /// Opens the indexes; entries without a segment are indexed in memory.
     pub(crate) fn open(store: &'a dyn Store, conversations: &[Conversation]) -> Result<Self, EngineError> {
         let mut lanes = Vec::with_capacity(conversations.len());
         let mut docs = 0_u32;
@@ -57,7 +57,7 @@ impl<'a> Corpus<'a> {
     }
 }
 
-/// Splits a corpus-wide number: index of the conversation, and the entry.
+/// Splits a corpus-wide number into the index of the conversation and the seq.
 pub(crate) fn place(number: u64) -> (usize, Seq) {
     ((number >> SEQ_BITS) as usize, Seq(number & ((1 << SEQ_BITS) - 1)))
 }
@@ -69,7 +69,7 @@ fn open<'a>(
     let id: ConversationId = conversation.id;
     let heads = store.segments(id)?;
     let gaps = gaps(&heads, conversation.entries);
-    // Segments and, for what has none, their likes in memory; ascending.
+    // Stored segments and, for gaps, segments built in memory; ascending.
     let mut readers: Vec<(SegmentReader, Blocks)> = Vec::new();
     for head in heads.iter().filter(|head| !head.header.is_empty()) {
         readers.push((SegmentReader::parse(&head.header)?, Blocks::Stored(head.number)));
@@ -100,7 +100,7 @@ fn open<'a>(
     Ok(SegmentIndex::new(readers, MemoryIndex::new(), Box::new(fetch) as Fetch<'a>)?)
 }
 
-/// Where the blocks of a segment are.
+/// Where the blocks of a segment are stored.
 enum Blocks {
     Stored(u64),
     Memory(Vec<Vec<u8>>),

@@ -1,4 +1,4 @@
-//! Keeping the index whole and small: gaps are filled, small segments merged.
+//! Keeps the index complete and small: fills gaps and merges small segments.
 
 use std::ops::Range;
 
@@ -11,29 +11,29 @@ use super::{BUILDER_BYTES, Documents, stored};
 use crate::trust::portions;
 use crate::{Engine, EngineError};
 
-/// Entries without a segment from which [`Engine::maintain_index`] writes one.
+/// Number of entries without a segment from which [`Engine::maintain_index`] writes one.
 pub const UNINDEXED_MAX: u64 = 256;
 
-/// Neighbours of one size that are merged into one segment.
+/// Number of neighbours of one size class that are merged into one segment.
 const FAN_IN: usize = 8;
 
-/// Blocks of a segment from which it is not merged any more: merging holds everything in memory.
+/// Number of blocks from which a segment is not merged any more, because merging holds all blocks in memory.
 const MERGED_BLOCKS: usize = 512;
 
-/// Rows that are looked at together.
+/// Number of rows read at once.
 const STEP: u64 = 512;
 
 impl Engine {
-    /// Writes segments for entries that have none, once there are [`UNINDEXED_MAX`], and merges small ones.
+    /// Writes segments for entries without one, once there are [`UNINDEXED_MAX`] of them, and merges small segments.
     /// Until then searches index those entries each time.
     ///
-    /// Cost: O(new entries), amortised; nothing to do costs one read of the segments' heads.
+    /// Cost: O(new entries), amortised; a call without work costs one read of the segments' heads.
     ///
     /// # Errors
     /// [`EngineError::Store`], [`EngineError::Index`].
     pub fn maintain_index(&self, conversation: ConversationId) -> Result<(), EngineError> {
         let store = self.store();
-        // What takes long is read and built beside appends; only writing waits for its turn.
+        // Long reading and building runs beside appends; only writing waits for its turn.
         upkeep_with(store, conversation, UNINDEXED_MAX, &|segment, replaces| {
             let _turn = crate::import::turn();
             let is_due = is_due(store, conversation, &segment.seqs, replaces)?;
@@ -44,7 +44,7 @@ impl Engine {
         })
     }
 
-    /// Drops the search index of a conversation and builds it again from the bytes. Searches give the same
+    /// Drops the search index of a conversation and builds it again from the stored bytes. Searches give the same
     /// answers as before.
     ///
     /// # Errors
@@ -56,10 +56,10 @@ impl Engine {
     }
 }
 
-/// Writes a segment instead of others; false if it is not wanted any more.
+/// Writes a segment in place of others; false if the segment is not needed any more.
 type Put<'a> = dyn Fn(&Segment, &[u64]) -> Result<bool, EngineError> + 'a;
 
-/// Fills gaps of at least `least` entries in all, then merges. The caller has the turn.
+/// Fills gaps with at least `least` entries in total, then merges. The caller holds the turn.
 pub(crate) fn upkeep(store: &dyn Store, id: ConversationId, least: u64) -> Result<(), EngineError> {
     upkeep_with(store, id, least, &|segment, replaces| {
         store.put_segment(id, segment, replaces)?;
@@ -79,8 +79,9 @@ fn upkeep_with(store: &dyn Store, id: ConversationId, least: u64, put: &Put<'_>)
     Ok(())
 }
 
-/// Whether a segment that was made beside others is still wanted: it fills a gap, or what it replaces is there.
-/// A purge fills all gaps before others go on, so what was read before it is not written.
+/// Whether a segment built beside appends is still needed: it fills a gap, or the segments that it replaces still
+/// exist. A purge fills all gaps before it gives up its turn, so segments built from data before the purge are
+/// discarded.
 fn is_due(
     store: &dyn Store,
     id: ConversationId,
@@ -111,7 +112,7 @@ pub(crate) fn gaps(heads: &[SegmentHead], entries: u64) -> Vec<Range<u64>> {
     gaps
 }
 
-/// Indexes entries from their bytes; gives `each` a segment whenever there is enough for one, and the rest.
+/// Indexes entries from their bytes; calls `each` with every full segment and with the rest.
 pub(crate) fn build(
     store: &dyn Store,
     conversation: &Conversation,
@@ -140,7 +141,7 @@ pub(crate) fn build(
     if start < seqs.end { each(stored(builder.finish(), start..seqs.end)) } else { Ok(()) }
 }
 
-/// Merges the first run of small neighbours that is long enough; false if there is none, or somebody else did.
+/// Merges the first long enough run of small neighbours; false if there is none, or if another thread was faster.
 fn merge_once(store: &dyn Store, id: ConversationId, put: &Put<'_>) -> Result<bool, EngineError> {
     let heads = store.segments(id)?;
     let Some(run) = mergeable(&heads)? else { return Ok(false) };
@@ -159,8 +160,8 @@ fn merge_once(store: &dyn Store, id: ConversationId, put: &Put<'_>) -> Result<bo
     put(&stored(merged, seqs), &replaced)
 }
 
-/// At least [`FAN_IN`] neighbours without gaps between them, none larger than the smallest size class that
-/// has so many.
+/// A run of at least [`FAN_IN`] neighbours without gaps between them, none larger than the smallest size class with
+/// that many neighbours.
 fn mergeable(heads: &[SegmentHead]) -> Result<Option<Range<usize>>, EngineError> {
     let mut classes = Vec::with_capacity(heads.len());
     for head in heads {
@@ -190,7 +191,7 @@ fn follows(heads: &[SegmentHead], index: usize) -> bool {
     before.zip(heads.get(index)).is_some_and(|(before, head)| before.seqs.end == head.seqs.start)
 }
 
-/// Size class: powers of eight of the number of entries; `None` if it is too large to be merged.
+/// Size class: powers of eight of the number of entries; `None` for segments too large to be merged.
 fn class(head: &SegmentHead) -> Result<Option<u32>, EngineError> {
     if !head.header.is_empty() && SegmentReader::parse(&head.header)?.blocks() > MERGED_BLOCKS {
         return Ok(None);

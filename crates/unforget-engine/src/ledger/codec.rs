@@ -1,7 +1,7 @@
-//! A ledger as stored bytes.
+//! Encodes a ledger as stored bytes.
 //!
-//! Numbers take seven bits a byte; texts and lists have their length in front. Bytes that are no ledger are refused,
-//! never half read: it is folded again from the log then.
+//! Numbers take seven bits per byte; texts and lists are preceded by their length. Bytes that are not a valid ledger
+//! are refused as a whole; the ledger is then folded again from the log.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use unforget_core::ledger::{
 
 use crate::varint;
 
-/// Format of the encoding, and of the facts that it was folded from: another number is not read.
+/// Version of the encoding and of the facts behind it; other versions are not read.
 const VERSION: u64 = 1;
 
-/// The rows of a ledger and the newest entry in them.
+/// Encodes the rows of a ledger and its newest entry.
 pub(super) fn encode(rows: &Rows, head: Seq) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64 + rows.len() * 128);
     VERSION.put(&mut bytes);
@@ -26,7 +26,7 @@ pub(super) fn encode(rows: &Rows, head: Seq) -> Vec<u8> {
     bytes
 }
 
-/// Reads what [`encode`] wrote; `None` for anything else.
+/// Decodes the output of [`encode`]; `None` for all other bytes.
 pub(super) fn decode(mut bytes: &[u8]) -> Option<(Rows, Seq)> {
     let from = &mut bytes;
     if u64::take(from)? != VERSION {
@@ -37,7 +37,7 @@ pub(super) fn decode(mut bytes: &[u8]) -> Option<(Rows, Seq)> {
     from.is_empty().then_some((rows, head))
 }
 
-/// A value as bytes.
+/// A value with a stored form.
 trait Stored: Sized {
     fn put(&self, out: &mut Vec<u8>);
     fn take(from: &mut &[u8]) -> Option<Self>;
@@ -63,7 +63,7 @@ impl Stored for u32 {
 
 impl Stored for i64 {
     fn put(&self, out: &mut Vec<u8>) {
-        // Small numbers of either sign are short.
+        // Zigzag: small numbers of either sign are short.
         ((*self << 1) ^ (*self >> 63)).cast_unsigned().put(out);
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
@@ -152,7 +152,7 @@ impl<T: Stored> Stored for Vec<T> {
         }
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
-        // No room is made for what a damaged length promises.
+        // A damaged length must not reserve memory, hence no reservation.
         (0..u64::take(from)?).map(|_| T::take(from)).collect()
     }
 }
@@ -170,7 +170,7 @@ impl<K: Stored + Ord, V: Stored> Stored for BTreeMap<K, V> {
     }
 }
 
-/// Structs: their fields in this order.
+/// Structs: the fields in this order.
 macro_rules! fields {
     ($($name:ident { $($field:ident),* })*) => {$(
         impl Stored for $name {
@@ -204,7 +204,7 @@ fields! {
     Tells { asks, hides }
 }
 
-/// Enums without fields: the place in this list.
+/// Enums without fields: the position in this list.
 macro_rules! words {
     ($($name:ident: $($word:ident),*;)*) => {$(
         impl Stored for $name {
@@ -226,7 +226,7 @@ words! {
     Telling: Once, Again, Shows;
 }
 
-/// Enums of one or more fields: a number and the fields.
+/// Enums with fields: a number and the fields.
 macro_rules! kinds {
     ($($name:ident: $($number:literal $kind:ident $(($value:ident))? $({ $($field:ident),* })?,)*;)*) => {$(
         impl Stored for $name {

@@ -1,4 +1,4 @@
-//! A ledger that is folded a little at a time, kept and read again is the ledger of the whole path.
+//! A ledger folded in steps, saved and read again equals the ledger of the whole path.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ fn pi(role: &str, content: &Value, time: i64) -> String {
         .to_string()
 }
 
-/// A call and its result, as a host that gives ids delivers them.
+/// A call and its result, delivered by a host with ids.
 fn exchange(kind: u64, aim: u64, time: i64) -> Vec<Delivered> {
     let id = format!("c{time}");
     let path = format!("src/part_{aim}.rs");
@@ -92,7 +92,7 @@ impl Lived {
     }
 }
 
-/// From the first entry, whatever is kept.
+/// Folded from the first entry, regardless of saved ledgers.
 fn whole(engine: &Engine, lane: Lane) -> Ledger {
     let stored = engine.store().conversation(lane.conversation).unwrap();
     let mut folded = Folded::default();
@@ -103,7 +103,7 @@ fn whole(engine: &Engine, lane: Lane) -> Ledger {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Through turns, rewinds and resets: in one process, in one that was just started, and up to any entry.
+    /// Through turns, rewinds and resets: within one process, after a restart, and up to any entry.
     #[test]
     fn a_little_at_a_time_is_all_at_once(
         steps in prop::collection::vec((0_u8..8, 0_u64..12, 0_u64..5), 1..24),
@@ -116,7 +116,7 @@ proptest! {
             let Some(conversation) = lived.conversation() else { continue };
             let (engine, lane) = (lived.host.engine(), Lane { conversation, thread: Thread(0) });
             let want = whole(engine, lane);
-            // Enough came to keep it, or not.
+            // Pretend that enough entries came to save it, or that none did.
             running.behind = if keep[at] { u64::MAX / 2 } else { 0 };
             engine.fold_ledger(conversation, Thread(0), &mut running).unwrap();
             prop_assert_eq!(&running.ledger, &want, "in one process");
@@ -182,7 +182,7 @@ fn called() -> Called {
     Called { id: "i".into(), what: "w".into(), print: digest, telling: Telling::Shows, deeds }
 }
 
-/// Commands with exit codes at the ends of their numbers, and without one.
+/// Commands with extreme exit codes, and one without an exit code.
 fn commands() -> BTreeMap<Digest, CommandRow> {
     let row = |exit| CommandRow {
         text: "c".into(),
@@ -197,7 +197,7 @@ fn commands() -> BTreeMap<Digest, CommandRow> {
     exits.enumerate().map(|(n, exit)| (Digest::of(&[n as u8]), row(exit))).collect()
 }
 
-/// Every kind of row and deed, with numbers at their ends.
+/// Every kind of row and deed, with extreme numbers.
 #[test]
 fn every_row_comes_back() {
     let (at, digest) = (at(), Digest::of(b"d"));

@@ -1,10 +1,10 @@
-//! A question answered by a model from what recall finds, within a grant.
+//! Answers a question with a model that reads recalled passages, within a grant.
 //!
-//! What the question names is read first; words find the rest. The model reads these passages and may ask for more; it
-//! gets no tools, and an answer never asks for another. What it cites is checked against what it was shown. Its grant
-//! is a row of the store: what is read under it is counted there before it leaves, it can be revoked there, and one
-//! that a crash leaves behind is over by itself. Without a model, or when its answer is no good, the passages are the
-//! answer.
+//! The entries named by the question are read first; its words find further passages. The model reads these passages
+//! and may ask for more. It gets no tools, and an answer never triggers another question. Its citations are checked
+//! against the passages that it read. The grant is a row of the store: every passage is counted there before the model
+//! reads it, the grant can be revoked there, and a grant left behind by a crash expires by itself. Without a model, or
+//! if the answer is unusable, the passages are the answer.
 
 use std::time::Duration;
 
@@ -24,48 +24,48 @@ mod reply;
 use gather::Gathered;
 use reply::{More, citations, requests};
 
-/// What a model is told.
+/// The system prompt of the model.
 const SYSTEM: &str = include_str!("answer.txt");
 
-/// Requests for more that are carried out of one reply.
+/// Number of requests for more passages that are carried out per reply.
 const REQUESTS_MAX: usize = 4;
 
-/// Grants that are kept.
+/// Number of grants kept in the store.
 const GRANTS_KEPT: u64 = 1_000;
 
-/// Tokens of what stands around passages and question.
+/// Tokens of the text around passages and question.
 const REST_TOKENS: u64 = 256;
 
-/// Fewest tokens that further reading is worth.
+/// Minimum room in tokens for further reading.
 const READ_MIN: u64 = 128;
 
-/// Why an answer is partial whose time is over.
+/// Reason of a partial answer after the time limit.
 const TOO_LATE: &str = "the time was over";
 
-/// What is asked, and of what.
+/// A question and the entries to read first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Question<'a> {
-    /// In words.
+    /// The question in words.
     pub text: &'a str,
-    /// Names of what is read first, in this order, as [`Engine::address`] takes them: at most 64. Under a scope, only of
-    /// its conversation.
+    /// Names of entries and summaries to read first, in this order, in the form of [`Engine::address`]: at most 64.
+    /// Under a scope, only names of its conversation.
     pub from: &'a [String],
-    /// What `yesterday` is relative to.
+    /// Reference time for words such as `yesterday`.
     pub now: Option<Timestamp>,
 }
 
-/// What may be read for an answer, and how long it may take.
+/// Limits on reading and time for one answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
-    /// Only this conversation.
+    /// Restricts the answer to this conversation.
     pub scope: Option<ConversationId>,
-    /// Tokens of passages in all.
+    /// Maximum tokens of all passages.
     pub tokens: u64,
-    /// Times that the model may ask for more.
+    /// Number of times that the model may ask for more passages.
     pub depth: u32,
-    /// Tokens of the answer.
+    /// Maximum tokens of the answer.
     pub output_tokens_max: u64,
-    /// Time for all of it.
+    /// Time limit for the whole answer.
     pub within: Duration,
 }
 
@@ -81,24 +81,24 @@ impl Default for Grant {
     }
 }
 
-/// A passage that was read.
+/// A passage read for an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence {
     /// Its number in the answer, from 1.
     pub number: u32,
-    /// Name that expands to it: `e:KEY:SEQ`.
+    /// Name for `expand`: `e:KEY:SEQ`.
     pub name: String,
     /// Key of its conversation.
     pub conversation: ConversationKey,
     /// The entry.
     pub seq: Seq,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
     /// The host's time.
     pub time: Option<Timestamp>,
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// What was read of it.
+    /// The text that was read.
     pub text: String,
     /// Tokens of `text`.
     pub tokens: u64,
@@ -106,33 +106,33 @@ pub struct Evidence {
     pub is_cited: bool,
 }
 
-/// What was read of a name that was given. What is in none of the counts was not reached.
+/// How much was read of a given name. Entries in none of the counts were not reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The name.
     pub name: String,
-    /// Entries that it stands for.
+    /// Number of entries behind the name.
     pub entries: u64,
-    /// Entries that were read whole.
+    /// Number of entries read completely.
     pub read: u64,
-    /// Entries of which only a part was read.
+    /// Number of entries read in part.
     pub cut: u64,
-    /// Entries whose bytes were purged.
+    /// Number of entries with purged bytes.
     pub purged: u64,
 }
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// A model answered, and cites what it read.
+    /// A model answered with citations of passages that it read.
     Answered,
-    /// A model answered and cites nothing that it read: take it as a guess.
+    /// A model answered without a valid citation: treat the answer as a guess.
     Uncited,
     /// There is no model: the evidence is the answer.
     NoModel,
     /// Nothing was found.
     NothingFound,
-    /// The evidence, and what there is of a text, are all there is: why.
+    /// The answer was cut short, with the reason; the evidence, and the text so far, are the answer.
     Partial(String),
 }
 
@@ -149,31 +149,31 @@ impl Ended {
     }
 }
 
-/// An answer with its receipts.
+/// An answer with its evidence and receipts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answered {
-    /// What the model says; `[n]` is [`Evidence::number`]. `None` if no model said anything.
+    /// The model's text; `[n]` refers to [`Evidence::number`]. `None` without an answer by a model.
     pub text: Option<String>,
-    /// How it ended.
+    /// Outcome of the answer.
     pub ended: Ended,
-    /// What was read, in the order of reading.
+    /// The passages in the order of reading.
     pub evidence: Vec<Evidence>,
-    /// What was read of the names that were given, in their order.
+    /// The coverage of the given names, in their order.
     pub named: Vec<Named>,
-    /// Numbers that the model cited though there is no such passage.
+    /// Cited numbers without a passage.
     pub invented: Vec<u32>,
-    /// Entries that were searched, and in the store.
+    /// Number of entries searched, and of entries in the store.
     pub searched: (u64, u64),
-    /// What the lack of results means; empty if there are results.
+    /// Explanation of an empty result; empty if there are results.
     pub negative: String,
-    /// Calls of models that were made.
+    /// Number of calls of models.
     pub calls: u32,
-    /// Number of the grant that it was made under; `None` without a model.
+    /// Number of the grant; `None` without a model.
     pub grant: Option<u64>,
 }
 
 impl Evidence {
-    /// The passage as a model reads it.
+    /// The passage in the form that a model reads.
     fn fenced(&self) -> String {
         let (number, time) =
             (self.number.to_string(), self.time.map(unforget_text::time_text).unwrap_or_default());
@@ -187,12 +187,12 @@ impl Evidence {
     }
 }
 
-/// Models to ask.
+/// The models for an answer.
 #[derive(Clone, Copy)]
 pub struct Reader<'a> {
     /// The models.
     pub models: &'a Summarisers,
-    /// Takes the answer back.
+    /// Cancels the answer.
     pub cancel: &'a Cancel,
 }
 
@@ -203,20 +203,20 @@ impl std::fmt::Debug for Reader<'_> {
 }
 
 impl Engine {
-    /// Answers a question from what is stored.
+    /// Answers a question from stored entries.
     ///
-    /// What it names is read first, all of it if the grant has room for it. Of a name that is too large, those entries
-    /// are read that have the question's words, then others in order. Words then find what else there is.
+    /// The entries named by the question are read first, completely if the grant has room. Of a name too large for the
+    /// grant, entries with the question's words come first, then others in order. A search with the question's words
+    /// fills the remaining room.
     ///
-    /// * `reader` - the model; `None` gives the evidence alone.
+    /// * `reader` - the models; with `None` the evidence is the answer.
     ///
-    /// Cost: that of [`Engine::search`], of [`Engine::address`] for each name, and of [`Engine::expand`]; and at most
-    /// `depth + 1` questions to the model, each with one durable write of the grant. No transaction is open while a
-    /// model thinks.
+    /// Cost: one [`Engine::search`], one [`Engine::address`] per name, and one [`Engine::expand`]; at most `depth + 1`
+    /// calls of the model, each with one durable write of the grant. No transaction is open during a call.
     ///
-    /// # Errors
-    /// Those of [`Engine::search`], and of the store; [`EngineError::Usage`] if a name is not known, or not in scope, or
-    /// if there are too many: then nothing was read. A model that fails is no error: see [`Ended::Partial`].
+    /// Errors of [`Engine::search`] and of the store. [`EngineError::Usage`] if a name is unknown or out of scope, or
+    /// if there are too many names; nothing was read in this case. A failing model is not an error: see
+    /// [`Ended::Partial`].
     pub fn answer(
         &self,
         question: &Question<'_>,
@@ -259,7 +259,7 @@ impl Engine {
     }
 }
 
-/// How much time is left.
+/// Measures the remaining time.
 #[derive(Clone, Copy)]
 struct Watch<'a> {
     clock: &'a dyn Clock,
@@ -269,7 +269,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// The time that is left; none once the answer was taken back.
+    /// The remaining time; zero after cancellation.
     fn left(&self) -> Duration {
         if self.cancel.is_some_and(Cancel::is_cancelled) {
             return Duration::ZERO;
@@ -278,7 +278,7 @@ impl Watch<'_> {
     }
 }
 
-/// Tokens that a model's window has for passages beside the rest.
+/// Tokens of the model's window available for passages.
 fn space(question: &str, grant: &Grant, models: &Summarisers) -> u64 {
     let rest = models
         .count(SYSTEM)
@@ -288,19 +288,19 @@ fn space(question: &str, grant: &Grant, models: &Summarisers) -> u64 {
     models.window().saturating_sub(rest)
 }
 
-/// A model that reads.
+/// The state of a model that reads passages.
 struct Reading<'a, 'g> {
     gathered: &'a mut Gathered<'g>,
     question: &'a Question<'a>,
     grant: &'a Grant,
-    /// When the time began.
+    /// Start time of the grant.
     made: Timestamp,
-    /// Passages that the grant has counted.
+    /// Number of passages already counted in the grant.
     counted: usize,
 }
 
 impl Reading<'_, '_> {
-    /// Asks the model under a grant, which ends with it.
+    /// Asks the model under a new grant, which ends together with the answer.
     fn within_grant(&mut self, reader: Reader<'_>, answered: &mut Answered) -> Result<(), EngineError> {
         let (store, clock) = (self.gathered.engine.store(), reader.models.clock());
         let within = i64::try_from(self.grant.within.as_millis()).unwrap_or(i64::MAX);
@@ -322,7 +322,7 @@ impl Reading<'_, '_> {
         done
     }
 
-    /// Counts what is about to be read by a model. False if the grant does not allow it any more.
+    /// Counts passages in the grant before a model reads them. False if the grant does not allow them any more.
     fn count(&mut self, number: u64, now: Timestamp) -> Result<bool, EngineError> {
         let new = self.gathered.evidence.get(self.counted..).unwrap_or_default();
         let more = Used { tokens: new.iter().map(|one| one.tokens).sum(), calls: 1 };
@@ -330,7 +330,7 @@ impl Reading<'_, '_> {
         Ok(self.gathered.engine.store().use_grant(number, more, now)?)
     }
 
-    /// Asks the model until it answers, or may ask for no more.
+    /// Asks the model until it answers or must not ask for more.
     fn ask(
         &mut self,
         (reader, number): (Reader<'_>, u64),
@@ -372,13 +372,13 @@ impl Reading<'_, '_> {
                 self.finish(&answer.text, &answer.stop, answered);
                 return Ok(());
             }
-            // A model that asked in vain is told to answer from what it has.
+            // A model whose requests found nothing new is told to answer from the passages it has.
             is_dry = !self.carry_out(asked)?;
         }
         Ok(())
     }
 
-    /// The question and the passages, as one text.
+    /// The question and the passages as one text.
     fn request(&self, named: &[Named], is_last: bool) -> String {
         let mut text = String::new();
         for one in &self.gathered.evidence {
@@ -398,13 +398,13 @@ impl Reading<'_, '_> {
         text
     }
 
-    /// Reads what the model asks for. Returns whether there is anything new to read.
+    /// Carries out the model's requests. Returns whether there are new passages.
     fn carry_out(&mut self, asked: Vec<More>) -> Result<bool, EngineError> {
         let before = self.gathered.evidence.len();
         for request in asked.into_iter().take(REQUESTS_MAX) {
             match request {
                 More::Search(words) => {
-                    // What is no question for search is nothing to read.
+                    // Words that search rejects find nothing.
                     match self.gathered.search(&words, self.gathered.left) {
                         Ok(_) | Err(EngineError::Usage { .. }) => {}
                         Err(error) => return Err(error),

@@ -1,4 +1,4 @@
-//! From a name to what it stands for: a description, or the entries themselves, page by page.
+//! Expands a name: to a description, or to the entries themselves, page by page.
 
 use std::ops::Range;
 
@@ -15,16 +15,16 @@ use super::text;
 use crate::summarise::Writer;
 use crate::{Engine, EngineError};
 
-/// Rows that are looked at together.
+/// Number of rows read at once.
 pub(super) const STEP: u64 = 256;
 
-/// Characters of an entry that a description shows.
+/// Maximum characters of an entry shown in a description.
 const PREVIEW_CHARS: usize = 200;
 
-/// Fewest tokens of a page: less would not get anywhere.
+/// Minimum size of a page in tokens; smaller pages would make no progress.
 const PAGE_MIN: u64 = 64;
 
-/// What a name stands for, in short.
+/// A short description of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Description {
     /// The name.
@@ -33,76 +33,76 @@ pub struct Description {
     pub kind: &'static str,
     /// Key of the conversation.
     pub conversation: ConversationKey,
-    /// First and last entry.
+    /// Seqs of the first and the last entry.
     pub span: (Seq, Seq),
-    /// Number of entries that `expand` gives.
+    /// Number of entries returned by `expand`.
     pub entries: u64,
-    /// Tokens of them.
+    /// Tokens of these entries.
     pub tokens: u64,
-    /// Times of the first and the last that have one.
+    /// Times of the first and the last entry with a time.
     pub time: Option<(Timestamp, Timestamp)>,
-    /// Entries by who speaks, in the order of [`Role`].
+    /// Number of entries per role, in the order of [`Role`].
     pub roles: Vec<(Role, u64)>,
-    /// Who wrote it, if it is a summary.
+    /// Author of the summary, if the name stands for a summary.
     pub writer: Option<Writer>,
-    /// Names of the summaries that this one was merged from.
+    /// Names of the summaries merged into this one.
     pub sources: Vec<String>,
-    /// How it begins; of a summary, its text.
+    /// Beginning of the text; the whole text of a summary.
     pub preview: String,
-    /// Other faces of its entries.
+    /// Other copies of the entries as the host delivered them.
     pub faces: Vec<Face>,
 }
 
-/// An entry, or a piece of a long one.
+/// An entry, or a part of a long entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The entry.
     pub seq: Seq,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// Who wrote it, where several share a conversation.
+    /// Author, in conversations with several people.
     pub author: Option<String>,
     /// The host's time.
     pub time: Option<Timestamp>,
     /// Range of its record in the file.
     pub bytes: Range<u64>,
-    /// What it says, verbatim.
+    /// The text of the entry, verbatim.
     pub text: String,
-    /// Range of `text` in all that the entry says, in characters; `None` if it is all.
+    /// Range of `text` within the whole text of the entry, in characters; `None` if `text` is the whole.
     pub piece: Option<Range<u64>>,
     /// Tokens of `text`.
     pub tokens: u64,
     /// True if the bytes were purged.
     pub purged: bool,
-    /// Its record as received; empty if it was purged.
+    /// The record as received; empty if it was purged.
     pub raw: Vec<u8>,
-    /// Other faces of the entry.
+    /// Other copies of the entry as the host delivered it.
     pub faces: Vec<Face>,
 }
 
 impl Item {
-    /// The cursor of a page that begins with this.
+    /// The cursor of a page that begins with this item.
     pub fn cursor(&self) -> String {
         format!("{}.{}", self.seq, self.piece.as_ref().map_or(0, |piece| piece.start))
     }
 }
 
-/// Some of what a name stands for.
+/// One page of the entries behind a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
     /// In the order of the conversation.
     pub items: Vec<Item>,
-    /// Tokens of them.
+    /// Tokens of the items.
     pub tokens: u64,
-    /// What to ask for next; `None` at the end.
+    /// Cursor of the next page; `None` at the end.
     pub next: Option<String>,
-    /// Entries that the name stands for.
+    /// Number of entries behind the name.
     pub entries: u64,
 }
 
-/// Where a page begins: entry, and characters of it that were shown.
+/// Start of a page: an entry and the number of its characters already shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Cursor {
     seq: u64,
@@ -110,10 +110,10 @@ struct Cursor {
 }
 
 impl Engine {
-    /// Says what a name stands for: see [`Engine::address`] for names.
+    /// Describes a name: see [`Engine::address`] for the form of names.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if nothing has this name.
+    /// [`EngineError::Usage`] if the name is unknown.
     pub fn describe(
         &self,
         conversation: Option<ConversationId>,
@@ -160,15 +160,15 @@ impl Engine {
         })
     }
 
-    /// Gives what a name stands for, verbatim, a page at a time.
+    /// Returns the entries behind a name verbatim, one page at a time.
     ///
-    /// * `page_tokens` - tokens of a page; at least 64. An entry that is longer comes in pieces.
-    /// * `cursor` - [`Page::next`] of the page before; `None` starts.
+    /// * `page_tokens` - size of a page in tokens, at least 64. A longer entry is split over several pages.
+    /// * `cursor` - [`Page::next`] of the previous page; `None` for the first page.
     ///
-    /// All pages together are every entry, in order, each once and whole.
+    /// All pages together contain every entry once, complete and in order.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if nothing has this name or the cursor is not one.
+    /// [`EngineError::Usage`] if the name is unknown or the cursor invalid.
     pub fn expand(
         &self,
         conversation: Option<ConversationId>,
@@ -191,7 +191,7 @@ impl Engine {
             let left = budget.saturating_sub(page.tokens);
             let (item, rest) = self.item(id, format, row, from..left)?;
             let is_first = page.items.is_empty();
-            // An entry that would be cut although it fits a page of its own waits for the next.
+            // An entry that fits a page of its own is not split, but waits for the next page.
             if !is_first && (item.tokens > left || rest.is_some()) {
                 page.next = Some(format!("{seq}.{from}"));
                 break;
@@ -220,12 +220,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The bytes that a name stands for, as received.
+    /// The bytes of the records behind a name, as received.
     ///
-    /// * `most` - entries to read at most, from the first on.
+    /// * `most` - maximum number of entries, counted from the first.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if nothing has this name.
+    /// [`EngineError::Usage`] if the name is unknown.
     pub fn expand_raw(
         &self,
         conversation: Option<ConversationId>,
@@ -240,8 +240,7 @@ impl Engine {
         Ok(all)
     }
 
-    /// One entry as an item: the characters from `from` on that fit `from.end` tokens, and where the rest
-    /// begins.
+    /// One entry as an item: the characters from `from` on that fit `from.end` tokens, and the start of the rest.
     pub(super) fn item(
         &self,
         id: ConversationId,
@@ -251,7 +250,7 @@ impl Engine {
     ) -> Result<(Item, Option<u64>), EngineError> {
         let raw = self.store().raw(id, row.seq.0..row.seq.0 + 1)?;
         let entry = raw.first().map(|raw| decode(format, &raw.body));
-        // Records that no parser understood are shown as their bytes.
+        // Records that no parser understood are shown as bytes.
         let whole = match &entry {
             Some(entry) if !entry.parts.is_empty() => text::text(entry),
             _ => raw.first().map(|raw| String::from_utf8_lossy(&raw.body).into_owned()).unwrap_or_default(),
@@ -278,7 +277,7 @@ impl Engine {
         Ok((item, (!is_end).then_some(end)))
     }
 
-    /// The entries behind an address, in order.
+    /// The entries of an address, in order.
     pub(crate) fn members(&self, address: &Address) -> Result<(ConversationId, Vec<EntryRow>), EngineError> {
         match address {
             Address::Entries { conversation, seqs } => {
@@ -288,8 +287,7 @@ impl Engine {
         }
     }
 
-    /// The entries that a summary stands for: those of its span that a model sees, on a path that has as
-    /// many of them as it says.
+    /// The entries of a summary: the visible entries of its span, on a path with as many of them as the summary counts.
     pub(crate) fn sources(&self, id: ConversationId, row: &SummaryRow) -> Result<Vec<EntryRow>, EngineError> {
         let conversation = self.store().conversation(id)?;
         let mut generations = self.store().generations(id)?;
@@ -333,7 +331,7 @@ impl Engine {
         Ok(latest_faces(shown))
     }
 
-    /// Whether the view has this entry. An entry without any block it has not.
+    /// Whether the entry is part of the view. An entry without any block is not.
     fn is_shown(&self, id: ConversationId, row: &EntryRow) -> Result<bool, EngineError> {
         if !(row.origin.is_visible() || row.origin == Origin::HostSummary) {
             return Ok(false);
@@ -355,13 +353,13 @@ impl Engine {
     }
 }
 
-/// The longest start of `text` within `budget` tokens, and its characters; at least one character.
+/// The longest prefix of `text` within `budget` tokens and its length in characters; at least one character.
 pub(super) fn fitting(text: &str, budget: u64) -> (String, u64) {
     if ClassEstimate.count(text).expected <= budget {
         return (text.to_owned(), text.chars().count() as u64);
     }
     let ends: Vec<usize> = text.char_indices().map(|(at, one)| at + one.len_utf8()).collect();
-    // No character has less than a sixteenth of a token, none more than some.
+    // A character has at least a sixteenth of a token and at most a few tokens.
     let (mut low, mut high) = (1, ends.len().min((budget as usize).saturating_mul(16)));
     while low < high {
         let middle = low.midpoint(high + 1);
@@ -382,7 +380,7 @@ fn parse_cursor(text: &str) -> Result<Cursor, EngineError> {
     })
 }
 
-/// Of rows in order of arrival, those on the path to the last: what a rewind left behind is not.
+/// Filters rows in order of arrival to those on the path to the last one; rows discarded by a rewind are left out.
 fn on_path(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     let mut want = rows.last().map(|row| row.seq);
     let mut path = Vec::with_capacity(rows.len());
@@ -396,7 +394,7 @@ fn on_path(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     path
 }
 
-/// Of rows with one host id, the last: the host wrote the record anew.
+/// The last of the rows with one host id, because the host rewrote the record.
 fn latest_faces(rows: Vec<EntryRow>) -> Vec<EntryRow> {
     let mut seen = std::collections::HashSet::new();
     let mut kept: Vec<_> = rows

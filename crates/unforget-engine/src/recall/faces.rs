@@ -1,4 +1,4 @@
-//! Other faces of an entry: what the host delivered of it in other clothes. Stored, and shown by no prompt.
+//! Other faces of an entry: further copies of it as the host delivered them. They are stored and appear in no prompt.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -10,17 +10,17 @@ use unforget_wire::{Format, journal};
 
 use crate::{Engine, EngineError};
 
-/// Rows that are read at once.
+/// Number of rows read at once.
 const ROWS: u64 = 4_096;
 
-/// Another face of an entry.
+/// Another copy of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Face {
     /// A name for [`Engine::expand`] and [`Engine::expand_raw`].
     pub name: String,
-    /// Its place; faces are entries too.
+    /// Its seq; faces are entries too.
     pub seq: Seq,
-    /// The entry that it is a face of.
+    /// The entry with this face.
     pub of: Seq,
     /// The host's time.
     pub time: Option<Timestamp>,
@@ -29,10 +29,10 @@ pub struct Face {
 }
 
 impl Engine {
-    /// The other faces of some entries, in order of arrival: copies that a live host rewrote or delivered a second
-    /// time, and records that a host wrote anew under the same id.
+    /// The other faces of some entries, in order of arrival: copies that a live host rewrote or delivered twice, and
+    /// records that a host rewrote under the same id.
     ///
-    /// Cost: O(entries of the conversation), of those that a live host delivered only the ones behind `rows`.
+    /// Cost: O(entries of the conversation); for a live host only the entries behind the first of `rows`.
     pub(super) fn faces(&self, id: ConversationId, rows: &[EntryRow]) -> Result<Vec<Face>, EngineError> {
         let (Some(first), stored) = (rows.iter().map(|row| row.seq).min(), self.store().conversation(id)?)
         else {
@@ -62,7 +62,7 @@ impl Engine {
         Ok(faces)
     }
 
-    /// The entry that a copy in a journal is a face of, by the name that its line gives.
+    /// The original of a copy in a journal, by the name that the copy's line gives.
     fn original(
         &self,
         id: ConversationId,

@@ -1,4 +1,4 @@
-//! Search by any byte.
+//! Searches for any bytes.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,43 +19,43 @@ mod plan;
 
 use plan::{Holder, Task, fitting};
 
-/// Matches if no other number is asked for.
+/// Default maximum number of matches.
 const LIMIT: usize = 100;
 
-/// Matches of one entry that are listed.
+/// Maximum number of listed matches per entry.
 const PER_ENTRY: usize = 20;
 
-/// Characters shown before and after a match.
+/// Number of characters shown before and after a match.
 const CONTEXT_CHARS: usize = 80;
 
-/// How long a scan may take if nothing else is asked for.
+/// Default time limit of a scan.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-/// Threads that scan.
+/// Number of scanning threads.
 const THREADS: usize = 2;
 
-/// What to look for, and where.
+/// Pattern and scope of a grep.
 #[derive(Clone, Debug, Default)]
 pub struct GrepQuery {
     /// A regular expression; linear time, no look-around.
     pub pattern: String,
     /// Take the pattern literally, not as an expression.
     pub is_literal: bool,
-    /// Only this conversation.
+    /// Restricts the scan to this conversation.
     pub conversation: Option<ConversationId>,
-    /// Only this lane.
+    /// Restricts the scan to this lane.
     pub thread: Option<Thread>,
-    /// Only entries of this role.
+    /// Restricts the scan to entries of this role.
     pub role: Option<Role>,
-    /// Only entries from this time on; entries without a time are out.
+    /// Restricts the scan to entries from this time on; entries without a time are left out.
     pub since: Option<Timestamp>,
-    /// Only entries before this time.
+    /// Restricts the scan to entries before this time.
     pub until: Option<Timestamp>,
-    /// Matches at most; `None` is 100.
+    /// Maximum number of matches; `None` is 100.
     pub limit: Option<usize>,
-    /// Large and small letters are the same.
+    /// Ignore the difference between upper and lower case.
     pub ignore_case: bool,
-    /// When to give up; `None` is 30 seconds.
+    /// Time limit; `None` is 30 seconds.
     pub deadline: Option<Duration>,
 }
 
@@ -66,48 +66,48 @@ pub struct GrepMatch {
     pub conversation: ConversationKey,
     /// The entry.
     pub seq: Seq,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
     /// The host's time.
     pub time: Option<Timestamp>,
     /// Range of the match in the file.
     pub bytes: Range<u64>,
-    /// The match with what is around it, escapes undone.
+    /// The match with its surroundings, escapes undone.
     pub snippet: String,
     /// Range of the match in `snippet`.
     pub shown: Range<usize>,
 }
 
-/// What a scan found and what it looked at.
+/// Result of a scan and its receipts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GrepAnswer {
-    /// Conversations by newest entry, then entries newest first, then by place.
+    /// Matches ordered by conversation (newest entry first), then by entry (newest first), then by position.
     pub matches: Vec<GrepMatch>,
-    /// Entries that were read, or whose filter proves that they cannot match.
+    /// Number of entries read or excluded by their filter.
     pub entries_searched: u64,
-    /// Entries in the conversations in scope.
+    /// Number of entries of the conversations in scope.
     pub entries_total: u64,
-    /// Chunks and blobs that were read.
+    /// Number of chunks and blobs read.
     pub chunks_scanned: u64,
-    /// Chunks and blobs in the conversations in scope.
+    /// Number of chunks and blobs of the conversations in scope.
     pub chunks_total: u64,
-    /// There may be more matches than listed.
+    /// True if there may be more matches than listed.
     pub stopped_at_limit: bool,
-    /// Time ran out before everything was read.
+    /// True if the time limit was reached before everything was read.
     pub stopped_at_deadline: bool,
 }
 
 impl Engine {
-    /// Finds a pattern in every byte that is stored, as it is and with JSON escapes undone; no match is
-    /// reported twice. Never silently incomplete: see [`GrepAnswer::stopped_at_limit`].
+    /// Finds a pattern in all stored bytes, both raw and with JSON escapes undone; no match is reported twice. An
+    /// incomplete scan is always marked: see [`GrepAnswer::stopped_at_limit`].
     ///
-    /// Cost: O(filters), and O(bytes) of the chunks whose filter allows a match, on two threads.
+    /// Cost: O(filters), and O(bytes) of the chunks whose filter permits a match, on two threads.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if the pattern cannot be used; [`EngineError::Store`] if something cannot be
-    /// read: there is no partial answer.
+    /// [`EngineError::Usage`] if the pattern is invalid; [`EngineError::Store`] if stored bytes cannot be read: there
+    /// is no partial answer.
     pub fn grep(&self, wanted: &GrepQuery) -> Result<GrepAnswer, EngineError> {
         let pattern = compile(wanted)?;
         let mut conversations = self.conversations_in(wanted.conversation)?;
@@ -154,42 +154,42 @@ fn compile(wanted: &GrepQuery) -> Result<Pattern, EngineError> {
     })
 }
 
-/// Something to read in one of the conversations.
+/// A unit of reading in one of the conversations.
 struct Unit {
     at: usize,
     task: Task,
 }
 
-/// What was read.
+/// Amounts read so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Read {
     units: u64,
-    /// Chunks and blobs, some perhaps twice.
+    /// Number of chunks and blobs, some perhaps counted twice.
     chunks: u64,
     entries: u64,
 }
 
-/// Orders matches: conversation, newest entry first, place.
+/// Sort key of matches: conversation, newest entry first, position.
 type Key = (usize, Reverse<Seq>, u64);
 
-/// One scan, shared by its threads. They take units in order, so that what was taken is a prefix.
+/// One scan, shared by its threads. The threads take units in order, so the units taken are always a prefix.
 struct Scan<'a> {
     engine: &'a Engine,
     wanted: &'a GrepQuery,
     pattern: &'a Pattern,
-    /// One for each clause of what the pattern needs.
+    /// One probe for each required clause of the pattern.
     probes: Vec<Probe>,
     conversations: &'a [Conversation],
     units: &'a [Unit],
     limit: usize,
-    /// `None` if it is beyond all time.
+    /// `None` if the deadline is beyond the range of the clock.
     deadline: Option<Instant>,
     next: AtomicUsize,
     found: AtomicUsize,
     late: AtomicBool,
     matches: Mutex<BTreeMap<Key, GrepMatch>>,
     read: Mutex<Read>,
-    /// Entries that were read whole.
+    /// Entries read with their large parts.
     whole: Mutex<HashSet<(usize, Seq)>>,
 }
 
@@ -249,7 +249,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Those of `holders` with a part that has a clause or an end of it.
+    /// The `holders` with a large part that contains a clause or a fragment of it at an end.
     fn probe<'h>(
         &self,
         (at, clause): (usize, usize),
@@ -307,15 +307,15 @@ impl Scan<'_> {
         scanned.chunk.map_or(Ok(()), |chunk| self.chunk(at, &chunk))
     }
 
-    /// Whether an entry may match with its large parts.
+    /// Whether an entry may match if its large parts are included.
     ///
-    /// * `around` - its text without them.
+    /// * `around` - its text without the large parts.
     fn may_match(&self, holder: &Holder, around: &[u8]) -> bool {
         let mut clauses = holder.touched.iter().zip(&self.probes);
         clauses.all(|(touched, probe)| probe.finds_around(around, *touched))
     }
 
-    /// Lists the matches in the entries of a chunk in which there may be some, as the chunk has them.
+    /// Lists the matches in the candidate entries of a chunk, as stored in the chunk.
     fn chunk(&self, at: usize, chunk: &ChunkBytes) -> Result<(), EngineError> {
         let bodies = chunk.entries.iter().rev();
         let bodies = bodies.map(|(seq, range)| (*seq, chunk.bytes.get(range.clone()).unwrap_or_default()));
@@ -324,9 +324,9 @@ impl Scan<'_> {
             .try_for_each(|(seq, body)| self.entry(at, seq, Some(body)))
     }
 
-    /// Lists the matches of an entry that has large parts.
+    /// Lists the matches of an entry with large parts.
     ///
-    /// * `body` - all of it.
+    /// * `body` - the complete body.
     fn whole(&self, at: usize, row: &EntryRow, body: &[u8]) {
         if self.in_scope(row) && self.is_first(at, row.seq) && self.pattern.is_match(body) {
             self.list(at, row, body);
@@ -335,7 +335,7 @@ impl Scan<'_> {
 
     /// Lists the matches of an entry.
     ///
-    /// * `body` - as the chunk has it: without its large parts; `None` to read it whole.
+    /// * `body` - as stored in the chunk, without the large parts; `None` to read the complete body.
     fn entry(&self, at: usize, seq: Seq, body: Option<&[u8]>) -> Result<(), EngineError> {
         let Some(conversation) = self.conversations.get(at) else { return Ok(()) };
         let row = self.engine.row(conversation.id, seq)?;
@@ -352,14 +352,14 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Whether nobody read this entry whole before, however many parts lead to it.
+    /// Whether this is the first time that the entry is to be read whole; several parts may lead to one entry.
     fn is_first(&self, at: usize, seq: Seq) -> bool {
         self.whole.lock().unwrap_or_else(PoisonError::into_inner).insert((at, seq))
     }
 
-    /// Lists the matches of an entry in scope.
+    /// Lists the matches of one entry in scope.
     ///
-    /// * `body` - all of it.
+    /// * `body` - the complete body.
     fn list(&self, at: usize, row: &EntryRow, body: &[u8]) {
         let Some(conversation) = self.conversations.get(at) else { return };
         let found = self.pattern.find(body, CONTEXT_CHARS, PER_ENTRY);
@@ -399,7 +399,7 @@ impl Scan<'_> {
         answer.stopped_at_deadline = self.late.into_inner();
         answer.stopped_at_limit = matches.len() > self.limit || (!is_whole && !answer.stopped_at_deadline);
         answer.entries_searched = if is_whole { answer.entries_total } else { read.entries };
-        // An entry lists some of its matches only; say so if that may have happened.
+        // Matches of one entry are limited; mark the answer if that may have happened.
         let mut per_entry: HashMap<(usize, Reverse<Seq>), usize> = HashMap::new();
         for (at, seq, _) in matches.keys() {
             *per_entry.entry((*at, *seq)).or_default() += 1;

@@ -1,4 +1,4 @@
-//! Names of things that can be expanded.
+//! Names of entries and summaries, and their resolution.
 
 use std::ops::Range;
 
@@ -7,50 +7,50 @@ use unforget_store::{Conversation, SummaryKey, SummaryRow};
 
 use crate::{Engine, EngineError};
 
-/// The longest name, in bytes: more than the longest key has.
+/// Maximum length of a name in bytes: longer than any key.
 const NAME_BYTES_MAX: usize = 4_096;
 
-/// Characters of a longer one that an error repeats.
+/// Number of characters of an overlong name repeated in an error.
 const SHOWN_CHARS: usize = 80;
 
-/// What a name stands for.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// Entries, by seq.
     Entries {
-        /// Whose.
+        /// The conversation.
         conversation: ConversationId,
-        /// Which; never empty.
+        /// The entries; never empty.
         seqs: Range<u64>,
     },
     /// A summary.
     Summary {
-        /// Whose.
+        /// The conversation.
         conversation: ConversationId,
         /// The summary.
         row: Box<SummaryRow>,
     },
 }
 
-/// The name under which a summary is shown: `sum:`, grain, level and 12 hex digits of its end.
+/// The name of a summary in prompts: `sum:`, grain, level and 12 hex digits of its end.
 pub fn summary_name(key: &SummaryKey) -> String {
     let end = key.end.hex();
     format!("sum:{}.{}.{}", key.grain, key.level, end.get(..12).unwrap_or_default())
 }
 
 impl Engine {
-    /// Finds what a name stands for.
+    /// Resolves a name.
     ///
-    /// | name | stands for |
+    /// | name | meaning |
     /// |---|---|
-    /// | `s:12`, `s:12-40` | entries of the conversation at hand, by seq, both ends included |
+    /// | `s:12`, `s:12-40` | entries of the current conversation by seq, both ends included |
     /// | `e:KEY:12`, `e:KEY:12-40` | entries of the conversation with this key |
-    /// | `sum:8000.0.3f09…` | a summary, of the conversation at hand or of any |
+    /// | `sum:8000.0.3f09…` | a summary, of the current conversation or of another one |
     ///
-    /// * `conversation` - the one at hand.
+    /// * `conversation` - the current conversation.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if nothing has this name.
+    /// [`EngineError::Usage`] if the name is unknown.
     pub fn address(&self, conversation: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {
         if name.starts_with("sum:") {
             return self.summary_address(conversation, name);
@@ -72,13 +72,13 @@ impl Engine {
         Ok(Address::Entries { conversation: id, seqs: seqs.start..seqs.end.min(entries) })
     }
 
-    /// The same, confined to a conversation. A name of another is refused in the words for one that nothing has: who is
-    /// confined does not learn what others have.
+    /// Resolves a name within a conversation. Names of other conversations are refused with the same message as unknown
+    /// names, so that a confined caller learns nothing about other conversations.
     ///
-    /// * `scope` - the only conversation that may be named; `None` for any.
+    /// * `scope` - the only permitted conversation; `None` for any.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if nothing there has this name.
+    /// [`EngineError::Usage`] if the scope has no such name.
     pub fn address_within(&self, scope: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {
         if name.len() > NAME_BYTES_MAX {
             return Err(unknown(&name.chars().take(SHOWN_CHARS).chain(['…']).collect::<String>()));
@@ -107,7 +107,7 @@ impl Engine {
         }
     }
 
-    /// The conversation with this key, or else the one that it is enough of.
+    /// The conversation with this key, or with a unique abbreviation of it.
     fn keyed(&self, key: &str) -> Result<Conversation, EngineError> {
         match self.store().find(&ConversationKey(key.to_owned()))? {
             Some(conversation) => Ok(conversation),
@@ -126,7 +126,7 @@ impl Engine {
     }
 }
 
-/// `12` or `12-40`, both ends included.
+/// Parses `12` or `12-40`, both ends included.
 fn parse_seqs(text: &str) -> Option<Range<u64>> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let (first, last): (u64, u64) = (first.parse().ok()?, last.parse().ok()?);

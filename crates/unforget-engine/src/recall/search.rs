@@ -1,4 +1,4 @@
-//! Search by words.
+//! Searches by words.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -18,50 +18,51 @@ use super::text;
 use crate::index::{Corpus, place};
 use crate::{Engine, EngineError};
 
-/// Results if neither a number nor a budget is asked for.
+/// Default number of results without a limit and without a budget.
 const LIMIT: usize = 10;
 
-/// Candidates that a budget of tokens may choose from.
+/// Number of candidates for a budget of tokens.
 const CANDIDATES: usize = 400;
 
-/// Characters up to which an entry is shown whole.
+/// Maximum characters of an entry shown as a whole.
 const WHOLE_CHARS: usize = 1200;
 
-/// Rows that are looked at together.
+/// Number of rows read at once.
 const STEP: u64 = 4096;
 
-/// What to search for, and where.
+/// Text and scope of a search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchQuery {
-    /// Words, names, questions: any text.
+    /// Any text: words, names, questions.
     pub text: String,
-    /// Only this conversation.
+    /// Restricts the search to this conversation.
     pub conversation: Option<ConversationId>,
-    /// Only entries of this role.
+    /// Restricts the search to entries of this role.
     pub role: Option<Role>,
-    /// Only entries of this author.
+    /// Restricts the search to entries of this author.
     pub author: Option<String>,
-    /// Only calls and results of this tool.
+    /// Restricts the search to calls and results of this tool.
     pub tool: Option<String>,
-    /// Only entries from this time on. Entries without a time are in scope if all of their conversation is.
+    /// Restricts the search to entries from this time on. Entries without a time are in scope only if their whole
+    /// conversation is.
     pub since: Option<Timestamp>,
-    /// Only entries before this time.
+    /// Restricts the search to entries before this time.
     pub until: Option<Timestamp>,
-    /// Results at most; `None` is 10, or as many as the budget holds.
+    /// Maximum number of results; `None` is 10, or as many as the budget holds.
     pub limit: Option<usize>,
-    /// Tokens that the texts of the results may have in all.
+    /// Maximum tokens of all result texts.
     pub budget_tokens: Option<u64>,
-    /// What `yesterday` is relative to.
+    /// Reference time for words such as `yesterday`.
     pub now: Option<Timestamp>,
 }
 
-/// What narrows a search beside its query.
+/// Further restrictions of a search.
 pub(super) struct Narrow<'a> {
-    /// Entries that may be found.
+    /// Accepts entries that may be found.
     pub only: &'a dyn Fn(&ConversationKey, Seq) -> bool,
-    /// Entries that are passed over. They still lend their score to what stands beside them.
+    /// Accepts entries to be skipped. Skipped entries still add to the score of their neighbours.
     pub but: &'a dyn Fn(&ConversationKey, Seq) -> bool,
-    /// How many these are at most.
+    /// Upper bound of the number of skipped entries.
     pub passed: usize,
 }
 
@@ -72,58 +73,57 @@ pub struct Hit {
     pub conversation: ConversationKey,
     /// The entry.
     pub seq: Seq,
-    /// The host's id of it.
+    /// The host's id of the entry.
     pub host_id: Option<String>,
     /// Range of its record in the file.
     pub bytes: Range<u64>,
     /// The host's time.
     pub time: Option<Timestamp>,
-    /// Who wrote it, where several share a conversation.
+    /// Author, in conversations with several people.
     pub author: Option<String>,
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// Comparable within one answer.
+    /// Score, comparable only within one answer.
     pub score: f32,
-    /// What it says: whole if it is short, else the part that fits the query best.
+    /// The whole text if it is short, otherwise the part that fits the query best.
     pub text: String,
-    /// Whether `text` is all that it says.
+    /// Whether `text` is the whole text.
     pub is_whole: bool,
     /// Tokens of `text`.
     pub tokens: u64,
 }
 
-/// What a search found and what it looked at.
+/// Result of a search and its receipts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchAnswer {
     /// Best first.
     pub results: Vec<Hit>,
-    /// Entries in scope that have something of the query, shown or not.
+    /// Number of entries in scope with a word of the query, shown or not.
     pub matched: u64,
-    /// Entries in scope with words in them.
+    /// Number of entries with words in scope.
     pub searched: u64,
-    /// Entries with words in them, in scope or not.
+    /// Number of entries with words in total.
     pub total: u64,
-    /// Whether every result that matched is shown.
+    /// Whether all matching results are shown.
     pub is_complete: bool,
-    /// Words of the query that are nowhere.
+    /// Words of the query that occur nowhere.
     pub absent: Vec<String>,
-    /// What the lack of results means; empty if there are results.
+    /// Explanation of an empty result; empty if there are results.
     pub evidence: String,
 }
 
 impl Engine {
-    /// Searches by words: any text, in any language, is a query. Never cuts silently.
+    /// Searches by words: any text, in any language, is a valid query. Omitted results are always reported.
     ///
-    /// Cost: O(entries in the index + postings of the words), and the texts that are shown.
+    /// Cost: O(entries in the index + postings of the words), plus reading of the shown texts.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if there is no word in the query; [`EngineError::Store`],
-    /// [`EngineError::Index`].
+    /// [`EngineError::Usage`] if the query has no word; [`EngineError::Store`], [`EngineError::Index`].
     pub fn search(&self, wanted: &SearchQuery) -> Result<SearchAnswer, EngineError> {
         self.search_narrowed(wanted, &Narrow { only: &|_, _| true, but: &|_, _| false, passed: 0 })
     }
 
-    /// The same, of some entries.
+    /// [`Engine::search`] with further restrictions.
     pub(super) fn search_narrowed(
         &self,
         wanted: &SearchQuery,
@@ -179,7 +179,7 @@ impl Engine {
         })
     }
 
-    /// Reads the hits and cuts them to the budget: one that does not fit is passed over.
+    /// Reads the hits and cuts the list to the budget; a hit that does not fit is skipped.
     fn show(
         &self,
         (wanted, narrow): (&SearchQuery, &Narrow<'_>),
@@ -199,7 +199,7 @@ impl Engine {
                 left -= hit.tokens;
                 answer.results.push(hit);
             }
-            // Nothing fits into less than this.
+            // Fewer tokens are of no use.
             if left < 4 {
                 break;
             }
@@ -241,7 +241,7 @@ impl Engine {
         Ok(row.ok_or_else(|| StoreError::Missing { id, what: format!("entry {seq}") })?)
     }
 
-    /// Which entries are in the time asked for.
+    /// The entries within the requested period.
     fn times(&self, wanted: &SearchQuery, conversations: &[Conversation]) -> Result<Times, EngineError> {
         if wanted.since.is_none() && wanted.until.is_none() {
             return Ok(Times::All);
@@ -272,7 +272,7 @@ impl Engine {
     }
 }
 
-/// Entries that are in the time asked for, by conversation.
+/// Entries within the requested period, by conversation.
 enum Times {
     All,
     By(Vec<Scope>),
@@ -296,7 +296,7 @@ impl Times {
     }
 }
 
-/// Words of the query all of whose terms are unknown to the index.
+/// Words of the query without any term in the index.
 fn absent(analyser: &mut Analyser, text: &str, ranked: &Ranked) -> Vec<String> {
     let unknown: HashSet<Term> = ranked.unknown.iter().copied().collect();
     if unknown.is_empty() {
@@ -315,7 +315,7 @@ fn absent(analyser: &mut Analyser, text: &str, ranked: &Ranked) -> Vec<String> {
     absent
 }
 
-/// What it means that nothing was found.
+/// Explains an empty result.
 fn evidence(answer: &SearchAnswer, conversations: usize) -> String {
     let of = if answer.searched == answer.total {
         format!("all {} entries", answer.total)

@@ -1,11 +1,11 @@
-//! What an entry says, as one text for people.
+//! The content of an entry as one text for people.
 
 use unforget_core::entry::{Entry, Part};
 
-/// Characters of a snippet.
+/// Maximum characters of a snippet.
 const SNIPPET_CHARS: usize = 600;
 
-/// Shortest word of a query that a snippet is centred on.
+/// Minimum length of a query word for the position of a snippet.
 const WORD_CHARS: usize = 3;
 
 /// All text of an entry: words, reasoning, calls as `name arguments`, results.
@@ -42,8 +42,8 @@ fn line(out: &mut String, text: &str) {
     out.push_str(text);
 }
 
-/// The part of `text` that has most of the words of `query`, with `…` where it was cut; all of it if it is
-/// not longer than `chars`.
+/// The part of `text` with the most words of `query`, marked with `…` where it was cut; the whole text if it has at
+/// most `chars` characters.
 ///
 /// Cost: O(text × words).
 pub(super) fn snippet(text: &str, query: &str, chars: usize) -> String {
@@ -53,8 +53,8 @@ pub(super) fn snippet(text: &str, query: &str, chars: usize) -> String {
     cut(text, best(text, query, end), chars)
 }
 
-/// Where a part of `text` of about `chars` characters begins that has most of the words of `query`, in characters;
-/// near the end it begins earlier, so that it is as long.
+/// Start, in characters, of the part of about `chars` characters with the most words of `query`. Near the end of the
+/// text the part starts earlier, so that it keeps its length.
 ///
 /// Cost: O(text × words).
 pub(super) fn start(text: &str, query: &str, chars: usize) -> usize {
@@ -64,12 +64,12 @@ pub(super) fn start(text: &str, query: &str, chars: usize) -> usize {
     before.saturating_sub(chars / 6).min(text.chars().count().saturating_sub(chars))
 }
 
-/// The byte where the part with most of the words of `query` begins.
+/// Byte offset of the part with the most words of `query`.
 ///
-/// * `end` - bytes of a part.
+/// * `end` - length of a part in bytes.
 fn best(text: &str, query: &str, end: usize) -> usize {
     let places = places(text, query);
-    // Of all windows that start at a word that was asked for, the one with most different words.
+    // Of all windows that start at a query word, take the one with the most distinct words.
     let mut best = (0, 0);
     for (index, (at, _)) in places.iter().enumerate() {
         let mut seen = 0_u64;
@@ -83,11 +83,11 @@ fn best(text: &str, query: &str, end: usize) -> usize {
     best.1
 }
 
-/// Where words of the query begin in the text, ascending, and which; inflected forms count. Bounded.
+/// Byte offsets of query words in the text, ascending, with the index of the word; inflected forms count. Bounded.
 fn places(text: &str, query: &str) -> Vec<(usize, usize)> {
     const PLACES_MAX: usize = 2000;
     let folded = text.to_lowercase();
-    // Lengths can change when letters are folded; then places would be wrong, so only the start is shown.
+    // Case folding can change lengths, which would make the offsets wrong; then only the start is shown.
     if folded.len() != text.len() {
         return Vec::new();
     }
@@ -102,7 +102,7 @@ fn places(text: &str, query: &str) -> Vec<(usize, usize)> {
     places
 }
 
-/// `chars` characters from a little before the byte `at`.
+/// Cuts `chars` characters starting a little before the byte `at`.
 fn cut(text: &str, at: usize, chars: usize) -> String {
     let before = text.get(..at).map_or(0, |before| before.chars().count());
     let skip = before.saturating_sub(chars / 6);

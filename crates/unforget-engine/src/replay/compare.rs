@@ -1,4 +1,4 @@
-//! What other ways to send prompts would have sent: everything, a sliding window, and two that summarise.
+//! Sizes of prompts under other policies: everything, a sliding window, and two policies that summarise.
 
 use std::collections::VecDeque;
 
@@ -12,29 +12,30 @@ use crate::prompt::Session;
 pub(super) struct Compared {
     /// Everything so far.
     pub(super) everything: u64,
-    /// Of it, what was sent before.
+    /// Tokens of `everything` that were also sent before.
     pub(super) everything_reused: u64,
     /// The newest groups that fit the budget.
     pub(super) sliding: u64,
-    /// Of it, what a cache could serve: all of the call before, or only the system if the window moved.
+    /// Tokens of `sliding` that a cache could serve: all tokens of the previous call, or only the system text if the
+    /// window moved.
     pub(super) sliding_reused: u64,
-    /// With one summary of everything from time to time.
+    /// One summary of everything, renewed from time to time.
     pub(super) summarise_all: Paid,
-    /// As the peer does it.
+    /// The policy of the peer.
     pub(super) peer: Paid,
 }
 
 /// Follows a session. Memory: one number per group inside the sliding window.
 pub(super) struct Alternatives {
-    /// Number and sizes of the groups that left the session's hands.
+    /// Number and total size of the groups that left the session.
     passed: usize,
     settled: u64,
-    /// Number of groups, from the first one on, that the ways which summarise have.
+    /// Number of groups, from the first one on, already given to the summarising policies.
     followed: usize,
     window: VecDeque<u64>,
     window_sum: u64,
     moved: u64,
-    /// Index of the first group that the window held at the last call.
+    /// Index of the first group in the window at the last call.
     start: u64,
     last: Compared,
     summarise_all: Follower,
@@ -57,9 +58,9 @@ impl Alternatives {
         }
     }
 
-    /// The alternatives at the call that the session just made a prompt for.
+    /// The alternatives at the call for which the session just made a prompt.
     ///
-    /// * `cache` - what a provider should have of the call before.
+    /// * `cache` - what the provider's cache should hold of the previous call.
     pub(super) fn next(&mut self, session: &mut Session, cache: Cache) -> Compared {
         for size in session.take_passed() {
             self.follow(self.passed, size);
@@ -73,7 +74,7 @@ impl Alternatives {
         let held_sum: u64 = held.iter().sum();
         let newest = held.last().copied().unwrap_or_default();
         let before = held.len().saturating_sub(1);
-        // A transcript that goes back takes groups away.
+        // A transcript that rewinds removes groups.
         self.followed = self.followed.min(self.passed + before);
         for (index, size) in held.iter().take(before).enumerate() {
             self.follow(self.passed + index, *size);
@@ -100,7 +101,7 @@ impl Alternatives {
         let budget = session.shape().policy.budget();
         let now = Compared {
             summarise_all: self.summarise_all.call(system, newest, budget).through(cache),
-            // It looks at its size after a turn, not before each call.
+            // The peer checks its size after a turn, not before each call.
             peer: if session.is_at_turn() {
                 self.peer.call(system, newest, budget).through(cache)
             } else {
@@ -115,7 +116,7 @@ impl Alternatives {
         now
     }
 
-    /// Gives a group that will not grow any more to the ways which summarise, unless they have it.
+    /// Gives a finished group to the summarising policies unless they have it already.
     fn follow(&mut self, index: usize, size: u64) {
         if index >= self.followed {
             self.followed = index + 1;

@@ -1,4 +1,4 @@
-//! A stand-in for a provider that counts the prompts it gets.
+//! Stands in for a provider and counts the tokens of prompts.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,11 @@ use crate::ruler::ModelRuler;
 /// Tokens between two messages.
 const BETWEEN: u64 = 3;
 
-/// Messages of which the count is remembered.
+/// Number of messages whose count is remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// Counts requests by the tokeniser of a model. Messages are counted once: most of a prompt is that of the call before.
+/// Counts requests with the tokeniser of a model. Each message is counted once, because most of a prompt repeats the
+/// previous call.
 pub(super) struct Counter {
     ruler: ModelRuler,
     target: Target,
@@ -44,7 +45,7 @@ impl Counter {
         let known = self.known.entry(Digest::of(text.as_bytes()).short());
         *known.or_insert_with(|| match media::count(message) {
             0 => ruler.count(&text).expected,
-            // Images and documents count by formula, not by their encoding.
+            // Images and documents are counted by formula, not by their encoding.
             media => {
                 let words = render_message(&without_media(message), target);
                 ruler.count(&words).expected + media * IMAGE_TOKENS

@@ -1,4 +1,4 @@
-//! Facts that leave the verbatim context, collected while they are seen and asked for at the end.
+//! Collects facts that later leave the verbatim context, for questions at the end.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use unforget_core::entry::{Entry, Origin, Part};
 use unforget_core::id::Seq;
 use unforget_text::anchors;
 
-/// Something that an entry says and that can be asked for.
+/// A fact stated by an entry, with a question for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Fact {
-    /// Where it stands.
+    /// The entry with the fact.
     pub(super) seq: Seq,
     /// The identifier.
     pub(super) answer: String,
@@ -17,25 +17,25 @@ pub(super) struct Fact {
     pub(super) question: String,
 }
 
-/// Collects facts: at most one of each entry, and each identifier once in the whole history, so that
-/// there is one right entry.
+/// Collects at most one fact per entry, and each identifier only once in the whole history, so that there is exactly
+/// one right entry.
 #[derive(Default)]
 pub(super) struct Facts {
     found: Vec<Fact>,
     seen: BTreeSet<u64>,
 }
 
-/// Bytes of a text that are looked at.
+/// Number of bytes of a text that are examined.
 const READ_BYTES: usize = 4 << 10;
 
-/// Words of a question.
+/// Number of words in a question.
 const WORDS: std::ops::Range<usize> = 4..14;
 
-/// Facts kept while collecting; beyond that every second one is dropped, evenly over the history.
+/// Number of facts kept during collection; beyond this number every second fact is dropped, evenly over the history.
 const KEPT: usize = 4_096;
 
 impl Facts {
-    /// Looks for a fact in what a person or the model said.
+    /// Looks for a fact in the words of a person or the model.
     pub(super) fn collect(&mut self, seq: Seq, entry: &Entry) {
         if !matches!(entry.origin, Origin::Human | Origin::Model) {
             return;
@@ -74,7 +74,7 @@ impl Facts {
         None
     }
 
-    /// At most `count` facts of entries before `before`, evenly spread.
+    /// At most `count` facts from entries before `before`, evenly spread.
     pub(super) fn spread(&self, before: Seq, count: usize) -> Vec<&Fact> {
         let old: Vec<_> = self.found.iter().filter(|fact| fact.seq < before).collect();
         let step = old.len().div_ceil(count.max(1)).max(1);

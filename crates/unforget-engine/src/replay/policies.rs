@@ -1,66 +1,67 @@
-//! What systems that summarise with a model would have sent and paid, as models of them: sizes only, no text.
+//! Models the prompts and costs of systems that summarise with a model: sizes only, no text.
 //!
-//! * **summarise everything** - most agents' own compaction: near the end of the window, all but the newest group becomes
-//!   one summary. The call that writes it reads the whole prompt, from the cache.
-//! * **peer** - lossless-claw's defaults: above 0.75 of the budget the oldest groups outside a fresh tail become leaves of
-//!   at most 20,000 tokens, and eight leaves one merge. Each call reads its source, which no cache has.
+//! * **summarise everything** - most agents' own compaction: near the end of the window, all groups except the newest
+//!   become one summary. The call that writes the summary reads the whole prompt from the cache.
+//! * **peer** - lossless-claw's defaults: above 0.75 of the budget the oldest groups outside a fresh tail become leaves
+//!   of at most 20,000 tokens, and eight leaves become one merge. Each of these calls reads text that no cache has.
 //!
-//! Source of the figures: its documented configuration, and what agents document of theirs.
+//! Source of the figures: the documented configuration of lossless-claw and the documentation of agents.
 
 use std::collections::VecDeque;
 
 use unforget_core::compact::Cache;
 
-/// Where agents compact by themselves, in thousandths of the budget.
+/// Share of the budget at which agents compact by themselves, in thousandths.
 const FULL_PERMILLE: u64 = 920;
 
-/// Tokens of the one summary, and the share of the budget that it may have at most, in thousandths.
+/// Tokens of the single summary, and its maximum share of the budget in thousandths.
 const WHOLE_SUMMARY: (u64, u64) = (2_000, 100);
 
-/// Where the peer compacts, in thousandths of the budget.
+/// Share of the budget at which the peer compacts, in thousandths.
 const PEER_PERMILLE: u64 = 750;
 
-/// Groups that it sends whole: 64 messages are about as many halves.
+/// Number of groups that the peer sends unchanged: 64 messages are about half as many groups.
 const PEER_TAIL: usize = 32;
 
-/// Source tokens of one of its leaves.
+/// Source tokens of one leaf of the peer.
 const PEER_CHUNK: u64 = 20_000;
 
-/// Tokens of a leaf at most, and of a merge.
+/// Maximum tokens of a leaf, and of a merge.
 const PEER_LEAF: (u64, u64) = (2_400, 2_000);
 
-/// Leaves in one merge.
+/// Number of leaves in one merge.
 const PEER_FANOUT: usize = 8;
 
-/// A way to keep a prompt small.
+/// A policy that keeps prompts small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Policy {
     SummariseAll,
     Peer,
 }
 
-/// One call by a policy, in expected tokens.
+/// Costs of one call under a policy, in expected tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Paid {
-    /// Sent to the model.
+    /// Tokens sent to the model.
     pub(super) sent: u64,
-    /// Of it, served by the provider's cache.
+    /// Tokens of `sent` served by the provider's cache.
     pub(super) reused: u64,
-    /// Read by the summariser before it.
+    /// Tokens read by the summariser before the call.
     pub(super) summarised: u64,
-    /// Of that, served by the cache.
+    /// Tokens of `summarised` served by the cache.
     pub(super) summarised_reused: u64,
 }
 
 impl Paid {
-    /// The same with what the cache still has. What the summariser reads first is gone as well.
+    /// Limits the reused tokens to those still in the cache. The summariser's first tokens are lost from the cache as
+    /// well.
     pub(super) const fn through(self, cache: Cache) -> Self {
         let summarised_reused = cache.holds(self.summarised_reused);
         Self { reused: cache.holds(self.reused), summarised_reused, ..self }
     }
 }
 
-/// A prompt as a policy keeps it. Memory: one number per group that is sent whole.
+/// A prompt under a policy. Memory: one number per group that is sent unchanged.
 #[derive(Debug)]
 pub(super) struct Follower {
     policy: Policy,
@@ -76,15 +77,15 @@ impl Follower {
         Self { policy, summaries: Vec::new(), groups: VecDeque::new(), sum: 0, last: 0 }
     }
 
-    /// A group that will not change any more.
+    /// Adds a finished group.
     pub(super) fn push(&mut self, size: u64) {
         self.groups.push_back(size);
         self.sum += size;
     }
 
-    /// The next call.
+    /// Costs of the next call.
     ///
-    /// * `held` - tokens of the newest group, which was not pushed yet.
+    /// * `held` - tokens of the newest group, which is not finished yet.
     pub(super) fn call(&mut self, system: u64, held: u64, budget: u64) -> Paid {
         let mut call = Paid::default();
         let total = |this: &Self| system + this.summaries.iter().sum::<u64>() + this.sum + held;
@@ -106,14 +107,15 @@ impl Follower {
         call
     }
 
-    /// The next call, without looking whether it is too large.
+    /// Costs of the next call without a check of its size.
     pub(super) fn call_as_is(&mut self, system: u64, held: u64) -> Paid {
         let sent = system + self.summaries.iter().sum::<u64>() + self.sum + held;
         let reused = std::mem::replace(&mut self.last, sent).min(sent);
         Paid { sent, reused, ..Paid::default() }
     }
 
-    /// One step. Gives what the summariser reads, and what of it a cache has; `None` if nothing is left.
+    /// One step of compaction. Returns the tokens read by the summariser, and how many of them a cache has; `None` if
+    /// there is nothing left to compact.
     fn compact(&mut self, total: u64, budget: u64) -> Option<(u64, u64)> {
         match self.policy {
             Policy::SummariseAll => {

@@ -1,4 +1,4 @@
-//! What a replay found out: plain values, for terminals, pages and scripts.
+//! Results of a replay: plain values for terminals, pages and scripts.
 
 use unforget_core::admit::Rung;
 use unforget_core::id::{Seq, Timestamp};
@@ -7,32 +7,33 @@ use unforget_wire::Violation;
 
 use crate::prompt::{Broken, Cause};
 
-/// One model call of the recording, and the prompt that would have been sent for it.
+/// One model call of the recording, and the prompt that Unforget would have sent.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// Counts calls, from 0.
+    /// Number of the call, from 0.
     pub index: u64,
-    /// The entry that the model answered with.
+    /// The entry with the model's answer.
     pub seq: Seq,
-    /// Counts turns, from 1.
+    /// Number of the turn, from 1.
     pub turn: u64,
-    /// When the answer was recorded.
+    /// Time of the recorded answer.
     pub time: Option<Timestamp>,
     /// The prompt.
     pub prompt: Tokens,
-    /// What it was admitted by: see [`unforget_core::admit::Certificate::bound`].
+    /// Upper bound used for admission: see [`unforget_core::admit::Certificate::bound`].
     pub bound: u64,
-    /// What the provider counted of it; `None` if nobody stood in for one.
+    /// Tokens of the prompt counted by the stand-in for the provider; `None` without one.
     pub counted: Option<u64>,
-    /// Of it, summaries.
+    /// Tokens of the prompt in summaries.
     pub summaries: Tokens,
-    /// Expected tokens at its beginning that equal the prompt before.
+    /// Expected tokens at the beginning of the prompt that equal the previous prompt.
     pub reused: u64,
-    /// Of them, those that the provider's cache should still serve: none if it ran out since the call before.
+    /// Tokens of `reused` that should still be in the provider's cache: none if the cache expired since the previous
+    /// call.
     pub cached: u64,
-    /// Milliseconds since the call before, if the recording has times.
+    /// Milliseconds since the previous call, if the recording has times.
     pub idle_ms: Option<u64>,
-    /// How the beginning changed: one event.
+    /// Why the beginning changed: one event.
     pub broken: Option<Broken>,
     /// The rung of admission.
     pub rung: Rung,
@@ -40,76 +41,76 @@ pub struct Call {
     pub everything: u64,
     /// Expected tokens of a sliding window: the newest groups that fit the budget.
     pub sliding: u64,
-    /// Of the sliding window, what a provider's cache could serve.
+    /// Tokens of `sliding` that a provider's cache could serve.
     pub sliding_reused: u64,
-    /// Time to store what came before the call, in microseconds.
+    /// Time in microseconds for storing the entries before the call.
     pub commit_us: u64,
-    /// Time to make and certify the prompt, summaries included, in microseconds.
+    /// Time in microseconds for making and certifying the prompt, summaries included.
     pub prompt_us: u64,
-    /// Time in the summariser, part of `prompt_us`.
+    /// Time in microseconds in the summariser, included in `prompt_us`.
     pub summariser_us: u64,
-    /// Time to render the request body, in microseconds.
+    /// Time in microseconds for rendering the request body.
     pub render_us: u64,
 }
 
 /// A prompt that a provider would reject: a defect of ours.
 #[derive(Clone, Debug)]
 pub struct Rejected {
-    /// The call.
+    /// Index of the call.
     pub call: u64,
-    /// The rules that it breaks.
+    /// The violated rules.
     pub violations: Vec<Violation>,
 }
 
-/// A prompt that could not be made to fit, with the figures.
+/// A prompt that could not be made to fit.
 #[derive(Clone, Debug)]
 pub struct TooLarge {
-    /// The call.
+    /// Index of the call.
     pub call: u64,
-    /// What the smallest request needs.
+    /// Tokens needed by the smallest request.
     pub needs: u64,
-    /// What there is.
+    /// Available tokens.
     pub budget: u64,
 }
 
-/// Breaks of one cause.
+/// Breaks with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Breaks {
     /// The cause.
     pub cause: Cause,
-    /// How often.
+    /// Number of breaks.
     pub count: u64,
-    /// Of these, when the cache had run out anyway.
+    /// Number of breaks after the cache had expired anyway.
     pub cold: u64,
-    /// Tokens that were in the cache and had to be paid again.
+    /// Tokens that were in the cache and had to be paid for again.
     pub rebilled: u64,
 }
 
-/// Prices of input, per million tokens. Answers are the same for everybody and are left out.
+/// Prices of input per million tokens. Output costs the same under every policy and is left out.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prices {
-    /// Fresh input.
+    /// Price of uncached input.
     pub input: f64,
-    /// Factor for input that the provider keeps in its cache.
+    /// Factor for input written to the provider's cache.
     pub write: f64,
-    /// Factor for input that comes from the cache.
+    /// Factor for input read from the cache.
     pub read: f64,
-    /// How long the provider keeps input, in milliseconds since its last use.
+    /// Lifetime of cached input in milliseconds since its last use.
     pub cache_ttl_ms: u64,
 }
 
-/// What one way to send prompts costs over all calls.
+/// Total costs of one policy over all calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spend {
     /// Expected tokens sent.
     pub sent: u64,
-    /// Of them, served by the provider's cache.
+    /// Tokens of `sent` served by the provider's cache.
     pub cached: u64,
-    /// In the currency of the prices.
+    /// Cost in the currency of the prices.
     pub cost: f64,
-    /// Calls above the budget, which a provider would have refused.
+    /// Number of calls above the budget, which a provider would have refused.
     pub refused: u64,
-    /// The largest prompt.
+    /// Tokens of the largest prompt.
     pub largest: u64,
 }
 
@@ -120,20 +121,20 @@ impl Spend {
     }
 }
 
-/// How facts of entries that left the verbatim context are found again.
+/// Recall of facts from entries that left the verbatim context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FactRecall {
-    /// Facts asked for.
+    /// Number of facts asked for.
     pub asked: u64,
-    /// The fact's own text still stands in the last prompt, in a summary or a stub.
+    /// Number of facts whose text still stands in the last prompt, in a summary or a stub.
     pub in_prompt: u64,
-    /// The entry is among the first five results of a search with the words around the fact.
+    /// Number of facts whose entry is among the first five results of a search with the words around the fact.
     pub in_five: u64,
-    /// The entry is within the first 2,000 tokens of results.
+    /// Number of facts whose entry is within the first 2,000 tokens of results.
     pub in_budget: u64,
 }
 
-/// Everything that a replay found out.
+/// Results of a replay.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The transcript, as given.
@@ -142,65 +143,66 @@ pub struct Report {
     pub format: String,
     /// Key of its conversation.
     pub conversation: String,
-    /// The model that prompts were made for, if one was named.
+    /// The model of the prompts, if one was named.
     pub model: Option<String>,
     /// Name of the dialect.
     pub dialect: &'static str,
     /// Name of the ruler.
     pub ruler: &'static str,
-    /// Window, reserve and budget in tokens.
+    /// Context window in tokens.
     pub window: u64,
-    /// Kept for the answer.
+    /// Tokens reserved for the answer.
     pub reserve: u64,
-    /// Window less reserve.
+    /// Window minus reserve.
     pub budget: u64,
-    /// Records in the transcript.
+    /// Number of records in the transcript.
     pub entries: u64,
-    /// Bytes of the transcript.
+    /// Size of the transcript in bytes.
     pub bytes: u64,
-    /// Entries that a model sees.
+    /// Number of entries visible to a model.
     pub visible: u64,
-    /// Turns: messages of a person.
+    /// Number of turns, that is, of messages by a person.
     pub turns: u64,
-    /// Every call, in order.
+    /// All calls, in order.
     pub calls: Vec<Call>,
-    /// Prompts that a provider would reject. Empty, or we have a defect.
+    /// Prompts that a provider would reject. Any element is a defect of ours.
     pub rejected: Vec<Rejected>,
     /// Prompts that could not be made to fit.
     pub too_large: Vec<TooLarge>,
-    /// Calls whose prompt lacks the newest message of a person. Empty, or we have a defect.
+    /// Calls whose prompt lacks the newest message of a person. Any element is a defect of ours.
     pub without_request: Vec<u64>,
-    /// Calls whose cover was not exact. Empty, or we have a defect.
+    /// Calls with an inexact cover. Any element is a defect of ours.
     pub unproved: Vec<u64>,
     /// Breaks by cause.
     pub breaks: Vec<Breaks>,
-    /// Leaf summaries made, merges made.
+    /// Number of leaf summaries and of merges.
     pub summaries: (u64, u64),
-    /// Prices that the costs are in.
+    /// Prices behind the costs.
     pub prices: Prices,
-    /// With Unforget.
+    /// Costs with Unforget.
     pub ours: Spend,
-    /// Sending everything, as if it fitted.
+    /// Costs of sending everything, as if it fitted.
     pub everything: Spend,
-    /// Sending the newest groups that fit.
+    /// Costs of sending the newest groups that fit.
     pub sliding: Spend,
-    /// With one summary of everything from time to time, by a model that reads it all. Without its answers.
+    /// Costs with one summary of everything, renewed from time to time by a model that reads everything; without the
+    /// model's output.
     pub summarise_all: Spend,
-    /// As lossless-claw compacts by default, with what its summariser reads.
+    /// Costs of lossless-claw's default compaction, with the input of its summariser.
     pub peer: Spend,
-    /// First call for which everything would not have fitted.
+    /// Index of the first call at which everything would not have fitted.
     pub overflow_at: Option<u64>,
-    /// Facts that left the context.
+    /// Recall of facts that left the context.
     pub facts: FactRecall,
-    /// Odd things in the transcript.
+    /// Number of irregularities in the transcript.
     pub warnings: u64,
     /// Whether every prompt was validated.
     pub validated: bool,
-    /// Time of the whole replay in milliseconds.
+    /// Duration of the whole replay in milliseconds.
     pub elapsed_ms: u64,
 }
 
-/// The value below which `permille` thousandths of the numbers are; 0 for none.
+/// The `permille`-thousandths quantile of the numbers; 0 if there are none.
 pub fn quantile(numbers: impl Iterator<Item = u64>, permille: usize) -> u64 {
     let mut sorted: Vec<_> = numbers.collect();
     sorted.sort_unstable();

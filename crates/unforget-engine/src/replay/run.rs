@@ -1,4 +1,4 @@
-//! The replay itself: deliver, and before every recorded model call make the prompt.
+//! The replay: delivers the records, and makes the prompt before every recorded model call.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -26,38 +26,38 @@ use super::counter::Counter;
 use super::facts::{Fact, Facts};
 use super::{Breaks, Call, FactRecall, Prices, Rejected, Report, Spend, TooLarge};
 
-/// How to replay.
+/// Options of a replay.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
-    /// What prompts are made for.
+    /// Shape of the prompts.
     pub shape: Shape,
     /// Name of the model, for the report.
     pub model: Option<String>,
     /// Prices for the costs.
     pub prices: Prices,
-    /// Who stands in for the provider and counts every prompt; `None` if nobody does.
+    /// The ruler of the stand-in for the provider, which counts every prompt; `None` for no count.
     pub provider: Option<ModelRuler>,
     /// Whether every prompt is rendered and validated.
     pub validate: bool,
-    /// How many facts to ask for at the end.
+    /// Number of facts to ask for at the end.
     pub facts: usize,
 }
 
-/// Violations kept in a report; a defect shows in the first few.
+/// Maximum number of rejected prompts in a report; the first few suffice to show a defect.
 const REJECTED_KEPT: usize = 20;
 
-/// Results looked through for a fact.
+/// Number of results examined for a fact.
 const FACT_RESULTS: usize = 50;
 
-/// Entries between two looks at the search index.
+/// Number of entries between two updates of the search index.
 const INDEX_EVERY: u64 = 1_024;
 
-/// Replays a transcript into `engine`, which should not know it yet.
+/// Replays a transcript into `engine`, which should not contain the transcript yet.
 ///
-/// * `progress` - called with bytes read, bytes in all, and calls made.
+/// * `progress` - called with bytes read, total bytes, and the number of calls.
 ///
 /// # Errors
-/// Store and read errors. A prompt that cannot fit or would be rejected is in the report, not an error.
+/// Store and read errors. A prompt that cannot fit or would be rejected appears in the report and is not an error.
 pub fn replay(
     engine: &Engine,
     path: &Path,
@@ -133,12 +133,12 @@ impl<'a> Run<'a> {
         Self { engine, live, options, lanes, answers, facts: Facts::default(), commit_us: 0, unindexed: 0 }
     }
 
-    /// Whether this record answers a call of the model.
+    /// Whether this record is an answer to a call of the model.
     fn is_call(&mut self, record: &Record) -> bool {
         self.answers.entry(record.entry.thread.clone()).or_default().is_call(&record.entry)
     }
 
-    /// Stores what was delivered and shows it to its lanes.
+    /// Stores delivered records and shows them to their lanes.
     fn deliver(
         &mut self,
         records: Vec<Record>,
@@ -192,10 +192,10 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Makes the prompt of a call and writes down what it is.
+    /// Makes the prompt of a call and records its figures.
     fn call(&mut self, record: &Record, report: &mut Report) -> Result<(), EngineError> {
         let index = report.calls.len() as u64;
-        // The thread's number is only needed for a lane that begins with an answer.
+        // The lane's number is only needed if the lane begins with an answer.
         let (options, commit_us) = (self.options, self.commit_us);
         let next_seq = Seq(report.entries - 1);
         let lane = self.lane(record.entry.thread.clone(), Thread(0));
@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Renders and validates a prompt. Returns the time to render in microseconds.
+/// Renders and validates a prompt. Returns the time for rendering in microseconds.
 fn check(
     prompt: &Prompt,
     request: Option<Seq>,
@@ -391,7 +391,7 @@ fn count(
     }
 }
 
-/// A call of a way that pays a summariser too.
+/// Adds a call of a policy that also pays for a summariser.
 fn summarised(spend: &mut Spend, call: super::policies::Paid, prices: Prices, budget: u64) {
     let mut read = Spend::default();
     add(&mut read, call.summarised, call.summarised_reused, prices, false);

@@ -1,4 +1,4 @@
-//! One question to the models: charged, asked, judged, and asked once more if it has to be.
+//! Asks the models one question: charges it, calls, judges the draft, and asks once more if necessary.
 
 use unforget_core::gate::{self, Ending, Escalation, Flaw, Next, Verdict};
 use unforget_core::id::ConversationId;
@@ -13,40 +13,40 @@ use super::worker::Report;
 use crate::Engine;
 use crate::error::EngineError;
 
-/// How a question ended.
+/// Outcome of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// The answer is in the work.
+    /// The draft was accepted into the work.
     Taken,
-    /// Drafts came and were refused; the part stays without a model's words.
+    /// All drafts were refused; the part stays without a model's words.
     Refused(Flaw),
-    /// Nobody answered: why, and whether anybody was asked.
+    /// No model answered.
     Unavailable {
-        /// For a person.
+        /// The reason, for a person.
         why: String,
-        /// Another job would find nobody, either.
+        /// True if a further job would find no available model either.
         is_closed: bool,
     },
-    /// The credential is refused, and whose: nothing may be written.
+    /// The credential is refused, with its account: nothing may be written.
     Denied(String),
-    /// The hour's spend is used up: nothing was asked.
+    /// The spending limit of the hour is reached: no model was asked.
     SpentUp,
 }
 
-/// What questions have in common.
+/// Common data of all questions of a job.
 pub(super) struct Asking<'a> {
     pub(super) engine: &'a Engine,
     pub(super) models: &'a Summarisers,
     pub(super) conversation: ConversationId,
-    /// Hours since 1970.
+    /// The hour, counted from 1970.
     pub(super) hour: i64,
     pub(super) urgency: Urgency,
     pub(super) cancel: &'a Cancel,
-    /// About how long the summary is to be, in tokens.
+    /// Target length of the summary in tokens.
     pub(super) tokens: u64,
 }
 
-/// How one call ended.
+/// Outcome of one call.
 enum Called {
     Answer(Answer),
     SpentUp,
@@ -54,7 +54,7 @@ enum Called {
 }
 
 impl Asking<'_> {
-    /// Asks until there is an end: at most two drafts.
+    /// Asks until a draft is accepted, at most two times.
     pub(super) fn ask(
         &self,
         work: &mut Work<'_>,
@@ -94,9 +94,9 @@ impl Asking<'_> {
         Ok(last)
     }
 
-    /// Judges an answer, and gives it to the work if it is good.
+    /// Judges a draft and passes an accepted draft to the work.
     ///
-    /// Identifiers that must be kept are in the sections that the draft is applied to, which nothing of it takes out.
+    /// Identifiers that must be kept are in the sections to which the draft is applied; a draft cannot remove them.
     fn judge(&self, ask: &Ask, answer: &Answer, work: &mut Work<'_>, step: Escalation) -> Verdict {
         let ruler = &self.models.config.ruler;
         let ending = match &answer.stop {
@@ -120,7 +120,7 @@ impl Asking<'_> {
         }
     }
 
-    /// One call, charged before it is made at what it may cost, and corrected after it.
+    /// Makes one call. Its maximum cost is charged beforehand and corrected afterwards.
     fn call(&self, ask: &Ask, step: Escalation, report: &mut Report) -> Result<Called, EngineError> {
         let (models, store) = (self.models, self.engine.store());
         let system = match step {
@@ -149,7 +149,7 @@ impl Asking<'_> {
             Spend::default(),
             |sum, attempt| {
                 let usage = attempt.end.as_ref().map(|(_, usage)| *usage).unwrap_or_default();
-                // Whoever does not say what a call cost is taken to have read everything.
+                // Without a reported usage, the whole input counts as read.
                 let tokens = (usage.input.unwrap_or(input), usage.output.unwrap_or_default());
                 sum.plus(models.cost(attempt.model, 1, tokens))
             },
@@ -157,7 +157,7 @@ impl Asking<'_> {
         store.refund(self.conversation, self.hour, most.less(spent))?;
         let above = spent.less(most);
         if above != Spend::default() {
-            // A provider that counts more than we did: what it took is taken, whatever the cap.
+            // The provider counted more than we did: the excess is charged even above the limit.
             let no_caps = Spend { calls: u64::MAX, input: u64::MAX, output: u64::MAX, micros: u64::MAX };
             store.charge(self.conversation, self.hour, above, no_caps)?;
         }

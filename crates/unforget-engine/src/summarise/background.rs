@@ -1,4 +1,4 @@
-//! A thread that works while others talk.
+//! A background thread that works on jobs while conversations go on.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
@@ -12,29 +12,29 @@ use super::{Current, Report, Shift};
 use crate::Engine;
 use crate::error::EngineError;
 
-/// Jobs of one conversation before the next one's turn.
+/// Number of jobs of one conversation before the next conversation has its turn.
 const TURN: usize = 4;
 
-/// How long its end waits for a call that is under way.
+/// Time limit for a running call when the thread is stopped.
 const END: Duration = Duration::from_secs(2);
 
-/// What came of the work.
+/// Events of the background work.
 #[derive(Debug)]
 pub enum News<'a> {
     /// A job ended.
     Worked(&'a Report),
-    /// The store did not do what was asked. The work goes on.
+    /// An error of the store. The work goes on.
     Failed(&'a EngineError),
 }
 
-/// Works on the jobs of all conversations until it is dropped, which takes back the call that is under way.
+/// Works on the jobs of all conversations until dropped. Dropping cancels the running call.
 ///
-/// A call that does not end then goes on without it, for its own limit at most: nothing of it is stored, and the job's lease
-/// runs out.
+/// A call that does not stop in time goes on detached, at most for its own time limit: nothing of it is stored, and the
+/// lease of its job expires.
 ///
-/// Conversations are served in turn, those first to which nothing was added since the last look: what is prepared
-/// for them is shown at a break that comes after a pause, when a provider's cache is cold anyway. A conversation whose jobs a
-/// person has [claimed](Current::claim) is passed over.
+/// Conversations are served in turn. Those without new entries since the last look come first: their next break will
+/// come after a pause, when the provider's cache is cold anyway. A conversation whose jobs a person has
+/// [claimed](Current::claim) is skipped.
 pub struct Background {
     wake: Option<SyncSender<()>>,
     cancel: Cancel,
@@ -44,17 +44,17 @@ pub struct Background {
 }
 
 impl Background {
-    /// Starts it.
+    /// Starts the background thread.
     ///
-    /// * `current` - the models as they are now; asked before each round, so that settings may change.
-    /// * `cancel` - ends the work before this is dropped; dropping it cancels.
-    /// * `look` - is called before each round, and may set the models anew.
+    /// * `current` - the current models; read before each round, so that settings may change.
+    /// * `cancel` - stops the work early; dropping the value cancels too.
+    /// * `look` - called before each round; may replace the models.
     /// * `time` - the time of day.
-    /// * `every` - how often it looks for jobs that nobody woke it for.
-    /// * `told` - hears what comes of it.
+    /// * `every` - interval between two looks for jobs without a call of [`Self::wake`].
+    /// * `told` - called with each event.
     ///
     /// # Errors
-    /// If there can be no further thread.
+    /// If no thread can be started.
     pub fn start(
         engine: Engine,
         (current, cancel): (Current, Cancel),
@@ -90,12 +90,12 @@ impl Background {
         Ok(Self { wake: Some(wake), cancel, thread: Some(thread), ended })
     }
 
-    /// Says that there may be work. Never waits.
+    /// Announces that there may be work. Never blocks.
     pub fn wake(&self) {
         if let Some(Err(TrySendError::Full(()) | TrySendError::Disconnected(()))) =
             self.wake.as_ref().map(|wake| wake.try_send(()))
         {
-            // It is awake, or it has ended.
+            // The thread is awake, or it has ended.
         }
     }
 }
@@ -111,7 +111,7 @@ impl Drop for Background {
     }
 }
 
-/// What a round has at hand.
+/// Data of one round.
 struct Round<'a> {
     engine: &'a Engine,
     current: &'a Current,
@@ -121,10 +121,9 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Serves every conversation that has a job that is due, each for its turn. Returns whether anything was done: then
-    /// there may be more.
+    /// Gives every conversation with a due job its turn. Returns whether any work was done: then there may be more.
     ///
-    /// * `lengths` - entries of each conversation when it was looked at last.
+    /// * `lengths` - number of entries of each conversation at the last look.
     fn run(&self, lengths: &mut BTreeMap<ConversationId, u64>) -> Result<bool, EngineError> {
         let Some(models) = self.current.get() else { return Ok(false) };
         let due = self.engine.store().due((self.time)())?;
@@ -138,7 +137,7 @@ impl Round<'_> {
                 if self.cancel.is_cancelled() || models.may_ask().is_err() {
                     return Ok(false);
                 }
-                // A person who wants it waits for one job only.
+                // A person who wants this conversation waits for one job only.
                 let Some(_claim) = self.current.turn(id) else { break };
                 let shift = Shift { limit: 1, urgency: Urgency::Normal };
                 let told = |report: &Report| (self.told)(News::Worked(report));
@@ -147,7 +146,7 @@ impl Round<'_> {
                     Ok(reports) if reports.is_empty() => break,
                     Ok(_) => is_done = true,
                     Err(error) => {
-                        // Others need not wait for what is wrong here.
+                        // A problem of one conversation must not stop the others.
                         (self.told)(News::Failed(&error));
                         break;
                     }
@@ -158,7 +157,7 @@ impl Round<'_> {
     }
 }
 
-/// Those to which nothing was added since the last look, then the others; notes how long they are now.
+/// Conversations without new entries since the last look first, then the others; updates the lengths.
 fn idle_first(
     waiting: &[(ConversationId, u64)],
     lengths: &mut BTreeMap<ConversationId, u64>,
@@ -174,7 +173,7 @@ fn idle_first(
 mod tests {
     use super::*;
 
-    /// Waiting conversations with their lengths, the order in which they are looked at, why.
+    /// Waiting conversations with their lengths, expected order, reason.
     type Row<'a> = (&'a [(ConversationId, u64)], &'a [ConversationId], &'a str);
 
     #[test]

@@ -1,4 +1,4 @@
-//! From settings to models.
+//! Makes models from settings.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -7,29 +7,29 @@ use std::sync::Arc;
 use unforget_llm::{Anthropic, Cause, Classify, KeyError, KeySource, Model, OpenAi, Reply, SettingError};
 use unforget_wire::refusal::{self, Headers, Overflow, Refusal};
 
-/// Which protocol a model is called by.
+/// Protocol of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Chat Completions: OpenAI and most others.
+    /// Chat Completions: OpenAI and most other providers.
     OpenAi,
-    /// Messages.
+    /// Messages, by Anthropic.
     Anthropic,
-    /// An external command with its arguments, JSON in and out.
+    /// An external command with its arguments; JSON on standard input and output.
     Command(PathBuf, Vec<OsString>),
 }
 
-/// One model, as settings name it. Holds no key, only its place.
+/// Settings of one model. Contains no key, only the place of the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// The protocol.
     pub kind: Kind,
-    /// Address up to and with the version; not used by commands.
+    /// Base address including the version; unused by commands.
     pub base: String,
-    /// The model's name, as the provider knows it.
+    /// The provider's name of the model.
     pub model: String,
-    /// Where the key is.
+    /// Place of the key.
     pub key: KeySource,
-    /// Fields that the provider needs beside ours, such as `reasoning_effort`; not used by commands.
+    /// Further request fields for the provider, such as `reasoning_effort`; unused by commands.
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -39,18 +39,18 @@ pub enum ChainError {
     /// There is no usable key.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The rest is not usable.
+    /// Another setting is not usable.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// Commands need a system that has process groups.
+    /// Commands need a system with process groups.
     #[error("commands cannot be called on this system")]
     NoCommands,
 }
 
 impl Endpoint {
-    /// The model. Reads the key, calls nobody.
+    /// Makes the model. Reads the key, but makes no call.
     ///
-    /// * `env` - an environment variable by name.
+    /// * `env` - returns an environment variable by name.
     ///
     /// # Errors
     /// [`ChainError`].
@@ -72,7 +72,7 @@ impl Endpoint {
     }
 }
 
-/// What error replies mean, by everything that is known of providers.
+/// The classification of error replies for all known providers.
 pub fn classify() -> Classify {
     Arc::new(|reply: &Reply<'_>| {
         let headers = Headers {

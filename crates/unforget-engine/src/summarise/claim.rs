@@ -1,4 +1,4 @@
-//! The models as they are now, and who works on whose jobs: one at a time in a conversation, a person before the background.
+//! The current models, and the claims on jobs: one worker at a time per conversation, a person before the background.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -9,10 +9,10 @@ use unforget_llm::Cancel;
 
 use super::Summarisers;
 
-/// How long a person who waits takes to notice that they were told to stop.
+/// Interval at which a waiting person checks for cancellation.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// The models as they are now, for all who ask them: settings may change while an engine runs.
+/// The current models, shared by all users: settings may change while an engine runs.
 #[derive(Clone, Default)]
 pub struct Current(Arc<Shared>);
 
@@ -23,16 +23,16 @@ struct Shared {
     left: Condvar,
 }
 
-/// Conversations whose jobs are worked on.
+/// Conversations with claimed jobs.
 #[derive(Default)]
 struct Desks {
-    /// For a person, or wanted by one.
+    /// Claimed by a person, or awaited by one.
     people: BTreeSet<ConversationId>,
-    /// By the background.
+    /// Claimed by the background.
     background: BTreeSet<ConversationId>,
 }
 
-/// Leave to work on the jobs of a conversation, until it is dropped.
+/// The right to work on the jobs of a conversation, until dropped.
 pub struct Claim {
     shared: Arc<Shared>,
     conversation: ConversationId,
@@ -45,13 +45,13 @@ impl Current {
         self.0.models.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Other models from now on.
+    /// Replaces the models.
     pub fn set(&self, models: Option<Arc<Summarisers>>) {
         *self.0.models.write().unwrap_or_else(PoisonError::into_inner) = models;
     }
 
-    /// Leave to work for a person, behind the job that is under way. `None` if another person works on these jobs, or if it
-    /// is taken back.
+    /// Claims the jobs of a conversation for a person, after the running background job. `None` if another person holds
+    /// the claim, or on cancellation.
     pub fn claim(&self, conversation: ConversationId, cancel: &Cancel) -> Option<Claim> {
         let mut desks = self.0.desks();
         if !desks.people.insert(conversation) {
@@ -69,7 +69,7 @@ impl Current {
         Some(claim)
     }
 
-    /// Leave to work on one job unasked. Never waits; `None` if anybody is there.
+    /// Claims one job for the background. Never blocks; `None` if the conversation is already claimed.
     pub(super) fn turn(&self, conversation: ConversationId) -> Option<Claim> {
         let mut desks = self.0.desks();
         if desks.people.contains(&conversation) || !desks.background.insert(conversation) {

@@ -1,11 +1,11 @@
-//! The words of a model's sections, without their form: what the gates look at.
+//! The words of a model's sections without their JSON form, as input of the gates.
 
 use serde_json::Value;
 
-/// Fields whose text a summary would show.
+/// Fields whose text appears in a summary.
 const SHOWN: [&str; 3] = ["title", "text", "author"];
 
-/// The words of a text in the form that was asked for, one value a line; the text itself if it has another form.
+/// The words of a text in the requested form, one value per line; the text itself if it has another form.
 pub(super) fn prose(text: &str) -> String {
     let inside = text.trim().strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     let inside = inside.and_then(|rest| rest.split_once('\n')).map_or(text, |(_, json)| json);
@@ -19,7 +19,7 @@ pub(super) fn prose(text: &str) -> String {
     }
 }
 
-/// Depth is bounded by the parser.
+/// The parser bounds the depth.
 fn gather(value: &Value, words: &mut Vec<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| gather(item, words)),

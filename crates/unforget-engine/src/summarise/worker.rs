@@ -1,4 +1,4 @@
-//! The worker: takes a job, reads, asks, judges, stores.
+//! The worker: takes a job, reads its entries, asks a model, judges the draft and stores the result.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,28 +19,28 @@ use super::{BY_MODEL, DECISIONS_KEPT, Summarisers};
 use crate::Engine;
 use crate::error::EngineError;
 
-/// The wait before a job is tried again, at first; doubles each time.
+/// First delay before a job is tried again; doubles each time.
 const WAIT: Duration = Duration::from_mins(1);
-/// The longest.
+/// Maximum delay.
 const WAIT_MAX: Duration = Duration::from_hours(1);
-/// The wait after an attempt at which nobody was asked.
+/// Delay after an attempt without any call.
 const WAIT_CLOSED: Duration = Duration::from_mins(1);
-/// A lease beyond the time of its calls.
+/// Time added to the maximum duration of the calls for a lease.
 const LEASE_MORE: Duration = Duration::from_mins(1);
 const HOUR_MS: i64 = 3_600_000;
-/// The summary of what came before takes this part of the window at most.
+/// The previous summary takes at most this fraction of the window.
 const PREVIOUS_PART: u64 = 16;
 
-/// What became of a job.
+/// Outcome of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// The model's summary is stored; the next break shows it.
     Written,
-    /// It waits until then.
+    /// The job waits until this time.
     Later(Timestamp),
-    /// Nobody tries it again unless a person asks.
+    /// The job is not tried again unless a person asks.
     GivenUp,
-    /// The lease was lost, or the entries purged, while it was done: nothing was written.
+    /// The lease was lost, or the entries were purged, during the work: nothing was written.
     Lost,
 }
 
@@ -56,22 +56,20 @@ impl Ended {
     }
 }
 
-/// Why jobs are held back.
+/// Why no jobs are started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Held {
-    /// Nobody may be called.
+    /// No model may be called.
     Closed(Closed),
-    /// The conversation's hour is used up.
+    /// The spending limit of the conversation for this hour is reached.
     SpentUp,
 }
 
 impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SpentUp => f.write_str("the hour's spend is used up"),
-            Self::Closed(Closed { is_absent: true, .. }) => {
-                f.write_str("nobody is there who could be called")
-            }
+            Self::SpentUp => f.write_str("the spending limit of this hour is reached"),
+            Self::Closed(Closed { is_absent: true, .. }) => f.write_str("no model is available"),
             Self::Closed(Closed { until: Some(until), .. }) => {
                 write!(f, "no model is called before {}", unforget_text::time_text(*until))
             }
@@ -80,41 +78,42 @@ impl fmt::Display for Held {
     }
 }
 
-/// One job that was worked on.
+/// Report on one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// The summary's name.
+    /// Name of the summary.
     pub name: String,
-    /// How it ended.
+    /// Outcome.
     pub ended: Ended,
-    /// Why, for a person; empty if there is nothing to say.
+    /// Reason for a person; may be empty.
     pub why: String,
-    /// What it cost.
+    /// Cost of the job.
     pub spent: Spend,
-    /// Flaws of the drafts that were refused, in order.
+    /// Flaws of the refused drafts, in order.
     pub refused: Vec<Flaw>,
-    /// The model that answered last.
+    /// The last model that answered.
     pub model: Option<String>,
-    /// What kind of failure the last call ended with that had no answer: [`Cause::name`](unforget_llm::Cause::name).
+    /// Kind of failure of the last call, if it had no answer: [`Cause::name`](unforget_llm::Cause::name).
     pub fault: Option<&'static str>,
 }
 
-/// How much is done at once, and for whom.
+/// Extent and urgency of one round of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
-    /// Most jobs.
+    /// Maximum number of jobs.
     pub limit: usize,
-    /// [`Urgency::Manual`] also takes jobs that wait or were given up, and does not heed breakers.
+    /// [`Urgency::Manual`] also takes jobs that wait or were given up, and ignores breakers.
     pub urgency: Urgency,
 }
 
 impl Engine {
-    /// Has models write summaries that are wanted in a conversation: one job after another.
+    /// Lets models write the wanted summaries of a conversation, one job after another.
     ///
-    /// * `now` - the time of day; what passes meanwhile is taken from the models' clock.
+    /// * `now` - the time of day; elapsed time is measured with the models' clock.
     ///
-    /// Calls are made outside of any transaction. It ends early when nothing is due, when another worker is at it,
-    /// when a credential is refused, and when jobs are held back ([`Engine::held_back`]): then none is touched.
+    /// Calls are made outside of any transaction. The work ends early when no job is due, when another worker is
+    /// active, when a credential is refused, and when jobs are held back ([`Engine::held_back`]): then no job is
+    /// touched.
     pub fn work(
         &self,
         conversation: ConversationId,
@@ -125,9 +124,9 @@ impl Engine {
         self.work_until(conversation, models, (now, shift), (&Cancel::default(), &|_| ()))
     }
 
-    /// The same, until it is taken back.
+    /// [`Engine::work`] with cancellation.
     ///
-    /// * `told` - hears of each job as it ends.
+    /// * `told` - called with the report of each job.
     pub fn work_until(
         &self,
         conversation: ConversationId,
@@ -149,7 +148,7 @@ impl Engine {
             let all = urgency == Urgency::Manual;
             let Some(job) = self.store().take_job(conversation, clock(), until, all)? else { break };
             if seen.contains(&job.key) {
-                // A person asked for all, and all were tried.
+                // The person asked for all jobs, and all were tried.
                 let why = "asked for once already".to_owned();
                 let end = JobEnd::NotAsked { due: clock(), why };
                 self.store().end_job(conversation, (&job.key, job.attempts), &end, clock())?;
@@ -176,7 +175,7 @@ impl Engine {
         Ok(reports)
     }
 
-    /// Why no job of a conversation would be worked on now, whatever is due; `None` if one would be.
+    /// Why no job of a conversation would be started now, due or not; `None` if jobs may start.
     pub fn held_back(
         &self,
         conversation: ConversationId,
@@ -187,7 +186,7 @@ impl Engine {
             return Ok(Some(Held::Closed(closed)));
         }
         let hour = now.0.div_euclid(HOUR_MS);
-        // What the shortest question may cost: with less nothing is ever charged.
+        // Cost of the shortest question: with less room no charge can succeed.
         let sum = self.store().spent(conversation, hour)?.plus(models.dearest(Some(0)));
         Ok((!sum.is_within(models.config.caps)).then_some(Held::SpentUp))
     }
@@ -220,7 +219,7 @@ impl Engine {
     }
 }
 
-/// Long enough for two rounds of calls of a large leaf; each ask looks at it again.
+/// Long enough for two rounds of calls of a large leaf; each question checks the lease again.
 fn lease(models: &Summarisers) -> Duration {
     models.config.within.saturating_mul(4).saturating_add(LEASE_MORE)
 }
@@ -238,14 +237,14 @@ struct Worker<'a> {
     cancel: &'a Cancel,
 }
 
-/// What a summary is made of, as it was read.
+/// The source of a summary.
 enum Read {
     Leaf(Vec<(Seq, Arc<Entry>)>),
     Merge(Vec<Summary>),
 }
 
 impl Worker<'_> {
-    /// Works on the job. Returns also whether others should not be tried now.
+    /// Works on the job. The flag says whether further jobs should not be tried now.
     fn run(
         &mut self,
         now: Timestamp,
@@ -275,7 +274,7 @@ impl Worker<'_> {
         let (brief, tokens) = self.brief((&read, &sources), &base, &previous);
         let mut work = match Work::new(brief, &self.models.config.ruler) {
             Ok(work) => work,
-            // The window may be another one tomorrow.
+            // The window may be larger tomorrow.
             Err(error) => return Ok(self.later(report, clock(), &error.to_string(), Then::Look)),
         };
         let asking = Asking {
@@ -288,7 +287,7 @@ impl Worker<'_> {
             tokens,
         };
         while let Some(ask) = work.ask() {
-            // A call that would outlive the lease would be for nothing.
+            // A call that would outlive the lease would be wasted.
             if after(clock(), self.models.config.within) >= until {
                 return Ok(self.later(report, clock(), "it takes longer than its lease", Then::GoOn));
             }
@@ -302,14 +301,14 @@ impl Worker<'_> {
                 Asked::Denied(why) => return Ok(self.later(report, clock(), &why, Then::Look)),
                 Asked::SpentUp => {
                     let next = Timestamp((now.0.div_euclid(HOUR_MS) + 1).saturating_mul(HOUR_MS));
-                    return Ok(Self::due(report, next, "the hour's spend is used up", true));
+                    return Ok(Self::due(report, next, "the spending limit of this hour is reached", true));
                 }
             }
         }
         Ok(self.finish(report, &base, &work.finish(), clock()))
     }
 
-    /// The summary of what came before, as text that a sixteenth of the window holds; empty if there is none.
+    /// The previous summary as text, limited to a sixteenth of the window; empty if there is none.
     fn previous(&self, base: &SummaryRow) -> Result<String, EngineError> {
         let before = self.engine.summary_before(self.conversation, base)?;
         let summary = before.and_then(|row| Summary::parse(&row.body).ok());
@@ -325,7 +324,7 @@ impl Worker<'_> {
     ) -> (Brief<'b>, u64) {
         let config = &self.models.config;
         let grain = u64::from(base.key.grain);
-        // As large as a prompt shows it, of a policy with this grain.
+        // As large as in a prompt of a policy with this grain.
         let policy = Policy::for_window(grain.saturating_mul(18));
         let tokens = policy.summary_tokens(base.key.level);
         let task = match read {
@@ -344,7 +343,7 @@ impl Worker<'_> {
         (brief, tokens)
     }
 
-    /// What the summary is made of; `None` if it is not all there.
+    /// Reads the source of the summary; `None` if it is incomplete.
     fn read(&self, base: &SummaryRow) -> Result<Option<Read>, EngineError> {
         let store = self.engine.store();
         if base.sources.is_empty() {
@@ -374,7 +373,7 @@ impl Worker<'_> {
         Ok(Some(Read::Merge(parts)))
     }
 
-    /// The end of a job whose calls are all made.
+    /// Ends a job whose calls are all made.
     fn finish(
         &self,
         mut report: Report,
@@ -386,7 +385,7 @@ impl Worker<'_> {
         let ruler = &self.models.config.ruler;
         let (size, plain) = (ruler.count(&body), ruler.count(&base.body).expected);
         let too_large = size.expected > size_max(base.tokens.0, 0).max(plain);
-        // A merge of few items needs no call: what models wrote of its parts is all there is to take.
+        // A merge of few items needs no call: it only takes over the models' words of its parts.
         let took_words = made.answered > 0 || (made.skipped == 0 && body != base.body);
         if took_words && !too_large {
             let model = report.model.clone().unwrap_or_else(|| "parts".to_owned());
@@ -418,7 +417,7 @@ impl Worker<'_> {
         (report, JobEnd::GivenUp { why: why.to_owned() }, false)
     }
 
-    /// The job waits, longer each time that somebody was asked.
+    /// Postpones the job, longer after each attempt with a call.
     fn later(&self, report: Report, now: Timestamp, why: &str, then: Then) -> (Report, JobEnd, bool) {
         let doubled = WAIT.saturating_mul(1 << self.job.attempts.saturating_sub(1).min(10)).min(WAIT_MAX);
         let wait = match then {
@@ -429,7 +428,7 @@ impl Worker<'_> {
         Self::due(report, after(now, wait), why, then != Then::GoOn)
     }
 
-    /// The job waits until then. An attempt at which nobody was asked does not count.
+    /// Postpones the job until `due`. An attempt without a call does not count.
     fn due(mut report: Report, due: Timestamp, why: &str, stop: bool) -> (Report, JobEnd, bool) {
         report.ended = Ended::Later(due);
         why.clone_into(&mut report.why);
@@ -440,13 +439,13 @@ impl Worker<'_> {
     }
 }
 
-/// What a job's end means for the others of its conversation.
+/// Consequence of a job's end for further jobs of its conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
-    /// Nothing.
+    /// Go on with the next job.
     GoOn,
-    /// They would fare no better now.
+    /// Stop: other jobs would fail now too.
     Stop,
-    /// Nor later, unless somebody looks at it.
+    /// Stop until a person intervenes.
     Look,
 }

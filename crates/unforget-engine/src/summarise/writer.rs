@@ -1,4 +1,4 @@
-//! Who wrote a summary, and what models read before they write one.
+//! The author of a summary, and the previous summary that models read before writing.
 
 use unforget_core::id::{ConversationId, Seq};
 use unforget_store::{JobState, SummaryKey, SummaryRow};
@@ -6,24 +6,24 @@ use unforget_store::{JobState, SummaryKey, SummaryRow};
 use crate::Engine;
 use crate::error::EngineError;
 
-/// Entries between two summaries that are looked through: hidden ones stand there.
+/// Number of entries between two summaries that are examined, because hidden entries may stand there.
 const BETWEEN: u64 = 4_096;
 
-/// What the writer of a rewrite begins with, before the model's name.
+/// Prefix of the author of a rewrite, followed by the model's name.
 pub(crate) const BY_MODEL: &str = "model/1 ";
 
-/// Who wrote what is stored of a summary.
+/// The author of the stored text of a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// The model of this name. A prompt shows it from its next break on.
+    /// The model with this name. Prompts show its text from their next break on.
     Model(String),
-    /// No model: none was asked for.
+    /// No model, because none was asked for.
     Deterministic,
-    /// No model, although one was asked for: it stands in until a model has written it.
+    /// No model yet: the deterministic text stands in until a model has written the summary.
     Fallback {
-        /// Where the job stands.
+        /// State of the job.
         state: JobState,
-        /// How the last attempt ended; empty before the first.
+        /// Outcome of the last attempt; empty before the first one.
         why: String,
     },
 }
@@ -40,7 +40,7 @@ impl Writer {
 }
 
 impl Engine {
-    /// Says who wrote a summary.
+    /// The author of a summary.
     pub fn writer(&self, conversation: ConversationId, key: &SummaryKey) -> Result<Writer, EngineError> {
         if let Some(row) = self.store().rewrite(conversation, key)? {
             let name = row.writer.strip_prefix(BY_MODEL).unwrap_or(&row.writer);
@@ -50,7 +50,7 @@ impl Engine {
         Ok(job.map_or(Writer::Deterministic, |job| Writer::Fallback { state: job.state, why: job.why }))
     }
 
-    /// The summary of what came right before this one on its path, as a model wrote it if one did.
+    /// The summary directly before this one on its path, in a model's words if there are any.
     pub(super) fn summary_before(
         &self,
         conversation: ConversationId,
@@ -66,7 +66,7 @@ impl Engine {
         Ok(Some(rewrite.unwrap_or(before)))
     }
 
-    /// Whether an entry comes behind an earlier one on its path.
+    /// Whether an entry follows an earlier one on its path.
     fn follows(&self, conversation: ConversationId, seq: Seq, earlier: Seq) -> Result<bool, EngineError> {
         let rows = self.store().rows(conversation, earlier.0..seq.0 + 1)?;
         let mut at = Some(seq);

@@ -1,4 +1,4 @@
-//! What could be better here, and the command that makes it so.
+//! Finds possible improvements, each with the command that makes it.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +12,22 @@ use unforget_store::{Conversation, Snapshot};
 use crate::index::{UNINDEXED_MAX, gaps};
 use crate::{Engine, EngineError};
 
-/// Rows that are looked at together.
+/// Number of rows read at once.
 const STEP: u64 = 4096;
 
-/// Something that a person may want to mend.
+/// An issue that a person may want to fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What is wrong.
+    /// Description of the issue.
     pub what: String,
-    /// Where: a key, an entry or a path.
+    /// Place of the issue: a key, an entry or a path.
     pub place: String,
-    /// The command that mends it or shows more.
+    /// The command that fixes the issue or shows more.
     pub command: String,
 }
 
 impl Engine {
-    /// Looks for what is unfinished, stale or odd. Reads rows and heads, not the bytes: `verify` does that.
+    /// Looks for unfinished, stale or inconsistent data. Reads rows and heads, not the bytes, which `verify` reads.
     ///
     /// # Errors
     /// [`EngineError::Store`].
@@ -50,7 +50,7 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let Some(parent) = &conversation.parent else { return Ok(()) };
         if self.store().find(parent)?.is_none() {
-            let what = format!("the conversation that started it, {parent}, is not here");
+            let what = format!("the conversation that started it, {parent}, is not stored");
             let command = "unforget import FOLDER".to_owned();
             findings.push(Finding { what, place: conversation.key.0.clone(), command });
         }
@@ -118,7 +118,7 @@ fn check_import(conversation: &Conversation, latest: Option<&Snapshot>, findings
         }
         return;
     };
-    // A name with escapes is not a path; a file that is gone is why people keep it here.
+    // A name with escapes is not a path; a deleted file is a normal reason to keep its transcript here.
     let Ok(facts) = fs::metadata(Path::new(&latest.path)) else { return };
     let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let is_newer = modified.is_some_and(|time| time.as_nanos() as i128 > latest.modified_ns);
@@ -130,7 +130,7 @@ fn check_import(conversation: &Conversation, latest: Option<&Snapshot>, findings
     }
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

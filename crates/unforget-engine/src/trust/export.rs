@@ -1,4 +1,4 @@
-//! Writing a transcript out again.
+//! Exports transcripts.
 
 use std::io::Write;
 use std::ops::Range;
@@ -8,36 +8,35 @@ use unforget_store::{Snapshot, Store, StoreError};
 
 use crate::{Engine, EngineError};
 
-/// Rows that are looked at together.
+/// Number of rows read at once.
 const STEP: u64 = 512;
 
-/// Bytes that are read together, if they are more than one entry.
+/// Maximum bytes read at once; a larger entry is read by itself.
 const READ_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What an export wrote.
+/// Result of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// Number of the snapshot; `None` if the conversation has none and its current path was written.
+    /// Number of the exported snapshot; `None` if the conversation has no snapshot and its current path was written.
     pub snapshot: Option<u64>,
-    /// Entries written.
+    /// Number of entries written.
     pub entries: u64,
-    /// Bytes written.
+    /// Number of bytes written.
     pub bytes: u64,
-    /// Entries that are missing because they were purged. With 0, the bytes are those of the file.
+    /// Number of entries left out because they were purged. If 0, the output equals the file.
     pub purged: u64,
 }
 
 impl Engine {
-    /// Writes a transcript exactly as it was when it was imported.
+    /// Writes a transcript exactly as it was imported.
     ///
-    /// * `snapshot` - which import; `None` is the latest.
+    /// * `snapshot` - number of the snapshot; `None` for the latest.
     ///
-    /// A conversation without a snapshot (its import was interrupted, or it never was a file) is written as
-    /// far as it goes. Memory: 4 MiB, or the largest entry.
+    /// For a conversation without a snapshot, because its import was interrupted or because it never was a file, the
+    /// stored part is written. Memory: 4 MiB, or the largest entry.
     ///
-    /// # Errors
-    /// [`StoreError::Missing`] if there is no such snapshot, [`StoreError::Damaged`] at the first entry that
-    /// cannot be read back, [`EngineError::File`] if `out` fails.
+    /// [`StoreError::Missing`] if there is no such snapshot, [`StoreError::Damaged`] at the first unreadable entry,
+    /// [`EngineError::File`] if writing to `out` fails.
     pub fn export(
         &self,
         conversation: ConversationId,
@@ -102,10 +101,10 @@ impl Engine {
     }
 }
 
-/// Entries that are read together.
+/// Entries read together.
 pub(crate) struct Portion {
     pub(crate) seqs: Range<u64>,
-    /// How many of them were purged.
+    /// Number of purged entries among them.
     pub(crate) purged: u64,
 }
 

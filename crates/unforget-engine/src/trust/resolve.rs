@@ -1,32 +1,32 @@
-//! From what a person writes to a conversation.
+//! Resolves the names of conversations that people type.
 
 use unforget_core::id::{ConversationKey, Thread};
 use unforget_store::Conversation;
 
 use crate::{Engine, EngineError};
 
-/// Candidates that an error lists.
+/// Maximum number of candidates in an error.
 const CANDIDATES: usize = 10;
 
-/// Near names that an error lists.
+/// Maximum number of similar names in an error.
 const NEAR: usize = 5;
 
-/// What a name means.
+/// The meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The conversation.
     pub conversation: Conversation,
-    /// The side lane, from `#thread`; 0 is the main lane.
+    /// The lane, from `#thread`; 0 is the main lane.
     pub thread: Thread,
-    /// The snapshot, from `@snapshot`; `None` is the latest.
+    /// The snapshot, from `@snapshot`; `None` for the latest.
     pub snapshot: Option<u64>,
 }
 
 impl Engine {
-    /// Finds what a name means: a key, a session id, or the start of either if only one conversation has it;
-    /// each with `@snapshot` and `#thread` behind it, in any order.
+    /// Resolves a name: a key, a session id, or a unique prefix of either; each optionally followed by `@snapshot` and
+    /// `#thread`, in any order.
     ///
-    /// A key that is spelled out wins over everything; then a session id; then prefixes.
+    /// A complete key has precedence over a session id, and a session id over prefixes.
     ///
     /// # Errors
     /// [`EngineError::NoConversation`], [`EngineError::Ambiguous`].
@@ -44,7 +44,7 @@ impl Engine {
     }
 }
 
-/// Takes `@number` and `#number` off the end, each at most once.
+/// Splits `@number` and `#number` off the end, each at most once.
 fn split(name: &str) -> (&str, Option<Thread>, Option<u64>) {
     let (mut base, mut thread, mut snapshot) = (name, None, None);
     while let Some(at) = base.rfind(['@', '#']) {
@@ -60,15 +60,15 @@ fn split(name: &str) -> (&str, Option<Thread>, Option<u64>) {
     (base, thread, snapshot)
 }
 
-/// The one conversation that `base` means.
+/// The one conversation matched by `base`.
 fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, EngineError> {
     let tests: [fn(&str, &str) -> bool; 5] = [
         |key, base| session(key) == base,
-        // The name of a gateway's conversation, as its clients are told it.
+        // The name of a gateway's conversation, as reported to its clients.
         |key, base| key.rsplit('/').next() == Some(base),
         |key, base| key.starts_with(base),
         |key, base| session(key).starts_with(base),
-        // The id of a sub-agent, which stands behind its parent's.
+        // The id of a sub-agent follows its parent's id.
         |key, base| key.rsplit('/').next().is_some_and(|last| last.starts_with(base)),
     ];
     if !base.is_empty() {
@@ -77,7 +77,7 @@ fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, En
             let (first, second) = (fitting.next(), fitting.next());
             match (first, second) {
                 (Some(one), None) => return Ok(one.clone()),
-                // The start of a sub-agent's key is its parent's key: the parent is meant.
+                // The prefix of a sub-agent's key is its parent's key: the parent is meant.
                 (Some(_), Some(_)) => return several(base, name, all, test),
                 (None, _) => (),
             }
@@ -86,7 +86,7 @@ fn pick(base: &str, name: &str, all: &[Conversation]) -> Result<Conversation, En
     Err(EngineError::NoConversation { name: name.to_owned(), near: near(base, all) })
 }
 
-/// One of several that fit: the main conversation, if all others are its sub-agents.
+/// Resolves several matches: the main conversation, if all others are its sub-agents.
 fn several(
     base: &str,
     name: &str,
@@ -113,7 +113,7 @@ fn session(key: &str) -> &str {
     key.split_once(':').map_or(key, |(_, session)| session)
 }
 
-/// Keys that have much in common with `base`, best first.
+/// Keys similar to `base`, best first.
 fn near(base: &str, all: &[Conversation]) -> Vec<String> {
     let wanted = base.to_lowercase();
     let mut scored: Vec<(usize, &str)> = all
@@ -125,7 +125,7 @@ fn near(base: &str, all: &[Conversation]) -> Vec<String> {
     scored.into_iter().take(NEAR).map(|(_, key)| key.to_owned()).collect()
 }
 
-/// Length of the longest start of `wanted`, or of its session, that is somewhere in `key`.
+/// Length of the longest prefix of `wanted`, or of its session, that occurs in `key`.
 fn common(wanted: &str, key: &str) -> usize {
     let longest = |text: &str| {
         let ends = text.char_indices().map(|(at, one)| at + one.len_utf8());

@@ -1,4 +1,4 @@
-//! Reads everything back and says what is not as it should be.
+//! Reads back all data and reports damage.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -12,33 +12,33 @@ use crate::recall::summary_name;
 use crate::summarise::BY_MODEL;
 use crate::{Engine, EngineError};
 
-/// What was looked at, and what is wrong.
+/// Receipts and problems of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
-    /// Everything that is wrong; empty if all is well.
+    /// The problems; empty if all data is sound.
     pub problems: Vec<Problem>,
-    /// Conversations looked at.
+    /// Number of verified conversations.
     pub conversations: u64,
-    /// Entries read back.
+    /// Number of entries read back.
     pub entries: u64,
-    /// Segments of search indexes read back.
+    /// Number of index segments read back.
     pub segments: u64,
-    /// Summaries whose sources were looked up.
+    /// Number of summaries whose sources were looked up.
     pub summaries: u64,
-    /// Summaries by models, and jobs for them, that were compared with what they are for.
+    /// Number of models' summaries and jobs that were compared with their deterministic summaries.
     pub rewrites: u64,
-    /// Snapshots whose length was checked.
+    /// Number of snapshots with a checked length.
     pub snapshots: u64,
 }
 
 impl Engine {
-    /// Checks everything: the database, every byte and chain, search indexes, summaries against what they
-    /// stand for, snapshots against the length of their files; the latest snapshot of each is written out.
+    /// Verifies all data: the database, every byte and chain, search indexes, summaries against their sources, and
+    /// snapshots against the length of their files. The latest snapshot of each conversation is exported completely.
     ///
-    /// * `progress` - called with entries checked and entries in all.
+    /// * `progress` - called with the number of verified entries and the total number.
     ///
     /// # Errors
-    /// [`EngineError::Store`] if checking itself is not possible; damage is a problem, not an error.
+    /// [`EngineError::Store`] if the verification itself fails; damage is reported as a problem, not as an error.
     pub fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Verified, EngineError> {
         let mut verified = Verified { problems: self.store().verify(progress)?, ..Verified::default() };
         let is_readable = verified.problems.iter().all(|problem| problem.kind != "database");
@@ -56,7 +56,7 @@ impl Engine {
         Ok(verified)
     }
 
-    /// What purging these entries would take; see [`unforget_store::Store::purge_plan`].
+    /// The effect of purging these entries; see [`unforget_store::Store::purge_plan`].
     ///
     /// # Errors
     /// [`EngineError::Store`].
@@ -68,8 +68,8 @@ impl Engine {
         Ok(self.store().purge_plan(conversation.id, seqs)?)
     }
 
-    /// Takes the bytes of these entries for good: see [`unforget_store::Store::purge`]. The search index is
-    /// built again without them.
+    /// Erases the bytes of these entries permanently: see [`unforget_store::Store::purge`]. The search index is rebuilt
+    /// without them.
     ///
     /// # Errors
     /// [`EngineError::Store`], [`EngineError::Index`].
@@ -113,7 +113,7 @@ impl Engine {
                     continue;
                 }
             };
-            // Merging one segment reads every posting and must give it back.
+            // Merging a single segment reads every posting and must reproduce the segment.
             let whole = segment::Segment { seqs: reader.seqs(), header: head.header.clone(), blocks };
             match segment::merge(std::slice::from_ref(&whole)) {
                 Ok(Some(again)) if again == whole => (),
@@ -137,7 +137,7 @@ impl Engine {
             };
             for source in &row.sources {
                 if self.store().summary(conversation.id, source)?.is_none() {
-                    wrong(format!("{name} was merged from {}, which is not there", summary_name(source)));
+                    wrong(format!("{name} was merged from {}, which is missing", summary_name(source)));
                 }
             }
             let members = self.sources(conversation.id, &row)?;
@@ -148,7 +148,8 @@ impl Engine {
         Ok(())
     }
 
-    /// What models wrote stands beside a summary of the same entries, can be read, and a job says so.
+    /// Checks that each model's summary is readable, stands beside a summary of the same entries, and has a matching
+    /// job.
     fn check_rewrites(
         &self,
         conversation: &Conversation,
@@ -162,7 +163,7 @@ impl Engine {
             let what = match (store.rewrite(id, key), store.summary(id, key)?) {
                 (Err(error), _) => Some((None, format!("cannot be read: {error}"))),
                 (Ok(None), _) => None,
-                (Ok(Some(row)), None) => Some((Some(row.span.0), "stands beside no summary".to_owned())),
+                (Ok(Some(row)), None) => Some((Some(row.span.0), "replaces no summary".to_owned())),
                 (Ok(Some(row)), Some(base)) => unlike(&row, &base).map(|what| (Some(row.span.0), what)),
             };
             if let Some((seq, what)) = what {
@@ -173,8 +174,8 @@ impl Engine {
         for job in &jobs {
             let is_odd = is_done(job) != rewrites.contains(&job.key) && self.is_odd(id, &job.key)?;
             let what = match store.summary(id, &job.key)? {
-                None => Some("is for a summary that is not there"),
-                Some(_) if is_odd => Some("says otherwise than what is there"),
+                None => Some("belongs to a missing summary"),
+                Some(_) if is_odd => Some("disagrees with the stored summary"),
                 Some(_) => None,
             };
             if let Some(what) = what {
@@ -185,7 +186,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether a job and what was made of it disagree still: somebody may have ended it meanwhile.
+    /// Whether a job and its result still disagree; another process may have ended the job in the meantime.
     fn is_odd(&self, id: ConversationId, key: &SummaryKey) -> Result<bool, EngineError> {
         let job = self.store().job(id, key)?;
         let is_written = self.store().rewrite(id, key)?.is_some();
@@ -219,8 +220,8 @@ impl Engine {
         Ok(())
     }
 
-    /// Bytes that an export writes; `None` if that cannot tell: some are purged, or cannot be read, which
-    /// the store reports.
+    /// Length of the exported file; `None` if it cannot be determined because bytes were purged, or are unreadable,
+    /// which the store check reports.
     fn written_length(
         &self,
         conversation: &Conversation,
@@ -234,7 +235,7 @@ impl Engine {
         }
     }
 
-    /// Bytes up to the end of the last entry, and the trailer; `None` if a part of it is purged.
+    /// Length up to the end of the last entry, plus the trailer; `None` if the last entry is purged.
     fn told_length(
         &self,
         conversation: &Conversation,
@@ -256,7 +257,7 @@ const fn is_done(job: &JobRow) -> bool {
     matches!(job.state, JobState::Done { .. })
 }
 
-/// In what a summary by a model is unlike the one that it stands for.
+/// How a model's summary differs from the summary that it replaces.
 fn unlike(row: &SummaryRow, base: &SummaryRow) -> Option<String> {
     if (row.span, row.count, &row.sources) != (base.span, base.count, &base.sources) {
         return Some("stands for other entries".to_owned());
@@ -275,7 +276,7 @@ fn problem(conversation: &Conversation, seq: Option<Seq>, kind: &'static str, de
     Problem { conversation: Some(conversation.key.clone()), seq, kind, detail }
 }
 
-/// Counts what is written to it.
+/// Counts the bytes written.
 struct Counter(u64);
 
 impl Write for Counter {

@@ -10,7 +10,7 @@ use unforget_llm::{Answer, CallPolicy, Cancel, Cause, Model, Scripted, SystemClo
 
 use super::Session;
 
-/// Imports one pi session of these texts, in turn of user and assistant.
+/// Imports one pi session with these texts, alternating between user and assistant.
 pub fn import(engine: &Engine, id: &str, texts: &[&str]) {
     let letters: String = "abcdefghijklmnopqrstuvwxyz".chars().take(texts.len()).collect();
     let mut file = Session::new(id).says(&letters).text();
@@ -21,7 +21,7 @@ pub fn import(engine: &Engine, id: &str, texts: &[&str]) {
     engine.import_reader(file.as_bytes(), id).unwrap();
 }
 
-/// An answer by a model that says these lines, and what it was told.
+/// An answer by a model that replies with these lines, and the texts that the model received.
 pub fn asked(
     engine: &Engine,
     question: &Question<'_>,

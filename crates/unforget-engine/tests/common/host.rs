@@ -1,4 +1,4 @@
-//! Messages of a pi host, as its transcript has them, and what it delivers of them.
+//! Messages of a pi host in the form of its transcript, and their delivery.
 
 use serde_json::{Value, json};
 use unforget_core::id::Timestamp;
@@ -40,7 +40,7 @@ fn assistant(block: &Value, stop: &str, time: i64) -> String {
     .to_string()
 }
 
-/// What a provider counted.
+/// A provider's count of tokens.
 pub fn usage() -> Value {
     json!({ "input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2,
         "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 } })
@@ -53,7 +53,7 @@ pub fn result(id: &str, text: &str, time: i64) -> String {
     .to_string()
 }
 
-/// Messages as they are delivered, with nothing said about them.
+/// Messages for delivery, without further statements about them.
 pub fn delivered(messages: &[String]) -> Vec<Delivered> {
     messages.iter().map(|message| Delivered::new(message.as_str())).collect()
 }

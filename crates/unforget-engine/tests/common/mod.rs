@@ -1,4 +1,4 @@
-//! What the tests of this folder share.
+//! Helpers shared by the tests of this folder.
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used, reason = "each test uses some of it")]
 
 pub mod asked;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use unforget_core::id::ConversationKey;
 use unforget_engine::Engine;
 
-/// The folder of real transcripts; `None`, with a message, if it is not there.
+/// The folder of real transcripts; `None`, with a message, if it does not exist.
 pub fn data() -> Option<PathBuf> {
     let usual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let folder = std::env::var_os("UNFORGET_DATA").map_or(usual, PathBuf::from);
@@ -21,7 +21,7 @@ pub fn data() -> Option<PathBuf> {
     None
 }
 
-/// An engine on a new database; the folder goes when it is dropped.
+/// An engine on a new database; the folder is deleted when dropped.
 pub fn engine() -> (Engine, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let engine = Engine::open(&folder.path().join("unforget.db")).unwrap();
@@ -60,12 +60,12 @@ pub struct Session {
 }
 
 impl Session {
-    /// A session with this id and nothing said.
+    /// An empty session with this id.
     pub fn new(id: &str) -> Self {
         Self::begun(id, "2026-01-01T00:00:00.000Z")
     }
 
-    /// The same session id with another start.
+    /// A session with this id but another start.
     pub fn rotated(id: &str) -> Self {
         Self::begun(id, "2026-02-02T00:00:00.000Z")
     }
@@ -76,7 +76,7 @@ impl Session {
         Self { lines: vec![header] }
     }
 
-    /// Adds a message per letter; odd ones are the model's. A message follows the one before it.
+    /// Adds one message per letter, alternating between person and model. Each message follows the previous one.
     #[must_use]
     pub fn says(mut self, letters: &str) -> Self {
         for letter in letters.chars() {

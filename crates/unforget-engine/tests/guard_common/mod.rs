@@ -1,9 +1,9 @@
-//! Transcripts of three hosts in a tiny language, and a folder for one.
+//! Transcripts of three hosts written in a tiny language, and a folder for one of them.
 //!
 //! `u` input, `b` blank input, `-` bookkeeping, `A:x,y` answer with words and calls, `K:x` aborted with words, `k:x`
-//! aborted without, `p:x` complete but half-written arguments, `r:x` result, `s:x` made-up result, `c3`
-//! compaction that keeps from record 3 on. `^2` hangs the record on record 2, `^?` on nothing that is there, `=e2`
-//! gives it the id of record 2. Records count from 0, the header; their ids are `e1`, `e2`, …
+//! aborted without words, `p:x` complete but with truncated arguments, `r:x` result, `s:x` invented result, `c3`
+//! compaction that keeps the records from 3 on. `^2` makes record 2 the parent, `^?` makes a missing record the parent,
+//! and `=e2` gives the record the id of record 2. Records count from 0, the header; their ids are `e1`, `e2`, …
 
 #![allow(
     dead_code,
@@ -49,7 +49,7 @@ impl Place {
         fs::File::options().append(true).open(&self.path).unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Writes in place and sets the time.
+    /// Overwrites the file in place and sets its time.
     pub fn overwrite(&self, text: &str, time: SystemTime) {
         let mut file = fs::File::options().write(true).open(&self.path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
@@ -71,7 +71,7 @@ pub fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// `line:problem` of every finding; with a star if it is left alone.
+/// `line:problem` of every finding, with a star if a repair leaves the finding alone.
 pub fn findings(path: &Path) -> String {
     let found = inspect(path).unwrap().findings;
     let show = |finding: &unforget_engine::guard::Finding| {
@@ -247,10 +247,11 @@ pub fn codex(text: &str) -> String {
     file
 }
 
-/// Hurts a file as crashes and second writers do: cut, zeros, a lost newline, a byte, a line twice, a blank line.
+/// Damages a file as crashes and second writers do: cut, zeros, a lost newline, a byte, a duplicated line, a blank
+/// line.
 pub fn damage(bytes: &[u8], hurts: &[(u8, proptest::sample::Index)]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    // The header stays, so that it is still a session.
+    // The header stays, so that the file is still a session.
     let from = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0) + 1;
     for (kind, at) in hurts {
         if bytes.len() <= from + 1 {

@@ -1,4 +1,4 @@
-//! A conversation that is played turn by turn while models write summaries of it.
+//! A conversation played turn by turn while models write summaries of it.
 #![allow(
     dead_code,
     unreachable_pub,
@@ -24,7 +24,7 @@ use unforget_llm::{CallPolicy, Cancel, Clock, Model};
 use unforget_store::{Spend, SummaryRow};
 use unforget_wire::{Dialect, Reader, Record};
 
-/// Time that passes only where it is told to.
+/// A clock that advances only on request.
 #[derive(Default)]
 pub struct TestClock(AtomicU64);
 
@@ -52,7 +52,7 @@ impl Clock for TestClock {
     }
 }
 
-/// The most that a conversation of the tests may cost in an hour.
+/// Spending limit per hour of a conversation in the tests.
 pub const CAPS: Spend = Spend { calls: 40, input: 60_000, output: 40_000, micros: 30_000 };
 
 pub fn config() -> Config {
@@ -76,7 +76,7 @@ pub fn models(engine: &Engine, model: Arc<dyn Model>, clock: &Arc<TestClock>) ->
     Summarisers::new(engine, priced, vec![], config(), Arc::clone(clock) as Arc<dyn Clock>).unwrap()
 }
 
-/// A session of so many turns, in pi's format.
+/// A session of `turns` turns in pi's format.
 pub fn transcript(turns: u64) -> String {
     let mut lines = vec![
         r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/w"}"#
@@ -111,7 +111,7 @@ pub fn transcript(turns: u64) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A lane that is fed entry by entry.
+/// A lane that receives one entry at a time.
 pub struct Play {
     pub engine: Engine,
     pub id: ConversationId,
@@ -122,7 +122,7 @@ pub struct Play {
     answers: Answers,
     pub pushed: u64,
     pub prompts: u64,
-    /// How long each prompt took.
+    /// Duration of each prompt.
     pub took: Vec<Duration>,
 }
 
@@ -152,7 +152,7 @@ impl Play {
         }
     }
 
-    /// Takes the next entry, with the prompt before it if a model is called; `None` at the end.
+    /// Takes the next entry, preceded by a prompt if a model is called for it; `None` at the end.
     pub fn step(&mut self, now: Timestamp) -> Option<Option<Prompt>> {
         let record = self.records.next()?;
         self.session.at(now);
@@ -173,14 +173,14 @@ impl Play {
         Some(prompt)
     }
 
-    /// The time of a prompt that half of them took no longer than, and the longest.
+    /// The median and the maximum time of a prompt.
     pub fn latency(&self) -> (Duration, Duration) {
         let mut took = self.took.clone();
         took.sort_unstable();
         (took[took.len() / 2], took[took.len() - 1])
     }
 
-    /// What models wrote, by the jobs that say so.
+    /// The models' summaries, found through their finished jobs.
     pub fn rewrites(&self) -> Vec<SummaryRow> {
         let store = self.engine.store();
         let jobs = store.jobs(self.id).unwrap();

@@ -1,4 +1,4 @@
-//! Passages that are read, each once, within what may be read.
+//! Gathers passages, each once, within the limits of the grant.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,17 +11,17 @@ use crate::recall::search::{Narrow, SearchAnswer, SearchQuery};
 use crate::summarise::Summarisers;
 use crate::{Engine, EngineError};
 
-/// Entries on either side of one that is looked around.
+/// Number of entries shown on either side of a passage.
 const AROUND: u64 = 3;
 
-/// How an entry was read.
+/// How much of an entry was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum How {
-    /// All of it.
+    /// The whole entry.
     Whole,
-    /// Some of it.
+    /// A part of the entry.
     Part,
-    /// Not at all: its bytes were purged.
+    /// Nothing: its bytes were purged.
     Purged,
 }
 
@@ -31,20 +31,20 @@ pub(super) struct Gathered<'a> {
     pub(super) watch: Watch<'a>,
     scope: Option<ConversationId>,
     now: Option<Timestamp>,
-    /// Half of what is left is kept for what a model asks for.
+    /// Whether half of the remaining tokens is reserved for the model's requests.
     keeps_half: bool,
     seen: BTreeMap<ConversationKey, BTreeMap<Seq, How>>,
-    /// Tokens that may still be read.
+    /// Remaining tokens for passages.
     pub(super) left: u64,
-    /// Models to read them.
+    /// The models that read the passages.
     models: Option<&'a Summarisers>,
-    /// Tokens that their window still has for passages and what stands around each.
+    /// Remaining tokens of the models' window for passages and the text around them.
     space: u64,
     pub(super) evidence: Vec<Evidence>,
 }
 
 impl<'a> Gathered<'a> {
-    /// Nothing yet.
+    /// Starts without passages.
     pub(super) fn new(
         (engine, watch, models): (&'a Engine, Watch<'a>, Option<&'a Summarisers>),
         question: &Question<'_>,
@@ -58,7 +58,7 @@ impl<'a> Gathered<'a> {
             now: question.now,
             keeps_half: models.is_some() && grant.depth > 0,
             seen: BTreeMap::new(),
-            // A third is for what stands around passages, and for other ways to count.
+            // A third is reserved for the text around passages and for differences between tokenisers.
             left: grant.tokens.min(space / 3 * 2),
             models,
             space,
@@ -66,17 +66,17 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    /// Tokens that may be read before a model asks for more.
+    /// Tokens available before the model's first request.
     pub(super) const fn share(&self) -> u64 {
         if self.keeps_half { self.left / 2 } else { self.left }
     }
 
-    /// Whether the time is over.
+    /// Whether the time limit is reached.
     pub(super) fn is_over(&self) -> bool {
         self.watch.left().is_zero()
     }
 
-    /// Reads what the question's words find, as far as there is room.
+    /// Searches with the question's words and reads the results that fit.
     pub(super) fn fill(
         &mut self,
         question: &Question<'_>,
@@ -89,7 +89,7 @@ impl<'a> Gathered<'a> {
                     answered.negative = found.evidence;
                 }
             }
-            // A question about what it names need not have words to search for.
+            // A question about named entries need not contain searchable words.
             Err(EngineError::Usage { .. })
                 if !self.evidence.is_empty() && !question.text.trim().is_empty() => {}
             Err(error) => return Err(error),
@@ -97,7 +97,7 @@ impl<'a> Gathered<'a> {
         Ok(())
     }
 
-    /// Reads what words find and was not read.
+    /// Searches with words and reads the results not read before.
     pub(super) fn search(&mut self, words: &str, tokens: u64) -> Result<SearchAnswer, EngineError> {
         let query = SearchQuery {
             text: words.to_owned(),
@@ -127,7 +127,7 @@ impl<'a> Gathered<'a> {
         Ok(found)
     }
 
-    /// Reads what stands around a passage.
+    /// Reads the entries around a passage.
     pub(super) fn around(&mut self, number: u32) -> Result<(), EngineError> {
         let Some(one) = self.evidence.iter().find(|one| one.number == number).cloned() else { return Ok(()) };
         let (first, last) = (one.seq.0.saturating_sub(AROUND), one.seq.0 + AROUND);
@@ -140,7 +140,7 @@ impl<'a> Gathered<'a> {
         Ok(())
     }
 
-    /// Takes a passage that was not read and fits. Returns whether it fits.
+    /// Adds a new passage if it fits. Returns whether it fits.
     pub(super) fn add(&mut self, one: Evidence, how: How) -> bool {
         if self.has_seen(&one.conversation, one.seq) {
             return true;
@@ -157,22 +157,22 @@ impl<'a> Gathered<'a> {
         true
     }
 
-    /// Notes how an entry was read.
+    /// Records how much of an entry was read.
     pub(super) fn note(&mut self, key: &ConversationKey, seq: Seq, how: How) {
         self.seen.entry(key.clone()).or_default().insert(seq, how);
     }
 
-    /// Whether an entry was read, or cannot be.
+    /// Whether an entry was read, or was found to be purged.
     pub(super) fn has_seen(&self, key: &ConversationKey, seq: Seq) -> bool {
         self.seen.get(key).is_some_and(|seen| seen.contains_key(&seq))
     }
 
-    /// Entries that were read, or cannot be.
+    /// Number of entries that were read or found to be purged.
     pub(super) fn seen_len(&self) -> usize {
         self.seen.values().map(BTreeMap::len).sum()
     }
 
-    /// How many entries of some ranges were read like this.
+    /// Number of entries in some ranges that were read to the extent `how`.
     pub(super) fn seen(&self, key: &ConversationKey, runs: &[Range<u64>], how: How) -> u64 {
         let Some(seen) = self.seen.get(key) else { return 0 };
         let of = |run: &Range<u64>| {
@@ -183,7 +183,7 @@ impl<'a> Gathered<'a> {
 }
 
 impl Evidence {
-    /// A passage from an entry as it was read.
+    /// Makes a passage from a read entry.
     pub(super) fn of(conversation: &ConversationKey, item: Item) -> Self {
         Self {
             number: 0,

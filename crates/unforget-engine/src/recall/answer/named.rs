@@ -1,4 +1,4 @@
-//! What a question names, read first.
+//! Reads the entries named by a question first.
 
 use std::ops::Range;
 
@@ -16,24 +16,24 @@ use crate::recall::search::{Narrow, SearchQuery};
 use crate::recall::text;
 use crate::{Engine, EngineError};
 
-/// Names that a question may give.
+/// Maximum number of names in a question.
 const NAMES_MAX: usize = 64;
 
-/// Of a name that is too large, one entry gets this part of the room at most.
+/// Divisor of the room: one entry of a name that is too large gets at most this part.
 const PART: u64 = 4;
 
-/// Fewest tokens that a part of an entry is worth.
+/// Minimum tokens of a part of an entry.
 const CUT_MIN: u64 = 64;
 
-/// Tokens of the marks at a part's ends.
+/// Tokens of the marks at the ends of a part.
 const MARKS: u64 = 4;
 
-/// What a name stands for.
+/// The entries behind a name.
 pub(super) struct Members {
     id: ConversationId,
     key: ConversationKey,
     format: Format,
-    /// Its entries, ascending and apart.
+    /// The entries as ascending, separate ranges.
     runs: Vec<Range<u64>>,
 }
 
@@ -47,7 +47,7 @@ impl Members {
         self.runs.iter().map(|run| run.end - run.start).sum()
     }
 
-    /// Its entries in parts that are looked at together.
+    /// The entries in ranges that are read at once.
     fn steps(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.runs.iter().flat_map(|run| {
             run.clone().step_by(STEP as usize).map(|from| from..run.end.min(from.saturating_add(STEP)))
@@ -56,10 +56,10 @@ impl Members {
 }
 
 impl Engine {
-    /// What each of the names stands for.
+    /// Resolves the names to their entries.
     ///
     /// # Errors
-    /// [`EngineError::Usage`] if there are too many, or one is not known or not in scope.
+    /// [`EngineError::Usage`] if there are too many names, or if one is unknown or out of scope.
     pub(super) fn members_of(
         &self,
         names: &[String],
@@ -103,7 +103,7 @@ fn joined(seqs: &[u64]) -> Vec<Range<u64>> {
 }
 
 impl Gathered<'_> {
-    /// Reads what the question names, name after name, while there is room and time.
+    /// Reads the named entries, name after name, while there is room and time.
     pub(super) fn named(
         &mut self,
         question: &Question<'_>,
@@ -129,7 +129,7 @@ impl Gathered<'_> {
         Ok(members.iter().zip(question.from).map(receipt).collect())
     }
 
-    /// Whether all of it can be read, by what was measured when it was stored.
+    /// Whether all unread entries fit, by the tokens measured at the time of storing.
     fn has_room(&self, members: &Members) -> Result<bool, EngineError> {
         let mut tokens = 0_u64;
         for step in members.steps() {
@@ -143,9 +143,9 @@ impl Gathered<'_> {
         Ok(true)
     }
 
-    /// Reads those of its entries that have words of the question, best first, until `floor` tokens are left.
+    /// Reads the entries with words of the question, best first, until `floor` tokens are left.
     ///
-    /// * `most` - tokens of one entry.
+    /// * `most` - maximum tokens of one entry.
     fn best_of(
         &mut self,
         members: &Members,
@@ -181,10 +181,10 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// Reads its entries in order.
+    /// Reads the entries in order.
     ///
-    /// * `room` - tokens in all.
-    /// * `most` - tokens of one entry.
+    /// * `room` - maximum tokens of all entries.
+    /// * `most` - maximum tokens of one entry.
     fn in_order(&mut self, members: &Members, words: &str, room: u64, most: u64) -> Result<(), EngineError> {
         let floor = self.left.saturating_sub(room);
         for step in members.steps() {
@@ -198,8 +198,8 @@ impl Gathered<'_> {
         Ok(())
     }
 
-    /// Reads an entry that was not read: the part with the question's words if it has more than `room` tokens. Returns
-    /// false if there is no room.
+    /// Reads an entry unless it was read before; of an entry with more than `room` tokens only the part with the
+    /// question's words. Returns false if there is no room.
     fn entry(
         &mut self,
         members: &Members,
@@ -215,7 +215,7 @@ impl Gathered<'_> {
             self.note(&members.key, seq, How::Purged);
             return Ok(true);
         }
-        // Among others, a record that is no message says nothing: its bytes would only take room.
+        // Among others, a record without a message is skipped: its bytes would only use up room.
         if row.tokens.expected == 0 && members.entries() > 1 {
             self.note(&members.key, seq, How::Whole);
             return Ok(true);
@@ -237,9 +237,10 @@ impl Gathered<'_> {
     }
 }
 
-/// The part of a text with most of the words, of at most so many tokens, with its tokens; `…` where it was cut.
+/// The part of a text with the most words of the question within the given tokens, and its tokens; `…` marks a cut.
 fn excerpt(whole: &str, words: &str, tokens: u64) -> (String, u64) {
-    // More than this fits in most scripts; in others what stands before the words is shorter still.
+    // In most scripts this length is at least the part that fits; in others the text before the words is shortened
+    // further.
     let chars = usize::try_from(tokens.saturating_mul(2)).unwrap_or(usize::MAX);
     let skip = text::start(whole, words, chars);
     let rest: String = whole.chars().skip(skip).collect();

@@ -1,17 +1,17 @@
-//! What a model's reply asks for, and what it cites.
+//! Parses requests and citations in a model's reply.
 
 use std::collections::BTreeSet;
 
-/// More to read, as a model asks for it.
+/// A model's request for more passages.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum More {
-    /// Passages with these words.
+    /// A search with these words.
     Search(String),
-    /// What stands around the passage with this number.
+    /// The entries around the passage with this number.
     Around(u32),
 }
 
-/// What a reply asks for; empty if it is an answer.
+/// The requests in a reply; empty if the reply is an answer.
 pub(super) fn requests(reply: &str) -> Vec<More> {
     let one = |line: &str| {
         let line = line.trim().trim_start_matches(['-', '*', ' ']);
@@ -23,7 +23,7 @@ pub(super) fn requests(reply: &str) -> Vec<More> {
     };
     let lines: Vec<&str> = reply.lines().filter(|line| !line.trim().is_empty()).collect();
     let asked: Vec<More> = lines.iter().filter_map(|line| one(line)).collect();
-    // An answer that quotes such a line is an answer.
+    // A reply with other lines is an answer that quotes a request.
     if asked.len() == lines.len() { asked } else { Vec::new() }
 }
 

@@ -1,4 +1,4 @@
-//! What a search by any byte has to read.
+//! Plans the reads of a grep.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,14 +9,14 @@ use unforget_recall::grep::Pattern;
 use unforget_recall::parts::{self, Touch};
 use unforget_store::{Filter, FilterOf};
 
-/// Something to read.
+/// A chunk or blob to read.
 pub(super) enum Task {
     /// A chunk.
     Chunk {
         /// Its number.
         number: u64,
-        /// A clause that it does not hold: then it is only read if a part of one of these entries does, or an end
-        /// of it.
+        /// A clause that the chunk does not contain. The chunk is then read only if a large part of one of its
+        /// `holders` contains the clause or a fragment of it at an end.
         missing: Option<usize>,
         /// Entries that may have to be read with their large parts, ascending.
         holders: Vec<Holder>,
@@ -35,16 +35,16 @@ impl Task {
 /// An entry with large parts.
 pub(super) struct Holder {
     pub(super) seq: Seq,
-    /// For each clause, the most that one of the parts may hold of it.
+    /// For each clause, the best possible contribution of any large part.
     pub(super) touched: Vec<Touch>,
     pub(super) blobs: Vec<Digest>,
 }
 
-/// What has to be read, newest first; blobs in front, because which entries they belong to is known only
-/// once they are read.
+/// The chunks and blobs to read, newest first. Blobs come first, because the entries of a blob are known only after it
+/// was read.
 ///
-/// A match may begin in the text of a large part and end outside of it. Then it holds the quote at the part's
-/// edge, and chunks are judged together with their parts: see [`group`].
+/// A match may begin in the text of a large part and end outside of it. Such a match contains the quote at the edge of
+/// the part, and chunks are then judged together with their large parts: see [`group`].
 pub(super) fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
     let fits = |filter: &&Filter| filter::matches(&filter.bytes, pattern.need());
     let (mut blobs, mut chunks) = (Vec::new(), Vec::new());
@@ -80,12 +80,13 @@ struct Part<'a> {
     filter: &'a [u8],
 }
 
-/// How to look for matches that may be part in a chunk, part in blobs of its entries; `None` if there are none.
+/// Plans the search for matches that may lie partly in a chunk and partly in blobs of its entries; `None` if there are
+/// none.
 ///
-/// A match is in one entry and holds a literal of each clause: in the entry's text in the chunk, or in one of its
-/// parts, or across the edge of one.
+/// A match lies in one entry and contains a literal of each clause: in the entry's text in the chunk, in one of its
+/// large parts, or across the edge of one.
 ///
-/// * `chunk` - its number and filter.
+/// * `chunk` - number and filter of the chunk.
 fn group(chunk: (u64, &[u8]), parts: &[Part<'_>], clauses: &[Vec<Vec<u8>>]) -> Option<Task> {
     let (number, around) = chunk;
     let held: Vec<bool> = clauses.iter().map(|clause| filter::holds(around, clause)).collect();

@@ -135,9 +135,7 @@ fn say_breaks(app: &mut App, status: &StatusJson) -> Outcome<()> {
 
 fn say_live(app: &mut App, live: Option<&LiveJson>) -> Outcome<()> {
     let Some(live) = live else {
-        app.out.note(
-            "no daemon was asked: only a running daemon knows the providers' counts and caches",
-        );
+        app.out.note("no daemon was asked: only a running daemon knows the providers' counts and caches");
         return Ok(());
     };
     if let Some(newest) = live.counts.last() {

@@ -77,27 +77,18 @@ fn describe() {
     );
     metrics::describe_counter!("unforget_passed_total", "Requests that went on as they came, by kind");
     metrics::describe_gauge!("unforget_calls_running", "Calls of models that run, streams among them");
-    metrics::describe_gauge!(
-        "unforget_spool_files",
-        "Answers awaited or arriving, and not stored yet"
-    );
+    metrics::describe_gauge!("unforget_spool_files", "Answers awaited or arriving, and not stored yet");
     metrics::describe_gauge!(
         "unforget_held_bytes",
         "Bytes that are held for clients, of requests and of answers"
     );
     metrics::describe_gauge!("unforget_tasks_running", "Tasks that run, by kind");
     metrics::describe_counter!("unforget_tasks_total", "Tasks that ended, by kind");
-    metrics::describe_counter!(
-        "unforget_api_problems_total",
-        "Failed requests of the API, by kind"
-    );
+    metrics::describe_counter!("unforget_api_problems_total", "Failed requests of the API, by kind");
     metrics::describe_gauge!("unforget_conversations", "Conversations stored");
     metrics::describe_gauge!("unforget_entries", "Entries stored");
     metrics::describe_gauge!("unforget_stored_tokens", "Tokens of all entries stored");
-    metrics::describe_counter!(
-        "unforget_model_jobs_total",
-        "Summaries requested from models, by outcome"
-    );
+    metrics::describe_counter!("unforget_model_jobs_total", "Summaries requested from models, by outcome");
     metrics::describe_counter!("unforget_model_calls_total", "Calls of models for summaries");
     metrics::describe_counter!("unforget_model_tokens_total", "Tokens of these calls, by kind");
     metrics::describe_counter!("unforget_model_faults_total", "Summaries that got no answer, by why");

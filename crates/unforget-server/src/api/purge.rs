@@ -80,11 +80,7 @@ pub(super) async fn purge(
         let end = asking.last.map_or(stored.entries, |last| last.saturating_add(1).min(stored.entries));
         if first >= end {
             let what = format!("{} has {} entries", stored.key, stored.entries);
-            return Err(Problem::absent(
-                "no-entries",
-                what,
-                "GET on the conversation's entries lists them",
-            ));
+            return Err(Problem::absent("no-entries", what, "GET on the conversation's entries lists them"));
         }
         let plan = engine.purge_plan(stored, first..end)?;
         let token = api.plans.token(&found, &(first..end), &plan);

@@ -85,10 +85,9 @@ impl Kind {
                  nothing makes them fit; docs/serve.md says which base URLs are"
             ),
             Self::Embeddings => tracing::info!(upstream, "embeddings go on as they come, and are not stored"),
-            Self::Other => tracing::info!(
-                upstream,
-                "requests to unknown paths are passed on unchanged and not stored"
-            ),
+            Self::Other => {
+                tracing::info!(upstream, "requests to unknown paths are passed on unchanged and not stored")
+            }
             Self::Beside => {}
         }
     }

@@ -1,4 +1,5 @@
-// Writes openclaw.plugin.json from the options and tools of the plugin, and from what the engine says of its own options.
+// Writes openclaw.plugin.json from the plugin's options and tools, and from the engine's own description of its
+// options.
 // usage: UNFORGET_BIN=… node scripts/manifest.mjs [--check]
 
 import { execFileSync } from "node:child_process";
@@ -13,7 +14,7 @@ const path = join(folder, "openclaw.plugin.json");
 const { version, description } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
 const engine = execFileSync(process.env.UNFORGET_BIN ?? "unforget", ["engine", "--help"], { encoding: "utf8", env: { ...process.env, UNFORGET_DB: "" } });
 
-/** What the engine's help says of an option: the paragraph behind its name. */
+/** The engine's help on an option: the paragraph behind the option's name. */
 function own(flag) {
   const lines = engine.split("\n");
   const at = lines.findIndex((line) => line.trim().split(/[ ,]/).includes(flag));
@@ -36,9 +37,9 @@ const manifest = {
   version,
   kind: "context-engine",
   activation: { onStartup: true },
-  // The host's own backups take the database as SQLite does.
+  // The host's own backups copy the database with SQLite's backup interface.
   backupResources: [{ disposition: "include", scope: "state", relativePath: "unforget" }],
-  // dist/doctor-contract-api.js mends settings.
+  // dist/doctor-contract-api.js repairs settings.
   doctorContract: { configRepair: true },
   contracts: { tools: TOOLS.map(({ name }) => name) },
   configSchema: { type: "object", additionalProperties: false, properties: each(({ schema, otherwise }) => ({ ...schema, default: otherwise })) },

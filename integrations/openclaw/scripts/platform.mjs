@@ -1,4 +1,4 @@
-// Makes the package that brings the engine for this platform: platform.tgz in a folder, or the current one.
+// Makes the package with the engine for this platform: platform.tgz in the given folder, or in the current one.
 // usage: node scripts/platform.mjs PROGRAM [FOLDER]
 
 import { execFileSync } from "node:child_process";

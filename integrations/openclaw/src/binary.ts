@@ -1,13 +1,13 @@
-// Where the `unforget` program is: the settings, the optional package of this platform, PATH.
+// Finds the `unforget` program: in the settings, in the optional package of this platform, or on PATH.
 
 import { accessSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 
 /**
- * Throws if there is none, with what to do about it.
+ * Throws if there is none, with advice for the user.
  *
- * * `from` - this code, beside which packages are looked for.
+ * * `from` - path of this code; packages are looked for beside it.
  * * `path` - folders to look in.
  */
 export function findBinary(configured: string, from: string = import.meta.url, path = process.env.PATH ?? ""): string {
@@ -25,7 +25,7 @@ export function findBinary(configured: string, from: string = import.meta.url, p
   throw new Error("there is no `unforget` on the PATH: install it, or set `binary` in the settings of the plugin");
 }
 
-/** `openclaw-unforget-linux-x64` and so on, if it was installed beside this package. */
+/** The package `openclaw-unforget-linux-x64` or its like, if it is installed beside this package. */
 function inPackage(name: string, from: string): string | undefined {
   try {
     const require = createRequire(from);

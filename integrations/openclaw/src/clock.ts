@@ -1,23 +1,26 @@
-// What plugin and engine add to a turn, on a thread that does other things while it waits for them.
+// Measures the time that plugin and engine add to a turn, on a thread that does other work while it waits for them.
 
 import { performance } from "node:perf_hooks";
 
-/** How long a part of a turn took, in ms. */
+/** Duration of a part of a turn, in ms. */
 export interface Wait {
-  /** Until the host had its answer. */
+  /** Time until the host had its answer. */
   waited: number;
-  /** Of that: the thread stood still, or worked for us. In the rest the host did what it had to do anyway. */
+  /**
+   * The part of it during which the thread was blocked or worked for us. In the rest the host did necessary work of its
+   * own.
+   */
   added: number;
 }
 
 export class Clock {
-  /** What the thread worked for us so far, in ms. */
+  /** Total time that the thread has worked for us, in ms. */
   #worked = 0;
-  /** What it works on for us now, and since when. */
+  /** Number of tasks in progress for us, and the start of the first one. */
   #open = 0;
   #since = 0;
 
-  /** Counts what is done here as worked for us, also what the host does in it. */
+  /** Counts the duration of a function as work for us, including the host's work inside of it. */
   work<T>(what: () => T): T {
     this.#begin();
     try {
@@ -27,7 +30,7 @@ export class Clock {
     }
   }
 
-  /** The same until what is done later is done. */
+  /** Counts the time until an asynchronous function completes as work for us. */
   async working<T>(what: () => Promise<T>): Promise<T> {
     this.#begin();
     try {
@@ -37,7 +40,7 @@ export class Clock {
     }
   }
 
-  /** Begins a wait of the host. What it gives ends it. */
+  /** Begins a wait of the host. The returned function ends it. */
   wait(): () => Wait {
     const [begun, worked, before] = [performance.now(), this.#worked, performance.eventLoopUtilization()];
     return () => {

@@ -13,7 +13,7 @@ import type { Shared } from "./shared.js";
 
 const run = promisify(execFile);
 
-/** How long a check or a copy of the database may take. */
+/** Time limit for a check or a copy of the database. */
 const PATIENCE_MS = 300_000;
 
 const HELP = `/unforget status: what is stored here, and whether the engine is up
@@ -80,13 +80,16 @@ async function status(shared: Shared, lane: Lane): Promise<string> {
   return lines.join("\n");
 }
 
-/** Throws if only the owner of an engine at a socket knows it. */
+/** Path of the database. Throws if only the owner of the engine at the socket knows it. */
 function databaseOf({ settings: { database, socket } }: Shared): string {
   if (database) return database;
   throw new Error(`the engine at ${socket} has the database: name it as \`database\` in the settings of the plugin too, or ask there`);
 }
 
-/** The command line on the same database. It says with its exit code whether problems were found; what it says is told either way. */
+/**
+ * Runs the command line on the same database. The exit code tells whether problems were found; the output is shown
+ * either way.
+ */
 async function program(shared: Shared, args: string[]): Promise<string> {
   const on = ["--db", databaseOf(shared)];
   try {

@@ -1,17 +1,17 @@
-// The host's wishes for less, answered in the words that it looks for. Never throws: one throw and the host is done with
-// this engine until it is started again.
+// Answers the host's requests for compaction in the words that the host looks for. Never throws: after one exception
+// the host would not use this engine again until its next start.
 
 import type { CompactAnswer, CompactCall } from "./host.js";
 import type { Lane } from "./lane.js";
 import type { Shared } from "./shared.js";
 
-/** What the host is told where nothing was done: a prompt of the engine fits. With other words some hosts refuse the turn. */
+/** The reply if nothing was compacted because the engine's prompt fits. With other words some hosts refuse the turn. */
 const FITS = "already under target";
 
-/** Room for messages where the host says nothing of it, in tokens. */
+/** Room for messages in tokens, if the host does not state it. */
 export const ROOM = 200_000;
 
-/** A refusal in the words of a provider: the host does not hand on what its provider said. */
+/** A refusal in the words of a provider, because the host does not pass on the provider's own words. */
 const REFUSAL = { status: 400, body: JSON.stringify({ error: { code: "context_length_exceeded", type: "invalid_request_error" } }) };
 
 interface Compacted {
@@ -36,7 +36,7 @@ export async function compact(shared: Shared, call: CompactCall): Promise<Compac
   }
 }
 
-/** A person asks, or the host thinks that it is time. */
+/** Handles a compaction requested by a person or by the host. */
 async function due(lane: Lane, call: CompactCall): Promise<CompactAnswer> {
   const done = await lane.call<Compacted>("compact", {
     dialect: "pi",
@@ -51,7 +51,9 @@ async function due(lane: Lane, call: CompactCall): Promise<CompactAnswer> {
   return { ok: true, compacted: done.isCompacted, reason: done.isCompacted ? undefined : FITS, result };
 }
 
-/** The provider refused what was sent: the next prompt is smaller, or the host is told that there is none. */
+/**
+ * Handles a refusal by the provider: makes the next prompt smaller, or tells the host that no smaller prompt exists.
+ */
 async function smaller(lane: Lane, call: CompactCall): Promise<CompactAnswer> {
   const { behind, budget } = lane.turn;
   const { retry, reason } = await lane.call<Refused>("refused", { ...REFUSAL, behind });

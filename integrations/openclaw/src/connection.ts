@@ -1,13 +1,16 @@
-// JSON-RPC 2.0 with the engine, one object per line (docs/protocol.md). Knows nothing of processes or of the host.
+// JSON-RPC 2.0 with the engine, one object per line (docs/protocol.md). Independent of processes and of the host.
 
 import type { Readable, Writable } from "node:stream";
 
 import type { Clock } from "./clock.js";
 
-/** Why a call has no result. */
+/** The reason why a call has no result. */
 export class Fault extends Error {
   constructor(
-    /** The engine's `kind`; `deadline` is also ours, `away` and `silent` (nothing at all was heard in that time) only ours. */
+    /**
+     * The engine's `kind`. `deadline` is used by us too; `away` and `silent` (no message at all arrived in that time)
+     * only by us.
+     */
     readonly kind: string,
     message: string,
     /** Indices of messages whose bodies the engine lacks. */
@@ -17,7 +20,7 @@ export class Fault extends Error {
   }
 }
 
-/** Answers a call of the engine: `complete`. */
+/** Answers a call by the engine: `complete`. */
 export type Question = (method: string, params: Record<string, unknown>) => Promise<unknown>;
 
 interface Waiting {
@@ -26,7 +29,10 @@ interface Waiting {
   timer: NodeJS.Timeout;
 }
 
-/** How much longer than the engine we wait: its own answer says more than our silence. */
+/**
+ * Additional time that we wait beyond the engine's own limit, because the engine's answer is more precise than our
+ * timeout.
+ */
 const GRACE_MS = 300;
 
 export class Connection {
@@ -34,7 +40,7 @@ export class Connection {
   #waiting = new Map<number, Waiting>();
   #pieces: Buffer[] = [];
   #closed?: Fault;
-  /** Lines that the engine wrote. */
+  /** Number of lines received from the engine. */
   #heard = 0;
 
   constructor(
@@ -49,15 +55,15 @@ export class Connection {
     output.on("error", (error) => this.close(String(error)));
   }
 
-  /** Nothing can be called here any more. */
+  /** Whether the connection is closed for further calls. */
   get isClosed(): boolean {
     return this.#closed !== undefined;
   }
 
   /**
-   * One call. Its timer keeps the process alive until there is an answer; nothing else here does.
+   * Makes one call. Its timer keeps the process alive until there is an answer; nothing else here does.
    *
-   * Rejects with a Fault, and only with that.
+   * Rejects only with a Fault.
    */
   call(method: string, params: Record<string, unknown>, deadlineMs: number): Promise<unknown> {
     if (this.#closed) return Promise.reject(this.#closed);
@@ -74,7 +80,7 @@ export class Connection {
     });
   }
 
-  /** Ends it: everything that waits is told so. */
+  /** Closes the connection and rejects all waiting calls. */
   close(why: string): void {
     this.#closed ??= new Fault("away", why);
     for (const waiting of this.#waiting.values()) {

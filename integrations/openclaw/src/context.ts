@@ -1,4 +1,5 @@
-// The context engine as the host sees it: its calls, told to the engine. A new one is made for every turn.
+// The context engine in the host's interface: translates the host's calls for the engine. A new instance is made for
+// every turn.
 
 import { ROOM, compact } from "./compact.js";
 import { newest, tokensOf } from "./fallback.js";
@@ -18,12 +19,12 @@ export interface Assembled extends Given {
   certificate: { omitted: number; cover: { stubbed: number; summarised: number; elided: number } };
 }
 
-/** What the host says when it makes an engine. */
+/** The host's data for a new engine. */
 export interface Made {
   agentDir?: string;
 }
 
-/** The engine of one turn, which tells how long the host waited for it. */
+/** The engine of one turn, which also measures how long the host waited. */
 export function contextEngine(shared: Shared, made: Made = {}) {
   const engine = untimed(shared, made);
   let waits = none();
@@ -58,20 +59,25 @@ function none(): Waits {
 
 function untimed(shared: Shared, made: Made) {
   const { settings } = shared;
-  /** Not all calls say whose they are; an engine has one agent. */
+  /** The agent; not all calls name it, and an engine has only one. */
   let agentId = /[\\/]agents[\\/]([^\\/]+)[\\/]agent$/.exec(made.agentDir ?? "")?.[1];
   let isCaughtUp = false;
-  /** First calls of this turn: a second one means that the host tries again. */
+  /** First calls of this turn: a second one means that the host retries. */
   let tries = 0;
   let wasAssembled = false;
-  /** The last prompt of this turn and its upper bound in tokens. In a tool loop it stays while there is room for it. */
+  /**
+   * The last prompt of this turn and its upper bound in tokens. In a tool loop the prompt is kept while there is room.
+   */
   let given: { answer: AssembleAnswer; upper: number } | undefined;
-  /** The first call of the turn was answered without the engine: so are the others, since it lacks what came before. */
+  /**
+   * Whether the first call of the turn was answered without the engine. Then all calls are, because the engine lacks
+   * the earlier messages.
+   */
   let isWithout = false;
-  /** The host has waited for the engine in vain before the first call: it does not wait again. */
+  /** Whether the host waited for the engine in vain before the first call; it does not wait again. */
   let isBehind = false;
 
-  /** A call with its agent. */
+  /** Adds the agent to a call. */
   function owned<C extends Partial<Call>>(call: C): C {
     agentId = call.sessionTarget?.agentId ?? call.agentId ?? agentId;
     return { ...call, agentId };
@@ -128,7 +134,7 @@ function untimed(shared: Shared, made: Made) {
       const budget = budgetOf(call, lane.turn);
       isWithout = isFirst ? isBehind : isWithout;
       if (isWithout) return without(call, isFirst, budget);
-      // The host puts the turn behind it: nothing that is in it can have changed.
+      // The host puts the turn behind the prompt, so nothing inside the prompt can have changed.
       if (!isFirst && call.prompt !== undefined && given && given.upper <= budget) return given.answer;
       try {
         if (isFirst && !isCaughtUp) await catchUp(lane, call);
@@ -152,14 +158,15 @@ function untimed(shared: Shared, made: Made) {
         void answered(lane, messages);
         return { status: await lane.commit(reader, { turn, messages, ends: [admission.entryId, terminal.entryId] }) };
       } catch (error) {
-        // The turn is in the transcript, and the next bootstrap reads it from there. Without such a reader it has to come again.
+        // The turn is in the transcript, and the next bootstrap reads it from there. Without such a reader it must be
+        // delivered again.
         shared.degrade(lane, "commitTurn", error);
         if (!reader.sdk) throw error;
         return { status: "committed" };
       }
     },
 
-    /** Up to 2026.7: the host's array after a turn, and before its first call. */
+    /** Up to 2026.7: receives the host's array after a turn, and before the first call of a turn. */
     async afterTurn(call: AfterTurnCall): Promise<void> {
       const lane = shared.lane(owned(call));
       offerModel(lane, call);
@@ -231,9 +238,9 @@ function untimed(shared: Shared, made: Made) {
   }
 
   /**
-   * What of the live array is not in the engine. What the transcript has is, and the host puts the turn behind what it gets
-   * here itself. Not so when it tries again in the middle of a turn, or in the loops of hosts that give no prompt: then the
-   * turn is among the messages.
+   * The messages of the live array that the engine lacks. Messages of the transcript are known, and the host itself
+   * puts the turn behind the prompt. Exceptions are retries in the middle of a turn and tool loops of hosts that pass
+   * no prompt: then the turn is among the messages.
    */
   async function beyond(lane: Lane, call: AssembleCall, isFirst: boolean): Promise<Sent[]> {
     const { live } = lane;
@@ -247,7 +254,7 @@ function untimed(shared: Shared, made: Made) {
     return isWritten ? live.beside(call.messages) : live.unwritten(call.messages, true);
   }
 
-  /** Whether a transcript that is a file is not there yet: it comes with the first answer. */
+  /** Whether a transcript file does not exist yet: the host creates it with the first answer. */
   async function isUnwritten(lane: Lane, call: AssembleCall): Promise<boolean> {
     if (isCaughtUp || (await sdk())) return false;
     await catchUp(lane, call);
@@ -260,7 +267,10 @@ function untimed(shared: Shared, made: Made) {
     return parts.length > 0 ? { systemPromptAddition: parts.join("\n\n") } : {};
   }
 
-  /** Tells the engine what the provider counted, if a turn ends with an answer; before that is delivered. Nobody waits for it. */
+  /**
+   * Reports the provider's count to the engine if a turn ends with an answer, before that answer is delivered. Not
+   * awaited.
+   */
   async function answered(lane: Lane, turn: Message[]): Promise<void> {
     const last = turn.at(-1);
     if (last?.role !== "assistant" || last.stopReason === "error" || last.stopReason === "aborted") return;
@@ -276,22 +286,22 @@ function isRecallable({ certificate: { omitted, cover } }: Assembled): boolean {
 }
 
 /**
- * What the messages may have. The host says what is left after its system prompt and its reserve in the first call of a turn
- * only; later it takes off what it puts behind the messages itself, from all of the window.
+ * Room for the messages in tokens. Only the first call of a turn receives the room left after system prompt and
+ * reserve; later calls receive the whole window, reduced by the text that the host puts behind the messages.
  */
 export function budgetOf(call: AssembleCall, turn: { budget?: number; behind: number }): number {
   const { tokenBudget = ROOM } = call;
   return Math.max(1, Math.min(tokenBudget, (turn.budget ?? tokenBudget) - turn.behind));
 }
 
-/** What the host puts behind the messages, in tokens; nothing where it gives no prompt. */
+/** Tokens that the host puts behind the messages; undefined if it passes no prompt. */
 export function behind(call: AssembleCall): number {
   const window = call.runtimeSettings?.limits?.promptTokenBudget;
   if (typeof window !== "number" || call.prompt === undefined || call.tokenBudget === undefined) return 0;
   return Math.max(0, window - call.tokenBudget);
 }
 
-/** Tells the engine an event; that it could not be told changes nothing for the host. */
+/** Reports an event to the engine; a failure does not affect the host. */
 async function told(shared: Shared, lane: Lane, event: Record<string, unknown>): Promise<void> {
   try {
     await lane.call("event", { event });

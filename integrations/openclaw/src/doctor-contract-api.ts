@@ -1,5 +1,5 @@
-// What the host's doctor mends: settings of this plugin that the host refuses, since their schema is strict. The host finds
-// this file by its name.
+// Repairs for the host's doctor: settings of this plugin that the host refuses because of their strict schema. The host
+// finds this file by its name.
 
 import { OPTIONS, type Option } from "./options.js";
 
@@ -11,7 +11,7 @@ type Value = string | number | boolean;
 
 const PATH = ["plugins", "entries", "unforget", "config"];
 
-/** When a person is told to run the doctor. */
+/** When to advise a person to run the doctor. */
 export const legacyConfigRules = [
   {
     path: PATH,
@@ -20,7 +20,7 @@ export const legacyConfigRules = [
   },
 ];
 
-/** The whole configuration with settings that the schema takes, and what was changed, in words. */
+/** Returns the whole configuration with valid settings, and a description of the changes. */
 export function normalizeCompatibilityConfig({ cfg }: { cfg: Config }): { config: Config; changes: string[] } {
   const { settings, changes } = mended(cfg.plugins?.entries?.unforget?.config);
   if (changes.length === 0) return { config: cfg, changes };
@@ -30,7 +30,7 @@ export function normalizeCompatibilityConfig({ cfg }: { cfg: Config }): { config
   return { config, changes };
 }
 
-/** Values that say the same in another type are kept in theirs; what says nothing goes. */
+/** Converts values of another type with the same meaning; removes values without a meaning. */
 function mended(given: unknown): { settings: Record<string, Value>; changes: string[] } {
   const settings: Record<string, Value> = {};
   const changes: string[] = [];

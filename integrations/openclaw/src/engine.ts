@@ -1,5 +1,5 @@
-// The engine's process, or the daemon behind a socket: one per host process, started when it is first needed and again when
-// it dies.
+// The engine's process, or the daemon behind a socket: one per host process, started at the first use and restarted
+// after its death.
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync } from "node:fs";
@@ -12,13 +12,13 @@ import { Connection, Fault, type Question } from "./connection.js";
 import type { Log } from "./host.js";
 import type { Settings } from "./settings.js";
 
-/** Pauses between starts that failed. */
+/** Pauses between failed starts. */
 const PAUSE_MS = [0, 250, 1_000, 4_000, 15_000, 60_000];
 
-/** What the engine stores in a millisecond, on a slow machine. */
+/** Bytes that the engine stores per millisecond on a slow machine. */
 const BYTES_PER_MS = 1_000;
 
-/** Calls without an answer, one after the other, after which a process is taken for dead. */
+/** Number of consecutive calls without an answer after which a process is taken for dead. */
 const SILENT_MAX = 2;
 
 export class Engine {
@@ -29,11 +29,11 @@ export class Engine {
   #silent = 0;
   #isEnded = false;
   #offer?: Record<string, unknown>;
-  /** What the host's thread does for the engine. */
+  /** Measures the time that the host's thread works for the engine. */
   readonly clock = new Clock();
-  /** Starts so far. */
+  /** Number of starts so far. */
   starts = 0;
-  /** Why the last start or connection failed. */
+  /** Reason for the last failed start or connection. */
   lastFailure?: string;
 
   constructor(
@@ -42,17 +42,17 @@ export class Engine {
     private readonly question: Question,
   ) {}
 
-  /** Process id of the child, if one runs. */
+  /** Process id of the child, if one is running. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
 
-  /** Milliseconds that a call with so many bytes may take. */
+  /** Time limit in milliseconds for a call of the given size in bytes. */
   patience(bytes: number): number {
     return this.settings.deadlineMs + Math.ceil(bytes / BYTES_PER_MS);
   }
 
-  /** Offers the host's model; after a restart, too. */
+  /** Offers the host's model, now and after every restart. */
   async offer(model: Record<string, unknown>): Promise<boolean> {
     this.#offer = { protocol: 1, client: "openclaw-unforget", model };
     const answer = (await this.call("initialize", this.#offer)) as { asksModel?: boolean };
@@ -60,9 +60,10 @@ export class Engine {
   }
 
   /**
-   * One call. If the process dies under it, it is made once more with the next: every call may be.
+   * Makes one call. If the process dies during the call, it is repeated once with the next process; every call may be
+   * repeated.
    *
-   * Rejects with a Fault, and only with that.
+   * Rejects only with a Fault.
    */
   async call<T = unknown>(method: string, params: Record<string, unknown>, deadlineMs?: number): Promise<T> {
     const until = Date.now() + (deadlineMs ?? this.settings.deadlineMs);
@@ -82,7 +83,9 @@ export class Engine {
     }
   }
 
-  /** Ends the connection, and with it the child: it ends at the end of its stdin. No call starts another. */
+  /**
+   * Ends the connection, and with it the child, which exits at the end of its stdin. Later calls start no new process.
+   */
   close(): void {
     this.#isEnded = true;
     this.#child?.stdin?.end();
@@ -90,7 +93,7 @@ export class Engine {
     this.#lost(this.#connection, "closed");
   }
 
-  /** A process that does not answer at all is ended; the next call starts another. */
+  /** Ends a process that does not answer at all; the next call starts another one. */
   #silence(connection: Connection): void {
     this.#silent += 1;
     if (this.#silent < SILENT_MAX) return;
@@ -98,14 +101,14 @@ export class Engine {
     this.#giveUp(connection, "it does not answer");
   }
 
-  /** What is left of a process or of a connection is ended: another engine may need its database. */
+  /** Ends a remaining process or connection, because another engine may need its database. */
   #giveUp(connection: Connection, why: string): void {
     if (this.#connection === connection) this.#child?.kill("SIGKILL");
     this.#lost(connection, why);
   }
 
   async #connect(): Promise<Connection> {
-    // Its end may be known of its pipes before it is known of the process.
+    // The end of its pipes may be noticed before the end of the process.
     if (this.#connection?.isClosed) this.#giveUp(this.#connection, "its connection was closed");
     if (this.#connection) return this.#connection;
     if (this.#isEnded) throw new Fault("away", "the host stops the plugin");
@@ -139,7 +142,7 @@ export class Engine {
     });
     child.on("error", (error) => this.#lost(connection, error.message));
     child.on("exit", (code, signal) => this.#lost(connection, `it ended with ${signal ?? `exit code ${code}`}`));
-    // The host decides when it ends; a call in flight holds it by its own timer.
+    // The host decides when to exit; a call in flight keeps it alive with a timer of its own.
     child.unref();
     for (const pipe of [child.stdin, child.stdout, child.stderr]) (pipe as unknown as { unref?(): void }).unref?.();
     this.#child = child;

@@ -1,8 +1,8 @@
-// What the model gets while the engine is away: the host's own messages, as many of the newest as fit.
+// The prompt while the engine is away: the newest messages of the host that fit.
 
 import type { Message } from "./host.js";
 
-/** Characters per token, low on purpose: too few messages are better than a refused call. */
+/** Characters per token, deliberately low: too few messages are better than a refused call. */
 const CHARS = 3;
 
 export function tokensOf(messages: Message[]): number {
@@ -10,8 +10,8 @@ export function tokensOf(messages: Message[]): number {
 }
 
 /**
- * The newest messages that fit, from a user's message on, so that no call is parted from its result. All of the last turn
- * goes, whatever it weighs: the host has its own ways with a call that is refused.
+ * The newest messages that fit, starting at a user's message, so that no call is separated from its result. The last
+ * turn is always complete, whatever its size: the host handles refused calls itself.
  *
  * * `budget` - in tokens.
  */

@@ -1,4 +1,4 @@
-// Reading a transcript that is a file of lines (hosts up to 2026.7), from where it was read last.
+// Reads a transcript file of lines (hosts up to 2026.7), from the position of the last read.
 
 import { open, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -13,10 +13,10 @@ interface Line {
   message?: Message;
 }
 
-/** A transcript, also one that the host has put aside at a reset or a deletion. */
+/** A transcript file, including one that the host renamed at a reset or a deletion. */
 const NAME = /\.jsonl(\.(reset|deleted)\.[^/\\]*)?$/;
 
-/** What is new in the file; nothing if there is none. */
+/** The new lines of the file; undefined if the file does not exist. */
 export async function readFile(path: string | undefined, since: Cursor): Promise<Delta | undefined> {
   if (!path || !NAME.test(path)) return undefined;
   const [file, from] = (since.raw ?? "").split(":");
@@ -26,7 +26,7 @@ export async function readFile(path: string | undefined, since: Cursor): Promise
   return all && delta({ session: since.session, path }, { ...all, lines: active(all.lines) }, true);
 }
 
-/** Where a file is now that may have been put aside. */
+/** The current path of a file that may have been renamed. */
 export async function whereabouts(path: string): Promise<string> {
   const [folder, name] = [dirname(path), basename(path)];
   const names = await readdir(folder).catch(() => [] as string[]);
@@ -39,7 +39,7 @@ function delta({ session, visible, path }: Cursor, read: Read, isWhole: boolean)
   return { isWhole, stretches: stretches(read.lines), cursor };
 }
 
-/** Whether lines go on behind a known one, each behind the one before it. */
+/** Whether the lines continue a known line, each one the child of the line before it. */
 function isNext(lines: Line[], before: string | undefined): boolean {
   return lines.every((line, index) => line.parentId === (index === 0 ? before : lines[index - 1]?.id));
 }
@@ -63,13 +63,13 @@ function stretches(lines: Line[]): Stretch[] {
 
 interface Read {
   lines: Line[];
-  /** Which file it is: hosts that write one anew put it in the place of the old. */
+  /** Identity of the file: a host that rewrites a file replaces it by a new one. */
   file: string;
-  /** Where the first line begins that is not complete yet. */
+  /** Offset of the first incomplete line. */
   end: number;
 }
 
-/** Complete lines with an id from a place on; nothing if the file is not there, is shorter, or was written anew. */
+/** Complete lines with an id from an offset on; undefined if the file does not exist, is shorter, or was rewritten. */
 async function lines(path: string, from: number, known?: string): Promise<Read | undefined> {
   const file = await open(path).catch(() => undefined);
   if (!file) return undefined;

@@ -1,26 +1,26 @@
-// The newest prompts, so that the engine need not send what the next one begins with alike.
+// Keeps the newest prompts, so that the engine need not send the common beginning of the next prompt.
 
 import type { Message } from "./host.js";
 
-/** Lanes whose prompt is kept: it may be a megabyte. */
+/** Number of lanes with a kept prompt; a prompt may be a megabyte. */
 const LANES = 8;
 
-/** A prompt in the engine's words: how long it is, and its digest. */
+/** A prompt as the engine identifies it: by length and digest. */
 export interface Base {
   length: number;
   digest: string;
 }
 
-/** A prompt that was given. */
+/** A kept prompt. */
 export interface Prompt {
   given: Base;
-  /** Its messages as text: what the host was given is the host's, and it may change it. */
+  /** Its messages as text, because the host owns the messages it was given and may change them. */
   texts: string[];
-  /** Copies that nobody has yet. */
+  /** Parsed copies not yet given to the host. */
   ready?: Message[];
 }
 
-/** What the engine says of a prompt: without its first `same` messages, which are those of the prompt that it was told of. */
+/** The engine's answer: a prompt without its first `same` messages, which equal those of the held prompt. */
 export interface Given {
   messages: Message[];
   same?: number;
@@ -28,10 +28,10 @@ export interface Given {
 }
 
 export class Held {
-  /** By lane, the one used last at the end. */
+  /** Prompts by lane, the most recently used one last. */
   readonly #prompts = new Map<string, Prompt>();
 
-  /** The prompt of a lane that is held; an empty one if there is none. */
+  /** The held prompt of a lane; an empty one if there is none. */
   of(lane: string): Prompt {
     return this.#prompts.get(lane) ?? { given: { length: 0, digest: "" }, texts: [] };
   }
@@ -39,7 +39,7 @@ export class Held {
   /**
    * All messages of a prompt, for the host to keep.
    *
-   * * `old` - the prompt that the engine was told of.
+   * * `old` - the held prompt that was named to the engine.
    */
   whole(lane: string, old: Prompt, { messages, same = 0, given }: Given): Message[] {
     const kept = old.texts.slice(0, same);
@@ -54,7 +54,7 @@ export class Held {
     return [...first, ...messages];
   }
 
-  /** Makes copies for the next prompt, where nobody waits. */
+  /** Makes copies for the next prompt at a time when the host does not wait. */
   prepare(lane: string): void {
     const prompt = this.#prompts.get(lane);
     if (prompt) prompt.ready ??= parsed(prompt.texts);

@@ -1,5 +1,5 @@
-// What OpenClaw hands over and takes back, as far as it is used here. The host's own types are not installed: they come with
-// 650 MB, and differ between versions.
+// The part of OpenClaw's interface used here. The host's own types are not installed: they come with 650 MB, and differ
+// between versions.
 
 /** A message of the host: an open record. */
 export interface Message {
@@ -8,7 +8,7 @@ export interface Message {
   [field: string]: unknown;
 }
 
-/** Where a transcript is. */
+/** Location of a transcript. */
 export interface Target {
   agentId?: string;
   sessionId: string;
@@ -19,7 +19,7 @@ export interface Target {
 
 export interface Limits {
   promptTokenBudget: number | null;
-  /** A number in the first call of a turn, null in the calls of its tool loop. */
+  /** A number in the first call of a turn; null in the calls of its tool loop. */
   maxOutputTokens: number | null;
 }
 
@@ -34,7 +34,7 @@ export interface HostModel {
   }): Promise<{ text: string; model?: string; stopReason?: string; usage?: Record<string, unknown> }>;
 }
 
-/** What all calls of the host may carry. */
+/** Fields that all calls of the host may carry. */
 export interface Call {
   sessionId: string;
   sessionKey?: string;
@@ -106,7 +106,7 @@ export interface Log {
   warn(text: string): void;
 }
 
-/** What a tool or a command is told about who calls. */
+/** Identifies the caller to a tool or a command. */
 export interface Caller {
   agentId?: string;
   sessionKey?: string;
@@ -126,7 +126,7 @@ export interface Tool {
   }>;
 }
 
-/** The registration interface of plugins. */
+/** The registration interface for plugins. */
 export interface PluginApi {
   pluginConfig?: Record<string, unknown>;
   logger?: Log;

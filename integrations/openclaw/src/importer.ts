@@ -1,4 +1,5 @@
-// Histories that were there before this plugin: all sessions of all agents, by the host's own list of them, or its files.
+// Imports histories from the time before this plugin: all sessions of all agents, from the host's own list or from its
+// files.
 
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ interface Store {
   listSessionEntries?(ask: { agentId: string }): unknown;
 }
 
-/** Takes them; says what was done. A session that cannot be read is told and left out. */
+/** Imports the sessions and describes the result. An unreadable session is reported and skipped. */
 export async function importAll(shared: Shared): Promise<string> {
   const agents = join(shared.settings.state, "agents");
   const names = await readdir(agents).catch(() => [] as string[]);

@@ -1,4 +1,4 @@
-// What the host loads: the context engine, its tools and its command.
+// Entry point for the host: the context engine, its tools and its command.
 
 import { command } from "./command.js";
 import { ID, contextEngine } from "./context.js";
@@ -15,7 +15,7 @@ export default {
   description: "Keeps every message, and makes the prompt that fits",
   kind: "context-engine",
   register(api: PluginApi): void {
-    // Called several times per process; nothing is started before it is needed.
+    // Called several times per process; nothing is started before its first use.
     const own = () => shared(() => new Shared(settings(api.pluginConfig ?? {}, api.runtime?.state?.resolveStateDir?.()), api.logger ?? CONSOLE));
     api.registerContextEngine(ID, (made) => contextEngine(own(), made));
     for (const described of TOOLS) {

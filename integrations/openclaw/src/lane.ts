@@ -1,4 +1,4 @@
-// One history of the host, under the name that it keeps, and how its transcript gets into the engine.
+// One history of the host under its permanent name, and the delivery of its transcript to the engine.
 
 import { createHash } from "node:crypto";
 
@@ -9,22 +9,22 @@ import type { Call, Message, Target } from "./host.js";
 import { Live } from "./live.js";
 import { type Cursor, type Delta, type Entry, type Sdk, read, readOutside } from "./transcript.js";
 
-/** The form of the host's messages, in the engine's word. */
+/** The engine's name for the form of the host's messages. */
 const FORM = "pi";
 
-/** Bytes of messages that go in one call. */
+/** Bytes of messages in one call. */
 const PAGE_BYTES = 8 << 20;
 
-/** Moves of the cursor that the engine need not know of. */
+/** Moves of the cursor between two saves in the engine. */
 const UNSAVED = 8;
 
-/** Ids that are remembered of a transcript. */
+/** Number of remembered ids of a transcript. */
 const RECENT = 512;
 
-/** Tokens of an answer, until the host says how many. */
+/** Tokens reserved for an answer, until the host states a number. */
 const OUTPUT = 4_096;
 
-/** What the engine says of a lane. */
+/** The engine's state of a lane. */
 export interface Status {
   entries: number;
   path: number;
@@ -33,28 +33,28 @@ export interface Status {
   debt: { storedTokens: number };
 }
 
-/** How long a call with so many bytes may take, in ms. */
+/** Time limit in ms for a call of the given size in bytes. */
 type Patience = (bytes?: number) => number;
 
 export class Lane {
-  /** What live arrays have beside the transcript. */
+  /** Messages of live arrays that are not in the transcript. */
   readonly live = new Live();
   /**
-   * The running turn, in tokens: the model's window, what the first call had room for, what the host put behind the last prompt
-   * in a tool loop, and what it asks for as an answer.
+   * The running turn, in tokens: the model's window, the room in the first call, the text put behind the last prompt by
+   * the host in a tool loop, and the room for an answer.
    */
   readonly turn: { window?: number; budget?: number; behind: number; output: number } = { behind: 0, output: OUTPUT };
-  /** How far the transcript is in the engine; nothing before the engine was asked. */
+  /** Position up to which the engine has the transcript; undefined before the engine was asked. */
   #cursor?: Cursor;
-  /** The engine's start that `#cursor` is of: another one is asked what it knows. */
+  /** Number of the engine's start for which `#cursor` holds; a newly started engine is asked for its state. */
   #start = 0;
-  /** Times that `#cursor` moved since the engine was told. */
+  /** Number of moves of `#cursor` since it was saved in the engine. */
   #unsaved = 0;
-  /** Ids of the newest entries that came by the transcript, in order. */
+  /** Ids of the newest entries delivered from the transcript, in order. */
   #recent: string[] = [];
-  /** The moves of the cursor so far. */
+  /** Completion of all moves of the cursor so far. */
   #moving = Promise.resolve();
-  /** Where the transcript is, if it is a file: not all calls say so. */
+  /** Location of the transcript file, if there is one: not all calls state it. */
   #file?: { session: string; path: string };
 
   constructor(
@@ -62,19 +62,19 @@ export class Lane {
     private readonly engine: Engine,
   ) {}
 
-  /** A call of the engine about this lane. Rejects with a Fault, and only with that. */
+  /** Calls the engine about this lane. Rejects only with a Fault. */
   call<T = unknown>(method: string, params: Record<string, unknown> = {}, deadlineMs?: number): Promise<T> {
     return this.engine.call<T>(method, { lane: this.name, form: FORM, ...params }, deadlineMs);
   }
 
-  /** Whether nothing of the session is written yet: then the host's live array is all there is. */
+  /** Whether the session has no transcript yet: then the host's live array is all there is. */
   get isUnwritten(): boolean {
     return this.#cursor?.visible === undefined;
   }
 
   /**
-   * Brings the engine up to the host's transcript. Gives whether all of it is there: not so before there is any, or while
-   * the host is indexing it. Throws a Fault of the engine, or what the host throws.
+   * Brings the engine up to date with the host's transcript. Returns whether the transcript is complete: false before
+   * it exists and while the host is indexing it. Throws a Fault of the engine, or an error of the host.
    */
   catchUp(sdk: Sdk | undefined, target: Target, deadlineMs: number): Promise<boolean> {
     return this.#alone(async () => {
@@ -88,7 +88,7 @@ export class Lane {
       const since = known ?? { session: target.sessionId };
       const delta = await clock.working(() => (sdk ? read(sdk, target, since) : readFile(this.#path(target), since)));
       if (!delta) {
-        // Nothing is written yet; but what another session said is over.
+        // No transcript exists yet, but the previous session of this place has ended.
         if (isOther) await this.#append([], { isReset: true, cursor: since }, left);
         if (isOther) this.#cursor = since;
         return false;
@@ -101,10 +101,10 @@ export class Lane {
   }
 
   /**
-   * A turn is done. Its entries go with their ids if the transcript has them and nothing else since it was read last: then
-   * the next turn finds it read.
+   * Delivers a finished turn. Its entries are delivered with their ids if they are the only new entries of the
+   * transcript since the last read; the next turn then has nothing to read.
    *
-   * * `ends` - ids of its first and its last entry.
+   * * `ends` - ids of the first and the last entry of the turn.
    */
   commit(
     { sdk, target }: { sdk?: Sdk; target: Target },
@@ -129,20 +129,20 @@ export class Lane {
   }
 
   /**
-   * The running turn, by the transcript: its words, not those that the host has made of them for a prompt. The cursor stays
-   * before it, where the host wants the next read to begin.
+   * The running turn in the words of the transcript, not in those that the host has made of them for a prompt. The
+   * cursor stays before the turn, where the host wants the next read to begin.
    */
   catchUpTurn(sdk: Sdk, target: Target): Promise<void> {
     return this.#alone(async () => {
       const since = this.#cursor;
       const delta = since && (await this.engine.clock.working(() => readOutside(sdk, target, since)));
-      // A reset is delivered once, with its cursor: by the next catchUp.
+      // A reset is delivered once, together with its cursor, by the next catchUp.
       if (!delta || delta.isWhole || delta.stretches.length > 1) return;
       await this.#append(delta.stretches[0]?.entries ?? [], {}, (bytes) => this.engine.patience(bytes ?? 0));
     });
   }
 
-  /** Keeps the cursor in the engine, now and then: an old one only makes the first turn after a restart read more. */
+  /** Saves the cursor in the engine now and then: an old cursor only makes the first turn after a restart read more. */
   save(): Promise<void> {
     return this.#alone(async () => {
       if (this.#unsaved < UNSAVED || !this.#cursor) return;
@@ -151,7 +151,7 @@ export class Lane {
     });
   }
 
-  /** Moves of the cursor go one after the other. Behind one that failed, the engine is asked how far it is. */
+  /** Serialises moves of the cursor. After a failed move the engine is asked for its position. */
   #alone<T>(move: () => Promise<T>): Promise<T> {
     const moved = this.#moving.then(move);
     this.#moving = moved.then(
@@ -161,7 +161,7 @@ export class Lane {
     return moved;
   }
 
-  /** Asks an engine that was started since what it knows; gives whether it has nothing. */
+  /** Asks a restarted engine for its state; returns whether it has no entries. */
   async #open(left: Patience): Promise<boolean> {
     if (this.#cursor && this.#start === this.engine.starts) return false;
     const status = await this.call<Status>("open", {}, left());
@@ -170,7 +170,7 @@ export class Lane {
     return status.path === 0 && status.generation === 0;
   }
 
-  /** What was said last in a session whose place another one has taken. */
+  /** Delivers the last entries of a session that was replaced by another one. */
   async #finish(since: Cursor, { sdk, target }: { sdk?: Sdk; target: Target }, left: Patience): Promise<void> {
     const old = { ...target, sessionId: since.session };
     const delta = sdk ? await read(sdk, old, since) : await readFile(since.path && (await whereabouts(since.path)), since);
@@ -184,7 +184,7 @@ export class Lane {
     return this.#file?.session === sessionId ? this.#file.path : undefined;
   }
 
-  /** What came behind the cursor. */
+  /** The entries behind the cursor. */
   async #deliver({ stretches, cursor }: Delta, { isOther, isFirst }: { isOther: boolean; isFirst: boolean }, left: Patience): Promise<void> {
     if (!isFirst && stretches.every((stretch) => !stretch.isReset && stretch.entries.length === 0)) {
       this.#unsaved += 1;
@@ -196,7 +196,7 @@ export class Lane {
     }
   }
 
-  /** The host took messages back, moved them, or wrote them anew: the engine has some of it already. */
+  /** Handles messages that the host took back, moved, or rewrote: the engine has some of them already. */
   async #again({ stretches, ...delta }: Delta, left: Patience): Promise<void> {
     const active = stretches[0]?.entries ?? [];
     const kept = this.#lastKept(active);
@@ -209,7 +209,7 @@ export class Lane {
     await this.#deliver({ ...delta, stretches: [first, ...stretches.slice(1)] }, { isOther: false, isFirst: true }, left);
   }
 
-  /** The place in the active history of the last entry before anything changed; nothing if that is not known. */
+  /** Position in the active history of the last entry before the change; undefined if unknown. */
   #lastKept(active: Entry[]): number | undefined {
     const places = new Map(active.map(({ id }, index) => [id, index]));
     const gone = this.#recent.findIndex((id) => !places.has(id));
@@ -217,7 +217,7 @@ export class Lane {
     return last === undefined ? undefined : places.get(last);
   }
 
-  /** What came behind an entry is not active any more. Not so if the engine does not know its id. */
+  /** Rewinds the active path to an entry. Returns false if the engine does not know the entry's id. */
   async #rewind(to: string | undefined, left: Patience): Promise<boolean> {
     try {
       await this.call("event", { event: { name: "rewind", to } }, left());
@@ -228,7 +228,7 @@ export class Lane {
     }
   }
 
-  /** All of the active history, by digests; bodies go where the engine lacks them. */
+  /** Delivers the whole active history by digest; bodies are sent only where the engine lacks them. */
   async #whole(entries: Entry[], left: Patience): Promise<void> {
     const messages: object[] = entries.map(({ id, message }) => ({ id, digest: digest(message) }));
     for (;;) {
@@ -244,7 +244,7 @@ export class Lane {
     }
   }
 
-  /** Entries in calls of a bounded size, at least one; the cursor goes with the last. */
+  /** Delivers entries in calls of limited size, at least one call; the cursor is part of the last call. */
   async #append(entries: Entry[], { isReset = false, cursor }: { isReset?: boolean; cursor?: Cursor }, left: Patience): Promise<void> {
     const pages = paged(entries);
     for (const [at, { messages, bytes }] of pages.entries()) {
@@ -259,14 +259,14 @@ export class Lane {
     this.#recent = [...this.#recent, ...entries.map(({ id }) => id)].slice(-RECENT);
   }
 
-  /** What a delta has is in the engine. */
+  /** Records that the engine has all of a delta. */
   #advance({ cursor, stretches }: Delta): void {
     this.#cursor = cursor;
     this.live.saw(stretches.flatMap(({ entries }) => entries));
   }
 }
 
-/** What says whose a call is. */
+/** The fields that identify the lane of a call. */
 type Owned = { sessionKey?: string; sessionId?: string; agentId?: string; sessionTarget?: { agentId?: string } };
 
 /** The agent of a call. */
@@ -274,13 +274,16 @@ function agentOf({ sessionTarget, sessionKey, agentId }: Owned): string {
   return sessionTarget?.agentId ?? /^agent:([^:]+):/.exec(sessionKey ?? "")?.[1] ?? agentId ?? "main";
 }
 
-/** The lane of a call. Keys that do not begin with an agent's name get it: with `session.scope: "global"` all agents have the same. */
+/**
+ * The lane of a call. The agent is added to keys that do not begin with its name: with `session.scope: "global"` all
+ * agents have the same key.
+ */
 export function laneName(call: Owned): string {
   const key = call.sessionKey ?? `session:${call.sessionId ?? "unknown"}`;
   return key.startsWith("agent:") ? key : `agent:${agentOf(call)}:${key}`;
 }
 
-/** Where the transcript of a call is. */
+/** The location of the transcript of a call. */
 export function target(call: Call): Target {
   const { sessionTarget } = call;
   return {
@@ -304,7 +307,7 @@ function parse(cursor: string | null): Cursor | undefined {
   }
 }
 
-/** Entries in pages of a bounded size; at least one page, which may be empty. */
+/** Entries in pages of limited size; at least one page, which may be empty. */
 function paged(entries: Entry[]): { messages: Entry[]; bytes: number }[] {
   let page = { messages: [] as Entry[], bytes: 0 };
   const pages = [page];

@@ -1,4 +1,4 @@
-// The host's model, for the engine's summaries and answers.
+// Lends the host's model to the engine, for summaries and answers.
 
 import type { HostModel } from "./host.js";
 

@@ -1,14 +1,15 @@
-// The plugin's options, once: the manifest's schema and hints, and what the settings are read by, come from here.
+// The plugin's options, defined once: the manifest's schema and hints and the parsing of the settings are derived from
+// here.
 
 export interface Option {
-  /** As JSON Schema has it. */
+  /** Type as in JSON Schema. */
   schema: { type: "string" | "integer" | "boolean"; enum?: string[]; minimum?: number };
-  /** What holds without it. */
+  /** Default value. */
   otherwise: string | number | boolean;
   label: string;
-  /** What it does; of an option of the engine what its own help says is put behind it. */
+  /** Description; for an option of the engine, the engine's own help is appended. */
   help: string;
-  /** The engine's own option that it sets. */
+  /** The engine's option set by this option. */
   flag?: string;
   isAdvanced?: boolean;
 }

@@ -1,4 +1,4 @@
-// What is put in front of the host's system prompt.
+// The text in front of the host's system prompt.
 
 import type { AssembleCall } from "./host.js";
 
@@ -10,7 +10,7 @@ type BuildMemory = (ask: { availableTools: Set<string>; citationsMode?: string; 
 
 let memory: Promise<BuildMemory | undefined> | undefined;
 
-/** The host's section about memory: with another context engine than its own, the host leaves it out. */
+/** The host's section about memory, which the host leaves out for context engines other than its own. */
 export async function memorySection(call: AssembleCall): Promise<string> {
   const name = "openclaw/plugin-sdk/core";
   memory ??= import(name).then(

@@ -1,4 +1,4 @@
-// The plugin's settings, as the host validated them against openclaw.plugin.json.
+// The plugin's settings, validated by the host against openclaw.plugin.json.
 
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -8,15 +8,15 @@ import { OPTIONS } from "./options.js";
 type Options = typeof OPTIONS;
 type Wide<T> = T extends boolean ? boolean : T extends number ? number : string;
 
-/** One value per option; what each means is said there. */
+/** One value per option; options.ts describes them. */
 export type Settings = { [Name in keyof Options]: Wide<Options[Name]["otherwise"]> } & {
-  /** The host's folder for state. */
+  /** The host's state folder. */
   state: string;
 };
 
 /**
- * * `given` - of the config file. What is of another type counts as not given.
- * * `state` - the host's folder for state.
+ * * `given` - values from the config file. A value of the wrong type counts as missing.
+ * * `state` - the host's state folder.
  */
 export function settings(given: Record<string, unknown>, state: string | undefined): Settings {
   const folder = state ?? process.env.OPENCLAW_STATE_DIR ?? join(homedir(), ".openclaw");
@@ -25,7 +25,7 @@ export function settings(given: Record<string, unknown>, state: string | undefin
     return [name, typeof value === typeof otherwise ? value : otherwise];
   });
   const known = Object.fromEntries(read) as Settings;
-  // Which one an engine at a socket has, only its owner knows.
+  // The database of an engine at a socket is known only to the engine's owner.
   const database = known.database || (known.socket ? "" : join(folder, "unforget", "unforget.sqlite"));
   return { ...known, database, state: folder };
 }

@@ -1,5 +1,5 @@
-// What all instances of this plugin in one process have in common. The host loads the code several times as separate modules,
-// so it hangs on `globalThis`.
+// State shared by all instances of this plugin in one process. The host loads the code several times as separate
+// modules, so the state is attached to `globalThis`.
 
 import type { Wait } from "./clock.js";
 import { Fault } from "./connection.js";
@@ -12,31 +12,31 @@ import type { Settings } from "./settings.js";
 
 const KEY = Symbol.for("openclaw-unforget");
 
-/** How long a maintenance waits for a question of the engine. */
+/** Time that a maintenance call waits for a question from the engine. */
 const QUIET_MS = 1_500;
 
-/** How long a question waits for a maintenance. */
+/** Time that a question waits for a maintenance call. */
 const PATIENCE_MS = 30_000;
 
-/** Turns of which it is remembered how long the host waited. */
+/** Number of turns whose waiting times are remembered. */
 const WAITS = 100;
 
-/** Lanes that are remembered; the engine knows all of them. */
+/** Number of remembered lanes; the engine knows all of them. */
 const LANES = 1_000;
 
-/** What the host waited for in a turn. */
+/** The host's waiting time in one turn. */
 export type Waits = Record<"bootstrap" | "assemble" | "commit", Wait>;
 
 export class Shared {
   readonly engine: Engine;
   readonly held = new Held();
   readonly #lanes = new Map<string, Lane>();
-  /** Questions of the engine that wait for the host's model. */
+  /** The engine's questions that wait for the host's model. */
   readonly #questions: { ask: Record<string, unknown>; answer(value: Promise<unknown>): void }[] = [];
   #asked?: () => void;
   #offered = "";
   #waits: Waits[] = [];
-  /** Times that something was done without the engine. */
+  /** Number of times that the host was served without the engine. */
   degradations = 0;
   lastDegradation?: string;
 
@@ -48,13 +48,16 @@ export class Shared {
     this.engine = new Engine(settings, log, (method, params) => this.#question(method, params));
   }
 
-  /** The host waited so long for a turn. */
+  /** Records the waiting time of a turn. */
   waited(waits: Waits): void {
     this.#waits.push(waits);
     if (this.#waits.length > WAITS) this.#waits.shift();
   }
 
-  /** What was added to a turn, in all and by its parts, and how long the host waited: in the middle of the newest turns, in ms. */
+  /**
+   * Median over the newest turns, in ms: the time added to a turn, in total and by part, and the time that the host
+   * waited.
+   */
   get times() {
     const middle = (of: (waits: Waits) => number) => this.#waits.map(of).sort((a, b) => a - b)[Math.floor(this.#waits.length / 2)] ?? 0;
     const all = (what: keyof Wait) => middle(({ bootstrap, assemble, commit }) => bootstrap[what] + assemble[what] + commit[what]);
@@ -75,7 +78,7 @@ export class Shared {
     return lane;
   }
 
-  /** Something had to be done without the engine: told to the log and to `/unforget status`. */
+  /** Reports work done without the engine to the log and to `/unforget status`. */
   degrade(lane: Lane, what: string, error: unknown): string {
     const why = `${what}: ${error instanceof Fault ? `${error.kind}: ${error.message}` : String(error)}`;
     this.degradations += 1;
@@ -84,7 +87,7 @@ export class Shared {
     return why;
   }
 
-  /** Offers the host's model to the engine, if the settings say so: once, unless it did not get there. */
+  /** Offers the host's model to the engine if the settings say so: once, and again if the offer did not arrive. */
   offer(model: { name?: string; window?: number }): void {
     if (this.settings.summaries !== "host") return;
     const offered = JSON.stringify(model);
@@ -134,12 +137,15 @@ export class Shared {
 
 const holder = globalThis as unknown as Record<symbol, Shared | undefined>;
 
-/** The one of this process. Whoever comes first decides its settings. */
+/** The instance of this process. The first caller decides its settings. */
 export function shared(make: () => Shared): Shared {
   return (holder[KEY] ??= make());
 }
 
-/** Ends it. The host calls for that when it stops, and when it replaces this code or its settings: who comes next makes another. */
+/**
+ * Ends the instance. The host requests this when it stops and when it replaces this code or its settings; the next
+ * caller creates a new instance.
+ */
 export function release(): void {
   holder[KEY]?.engine.close();
   delete holder[KEY];

@@ -1,10 +1,11 @@
-// Reading the host's transcript through its SDK (2026.7.2 and later). Nothing is decided here but where a reset stands.
+// Reads the host's transcript through its SDK (2026.7.2 and later). The only decision made here is the place of a
+// reset.
 
 import { AsyncResource } from "node:async_hooks";
 
 import type { Message, Target } from "./host.js";
 
-/** A message of the transcript with the host's id of it. */
+/** A message of the transcript with the host's id. */
 export interface Entry {
   id: string;
   message: Message;
@@ -12,30 +13,32 @@ export interface Entry {
 
 /** Entries between two resets. */
 export interface Stretch {
-  /** A reset stands before it. */
+  /** Whether a reset stands before the entries. */
   isReset: boolean;
   entries: Entry[];
 }
 
-/** What is new since a cursor. */
+/** The changes since a cursor. */
 export interface Delta {
-  /** What was said before is not there any more, or has moved: the first stretch is all that was active at the cursor. */
+  /**
+   * Whether earlier entries were removed or moved: the first stretch is then the whole history active at the cursor.
+   */
   isWhole: boolean;
   stretches: Stretch[];
-  /** Where the next delta begins. */
+  /** Start of the next delta. */
   cursor: Cursor;
 }
 
-/** How far a transcript was read. */
+/** Position up to which a transcript was read. */
 export interface Cursor {
-  /** Session id: another one is another transcript. */
+  /** Session id; another id means another transcript. */
   session: string;
   /** The host's cursors over visible messages and over all events. */
   visible?: string;
   raw?: string;
   /** Id of the newest reset. */
   reset?: string;
-  /** Where it is, if it is a file. */
+  /** Location of the transcript file, if it is one. */
   path?: string;
 }
 
@@ -70,7 +73,7 @@ const BYTES_MAX = 64 << 20;
 
 let loaded: Promise<Sdk | undefined> | undefined;
 
-/** The host's SDK, or nothing on hosts whose transcripts are files. */
+/** The host's SDK; undefined on hosts with transcript files. */
 export function sdk(): Promise<Sdk | undefined> {
   const name = "openclaw/plugin-sdk/session-transcript-runtime";
   loaded ??= import(name).then(
@@ -81,20 +84,23 @@ export function sdk(): Promise<Sdk | undefined> {
   return loaded;
 }
 
-/** Where this code was loaded: in no turn, so that the host hides the running one from nobody who reads from here. */
+/**
+ * Async context at load time, outside of any turn, so that the host does not hide the running turn from reads made
+ * here.
+ */
 const outside = new AsyncResource("unforget");
 
-/** What is new in a transcript with the running turn, which the host hides while it makes a prompt. */
+/** The changes of a transcript including the running turn, which the host hides while it makes a prompt. */
 export function readOutside(sdk: Sdk, target: Target, since: Cursor): Promise<Delta | undefined> {
   return outside.runInAsyncScope(() => read(sdk, target, since));
 }
 
 /**
- * What is new in a transcript.
+ * The changes of a transcript.
  *
- * * `since` - what `cursor` was last, of this transcript.
+ * * `since` - the last cursor of this transcript.
  *
- * Throws what the host throws. Gives nothing if there is no transcript, or if the host is just building its index.
+ * Throws errors of the host. Returns undefined if there is no transcript, or while the host is building its index.
  */
 export async function read(sdk: Sdk, target: Target, since: Cursor): Promise<Delta | undefined> {
   const ask = { agentId: target.agentId ?? "main", sessionKey: target.sessionKey, sessionId: target.sessionId };
@@ -104,8 +110,8 @@ export async function read(sdk: Sdk, target: Target, since: Cursor): Promise<Del
   const added = new Set(visible.entries.map(({ id }) => id));
   const isKeptBefore = raw.resets.some(({ firstKept }) => firstKept && !added.has(firstKept));
   if ((isWhole && since.raw !== undefined) || isKeptBefore) {
-    // What a reset keeps was said before the cursor, or a part of it moved: both are read from the beginning, so that they
-    // speak of the same.
+    // The entries kept by a reset are older than the cursor, or some of them were moved. Both are read from the
+    // beginning, so that they describe one state.
     if (since.visible !== undefined && !visible.isAnew) visible = await messages(sdk, ask, undefined);
     raw = await resets(sdk, ask, undefined);
     if (!visible) return undefined;
@@ -120,13 +126,13 @@ export async function read(sdk: Sdk, target: Target, since: Cursor): Promise<Del
 
 interface Reset {
   id?: string;
-  /** Ids of the events that were written before it, since the reset before it. */
+  /** Ids of the events between the previous reset and this one. */
   before: Set<string>;
-  /** The first message that the host keeps from before it. */
+  /** The first earlier message that the host keeps. */
   firstKept?: string;
 }
 
-/** Parts messages at resets. A reset that keeps the end of what was there has it repeated behind it, as the host does. */
+/** Splits messages at resets. The messages that a reset keeps are repeated behind it, as the host does. */
 export function split(entries: Entry[], resets: Reset[]): Stretch[] {
   const stretches: Stretch[] = [];
   let at = 0;
@@ -143,7 +149,7 @@ export function split(entries: Entry[], resets: Reset[]): Stretch[] {
   return stretches;
 }
 
-/** What a host keeps of entries: what was said, and results of calls among it. */
+/** The entries that a host keeps: messages, with the results of their calls. */
 function kept(entries: Entry[]): Entry[] {
   const called = new Set<unknown>();
   return entries.filter(({ message: { role, content, toolCallId } }) => {
@@ -152,14 +158,14 @@ function kept(entries: Entry[]): Entry[] {
   });
 }
 
-/** Visible messages since a cursor; nothing if there is no transcript, or no index of it. */
+/** Visible messages since a cursor; undefined if there is no transcript, or no index of it. */
 async function messages(sdk: Sdk, ask: Ask, since: string | undefined): Promise<(Read & { entries: Entry[] }) | undefined> {
   const reader = sdk.readSessionTranscriptVisibleMessageDelta.bind(sdk);
   const read = await all(since, (cursor, maxBytes) => reader({ ...ask, cursor, maxMessages: MESSAGES, maxBytes }), (page) => page.entries);
   return read && { ...read, entries: read.items.map(({ entryId, message }) => ({ id: entryId, message })) };
 }
 
-/** Resets since a cursor; none where the host has no such reader. */
+/** Resets since a cursor; none if the host has no such reader. */
 async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Read & { resets: Reset[] }> {
   const reader = sdk.readSessionTranscriptRawDelta?.bind(sdk);
   const read = reader && (await all(since, (cursor, maxBytes) => reader({ ...ask, cursor, maxEvents: MESSAGES, maxBytes }), (page) => page.events));
@@ -177,9 +183,9 @@ async function resets(sdk: Sdk, ask: Ask, since: string | undefined): Promise<Re
   return { ...read, resets: found };
 }
 
-/** What was read since a cursor. */
+/** The result of a read since a cursor. */
 interface Read {
-  /** The cursor meant nothing any more: it was read from the beginning. */
+  /** Whether the cursor had become invalid and everything was read from the beginning. */
   isAnew: boolean;
   cursor?: string;
 }
@@ -208,7 +214,10 @@ async function all<P extends Page, T>(
   }
 }
 
-/** The host took messages back, and the turn that begins stands before the cursor: the cursor means nothing any more. */
+/**
+ * Reads a page. Reports an invalid cursor if the host took messages back, so that the current turn begins before the
+ * cursor.
+ */
 async function fenced<T>(cursor: string | undefined, page: () => Promise<T | Other>): Promise<T | Other> {
   try {
     return await page();

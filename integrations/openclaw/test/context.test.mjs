@@ -1,4 +1,4 @@
-// The engine of a turn as the host calls it, before an engine of the test's own.
+// The engine of a turn under the calls of the host, with a simulated engine process behind it.
 
 import assert from "node:assert/strict";
 import { mkdtempSync } from "node:fs";
@@ -14,7 +14,7 @@ import { Shared } from "../dist/shared.js";
 const ASSEMBLED = { messages: [], tokens: { expected: 0, upper: 0 }, system: [], certificate: { omitted: 0, cover: { stubbed: 0, summarised: 0, elided: 0 } } };
 const STATUS = { cursor: null, path: 0, generation: 0, entries: 0, debt: { storedTokens: 0 } };
 
-/** All that an engine may answer, in one. */
+/** All fields that an engine may answer with. */
 function shared(answer = () => ({ ...STATUS, ...ASSEMBLED, status: "committed", asksModel: true }), more = {}) {
   const [calls, said] = [[], []];
   const log = { info: () => {}, warn: (text) => said.push(text) };

@@ -1,4 +1,4 @@
-// The engine's process: ends, silence and noise, with a program of the test's own in its place.
+// The engine's process: exits, silence and noise, simulated by a test program.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
@@ -9,7 +9,10 @@ import { test } from "node:test";
 import { Engine } from "../dist/engine.js";
 import { settings } from "../dist/settings.js";
 
-/** A program that answers calls with its number, but for `hang`, `late` and `busy`. The first of them ends at `die` and `noise`. */
+/**
+ * A program that answers calls with their number, except for `hang`, `late` and `busy`. The first process ends at `die`
+ * and `noise`.
+ */
 const PROGRAM = `#!${process.execPath}
 const { createInterface } = require("node:readline");
 const { appendFileSync, statSync } = require("node:fs");
@@ -54,7 +57,7 @@ test("a process that answers is not given up, however late or with what", async 
   const { own, starts } = engine();
   const pid = await own.call("pid", {});
   for (const call of ["busy", "busy", "busy"]) await assert.rejects(own.call(call, {}), { kind: "deadline" });
-  // The answer of the first is heard while the second waits.
+  // The answer of the first call arrives while the second one waits.
   const late = [own.call("late", {}, 100), own.call("hang", {}, 500)].map((call) => call.catch(({ kind }) => kind));
   assert.deepEqual(await Promise.all(late), ["silent", "deadline"]);
   await assert.rejects(own.call("hang", {}, 50), { kind: "silent" });

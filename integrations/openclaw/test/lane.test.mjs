@@ -1,4 +1,4 @@
-// How a transcript gets into the engine: a lane before a transcript and an engine of the test's own.
+// Delivery of a transcript to the engine: a lane with a simulated transcript and a simulated engine.
 
 import assert from "node:assert/strict";
 import { appendFileSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
@@ -12,12 +12,12 @@ import { Lane } from "../dist/lane.js";
 const said = (id, message) => ({ type: "message", id, message: { role: id.startsWith("a") ? "assistant" : "user", content: id, ...message } });
 const reset = (id, firstKeptEntryId) => ({ type: "reset", id, firstKeptEntryId });
 
-/** A host's transcript of events, whose cursors are places. */
+/** A host's transcript of events, with positions as cursors. */
 function transcript(...events) {
   const page = (cursor, more) => ({ kind: "page", cursor: String(events.length), hasMore: false, ...more(events.slice(Number(cursor ?? 0))) });
   const host = {
     events,
-    /** Cursors of messages mean nothing any more, once. */
+    /** Makes the cursors of messages invalid, once. */
     isAnew: false,
     readSessionTranscriptVisibleMessageDelta: async ({ cursor }) => {
       if (cursor && host.isAnew) return { kind: "reset", reason: "anchor_missing" };
@@ -28,7 +28,7 @@ function transcript(...events) {
   return host;
 }
 
-/** An engine that keeps a path of ids, and all that ever came. */
+/** An engine that keeps a path of ids and all ids ever received. */
 function engine() {
   const kept = { starts: 1, path: [], all: [], generation: 0, cursor: null, calls: 0, fails: () => false, patience: () => 1_000, clock: new Clock() };
   const take = ({ messages, isReset, cursor }) => {
@@ -63,7 +63,7 @@ test("a reset cuts off what was before it, and what the host keeps of that stays
   const call = { content: [{ type: "toolCall", id: "c1" }] };
   const result = (id, toolCallId) => said(id, { role: "toolResult", toolCallId });
   const table = [
-    // read before, written since, path, all in the order of arrival
+    // read before, written since, path, all ids in the order of arrival
     ["u1 a1 u2 a2", [reset("r")], "", "u1 a1 u2 a2", "without a tail"],
     ["u1 a1 u2 a2", [reset("r", "u2")], "u2 a2", "u1 a1 u2 a2 u2 a2", "a tail that was read before"],
     ["u1 a1 u2 a2", [reset("r", "u2"), said("u3")], "u2 a2 u3", "u1 a1 u2 a2 u2 a2 u3", "and goes on"],
@@ -91,7 +91,7 @@ test("what was written anew before a reset is there, and cut off by it", async (
     const [host, store] = [transcript(...ids("u1 a1 u2").map((id) => said(id))), engine()];
     const own = lane(store);
     await own.catchUp(host, target, 1_000);
-    // The host takes u2 back, goes on, and resets before anybody reads.
+    // The host takes u2 back, goes on, and resets before the next read.
     if (isAnew) host.events.splice(2, 1);
     host.isAnew = isAnew;
     host.events.push(said("u3"), said("a3"), reset("r", "u3"), said("u4"));
@@ -132,7 +132,7 @@ test("two that read at once deliver once", async () => {
 
 test("what was said last in a session is there when another one takes its place", async () => {
   const line = (id, parentId) => `${JSON.stringify({ type: "message", id, parentId, message: { role: "user", content: id } })}\n`;
-  // Where the file is when it is read next, and whether the process is another one by then.
+  // Path of the file at the next read, and whether the process was restarted before it.
   const table = ["", ".reset.2026-11-22T21-25-01.834Z", ".deleted.2026-11-22T21-25-01.834Z"].flatMap((aside) => [[aside, false], [aside, true]]);
   for (const [aside, isRestarted] of table) {
     const folder = mkdtempSync(join(tmpdir(), "unforget-"));
@@ -140,7 +140,7 @@ test("what was said last in a session is there when another one takes its place"
     const first = lane(store);
     writeFileSync(at("s").sessionFile, line("u1", null));
     await first.catchUp(undefined, at("s"), 1_000);
-    // The engine was down, or the turn was cut.
+    // The engine was down, or the turn was aborted.
     appendFileSync(at("s").sessionFile, line("u2", "u1"));
     if (aside) renameSync(at("s").sessionFile, `${at("s").sessionFile}${aside}`);
     const own = isRestarted ? lane(store) : first;

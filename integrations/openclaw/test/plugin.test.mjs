@@ -1,4 +1,4 @@
-// What the host loads, and loads again.
+// The plugin as the host loads and reloads it.
 
 import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
@@ -9,12 +9,12 @@ import { test } from "node:test";
 
 import plugin from "../dist/index.js";
 
-// The host's list of sessions, where it is one with files.
+// The host's list of sessions, if the host has transcript files.
 const LIST = 'export const listSessionEntries = () => ["here", "gone"].map((id) => ({ sessionKey: "agent:main:" + id, entry: { sessionId: id } }));';
 const isList = (name) => name === "openclaw/plugin-sdk/session-store-runtime";
 registerHooks({ resolve: (name, context, next) => (isList(name) ? { url: `data:text/javascript,${LIST}`, shortCircuit: true } : next(name, context)) });
 
-/** An engine to which all is well, and a command line that ends as it is told. */
+/** An engine that accepts everything, and a command line with a given exit code. */
 const PROGRAM = `#!${process.execPath}
 const verb = process.argv.at(-1);
 if (verb === "doctor") process.exit(0);
@@ -25,7 +25,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 });
 `;
 
-/** The plugin at a host with these settings. */
+/** The plugin in a host with these settings. */
 function load(pluginConfig, folder = mkdtempSync(join(tmpdir(), "unforget-"))) {
   const host = { folder, hooks: {}, said: [] };
   const binary = join(folder, "program");

@@ -1,4 +1,4 @@
-// What can be told without a host.
+// Units that need no host.
 
 import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, writeFileSync } from "node:fs";
@@ -119,7 +119,7 @@ test("settings of another type count as not given", () => {
 
 test("the host's doctor mends settings, and says what it did", () => {
   const table = [
-    // given, mended, changes
+    // given, repaired, changes
     [undefined, undefined, 0],
     [{}, {}, 0],
     [{ deadlineMs: 3_000, autoPins: true, summaries: "host", binary: "/x" }, { deadlineMs: 3_000, autoPins: true, summaries: "host", binary: "/x" }, 0],
@@ -203,7 +203,7 @@ test("a prompt is whole although its beginning was not sent again", () => {
     const messages = held.whole("a", held.of("a"), { messages: said(...sent.split(" ").filter(Boolean)), same, given: given(whole) });
     assert.deepEqual(messages, said(...whole.split(" ")));
     assert.equal(held.of("a").given.digest, whole);
-    // The host may change what it was given, and what it was given before.
+    // The host may change the messages that it was given, now and earlier.
     for (const message of messages) message.content = "changed";
   }
   const old = held.of("a");

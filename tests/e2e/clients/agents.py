@@ -1,4 +1,4 @@
-"""Claude Code and Codex, headless, with tools, resumed, the daemon restarted in between."""
+"""Claude Code and Codex, headless, with tools and resumed sessions; the daemon restarts in between."""
 
 import collections
 import os
@@ -13,7 +13,7 @@ WINDOW = 64_000
 
 def question(turn):
     asked = f"Question {turn}: what is in the next file? Remember the word w{turn}x."
-    # One side request: it must not disturb the conversation.
+    # One side request, which must not disturb the conversation.
     return asked + " Ask a sub-agent." if turn == 1 else asked
 
 
@@ -36,14 +36,14 @@ class Codex:
 
     def command(self, turn, sessions):
         options = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
-        # No telemetry and no look for updates.
+        # No telemetry and no check for updates.
         options += ["-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"]
         resumed = ["resume", "--last"] if turn else []
         return [CLIENTS / "node_modules/.bin/codex", "exec", *resumed, *options, question(turn)]
 
 
 def texts(message):
-    """All strings of a message, but names and ids."""
+    """All strings of a message, except names and ids."""
     found = []
 
     def walk(value):
@@ -66,7 +66,7 @@ def run(folder, agent, turns):
     home, work = folder / "home", folder / "work"
     home.mkdir()
     work.mkdir()
-    # `unforget run` finds the daemon by its address and sets what the client needs.
+    # `unforget run` finds the daemon by its address and configures the client.
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "DISABLE_TELEMETRY": "1", **agent.variables}
     env["UNFORGET_LISTEN"] = daemon.listen
     begun, slowest = time.time(), 0.0
@@ -90,7 +90,7 @@ def run(folder, agent, turns):
 
 
 def check_store(daemon, agent, turns, came):
-    """Every message is in the store once; side requests are in lanes of their own."""
+    """Checks that every message is in the store once, and that side requests are in lanes of their own."""
     lanes = daemon.lanes()
     want(len(lanes) == (2 if agent.name == "claude" else 1), f"lanes: {[lane['conversation'] for lane in lanes]}")
     lines = daemon.exported(lanes[0]["conversation"])
@@ -108,8 +108,8 @@ def check_store(daemon, agent, turns, came):
             blocks = message.get("content") or [] if kind == "tool_use_id" else [message]
             ids.update((block.get("type"), block[kind]) for block in blocks if isinstance(block, dict) and kind in block)
         want(all(count == 1 for count in ids.values()), f"{kind}s that are there not once: {ids.most_common(3)}")
-    # What the provider said to each question is there too, once. It numbers its answers; a sub-agent's result may ask for
-    # one more.
+    # The provider's answer to each question is stored once, too. The provider numbers its answers; a sub-agent's result
+    # may cause an additional one.
     model = [message for message in said if message.get("role") == "assistant"]
     answers = [text for message in model for text in texts(message) if "is done: the file says so" in text]
     want(len(answers) >= turns, f"{len(answers)} answers of {turns}")

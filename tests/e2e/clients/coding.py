@@ -1,4 +1,4 @@
-"""Coding agents as a comparison drives them: alone with their own compaction, or through Unforget."""
+"""Coding agents under comparison: alone with their own compaction, or through Unforget."""
 
 import contextlib
 import dataclasses
@@ -11,15 +11,15 @@ import urllib.request
 
 from stage import BIN, CLIENTS, Daemon, Failed
 
-# What each needs to stay on this machine.
+# Settings that keep each client on this machine.
 QUIET = {"DISABLE_TELEMETRY": "1", "NO_PROXY": "127.0.0.1"}
-# Seconds that a turn may take.
+# Time limit of a turn in seconds.
 PATIENCE = 300
 
 
 @dataclasses.dataclass
 class Place:
-    """Where a conversation takes place: `daemon` is none for a client alone."""
+    """The environment of a conversation: `daemon` is None for a client alone."""
 
     folder: object
     url: str
@@ -27,25 +27,25 @@ class Place:
     daemon: Daemon | None
 
     def alone(self):
-        """The provider's address and window, for a client that is told where to go by its own options."""
+        """Address and window of the provider, for a client configured by its own options."""
         return None if self.daemon else (self.url, self.window)
 
     def started(self, agent, command, more):
-        """The command, through `unforget run` where there is a daemon, and what it is started with."""
+        """The command, through `unforget run` if there is a daemon, and its environment."""
         if self.daemon:
             command, more = [BIN / "unforget", "run", "--", *command], {**more, "UNFORGET_LISTEN": self.daemon.listen}
         home = self.folder / "home"
-        # Nothing of the machine but the path.
+        # Only PATH is taken from the machine.
         env = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CONFIG_HOME": str(home / ".config"), **QUIET, **agent.variables, **more}
         return command, {"cwd": self.folder / "work", "env": env, "stdin": subprocess.DEVNULL, "text": True}
 
 
 class Processes:
-    """A client that is a new process for each turn, and finds its conversation by itself."""
+    """A client that starts a new process for each turn and finds its conversation itself."""
 
     @contextlib.contextmanager
     def conversation(self, place):
-        """Gives what asks: from the turn's number and text to whether it went well, and what was said."""
+        """Yields a function from a turn's number and text to success and answer."""
 
         def ask(number, text):
             command, started = place.started(self, *self.command(number, text, place.alone()))
@@ -56,7 +56,7 @@ class Processes:
 
 
 class Codex(Processes):
-    """Its default model, in code mode. A provider of its own, so that it compacts with a plain request."""
+    """Codex with its default model, in code mode. A separate provider entry, for compaction by a plain request."""
 
     name, instructions = "codex", "AGENTS.md"
     compaction = ["CONTEXT CHECKPOINT COMPACTION"]
@@ -76,7 +76,7 @@ class Codex(Processes):
     }
 
     def command(self, turn, text, alone):
-        """`alone` is the address of the provider and its window, or none: `unforget run` says where to go."""
+        """`alone` is address and window of the provider, or None: then `unforget run` sets the address."""
         options = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox"]
         options += ["-c", "analytics.enabled=false", "-c", "check_for_update_on_startup=false"]
         if alone:
@@ -88,11 +88,11 @@ class Codex(Processes):
         return [CLIENTS / "node_modules/.bin/codex", "exec", *resumed, *options, text], {}
 
     def prepare(self, work, window):
-        """Nothing: all is said by options."""
+        """Writes nothing: all settings are options."""
 
 
 class Claude(Processes):
-    """With a model whose standing context is in the messages of the user role."""
+    """Claude Code with a model whose standing context is in messages of the user role."""
 
     name, instructions = "claude", "CLAUDE.md"
     compaction = ["Your task is to create a detailed summary"]
@@ -121,11 +121,11 @@ class Claude(Processes):
         return [CLIENTS / "node_modules/.bin/claude", "-p", "--allowedTools", "Bash,Agent,Read", *resumed, "--", text], more
 
     def prepare(self, work, window):
-        """Nothing: all is said by variables."""
+        """Writes nothing: all settings are variables."""
 
 
 class Opencode:
-    """Its server, asked by its API: starting a process for each turn takes longer than the turn."""
+    """The server of opencode, driven by its API: a process per turn would take longer than the turn."""
 
     name, instructions = "opencode", "AGENTS.md"
     compaction = ["anchored summary", "Provide a detailed prompt for continuing"]
@@ -142,7 +142,7 @@ class Opencode:
     model = {"providerID": "anthropic", "modelID": "claude-sonnet-4-5"}
 
     def prepare(self, work, window):
-        """The model's window is told in the project's own file, which `unforget run` leaves alone."""
+        """The model's window is in the project's own file, which `unforget run` leaves alone."""
         models = {"claude-sonnet-4-5": {"limit": {"context": window, "output": 8_000}}}
         config = {"provider": {"anthropic": {"models": models}}, "permission": {"bash": "allow", "read": "allow"}}
         (work / "opencode.json").write_text(json.dumps(config))
@@ -156,7 +156,7 @@ class Opencode:
         command = [CLIENTS / "node_modules/.bin/opencode", "serve", "--hostname", "127.0.0.1", "--port", "0"]
         command, started = place.started(self, command, more)
         with (place.folder / "opencode.log").open("w") as errors:
-            # `unforget run` ends with its child: both are in a group of their own.
+            # `unforget run` ends with its child: both are in one process group.
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True, **started)
         try:
             url = next((line.split()[-1] for line in process.stdout if "listening on" in line), None)
@@ -177,7 +177,7 @@ class Opencode:
             process.terminate()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout=20)
-            # What is left of the group: opencode does not end by every signal that it is given.
+            # Ends the rest of the group: opencode does not exit on every signal.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait(timeout=20)

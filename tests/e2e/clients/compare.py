@@ -1,4 +1,4 @@
-"""Coding agents over many turns, each alone with its own compaction and through Unforget, and what reached the provider.
+"""Coding agents over many turns, each alone with its own compaction and through Unforget: measures the provider's requests.
 
     tests/e2e/clients/run compare [--turns 44] [--clients codex,claude,opencode] [--window 64000,200000] [--results small,large] [--ways alone,through]
                 [--out FILE] [--keep FOLDER] [--check standing,cache,budget]
@@ -27,7 +27,7 @@ COLUMNS = {
 
 
 def run(case, folder):
-    """A case from its first question to its figures."""
+    """A case, from its first question to its figures."""
     agent, begun = AGENTS[case["client"]], time.time()
     work = folder / "work"
     (folder / "home").mkdir()
@@ -36,7 +36,7 @@ def run(case, folder):
     failed, said = 0, ""
     with contextlib.ExitStack() as stack:
         options = ["--plan", material.write_plan(folder / "plan.json", plan)]
-        # What a client alone sends is its own affair: only the window is enforced.
+        # Requests of a client alone are not validated: only the window is enforced.
         options += ["--window-only"] if case["way"] == "alone" else []
         options += ["--bytes-per-token", str(case["bytes_per_token"])] if case["bytes_per_token"] else []
         provider = Provider(folder, case["window"], *options)
@@ -72,11 +72,11 @@ def one(case, keep):
 
 
 def ratios(results):
-    """Through Unforget, divided by alone, for each pair of cases."""
+    """The figures through Unforget divided by those of the client alone, for each pair of cases."""
     by_case = {tuple(one[part] for part in ("client", "window", "results", "way")): one for one in results if "error" not in one}
     for (client, window, size, way), through in by_case.items():
         alone = by_case.get((client, window, size, "alone"))
-        # Sums of conversations of other lengths say nothing.
+        # Sums of conversations of different lengths are not comparable.
         if way != "through" or alone is None or alone["turns"] != through["turns"]:
             continue
         both = {key: (through[key], alone[key]) for key in RATIOS}
@@ -91,12 +91,12 @@ def table(results):
     return "\n".join([lines[0], "|" + "---|" * len(COLUMNS), *lines[1:]])
 
 
-# What the project asks of a run through Unforget at 64k: share of breaks at most, share of the common prefix at least.
+# Targets for a run through Unforget at 64k: maximum share of breaks, minimum share of the common prefix.
 ASKED = {"large": (0.12, 0.90), "small": (0.03, 0.96)}
 
 
 def failures(results, checks):
-    """What no run may show, and what is asked for by `--check`."""
+    """Failures of any run, and missed targets with `--check`."""
     for one in results:
         name = " ".join(str(one[part]) for part in ("client", "window", "results", "way"))
         if "error" in one:

@@ -1,15 +1,15 @@
-"""Figures of what reached a provider: how much of each prompt the one before began with, and what stands in all of them."""
+"""Figures of requests at a provider: the common prefix with the previous prompt, and the standing context."""
 
 import json
 
 from material import MARKS, RULES
 
-# What varies from call to call and no model reads.
+# Fields that vary from call to call and that no model reads.
 VARYING = {"id", "call_id", "tool_use_id", "cache_control", "encrypted_content", "signature"}
 
 
 def plain(value):
-    """Without ids and cache marks."""
+    """The request without ids and cache marks."""
     if isinstance(value, dict):
         return {name: plain(field) for name, field in value.items() if name not in VARYING}
     if isinstance(value, list):
@@ -28,7 +28,7 @@ def blocks(content):
 
 
 def is_counter(block):
-    """The line of Claude Code that holds a digest of the request itself; its provider leaves it out of the cache's key."""
+    """Claude Code's line with a digest of the request itself; its provider leaves this line out of the cache key."""
     return isinstance(block, dict) and str(block.get("text", "")).startswith("x-anthropic-billing-header")
 
 
@@ -37,7 +37,7 @@ def messages(body):
 
 
 def serialised(body):
-    """Tools, system, messages, in the order of a cache. A message that gets one more block begins with what it was."""
+    """Tools, system, messages, in cache order. A message extended by a block keeps its beginning."""
     parts = [line(tool) for tool in body.get("tools") or []]
     for name in ("system", "instructions"):
         if body.get(name):
@@ -53,7 +53,7 @@ def serialised(body):
 
 
 def common(one, two):
-    """Bytes at the start that both have."""
+    """Length of the common prefix in bytes."""
     low, high = 0, min(len(one), len(two))
     while low < high:
         middle = (low + high + 1) // 2
@@ -75,7 +75,7 @@ def has_tools(body):
 
 
 def kind(agent, one):
-    """`main`, `compaction` or `side`: titles and sub-agents have no tools of the conversation or a header of their own."""
+    """`main`, `compaction` or `side`: titles and sub-agents lack its tools or have their own header."""
     body, headers = one["body"] or {}, one["headers"]
     if any(mark in newest(body) for mark in agent.compaction):
         return "compaction"
@@ -85,7 +85,7 @@ def kind(agent, one):
 
 
 def standing(agent, body):
-    """How often each part of the standing context is there. Descriptions of tools name some of them too."""
+    """Number of occurrences of each part of the standing context, some of them in descriptions of tools."""
     text = "\n".join(strings([body.get("system"), body.get("instructions"), messages(body)]))
     counts = {f"mark {number:02}": text.count(f"Mark kestrel-{number:02}:") for number in range(MARKS)}
     counts |= {f"rule {number}": text.count(rule) for number, rule in enumerate(RULES)}
@@ -102,7 +102,7 @@ def strings(value):
 
 
 class Standing:
-    """Parts of the standing context over all calls of a conversation. What the first call has is expected in each."""
+    """The standing context in all calls of a conversation. Each part of the first call is expected in every call."""
 
     def __init__(self):
         self.expected, self.calls, self.whole = None, 0, 0
@@ -133,7 +133,7 @@ class Prefix:
         self.before, self.calls, self.breaks, self.bytes, self.cached, self.first = None, 0, [], 0, 0, 0
 
     def add(self, text):
-        """True if the request does not begin with the whole of the one before."""
+        """True if the request does not begin with the whole previous request."""
         self.calls += 1
         before, self.before = self.before, text
         if before is None:
@@ -161,7 +161,7 @@ def consecutive(breaks):
 
 
 def of_run(agent, window, log):
-    """All figures of a run from the provider's log, which is read line by line: it holds whole bodies."""
+    """All figures of a run from the provider's log, read line by line because it holds whole bodies."""
     main, there = Prefix(), Standing()
     kinds, refused, uses, prompts, outside = {"main": 0, "compaction": 0, "side": 0}, [], [], [], 0
     with log.open() as lines:
@@ -192,7 +192,7 @@ def of_run(agent, window, log):
         "prefix_share": share(main.cached, main.bytes),
         "prompt_bytes": main.bytes,
         "uncached_bytes": main.bytes - main.cached,
-        # With titles and with compactions that are no part of the conversation.
+        # Includes titles, and compactions outside of the conversation.
         "all_uncached_bytes": main.bytes - main.cached + outside,
         "largest_prompt": max(prompts, default=0),
         "mean_use": mean(uses),

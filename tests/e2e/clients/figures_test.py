@@ -1,4 +1,4 @@
-"""What counts as a break, and what as standing context. Needs no client."""
+"""Tests the definitions of breaks and of standing context. Needs no client."""
 
 import unittest
 

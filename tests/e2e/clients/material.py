@@ -1,12 +1,12 @@
-"""What a coding agent works on in a comparison: files like logs and sources, questions, and the plan of the scripted model.
+"""The material of a comparison of coding agents: logs, sources, questions, and the plan of the scripted model.
 
-All of it follows from a seed: the same case has the same bytes in every run, whatever stands between client and provider.
+All of it follows from a seed: a case has the same bytes in every run, regardless of the way to the provider.
 """
 
 import json
 import random
 
-# Bytes of one result of a tool.
+# Size in bytes of one result of a tool.
 SIZES = {"small": (4_000, 12_000), "large": (20_000, 60_000)}
 MARKS = 20
 RULES = [
@@ -77,12 +77,12 @@ def question(turn):
 
 
 def rounds(chance):
-    """How often the model calls tools in a turn: 1.75 times in the mean."""
+    """Number of the model's tool calls in a turn: 1.75 on average."""
     return chance.choices([1, 2, 3], [45, 35, 20])[0]
 
 
 def summary():
-    """What the model says when the client asks for a summary: as long as models write them."""
+    """The model's answer to a client's request for a summary, as long as models write them."""
     chance = random.Random("summary")
     parts = ["## Goal", "Find out why the steps of project kestrel wait, one after the other.", "## State"]
     parts += [f"- Step {step}: {answer(chance, step).replace(chr(10), ' ')}" for step in range(18)]
@@ -90,7 +90,7 @@ def summary():
 
 
 def prepare(work, case, agent):
-    """Writes the files of all turns and the instructions. Gives the plan."""
+    """Writes the files of all turns and the instructions. Returns the plan."""
     low, high = SIZES[case["results"]]
     chance = random.Random(f"{case['results']}-{case['seed']}")
     folder = work / "steps"

@@ -1,4 +1,4 @@
-"""`unforget run`: what the child gets, how it ends, and the daemon that comes and goes with it."""
+"""`unforget run`: environment and exit code of the child, and the daemon started and stopped with it."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def check(folder):
         want(told["ok"] == "ok\n", f"the daemon says {told['ok']!r}")
         want(told["openai"] == told["base"] + "/v1", f"base URLs: {told}")
         want(told["arguments"] == [str(code), "--flag"], f"arguments: {told}")
-    # A stand-in for each client that is known, by its name: what it is told.
+    # A stand-in for each known client, which reports its configuration.
     fake = folder / "bin"
     fake.mkdir()
     show = "#!" + sys.executable + "\nimport json, os, sys\nprint(json.dumps([dict(os.environ), sys.argv[1:]]))\n"

@@ -1,7 +1,7 @@
-"""The official Python SDKs at the gateway. No setting but the base URL.
+"""The official Python SDKs at the gateway, configured with the base URL only.
 
-Usage: sdk_python.py API TURNS TOKENS BASE_URL, where API is messages, chat, responses or chained (responses that go on from
-the last one's id). Prints as JSON what the SDK holds in the end: its messages, and what the responses' headers said.
+Usage: sdk_python.py API TURNS TOKENS BASE_URL, where API is messages, chat, responses or chained (each response continues
+the previous one by its id). Prints the final state of the SDK as JSON: its messages, and facts from the response headers.
 """
 
 import json
@@ -16,7 +16,7 @@ SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "require
 
 
 def png():
-    """Sixteen pixels square, made here."""
+    """A picture of 16 by 16 pixels, generated here."""
 
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -30,7 +30,7 @@ def png():
 
 
 def result(name, tokens):
-    """Text of about so many tokens that no other call gets."""
+    """Text of about the given number of tokens, different for every call."""
     line = f"{name} says: words that are worth reading twice, here and there. "
     return line * max(1, tokens // 16)
 
@@ -153,7 +153,7 @@ class Responses(Talk):
             for part in item.get("content", []):
                 part.pop("parsed", None)
         if not self.chained:
-            # Without the provider's store its names mean nothing.
+            # Without the provider's store, ids of its items have no meaning.
             items = [{key: value for key, value in item.items() if key != "id"} for item in items]
         self.held.extend(items)
         self.new = len(self.held)

@@ -1,4 +1,4 @@
-// The official TypeScript SDKs at the gateway; see sdk_python.py, which says what this does too.
+// The official TypeScript SDKs at the gateway; sdk_python.py describes the common behaviour.
 
 import { deflateSync, crc32 as crc } from "node:zlib";
 import Anthropic from "@anthropic-ai/sdk";

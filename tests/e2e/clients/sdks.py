@@ -1,4 +1,4 @@
-"""Conversations of the official SDKs, far longer than the window: what was sent, and what is exported in the end."""
+"""Conversations of the official SDKs, far longer than the window: compares the sent messages with the export."""
 
 import json
 import pathlib
@@ -15,7 +15,7 @@ WINDOW = 32_000
 
 
 def plain(message):
-    """A message as what it says: what SDKs add and leave out without meaning goes."""
+    """The content of a message, without meaningless fields that SDKs add or omit."""
     if message.get("role") and message.get("type", "message") == "message":
         content = message.get("content")
         if isinstance(content, str):

@@ -1,4 +1,4 @@
-"""What every test here stands on: the scripted provider, the daemon before it, and what both say afterwards."""
+"""Common parts of the tests: the scripted provider, the daemon before it, and the logs of both."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ CLIENTS = pathlib.Path(os.environ["UNFORGET_CLIENTS"])
 
 
 class Failed(Exception):
-    """What was expected and not seen."""
+    """An expectation failed."""
 
 
 def want(is_so, what):
@@ -28,7 +28,7 @@ def want(is_so, what):
 
 @contextlib.contextmanager
 def scratch(name):
-    """A folder for a test. It stays if the test fails."""
+    """A folder for a test, kept if the test fails."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"unforget-{name}-"))
     try:
         yield folder
@@ -39,7 +39,7 @@ def scratch(name):
 
 
 class Provider:
-    """A provider with a window, in a process of its own."""
+    """A provider with a window, in its own process."""
 
     def __init__(self, folder, window, *options):
         self.log = folder / "provider.jsonl"
@@ -57,7 +57,7 @@ class Provider:
 
 
 class Daemon:
-    """`unforget serve` on a database. It can be ended and started again at the same address."""
+    """`unforget serve` on a database. It can be stopped and restarted at the same address."""
 
     def __init__(self, folder, upstream, window):
         self.folder, self.upstream, self.window = folder, upstream, window
@@ -83,20 +83,20 @@ class Daemon:
         self.start()
 
     def ask(self, *arguments):
-        """The command line on the same database, once the daemon has ended."""
+        """Runs the command line on the same database after the daemon has ended."""
         command = [BIN / "unforget", "--db", self.db, *arguments]
         done = subprocess.run(command, capture_output=True, text=True)
         want(done.returncode == 0, f"{arguments}: {done.stderr}")
         return done.stdout
 
     def lanes(self):
-        """Keys of the lanes in which something was said, the largest first."""
+        """Keys of the lanes with messages, the largest lane first."""
         listed = json.loads(self.ask("--json", "list"))
         lanes = [one for one in listed if not one["conversation"].startswith("journal:register/")]
         return sorted(lanes, key=lambda one: -one["entries"])
 
     def exported(self, key):
-        """The lines of a lane as `unforget export` gives them."""
+        """The lines of a lane from `unforget export`."""
         return [json.loads(line) for line in self.ask("export", key).splitlines()]
 
     def said(self, key):
@@ -105,7 +105,7 @@ class Daemon:
 
 
 def check_upstream(came, window):
-    """What reached the provider was valid and under the window."""
+    """Checks that all requests at the provider were valid and under the window."""
     wrong = [(one["number"], one["violations"], one["tokens"]) for one in came if one["status"] != 200]
     want(not wrong, f"{len(wrong)} requests were refused upstream, first: {wrong[:2]}")
     largest = max(one["tokens"] for one in came)
@@ -119,7 +119,7 @@ def report(name, begun, **figures):
 
 
 def wait_for(url):
-    """Until it answers."""
+    """Waits until the address answers."""
     for _ in range(200):
         try:
             return urllib.request.urlopen(url, timeout=5).status

@@ -1,4 +1,4 @@
-// What has to be true after every scenario.
+// Conditions that must hold after every scenario.
 
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ export function want(is, what) {
   if (!is) throw new Error(what);
 }
 
-/** Messages of a session as the host has them, in stretches between resets, oldest first. */
+/** Messages of a session as the host stores them, in stretches between resets, oldest first. */
 export function transcript(host, session) {
   if (host.hasFiles) return stretches(activePath(fileOf(host, session)));
   const db = hostDb(host, session.lane);
@@ -27,7 +27,7 @@ export function transcript(host, session) {
   return stretches(rows.map(({ text, packed }) => JSON.parse(text ?? zstdDecompressSync(packed).toString())));
 }
 
-/** The session that stands behind a key now. The lane tells the agent, where the key does not. */
+/** The current session of a key. The lane names the agent if the key does not. */
 export function session(host, key, lane = key) {
   if (host.hasFiles) return { key, lane, id: sessionsOf(host, lane)[key]?.sessionId, file: sessionsOf(host, lane)[key]?.sessionFile };
   const db = hostDb(host, lane);
@@ -36,7 +36,7 @@ export function session(host, key, lane = key) {
   return { key, lane, id: row?.id };
 }
 
-/** Keys of sessions that begin so. */
+/** Keys of sessions with this prefix. */
 export function keys(host, beginning) {
   if (host.hasFiles) return Object.keys(sessionsOf(host, beginning)).filter((key) => key.startsWith(beginning));
   const db = hostDb(host, beginning);
@@ -52,7 +52,7 @@ function hostDb(host, lane) {
   return new DatabaseSync(join(agentOf(host, lane), "agent/openclaw-agent.sqlite"), { readOnly: true });
 }
 
-/** Of a host whose transcripts are files. */
+/** The transcript of a host with transcript files. */
 const sessionsOf = (host, lane) => JSON.parse(readFileSync(join(agentOf(host, lane), "sessions/sessions.json"), "utf8"));
 
 function fileOf(host, session) {
@@ -61,7 +61,7 @@ function fileOf(host, session) {
   return lines.filter(Boolean).map((line) => JSON.parse(line));
 }
 
-/** The events from the beginning to the last one, by their parents. */
+/** The events from the first to the last one, along their parents. */
 function activePath(events) {
   const known = new Map(events.filter((event) => event.id && event.type !== "session").map((event) => [event.id, event]));
   const path = [];
@@ -78,7 +78,7 @@ function stretches(events) {
   return found;
 }
 
-/** What a reset keeps: what was said from an entry on, with the results of calls in it. */
+/** The messages that a reset keeps: all from one entry on, including results of calls. */
 function tail(entries, from) {
   const at = entries.findIndex(({ id }) => id === from);
   const kept = at < 0 ? [] : entries.slice(at);
@@ -86,7 +86,7 @@ function tail(entries, from) {
   return kept.filter(({ message: { role, toolCallId } }) => ["user", "assistant"].includes(role) || (role === "toolResult" && calls.includes(toolCallId)));
 }
 
-/** A lane of the store: its path, oldest first, and all messages that are stored. */
+/** A lane of the store: its path, oldest first, and all stored messages. */
 export function stored(host, lane) {
   const args = ["--db", host.database, "export", `journal:${lane}`];
   const lines = execFileSync(host.unforget, args, { encoding: "utf8", maxBuffer: 1 << 30 }).trim().split("\n");
@@ -100,7 +100,7 @@ export function stored(host, lane) {
     const parent = "after" in record ? (record.after ?? undefined) : newest;
     const isCut = record.is === "event" && "after" in record;
     if (isCut) head = parent;
-    // What the host leaves out of its prompts stands beside the path.
+    // Messages that the host leaves out of its prompts are beside the path.
     if (record.is === "face") all.push({ message: record.message });
     if (record.is !== "message") continue;
     if (record.volatile) beside.add(record.message);
@@ -113,17 +113,18 @@ export function stored(host, lane) {
   }
   const path = [];
   for (let at = head; at !== undefined; at = nodes.get(at)?.parent) path.unshift(nodes.get(at));
-  // Input that the host does not write down stands on the path, and in no transcript.
+  // Input that the host does not store is on the path, but in no transcript.
   return { path: path.filter(({ message }) => !beside.has(message)), all };
 }
 
-/** The store is the host's transcript, entry by entry. */
+/** Checks that the store equals the host's transcript, entry by entry. */
 export function checkStore(host, session) {
   const { lane } = session;
   const truth = transcript(host, session);
   const { path, all } = stored(host, lane);
   const isShown = ({ message }) => message.excludeFromContext !== true;
-  // Hosts with files write the message of a turn that is tried again a second time, the same to the millisecond; here it is one.
+  // Hosts with files write the message of a retried turn a second time, equal to the millisecond; the store has it
+  // once.
   const isAnother = ({ message }, index, all) => !host.hasFiles || !all.slice(0, index).some((one) => isDeepStrictEqual(message, one.message));
   const now = truth.at(-1).filter(isShown).filter(isAnother);
   const here = path.filter(isAnother);
@@ -141,7 +142,7 @@ export function checkStore(host, session) {
 
 const brief = (entry) => (entry ? `${entry.id} ${JSON.stringify(entry.message).slice(0, 160)}` : "nothing");
 
-/** What the model got was valid and below its window; refusals that a script asked for aside. */
+/** Checks that the model's requests were valid and below its window, apart from refusals requested by a script. */
 export function checkRequests(requests) {
   for (const { number, violations, tokens, window, isRefused, step } of requests) {
     want(violations.length === 0, `request ${number} is not valid: ${violations.join("; ")}`);
@@ -149,7 +150,7 @@ export function checkRequests(requests) {
   }
 }
 
-/** The requests have the words, or have not. */
+/** Checks that the requests contain, or do not contain, the words. */
 export function checkWords(requests, { has = [], hasNot = [] }) {
   for (const { number, body } of requests) {
     const text = body.messages.map((message) => `${textOf(message.content)} ${JSON.stringify(message.tool_calls ?? "")}`).join("\n");
@@ -160,10 +161,10 @@ export function checkWords(requests, { has = [], hasNot = [] }) {
 
 const ALARMS = [/context.engine.*(quarantin|falling back|remains queued|legacy|degrad|failed)/i, /turn advancement is blocked/];
 
-/** What the host says of itself, whatever the engine: turns that got a steering message cannot be handed over by it. */
+/** Known messages of the host with any engine: it cannot hand over turns that got a steering message. */
 const KNOWN = /transcript range is session-rebound/;
 
-/** The host uses the engine, and says nothing else. */
+/** Checks that the host uses the engine and logs no other problem. */
 export async function checkHost(host, { allowed = [] } = {}) {
   const health = await host.call("health");
   const engine = health.contextEngine ?? {};

@@ -1,4 +1,4 @@
-// The two example agents before the scripted model: the protocol is not OpenClaw's.
+// The two example agents before the scripted model: the protocol does not depend on OpenClaw.
 
 import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ const unforget = process.env.UNFORGET_BIN;
 const folder = scratch();
 const examples = join(import.meta.dirname, "../../../examples");
 
-/** Runs an agent with some lines on its stdin; gives what it said. */
+/** Runs an agent with some lines on its stdin; returns its output. */
 function talk(program, file, db, url, lines) {
   const options = ["--url", url, "--model", "large", "--db", db, "--unforget", unforget, "--budget", "4000"];
   const agent = spawn(program, [join(examples, file), ...options], { stdio: ["pipe", "pipe", "inherit"] });

@@ -1,4 +1,4 @@
-// Puts messages into a session of a host that is not running, by the host's own code. usage: node fill.mjs STATE KEY SESSION COUNT
+// Adds messages to a session of a stopped host, with the host's own code. usage: node fill.mjs STATE KEY SESSION COUNT
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";

@@ -1,4 +1,4 @@
-// The real host: its configuration, its gateway as a process of ours, its calls over its own client.
+// The real host: its configuration, its gateway as a child process, and calls through its own client.
 
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -11,7 +11,7 @@ import { promisify } from "node:util";
 
 const TOKEN = "loopback-only";
 
-/** A folder for a suite. It stays if the suite fails, or UNFORGET_KEEP says so. */
+/** A folder for a suite, kept if the suite fails or UNFORGET_KEEP is set. */
 export function scratch() {
   const folder = mkdtempSync(join(tmpdir(), "unforget-openclaw-"));
   process.on("exit", (code) => {
@@ -22,11 +22,11 @@ export function scratch() {
 }
 
 /**
- * * `app` - where OpenClaw is installed.
+ * * `app` - folder of the OpenClaw installation.
  * * `folder` - for its state, logs and workspace.
- * * `hasFiles` - its transcripts are files: a host up to 2026.7.
+ * * `hasFiles` - whether it is a host with transcript files (up to 2026.7).
  * * `models` - window by model; the first is the default.
- * * `settings` - of the plugin; false: the host does not know it.
+ * * `settings` - settings of the plugin; false: the host does not have the plugin.
  */
 export class Host {
   constructor({ app, folder, plugin, models, modelUrl, database, unforget, settings = {}, more = {}, hasFiles = false }) {
@@ -35,7 +35,7 @@ export class Host {
     this.workspace = join(folder, "workspace");
     for (const path of [this.state, this.workspace]) mkdirSync(path, { recursive: true });
     this.log = join(folder, "gateway.log");
-    /** More of the environment. */
+    /** Additional environment variables. */
     this.own = {};
   }
 
@@ -58,12 +58,12 @@ export class Host {
     };
   }
 
-  /** The host's own command line. */
+  /** Runs the host's own command line. */
   run(...args) {
     return execFileSync(process.execPath, [this.program, ...args], { env: this.env, cwd: this.workspace, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
   }
 
-  /** Changes a setting; not while the gateway runs. */
+  /** Changes a setting; only while the gateway is stopped. */
   set(path, value) {
     const file = join(this.folder, "openclaw.json");
     const config = JSON.parse(readFileSync(file, "utf8"));
@@ -73,7 +73,7 @@ export class Host {
     writeFileSync(file, JSON.stringify(config, null, 1));
   }
 
-  /** Starts an engine at a socket, in the place of the one that is there. */
+  /** Starts an engine at a socket, replacing the running one. */
   async listen(path) {
     const ended = this.listening && new Promise((resolve) => this.listening.once("exit", resolve));
     this.listening?.kill("SIGKILL");
@@ -105,7 +105,7 @@ export class Host {
       gateway: { mode: "local", bind: "loopback", port: this.port, auth: { mode: "token", token: TOKEN } },
       models: { mode: "replace", providers: { scripted: { baseUrl: this.modelUrl, apiKey: "none", api: "openai-completions", models } } },
       agents: {
-        // A heartbeat is a turn of the host's own, at a moment that no scenario knows.
+        // A heartbeat is a turn of the host's own, at an unpredictable moment.
         defaults: { model: { primary: `scripted/${names[0]}` }, workspace: this.workspace, skipBootstrap: true, sandbox: { mode: "off" }, heartbeat: { every: "0m" } },
       },
       plugins: {
@@ -162,10 +162,10 @@ export class Host {
     return this.client.request(method, params, { timeoutMs: 60_000, ...options });
   }
 
-  /** A turn, until its end. Gives what the agent said. */
+  /** Runs a turn to its end. Returns the agent's answer. */
   async turn(sessionKey, message, { model, timeoutMs = 90_000 } = {}) {
     const params = { sessionKey, message, ...(model ? { model: `scripted/${model}` } : {}), deliver: false };
-    // The host itself says "retry" where it is just indexing a transcript, or where something else touched the session.
+    // The host answers "retry" while it indexes a transcript, or if another process touched the session.
     const isLater = (error) => /rebuilding|Retry/.test(error.message);
     const ask = () => this.call("agent", { ...params, idempotencyKey: randomUUID() }, { expectFinal: true, timeoutMs });
     const later = () => new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -173,14 +173,14 @@ export class Host {
     return { status: answer.status, text: (answer.result?.payloads ?? []).map((one) => one.text ?? "").join("\n"), answer };
   }
 
-  /** Begins a turn without waiting for its end. Gives its run. */
+  /** Begins a turn without waiting for its end. Returns its run. */
   async begin(sessionKey, message, more = {}) {
     const runId = randomUUID();
     const done = this.call("chat.send", { sessionKey, message, idempotencyKey: runId, ...more });
     return { runId, accepted: await done };
   }
 
-  /** A command of a plugin, typed by a person. Gives what it says. */
+  /** Runs a command of a plugin as typed by a person. Returns its output. */
   async command(sessionKey, text) {
     const textOf = ({ content }) => (typeof content === "string" ? content : (content ?? []).map((part) => part.text ?? "").join("\n"));
     const said = async () => (await this.call("chat.history", { sessionKey, limit: 20 })).messages.filter(({ role }) => role !== "user").map(textOf);
@@ -193,18 +193,18 @@ export class Host {
     }, 30_000, `${text}: no answer`);
   }
 
-  /** Has the host believe that nobody spoke in a lane for so long. */
+  /** Makes the host believe that a lane has been idle for the given time. */
   async idle(sessionKey, ms) {
     const sdk = pathToFileURL(join(this.app, "node_modules/openclaw/dist/plugin-sdk/session-store-runtime.js")).href;
     const at = Date.now() - ms;
     const entry = JSON.stringify({ agentId: sessionKey.split(":")[1], sessionKey, preserveActivity: true });
     const change = JSON.stringify({ lastInteractionAt: at, sessionStartedAt: at });
     const code = `const { patchSessionEntry } = await import("${sdk}"); await patchSessionEntry({ ...${entry}, update: () => (${change}) }); process.exit(0);`;
-    // In a process of its own: while one has its database open, the host does not start again.
+    // In a process of its own: the host does not start again while another process has its database open.
     await promisify(execFile)(process.execPath, ["--input-type=module", "-e", code], { env: this.env });
   }
 
-  /** Ends the gateway by its process group, which is ours alone. */
+  /** Ends the gateway by its process group, which belongs to this test alone. */
   async stop(signal = "SIGTERM") {
     try {
       this.client?.stop();

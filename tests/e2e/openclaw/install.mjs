@@ -1,5 +1,5 @@
-// The first day: a host that was used without the plugin gets it from a local path, with the lines of its README and nothing
-// else, and takes the histories that were there. usage: node install.mjs [--files]
+// The first day: a host used without the plugin so far gets it from a local path, with exactly the settings of its
+// README, and imports the existing histories. usage: node install.mjs [--files]
 //
 // The engine is found on the PATH, or with --files in the package of this platform.
 
@@ -26,14 +26,14 @@ async function turn(key, words, answer) {
   want(done.status === "ok" && done.text.includes(answer), `${key}: ${done.status}: ${done.text.slice(0, 300)}`);
 }
 
-/** The settings that the README shows, as they stand there. */
+/** The settings of the README, verbatim. */
 function readme() {
   const [, lines] = /```json5\n([\s\S]*?)```/.exec(readFileSync(join(plugin, "README.md"), "utf8"));
   want(lines.trim().split("\n").length <= 5, "three lines and their brackets");
   return new Function(`return { ${lines} }`)().plugins;
 }
 
-/** The host's own backup has the database, and it reads back. */
+/** Checks that the host's own backup contains the database and that the backup is readable. */
 function checkBackup() {
   const [archive, to] = [join(folder, "backup.tar.gz"), join(folder, "restored")];
   host.run("backup", "create", "--no-include-workspace", "--output", archive);
@@ -44,14 +44,14 @@ function checkBackup() {
   execFileSync(unforget, ["--db", join(to, kept[0]), "verify"], { stdio: "pipe" });
 }
 
-/** Settings that the host refuses are mended by its doctor, as the plugin tells it. */
+/** Checks that the host's doctor repairs refused settings as the plugin tells it. */
 function checkDoctor() {
   want(!/unforget/i.test(host.run("plugins", "doctor")), "the host's doctor has a word on the plugin");
   host.set("plugins.entries.unforget.config", { deadlineMs: "3000", depth: 3 });
   const said = host.run("doctor", "--fix", "--non-interactive");
   const { config = {} } = JSON.parse(readFileSync(join(folder, "openclaw.json"), "utf8")).plugins.entries.unforget;
   want(!("depth" in config), JSON.stringify(config));
-  // The older host goes back to the file that it started with last.
+  // The older host restores the config file of its last start.
   if (!hasFiles) {
     want(config.deadlineMs === 3_000, JSON.stringify(config));
     want(said.replace(/[\s│]+/g, " ").includes("config.depth: removed, since there is no such setting"), said);
@@ -59,7 +59,7 @@ function checkDoctor() {
   host.run("config", "validate");
 }
 
-/** A PATH with the engine, under its own name. */
+/** A PATH with the engine under its own name. */
 function onPath() {
   const to = join(folder, "bin");
   mkdirSync(to);
@@ -67,7 +67,7 @@ function onPath() {
   return `${to}${delimiter}${process.env.PATH}`;
 }
 
-/** A folder that has the plugin and, beside it, the package of this platform. */
+/** A folder with the plugin and, beside it, the package of this platform. */
 function withPackage() {
   execFileSync(process.execPath, [join(plugin, "scripts/platform.mjs"), unforget, folder]);
   const tarballs = [execFileSync("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], { cwd: plugin, encoding: "utf8" }).trim(), "platform.tgz"];

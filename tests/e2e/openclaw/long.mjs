@@ -1,5 +1,5 @@
-// A conversation of 300 turns on a window of 24k tokens with tool results of 4k characters to 40k tokens, and what plugin and
-// engine add to a turn with 10,000 messages of history. usage: node long.mjs [TURNS] [MESSAGES]
+// A conversation of 300 turns on a window of 24k tokens with tool results of 4k characters to 40k tokens, and the time
+// that plugin and engine add to a turn with 10,000 messages of history. usage: node long.mjs [TURNS] [MESSAGES]
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -28,14 +28,14 @@ async function stage(more = {}) {
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Words of about so many characters that are not twice the same. */
+/** Text of about the given number of characters, different at every call. */
 function words(count, seed) {
   const found = [];
   for (let n = 0; found.length * 9 < count; n++) found.push(`w${((n * 7919 + seed * 104_729) % 9_999_991).toString(36).padStart(6, "0")}`);
   return found.join(" ");
 }
 
-/** Characters that a request has in common with the one before it, from the beginning. */
+/** Length in characters of the common prefix of a request and the previous one. */
 function shared(before, after) {
   const [a, b] = [before, after].map(({ body }) => body.messages.map((message) => JSON.stringify(message)));
   let same = 0;
@@ -49,7 +49,7 @@ async function conversation() {
   const begun = Date.now();
   let refused = 0;
   for (let turn = 1; turn <= turns; turn++) {
-    // From 4k characters to 40k tokens: the last is more than the window, whatever the host cuts of it.
+    // From 4k characters to 40k tokens: the largest exceeds the window, however the host truncates it.
     const size = [4_000, 16_000, 40_000, 80_000, 160_000][turn % 5];
     const file = `notes-${turn}.txt`;
     writeFileSync(join(host.workspace, file), words(size, turn));
@@ -82,7 +82,7 @@ async function conversation() {
   model.stop();
 }
 
-/** What plugin and engine add to a turn, by the plugin's own clock around all calls that the host waits for. */
+/** Time that plugin and engine add to a turn, by the plugin's own clock around all calls that the host waits for. */
 async function overhead() {
   const { host, model } = await stage({ settings: { importMs: 300_000 } });
   const key = "agent:main:old";

@@ -1,22 +1,22 @@
-// The scripted model server: OpenAI Chat Completions on 127.0.0.1, strict about what it gets.
+// The scripted model server: OpenAI Chat Completions on 127.0.0.1, with strict validation of requests.
 //
 // The newest message of a user that has a line `#: {…}` says with the last of them what is answered. The script's fields:
 //   steps       what to answer, one after the other, a step per round of tool calls since that message:
 //               {"say":"text"}, {"call":["tool",{…}]}, {"calls":[["tool",{…}],…]}, {"stall":ms} (begins to answer, then waits)
 //   refuse      the first so many requests with this script are refused as too long
 //   refuseOver  requests of more tokens are refused as too long
-// Behind the last step, and without a script, it says "done". Asked for a record of entries (a summary), it writes one under
-// its name.
+// After the last step, and without a script, the answer is "done". Asked for a record of entries (a summary), the model
+// writes one under its name.
 
 import http from "node:http";
 
-/** Tokens of a request, as this provider counts: four characters each. */
+/** Tokens of a request by this provider's count: four characters each. */
 export const tokensOf = (body) => Math.ceil((JSON.stringify(body.messages).length + JSON.stringify(body.tools ?? []).length) / 4);
 
 export const textOf = (content) =>
   typeof content === "string" ? content : Array.isArray(content) ? content.map((part) => part.text ?? "").join("\n") : "";
 
-/** What is wrong with a request; nothing if a strict provider takes it. */
+/** The defect of a request; undefined if a strict provider accepts it. */
 export function violations({ messages }) {
   const wrong = [];
   let open = new Set();
@@ -55,7 +55,7 @@ function scriptOf(messages) {
   return { script: {}, key: "", rounds: 0 };
 }
 
-/** A record of entries, if that is what a request asks for. */
+/** A record of entries, if the request asks for one. */
 function recordOf({ model, messages }) {
   if (!messages.some(({ content }) => textOf(content).startsWith("You keep the record of a "))) return undefined;
   const seqs = [...textOf(messages.at(-1).content).matchAll(/\bseq="?(\d+)/g)].map(([, seq]) => Number(seq));
@@ -63,10 +63,10 @@ function recordOf({ model, messages }) {
   return JSON.stringify({ title: `A record by the model ${model}`, decisions: seqs.slice(0, 1).map((seq) => ({ text, seqs: [seq] })) });
 }
 
-/** Windows by model; a request that is larger is refused. */
+/** Windows by model; larger requests are refused. */
 export async function startModel(windows) {
   const requests = [];
-  // Scripts that are answered without their steps from now on: turns that are taken up again.
+  // Scripts answered without their steps from now on, for resumed turns.
   const forgiven = [];
   const refusals = new Map();
   const server = http.createServer((req, res) => {
@@ -100,7 +100,7 @@ export async function startModel(windows) {
     });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  /** Answers from now on, without its steps, what has these words: for turns that are taken up again. */
+  /** From now on answers requests with these words without their steps, for resumed turns. */
   return { forgive: (words) => forgiven.push(words), url: `http://127.0.0.1:${server.address().port}/v1`, requests, stop: () => (server.closeAllConnections(), server.close()) };
 }
 

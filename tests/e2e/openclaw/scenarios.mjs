@@ -1,4 +1,4 @@
-// What hosts do, one scenario each, after the recorded calls of the real host. Each has a lane of its own.
+// One scenario for each behaviour of hosts, modelled on recorded calls of the real host. Each has a lane of its own.
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,15 +9,15 @@ import { until } from "./host.mjs";
 
 const script = (text, more) => `${text}\n#: ${JSON.stringify(more)}`;
 const say = (text, answer) => script(text, { steps: [{ say: answer }] });
-/** A call of a tool. The newer host hides most of them behind one. */
+/** A call of a tool. The newer host hides most tools behind one. */
 const ask = ({ hasFiles }, id, args) => ({ call: hasFiles ? [id, args] : ["tool_call", { id, args }] });
 const spawnChild = (host, text, task, context) =>
   script(text, { steps: [ask(host, "sessions_spawn", { task, context }), { say: `${text} done` }] });
 
-/** Words that take about so many tokens, as the scripted model counts. */
+/** Text of about the given number of tokens by the scripted model's count. */
 const filler = (tokens, word) => Array.from({ length: Math.ceil((tokens * 4) / (word.length + 5)) }, (_, n) => `${word}${String(n).padStart(4, "0")}`).join(" ");
 
-/** One lane at a host. Remembers what its model was sent. */
+/** One lane at a host. Remembers the requests to its model. */
 class Scene {
   constructor(stage, name, window) {
     Object.assign(this, stage, { name, window, key: `agent:main:${name}`, from: stage.model.requests.length });
@@ -27,13 +27,13 @@ class Scene {
     return this.model.requests.slice(this.from);
   }
 
-  /** A turn that is answered with `answer`; what the model got has the request in it, and what else `words` says. */
+  /** A turn answered with `answer`; checks that the request contains the user's text and the further `words`. */
   async turn(message, answer, words = {}) {
     const from = this.model.requests.length;
     const done = await this.host.turn(this.key, message, { model: this.window });
     want(done.status === "ok", `${this.name}: the turn ended with ${done.status}: ${done.text}`);
     if (answer !== undefined) want(done.text.includes(answer), `${this.name}: ${JSON.stringify(done.text.slice(0, 300))} in place of ${answer}`);
-    // Others are of sub-agents, of announcements, or of a turn that is taken up again.
+    // Other requests belong to sub-agents, announcements, or resumed turns.
     const sent = this.model.requests.slice(from).filter(({ key }) => message.endsWith(`#: ${key}`));
     want(sent.length > 0, `${this.name}: the model was not asked`);
     const request = message.split("\n")[0].slice(0, 60);
@@ -41,18 +41,18 @@ class Scene {
     return sent;
   }
 
-  /** Everything that has to hold, once the lane is at rest. */
+  /** Checks all conditions once the lane is at rest. */
   async check({ allowed } = {}) {
     checkRequests(this.requests);
     await checkHost(this.host, { allowed });
-    // The transcript of a turn that was not committed is read at the next one.
+    // The transcript of an uncommitted turn is read at the next turn.
     await this.turn(say("and this is the last question", "LAST"), "LAST");
     await this.settle();
     checkRequests(this.requests);
     return checkStore(this.host, session(this.host, this.key));
   }
 
-  /** Until what the host does behind the reply is done. */
+  /** Waits until the host has finished its work after the reply. */
   async settle() {
     let seen = -1;
     await until(
@@ -93,7 +93,7 @@ export const scenarios = {
 
   async unknownTool(stage) {
     const scene = new Scene(stage, "unknown");
-    // Some hosts give the answer themselves.
+    // Some hosts answer by themselves.
     await scene.turn(script("call what is not there", { steps: [{ call: ["no_such_tool", { x: 1 }] }, { say: "no_such_tool U1" }] }), "no_such_tool");
     await scene.turn(say("and now", "U2"), "U2");
     return scene.check();
@@ -110,7 +110,7 @@ export const scenarios = {
     await stage.host.call("sessions.reset", { key: scene.key });
     await stage.host.call("sessions.reset", { key: scene.key });
     await scene.turn(say("twice in a row", "R4"), "R4", { hasNot: ["PELICAN", "what is the secret"] });
-    // A turn that is not committed, and a reset before the next one reads it.
+    // An uncommitted turn, and a reset before the next turn reads it.
     await scene.abort(script("aborted before a reset", { steps: [{ stall: 60_000 }] }), 1);
     await stage.host.call("sessions.reset", { key: scene.key });
     await scene.turn(say("after all that", "R5"), "R5", { hasNot: ["PELICAN", "twice in a row", "aborted before"] });
@@ -119,14 +119,17 @@ export const scenarios = {
     return scene.check();
   },
 
-  /** Left for long, the host begins anew and keeps the end of what was said, by a reset that names its first entry. */
+  /**
+   * After a long pause the host starts a new context and keeps the end of the old one, by a reset that names its first
+   * kept entry.
+   */
   async tailReset(stage) {
     const scene = new Scene(stage, "tail");
     const read = (n) => script(`question ${n}`, { steps: [{ call: ["read", { path: "a.txt" }] }, { say: `TAIL-${n}` }] });
     for (const n of [1, 2, 3, 4]) await scene.turn(say(`question ${n}`, `TAIL-${n}`), `TAIL-${n}`);
     await scene.turn(read(5), "TAIL-5");
     await scene.later(say("question 6", "TAIL-6"), "TAIL-6", { has: ["question 5", "TAIL-5", "alpha beta gamma"], hasNot: ["question 1", "TAIL-1"] });
-    // A turn that is not committed, and then another reset: all of it came behind the cursor.
+    // An uncommitted turn, then another reset: both are behind the cursor.
     await scene.abort(script("question 7", { steps: [{ stall: 60_000 }] }), 1);
     await scene.later(say("question 8", "TAIL-8"), "TAIL-8", { has: ["question 7"], hasNot: ["question 1"] });
     await scene.turn(say("question 9", "TAIL-9"), "TAIL-9", { has: ["question 8", "TAIL-8"], hasNot: ["question 1"] });
@@ -183,14 +186,15 @@ export const scenarios = {
     await until(() => scene.requests.length >= 2, 30_000, "the tool was not called");
     await new Promise((resolve) => setTimeout(resolve, 500));
     const steering = say("steered into it", "STEERED");
-    // The older host loses its own turn to a message that is sent into it (with any engine), and has a call that interrupts it.
+    // The older host loses its own turn if a message is sent into it (with any engine), but has a call that interrupts
+    // the turn.
     if (stage.host.hasFiles) await stage.host.call("sessions.steer", { key: scene.key, message: steering });
     else await stage.host.begin(scene.key, steering, { queueMode: "steer" });
     await until(() => scene.requests.some((one) => one.step.say === "STEERED"), 60_000, "the steering message was not sent");
     await scene.settle();
     const result = stage.host.hasFiles ? [] : ["slept"];
     await scene.turn(say("three", "L3"), "L3", { has: ["two takes long", "steered into it", ...result] });
-    // The host itself says of such a turn that it cannot hand it over; the transcript has it.
+    // The host itself reports that it cannot hand over such a turn; the transcript has it.
     return scene.check();
   },
 
@@ -221,7 +225,7 @@ export const scenarios = {
     for (const n of [1, 2, 3]) await scene.turn(say(`line ${n}`, `N${n}`), `N${n}`);
     await stage.host.call("sessions.compact", { key: scene.key, maxLines: 2 });
     await scene.turn(say("after the cut", "N4"), "N4", { has: ["line 3"] });
-    // What a person cut out of the transcript stays here: nothing that was said is lost.
+    // Text that a person cuts out of the transcript stays in the store: nothing is lost.
     checkRequests(scene.requests);
     await checkHost(stage.host);
     await scene.settle();
@@ -305,7 +309,7 @@ export const scenarios = {
   async preflight(stage) {
     const scene = new Scene(stage, "preflight", "small");
     for (const n of [1, 2, 3]) await scene.turn(say(`part ${n}: ${filler(2_500, `j${n}x`)}`, `J${n}`), `J${n}`);
-    // One turn that ends so near the window that the host wants to compact before the next.
+    // One turn that ends so near the window that the host wants to compact before the next turn.
     writeFileSync(join(stage.host.workspace, "near.txt"), filler(5_000, "near"));
     await scene.turn(script("read what is near", { steps: [{ call: ["read", { path: "near.txt" }] }, { say: "J4" }] }), "J4");
     for (const n of [5, 6]) await scene.turn(say(`part ${n}`, `J${n}`), `J${n}`);
@@ -341,7 +345,7 @@ export const scenarios = {
   },
 };
 
-/** What needs a gateway that is started again. */
+/** Scenarios that restart the gateway. */
 export const restarts = {
   async restart(stage) {
     const scene = new Scene(stage, "restart");
@@ -358,7 +362,7 @@ export const restarts = {
 
   async memory(stage) {
     const scene = new Scene(stage, "memory");
-    // The host leaves this out for all context engines but its own.
+    // The host leaves this out for all context engines except its own.
     await scene.turn(say("one", "Y1"), "Y1", { has: ["## Memory Recall"] });
     return scene.check();
   },
@@ -387,7 +391,7 @@ export const restarts = {
     await stage.host.stop("SIGKILL");
     stage.model.forgive(/cut by a kill/);
     await stage.host.start();
-    // The host may take the turn up again by itself.
+    // The host may resume the turn by itself.
     await scene.quiet();
     await scene.turn(say("three", "K3"), "K3", { has: ["one", "two is cut by a kill", "alpha beta gamma"] });
     return scene.check();
@@ -405,7 +409,7 @@ export const restarts = {
     await host.start();
     await scene.turn(say("two", "N2"), "N2", { has: ["one"] });
     want(host.engines().length === 1, "another engine was started");
-    // A maintenance that is under way when its engine is killed is told as degraded, and it should be.
+    // A maintenance call is reported as degraded if its engine is killed meanwhile, and this is correct.
     await scene.quiet();
     await host.listen(path);
     await scene.turn(say("three, at another engine", "N3"), "N3", { has: ["one", "two"] });
@@ -417,13 +421,13 @@ export const restarts = {
     mkdirSync(folder, { recursive: true });
     const models = `[[summariser.models]]\nkind = "openai"\nmodel = "recorder"\nbase = "${stage.model.url}"\n`;
     writeFileSync(join(folder, "config.toml"), models);
-    // An engine that runs reads its settings again after a while; another has them from the beginning.
+    // A running engine reads its settings again after a while; a new one has them from the beginning.
     await new Scene(stage, "own-summaries").quiet();
     await stage.host.listen(join(stage.host.folder, "engine.sock"));
     return summaries(stage, "own-summaries", ["recorder"], [/the engine is gone/]);
   },
 
-  /** All senders share one session, whose key is the same for every agent: each agent still has a lane of its own. */
+  /** All senders share one session, whose key is equal for every agent: each agent still has a lane of its own. */
   async globalScope(stage) {
     const { host } = stage;
     await host.stop();
@@ -449,7 +453,7 @@ export const restarts = {
   },
 };
 
-/** Summaries are written by one of these models, and stand in a later prompt. */
+/** Summaries are written by one of these models and appear in a later prompt. */
 async function summaries(stage, name, writers, allowed = []) {
   const scene = new Scene(stage, name, "small");
   const isWritten = () => scene.requests.some((one) => one.isRecord && writers.includes(one.model) && !one.isRefused);
@@ -463,13 +467,13 @@ async function summaries(stage, name, writers, allowed = []) {
   return scene.check({ allowed });
 }
 
-/** Those that hosts with files know too. */
+/** Scenarios that hosts with files support, too. */
 export const withFiles = new Set(
   "globalScope basic tools parallel unknownTool steer memory hostSummaries ownSummaries socket reset recall command isolatedSubagent forkedSubagent cursorAcrossReset manualCompact overflowAtStart overflowMidLoop abortMidStream abortAfterTool smallWindow preflight engineKilled engineSlow restart killed".split(" "),
 );
 
 Object.assign(Scene.prototype, {
-  /** A turn, typed long after the one before. */
+  /** A turn typed long after the previous one. */
   async later(message, answer, words) {
     const resets = transcript(this.host, session(this.host, this.key)).length;
     await this.host.idle(this.key, 24 * 3_600_000);
@@ -482,7 +486,7 @@ Object.assign(Scene.prototype, {
     checkWords(this.model.requests.slice(from), { has: [message.split("\n")[0], ...(words.has ?? [])], hasNot: words.hasNot });
   },
 
-  /** Begins a turn and aborts it once the model was asked so often. */
+  /** Begins a turn and aborts it after the given number of requests to the model. */
   async abort(message, calls) {
     const from = this.model.requests.length;
     const { runId } = await this.host.begin(this.key, message);
@@ -492,7 +496,7 @@ Object.assign(Scene.prototype, {
     await this.settle();
   },
 
-  /** The sub-agent that was asked for, once its answer was announced. */
+  /** The requested sub-agent, once its answer was announced. */
   async child(task) {
     const children = () => this.requests.filter((one) => one.body.messages.some((message) => JSON.stringify(message).includes("[Subagent Task]")));
     await until(() => children().length > 0, 60_000, `${this.name}: no sub-agent was started`);
@@ -504,7 +508,7 @@ Object.assign(Scene.prototype, {
     return { key: own[0], requests: children() };
   },
 
-  /** Until the model was not asked for a while. */
+  /** Waits until the model has received no request for a while. */
   async quiet() {
     let at = Date.now();
     let seen = this.model.requests.length;

@@ -1,6 +1,6 @@
-// The scenarios at a real host. usage: node suite.mjs [--files] [SCENARIO…]
+// Runs the scenarios at a real host. usage: node suite.mjs [--files] [SCENARIO…]
 //
-// --files: the host is one whose transcripts are files.
+// --files: use the host with transcript files.
 
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -18,7 +18,7 @@ const folder = scratch();
 const models = { large: 64_000, small: hasFiles ? 44_000 : 24_000 };
 const model = await startModel(models);
 const settings = { deadlineMs: 2_000 };
-// Hours: no scenario takes so long, but one makes the host believe it.
+// Hours: no scenario takes this long, but one makes the host believe that it did.
 const more = { session: { reset: { mode: "idle", idleMinutes: 600 } } };
 const host = new Host({ app, folder, models, modelUrl: model.url, database: join(folder, "unforget.sqlite"), unforget, settings, more, hasFiles });
 const usePath = () => hasFiles || host.set("plugins.load.paths", [join(import.meta.dirname, "rewriter")]);
@@ -27,7 +27,7 @@ let failed = 0;
 
 /** Packs the plugin and installs the tarball, as a person would. */
 function install() {
-  // It is built already; the other host's suite packs it at the same time.
+  // It is already built; the other host's suite packs it at the same time.
   const packed = execFileSync("npm", ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder], { cwd: plugin, encoding: "utf8" }).trim();
   host.install(join(folder, packed));
 }

@@ -1,11 +1,11 @@
-// The plugin, loaded by its path, with one thing more for a test: once the file `rewrite` names a session, the next
-// maintenance of it has the host replace its first tool result.
+// The plugin loaded by its path, with an addition for a test: once the file `rewrite` names a session, the next
+// maintenance of that session makes the host replace its first tool result.
 
 import { readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-// The host takes no module that waits at its top.
+// The host accepts no module with a top-level await.
 const { default: plugin } = createRequire(import.meta.url)(join(process.env.UNFORGET_PLUGIN, "dist/index.js"));
 const file = join(process.env.OPENCLAW_HOME, "rewrite");
 

@@ -8,16 +8,17 @@ use crate::policy::Policy;
 use crate::recover::share;
 use crate::tokens::Tokens;
 
-/// Above this share of our bound, in thousandths, a count belongs to something other than the prompt.
+/// Above this share of our bound, in thousandths, a count must belong to something other than the prompt.
 const MORE_PERMILLE: u64 = 2_000;
 
 /// Largest size that a break may leave by its bound, in thousandths of the budget.
 const LEFT_PERMILLE: u64 = 900;
 
-/// A call as its provider counted it: its messages, and what stood beside them (instructions, tools, standing context).
+/// A call with its provider's count: its messages, and the content beside them (instructions, tools, standing context).
 ///
-/// Budgets are for messages: what stands beside them is taken off first, by its bound. Weights of messages are given on the
-/// same terms. Where a provider counts less than that bound, messages weigh less here than alone, and may weigh nothing.
+/// Budgets are for messages: the upper bound of the content beside them is subtracted first, and weights of messages
+/// are given on the same terms. If the provider counts less than that bound for the content beside, the messages weigh
+/// less here than alone, and may weigh nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
     messages: Tokens,
@@ -26,11 +27,12 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Takes a count. `None` if it may be of something else than the call: some providers leave out what their cache has.
+    /// Takes a count. `None` if the count may belong to something other than the call: some providers leave out cached
+    /// tokens.
     ///
-    /// * `messages` - by our ruler.
-    /// * `beside` - what stood beside them, by our ruler.
-    /// * `counted` - the provider's tokens of both, those from a cache included.
+    /// * `messages` - tokens of the messages by our ruler.
+    /// * `beside` - tokens of the content beside them by our ruler.
+    /// * `counted` - the provider's tokens of both, cached tokens included.
     pub fn of(messages: Tokens, beside: Tokens, counted: u64) -> Option<Self> {
         let ours = messages + beside;
         let least = share(ours.expected, CUT_PERMILLE).max(1);
@@ -38,8 +40,8 @@ impl Reported {
         (least..=most).contains(&counted).then_some(Self { messages, beside, counted })
     }
 
-    /// Weight of messages that begin with the counted ones, beside the same things: exact but for what is new. `None` if
-    /// they weigh less, or stand beside something else.
+    /// Weight of messages that begin with the counted ones, beside the same content: exact except for the new messages.
+    /// `None` if the messages are fewer, or the content beside differs.
     ///
     /// * `messages`, `beside` - by our ruler.
     pub fn longer(&self, messages: Tokens, beside: Tokens) -> Option<Tokens> {
@@ -53,13 +55,13 @@ impl Reported {
 
     /// Weight of the next messages: see [`Reported::longer`] and [`Reported::other`].
     ///
-    /// * `is_beginning` - whether they may begin with the counted ones.
+    /// * `is_beginning` - whether the next messages may begin with the counted ones.
     pub fn next(&self, messages: Tokens, beside: Tokens, is_beginning: bool) -> Tokens {
         self.longer(messages, beside).filter(|_| is_beginning).unwrap_or_else(|| self.other(messages, beside))
     }
 
-    /// Weight of messages that do not begin with the counted ones. The bound is half way between the rate of the count and
-    /// our own bound: other words may weigh more.
+    /// Weight of messages that do not begin with the counted ones. The upper bound is half way between the ratio of the
+    /// count and our own bound, because other text may weigh more.
     ///
     /// * `messages`, `beside` - by our ruler.
     pub fn other(&self, messages: Tokens, beside: Tokens) -> Tokens {
@@ -72,14 +74,14 @@ impl Reported {
         }
     }
 
-    /// The policy for a budget in tokens of our bound instead of the provider's: what [`Policy::share`] gives is compared
-    /// with sums of bounds. Sizes of parts stay as they are.
+    /// Scales the policy to a budget in tokens of our bound instead of the provider's, because [`Policy::share`] is
+    /// compared with sums of bounds. Sizes of parts stay.
     ///
-    /// * `beside` - what stands beside the next messages, by our ruler.
+    /// * `beside` - tokens of the content beside the next messages, by our ruler.
     pub fn scaled(&self, policy: &Policy, beside: Tokens) -> Policy {
         let (room, ours) = (policy.budget() + beside.upper, self.ours_upper());
         let by_rate = scale(room, ours, self.counted).saturating_sub(beside.upper);
-        // What a break leaves has to be admitted by `other`, with room for the next input beside it.
+        // The rest after a break must be admitted by `other`, with room for the next input.
         let admitted =
             scale(share(room, LEFT_PERMILLE), ours.saturating_mul(2), ours.saturating_add(self.counted));
         let most = scale(admitted.saturating_sub(beside.upper), 1_000, policy.shallow_permille);
@@ -174,7 +176,7 @@ mod tests {
     #[test]
     fn beside_table() {
         let beside = tokens(18_000, 22_000);
-        // Of 40,000 by our bound the provider counts 30,000.
+        // The provider counts 30,000 of 40,000 tokens by our bound.
         let reported = Reported::of(tokens(15_000, 18_000), beside, 30_000).unwrap();
         let table = [
             (
@@ -214,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// Messages that are admitted by their weight fit, beside whatever was counted with them.
+        /// Messages admitted by their weight fit, whatever content was counted with them.
         #[test]
         fn longer_bounds_what_is_new(
             expected in 1_u64..1_000_000, slack in 0_u64..500_000, counted in 1_u64..2_000_000,

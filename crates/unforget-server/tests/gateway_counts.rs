@@ -45,8 +45,8 @@ async fn answer(State((count, came)): State<(Count, Came)>, Json(request): Json<
     }))
 }
 
-/// The tokens of 60 calls of a conversation that grows by some 400 with each. Each is made when what was counted of the one
-/// before is known.
+/// The tokens of 60 calls of a conversation that grows by some 400 tokens per call. Each call is made after the
+/// provider's count of the previous one has been processed.
 async fn talk(count: Count, window: u64, tools: &Value) -> Vec<u64> {
     let came = Came::default();
     let routes = Router::new()

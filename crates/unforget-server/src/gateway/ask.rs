@@ -79,10 +79,10 @@ pub(super) struct Begun {
     pub(super) authority: &'static str,
     /// Tokens of the whole request.
     pub(super) tokens: Tokens,
-    /// What a count of a prompt of ours is compared with.
+    /// The weight of our prompt, for comparison with a later count; `None` for a call sent unchanged.
     pub(super) weighed: Option<PromptWeight>,
-    /// Tokens of the call as it came, by our own ruler; `None` if it does not bring all that the model reads, or things that
-    /// every provider counts its own way.
+    /// Tokens of the client's call by our own ruler; `None` if the call does not contain the model's whole input, or
+    /// has content that every provider counts differently.
     pub(super) weight: Option<Tokens>,
     pub(super) model: Option<String>,
     /// The text recalled for it.

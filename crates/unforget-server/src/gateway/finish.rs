@@ -48,13 +48,14 @@ pub(super) struct Measured {
     of: (usize, Digest),
     /// Its instructions and tools, by our ruler.
     fixed: Tokens,
-    /// Of all that it made the model read.
+    /// The provider's count of its whole input.
     input: u64,
 }
 
 impl Measured {
-    /// Tokens of an array of the same lane beside its call's instructions and tools: measured as far as it is the same, ours
-    /// for the rest. Beside the same ones it is exact that far; what they are charged too much is taken off.
+    /// Tokens of an array of this lane, without its call's instructions and tools: the provider's count for the common
+    /// beginning, our estimate for the rest. With equal instructions and tools the common beginning is exact; the
+    /// excess charged for them is subtracted.
     pub(super) fn of(&self, array: &Array, fixed: Tokens) -> Tokens {
         let (count, digest) = self.of;
         if array.beginning(count) != Some(digest) {
@@ -64,7 +65,7 @@ impl Measured {
         let expected = self.input.saturating_sub(self.fixed.expected.min(self.input / 2));
         let upper = if fixed == self.fixed { self.input.saturating_sub(fixed.upper) } else { expected };
         let whole = Tokens { expected: expected + rest.expected, upper: upper + rest.upper };
-        // Ours is a bound too: the lower one holds.
+        // Our estimate is an upper bound too: use the lower one.
         if whole.upper < array.tokens().upper { whole } else { array.tokens() }
     }
 }

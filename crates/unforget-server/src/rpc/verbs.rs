@@ -186,7 +186,7 @@ impl Server {
         let ask = Ask {
             live,
             budget: params.budget,
-            // Hosts do not say what they send beside the messages.
+            // Hosts do not report the content that they send beside the messages.
             beside: Tokens::default(),
             output: params.output,
             prompt: params.prompt,

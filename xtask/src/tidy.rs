@@ -1,4 +1,4 @@
-//! Rules of this repository beyond the reach of other tools. Every rule is also a test.
+//! Checks rules of this repository that other tools cannot check. Every rule is also a test.
 
 mod files;
 mod layers;

@@ -96,7 +96,7 @@ pub enum GuardError {
     NothingToUndo {
         /// The file.
         path: PathBuf,
-        /// Whether there are backups of other states of the file.
+        /// Whether backups of other states of the file exist.
         has_others: bool,
     },
 }

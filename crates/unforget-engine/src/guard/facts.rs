@@ -8,7 +8,7 @@ use unforget_wire::{Format, Record, Source};
 
 use super::{json, marks};
 
-/// Maximum length of an id that is kept as it is. Longer ids are replaced by their digest.
+/// Maximum length of an unchanged id. Longer ids are replaced by their digest.
 const NAME_MAX: usize = 256;
 
 /// The habits of the host of a transcript; `None` if they are unknown.
@@ -208,7 +208,7 @@ fn plain(entry: &Entry) -> Fact {
         }
         is_blank = false;
     }
-    // One of several pieces of a message may be blank.
+    // Single pieces of a message may be blank.
     fact.is_blank = is_blank && fact.message.is_none();
     fact
 }

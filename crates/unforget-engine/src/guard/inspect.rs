@@ -21,7 +21,7 @@ pub struct Finding {
     pub line: u64,
     /// The range of bytes with the problem.
     pub bytes: Range<u64>,
-    /// The host's id of the record, if it has one.
+    /// The host's id of the record; `None` without one.
     pub entry: Option<String>,
     /// The call id, parent or record id with the problem.
     pub name: Option<String>,

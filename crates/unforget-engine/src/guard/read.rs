@@ -48,7 +48,7 @@ pub(super) struct Tail {
 pub(super) struct Reading {
     /// Its format.
     pub(super) format: Format,
-    /// The habits of its host; `None` if they are unknown.
+    /// Habits of the file's host; `None` if unknown.
     pub(super) customs: Option<Customs>,
     /// Positions of its records.
     pub(super) spots: Vec<Spot>,

@@ -14,7 +14,7 @@ use crate::{Engine, EngineError};
 /// Number of entries without a segment from which [`Engine::maintain_index`] writes one.
 pub const UNINDEXED_MAX: u64 = 256;
 
-/// Number of neighbours of one size class that are merged into one segment.
+/// Number of neighbours of equal size class merged into a segment.
 const FAN_IN: usize = 8;
 
 /// Number of blocks from which a segment is not merged any more, because merging holds all blocks in memory.

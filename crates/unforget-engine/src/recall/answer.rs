@@ -1,10 +1,10 @@
 //! Answers a question with a model that reads recalled passages, within a grant.
 //!
 //! The entries named by the question are read first; its words find further passages. The model reads these passages
-//! and may ask for more. It gets no tools, and an answer never triggers another question. Its citations are checked
-//! against the passages that it read. The grant is a row of the store: every passage is counted there before the model
-//! reads it, the grant can be revoked there, and a grant left behind by a crash expires by itself. Without a model, or
-//! if the answer is unusable, the passages are the answer.
+//! and may ask for more. It gets no tools, and an answer never triggers another question. Citations are checked against
+//! the passages read. The grant is a row of the store: every passage is counted there before the model reads it, the
+//! grant can be revoked there, and a grant left behind by a crash expires by itself. Without a model, or if the answer
+//! is unusable, the passages are the answer.
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 //! * **summarise everything** - most agents' own compaction: near the end of the window, all groups except the newest
 //!   become one summary. The call that writes the summary reads the whole prompt from the cache.
 //! * **peer** - lossless-claw's defaults: above 0.75 of the budget the oldest groups outside a fresh tail become leaves
-//!   of at most 20,000 tokens, and eight leaves become one merge. Each of these calls reads text that no cache has.
+//!   of at most 20,000 tokens, and eight leaves become one merge. Each such call reads uncached text.
 //!
 //! Source of the figures: the documented configuration of lossless-claw and the documentation of agents.
 

@@ -161,7 +161,7 @@ pub struct Report {
     pub bytes: u64,
     /// Number of entries visible to a model.
     pub visible: u64,
-    /// Number of turns, that is, of messages by a person.
+    /// Number of turns: messages by a person.
     pub turns: u64,
     /// All calls, in order.
     pub calls: Vec<Call>,

@@ -79,7 +79,7 @@ pub(super) struct Begun {
     pub(super) authority: &'static str,
     /// Tokens of the whole request.
     pub(super) tokens: Tokens,
-    /// The weight of our prompt, for comparison with a later count; `None` for a call sent unchanged.
+    /// The weight of our prompt; `None` for a call sent unchanged.
     pub(super) weighed: Option<PromptWeight>,
     /// Tokens of the client's call by our own ruler; `None` if the call does not contain the model's whole input, or
     /// has content that every provider counts differently.
@@ -160,8 +160,7 @@ impl Gateway {
         let bodies: Vec<_> = call.history().collect();
         let caller = Caller::of(received, &call);
         let (who, array, receipt) = {
-            // Calls that may belong to one lane are handled one after another: two concurrent ones would begin the lane
-            // twice.
+            // Calls of one lane are handled one after another: two concurrent ones would begin the lane twice.
             let _alone = self.orders.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
             let (who, array) = self.recognise(caller, &call, &bodies)?;
             let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
@@ -254,8 +253,7 @@ impl Gateway {
         Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
             (Some(answer), _) => {
                 let lane = self.host.answered_in(&who.caller.tenant, who.caller.form, answer)?;
-                // In a conversation named by the client, an answer from another conversation counts as the provider's
-                // only.
+                // In a conversation named by the client, an answer from another one counts as the provider's only.
                 let is_here = lane.is_some_and(|lane| lane.lane == who.lane.lane);
                 is_here.then_some(Brings::Rest(Some(answer)))
             }
@@ -308,8 +306,7 @@ impl Gateway {
         let Some(brings) = self.can_make(&begun.who, &call)? else { return Ok(false) };
         let recovered = match begun.sending {
             Sending::AsIs => None,
-            // Another call, or the count of the previous one, may have come in between: then the lane does not know
-            // this call.
+            // Another call, or the previous call's count, came in between: the lane does not know this call.
             Sending::Made(_) => match self.host.refused_at(&lane, form, begun.asked_at, refused) {
                 Err(HostError::Refused { .. }) => None,
                 other => other?,

@@ -86,7 +86,7 @@ impl Kind {
             ),
             Self::Embeddings => tracing::info!(upstream, "embeddings go on as they come, and are not stored"),
             Self::Other => {
-                tracing::info!(upstream, "requests to unknown paths are passed on unchanged and not stored")
+                tracing::info!(upstream, "requests to unknown paths are passed on unchanged and not stored");
             }
             Self::Beside => {}
         }

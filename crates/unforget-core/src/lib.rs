@@ -22,6 +22,7 @@ pub mod estimate;
 pub mod gate;
 pub mod group;
 pub mod id;
+pub mod inherit;
 pub mod ledger;
 pub mod loop_view;
 pub mod media;

@@ -1,0 +1,184 @@
+//! Whether a lane that begins like another one takes over that one's journal, and what of its prompts.
+//!
+//! Summaries and prompts cite entries by their places. A lane whose journal begins with the lines of another one has the same places,
+//! so its prompts begin with the same bytes, and a provider's cache serves them.
+
+use crate::compact::Context;
+use crate::id::Seq;
+use crate::pin::{Pin, PinState};
+
+/// Lines of a journal for each entry of the path up to the fork point. Above that, most of what would be copied was left.
+const LINES_PER_ENTRY: u64 = 4;
+
+/// What a new lane has in common with the one that it begins like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared {
+    /// Lines that the new lane has.
+    pub own: u64,
+    /// The last entry of the path that both have.
+    pub until: Seq,
+    /// Entries of the path up to that one.
+    pub entries: u64,
+    /// Prompts of the other lane whose beginning stands for no entry behind that one.
+    pub prompts: usize,
+    /// Whether a line up to that one was purged.
+    pub is_purged: bool,
+}
+
+/// Why a lane does not take over the journal of the one that it begins like. Its messages are delivered to it instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unfit {
+    /// The lane has a history of its own.
+    #[error("the lane has a history of its own")]
+    Begun,
+    /// No prompt of the other lane has a beginning that the new one could share: none broke before the fork point.
+    #[error("no prompt of the other lane broke before the fork point")]
+    Unbroken,
+    /// Most of the other journal was left by its path.
+    #[error("most lines of the other lane are not on its path")]
+    Left,
+    /// What was purged does not come again, and nothing stands in its place.
+    #[error("lines before the fork point were purged")]
+    Purged,
+}
+
+/// Decides whether a lane takes over the journal of the one that it begins like.
+///
+/// # Errors
+/// Why it does not.
+///
+/// Cost: O(1). Source: ADR-0020.
+pub const fn inherit(shared: &Shared) -> Result<(), Unfit> {
+    // The header is no history.
+    if shared.own > 1 {
+        return Err(Unfit::Begun);
+    }
+    if shared.prompts == 0 {
+        return Err(Unfit::Unbroken);
+    }
+    if shared.is_purged {
+        return Err(Unfit::Purged);
+    }
+    if shared.until.0 > shared.entries.saturating_mul(LINES_PER_ENTRY) {
+        return Err(Unfit::Left);
+    }
+    Ok(())
+}
+
+/// A context as it is for a path that ends at an entry of it; `None` if its summaries stand for later ones too.
+///
+/// What the new lane gets behind that entry is its own: no threshold reaches it.
+///
+/// Cost: O(roots).
+pub fn context_until(context: &Context, until: Seq) -> Option<Context> {
+    let is_within = |seq: Seq| seq <= until;
+    let fits =
+        context.roots.iter().all(|root| is_within(root.span.1)) && context.carried.is_none_or(is_within);
+    let end = Seq(until.0 + 1);
+    fits.then(|| Context {
+        stub_below: context.stub_below.min(end),
+        settled_below: context.settled_below.min(end),
+        ..context.clone()
+    })
+}
+
+/// What stands in the place of words that were pinned from an entry behind the fork point.
+pub const LATER: &str = "[pinned behind the fork point]";
+
+/// Pins as they are for a lane that shares another one's path up to an entry. What was pinned from later words is no rule there,
+/// and these words do not stand there; the number stays, since numbers have no gaps.
+pub fn pins_until(pins: &[Pin], until: Seq) -> Vec<Pin> {
+    let is_later = |pin: &Pin| pin.source.is_some_and(|source| source > until);
+    let is_unknown = |id| pins.iter().any(|pin: &Pin| pin.id == id && is_later(pin));
+    let known = |pin: &Pin| match pin.state {
+        _ if is_later(pin) => {
+            Pin { text: LATER.to_owned(), source: None, state: PinState::Retired, ..pin.clone() }
+        }
+        // The words that took its place are not known there.
+        PinState::SupersededBy(by) if is_unknown(by) => Pin { state: PinState::Active, ..pin.clone() },
+        _ => pin.clone(),
+    };
+    pins.iter().map(known).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compact::Root;
+    use crate::digest::Digest;
+    use crate::pin::{PinId, Pins};
+
+    #[test]
+    fn inherit_table() {
+        let fork = Shared { own: 0, until: Seq(400), entries: 300, prompts: 1, is_purged: false };
+        let table = [
+            (fork, Ok(()), "a prompt broke before the fork point"),
+            (Shared { own: 1, ..fork }, Ok(()), "the host opened the lane before it said that it is a fork"),
+            (Shared { own: 2, ..fork }, Err(Unfit::Begun), "places are taken"),
+            (Shared { prompts: 0, ..fork }, Err(Unfit::Unbroken), "delivered again, the prompt is the same"),
+            (Shared { is_purged: true, ..fork }, Err(Unfit::Purged), "nothing comes again"),
+            (Shared { entries: 100, ..fork }, Ok(()), "four lines for an entry: turns, requests, copies"),
+            (Shared { entries: 99, ..fork }, Err(Unfit::Left), "the lane was reset again and again"),
+            (Shared { until: Seq(u64::MAX), entries: u64::MAX, ..fork }, Ok(()), "no overflow"),
+        ];
+        for (shared, want, why) in table {
+            assert_eq!(inherit(&shared), want, "{why}");
+        }
+    }
+
+    #[test]
+    fn contexts_table() {
+        let root =
+            |first, last| Root { level: 0, span: (Seq(first), Seq(last)), count: 3, end: Digest([1; 32]) };
+        let context = Context {
+            roots: vec![root(1, 4), root(5, 9)],
+            carried: Some(Seq(8)),
+            stub_below: Seq(14),
+            settled_below: Seq(20),
+            ..Context::default()
+        };
+        let table = [
+            (8, None, "a summary stands for an entry behind the fork point"),
+            (9, Some((10, 10)), "the fork point is the last entry that is summarised"),
+            (15, Some((14, 16)), "what the new lane adds is as fresh as it can be"),
+            (19, Some((14, 20)), "all that the break looked at"),
+            (90, Some((14, 20)), "the other lane went on since"),
+        ];
+        for (until, want, why) in table {
+            let cut = context_until(&context, Seq(until));
+            assert_eq!(cut.as_ref().map(|cut| (cut.stub_below.0, cut.settled_below.0)), want, "{why}");
+            assert!(cut.is_none_or(|cut| cut.roots == context.roots && cut.carried == context.carried));
+        }
+        let odd = Context { carried: Some(Seq(30)), ..context };
+        assert_eq!(context_until(&odd, Seq(20)), None, "a carried message is on the path");
+        assert!(context_until(&Context::default(), Seq(0)).is_some());
+    }
+
+    #[test]
+    fn pins_table() {
+        use PinState::{Active, Retired, SupersededBy};
+        let pin = |id, source: Option<u64>, state| Pin {
+            id: PinId(id),
+            text: format!("rule {id}"),
+            source: source.map(Seq),
+            state,
+            order: id,
+        };
+        let pins = [
+            pin(1, None, Active),
+            pin(2, Some(9), SupersededBy(PinId(4))),
+            pin(3, Some(10), Retired),
+            pin(4, Some(11), Active),
+        ];
+        let table = [
+            (11, [Active, SupersededBy(PinId(4)), Retired, Active], "all words are there"),
+            (10, [Active, Active, Retired, Retired], "the words that took the place of a rule are not"),
+            (8, [Active, Retired, Retired, Retired], "nor those of the rule"),
+        ];
+        for (until, want, why) in table {
+            let known = pins_until(&pins, Seq(until));
+            assert_eq!(known.iter().map(|pin| pin.state).collect::<Vec<_>>(), want, "{why}");
+            assert!(Pins::restore(known).is_ok(), "{why}");
+        }
+    }
+}

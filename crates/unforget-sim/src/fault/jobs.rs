@@ -41,6 +41,9 @@ impl Jobs for FaultStore {
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
         self.write("drop_jobs", || self.inner.drop_jobs(id, now))
     }
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.write("put_rewrites", || self.inner.put_rewrites(id, rows, now))
+    }
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.inner.rewrite(id, key)
     }

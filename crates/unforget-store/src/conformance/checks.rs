@@ -31,6 +31,7 @@ pub(super) const ALL: &[Check] = &[
     ("summaries stay as first written", derived::summaries_stay),
     ("contexts go with their append", derived::contexts_kept),
     ("jobs are leased to one worker", desk::jobs_leased),
+    ("rewrites of another conversation are taken over", desk::rewrites_taken_over),
     ("purge takes jobs and rewrites", desk::purge_takes_jobs),
     ("spend stays within its caps", desk::spend_capped),
     ("breakers and decisions are kept", desk::breakers_and_decisions),

@@ -6,6 +6,7 @@ use super::tape::{Tape, summary};
 use crate::error::StoreError;
 use crate::port::{
     BreakerRow, DecisionRow, GrantRow, JobEnd, JobState, Reading, SPEND_HOURS, Spend, Store, SummaryKey,
+    SummaryRow,
 };
 
 const fn at(ms: i64) -> Timestamp {
@@ -64,6 +65,26 @@ pub(super) fn jobs_leased(store: &dyn Store) {
     assert_eq!(store.drop_jobs(tape.id, at(55)).unwrap(), 1, "all but the one under a lease, and done ones");
     assert_eq!(store.jobs(tape.id).unwrap().len(), 2);
     assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "only the append counts");
+}
+
+pub(super) fn rewrites_taken_over(store: &dyn Store) {
+    let tape = Tape::new(store, "t:1");
+    tape.open(None, &["a", "b", "c"]);
+    let (first, second) = (summary(0, 0), summary(1, 1));
+    store.put_jobs(tape.id, &[(first.key, first.span)], at(10)).unwrap();
+    for now in [20, 30] {
+        store.put_rewrites(tape.id, &[first.clone(), second.clone()], at(now)).unwrap();
+    }
+    assert_eq!(store.rewrite(tape.id, &first.key).unwrap(), Some(first.clone()));
+    assert_eq!(store.rewrites(tape.id).unwrap(), [first.key, second.key]);
+    let states: Vec<_> = store.jobs(tape.id).unwrap().into_iter().map(|job| job.state).collect();
+    assert_eq!(states, [JobState::Done { at: at(20) }; 2], "nobody is asked for it again");
+    let other = SummaryRow { body: "other words".to_owned(), ..second.clone() };
+    store.put_rewrites(tape.id, &[other], at(40)).unwrap();
+    assert_eq!(store.rewrite(tape.id, &second.key).unwrap(), Some(second), "the first stays");
+    assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "only the append counts");
+    let nobody = store.put_rewrites(ConversationId(99), &[first], at(40));
+    assert!(matches!(nobody, Err(StoreError::NoConversation { .. })));
 }
 
 pub(super) fn grants_bounded(store: &dyn Store) {

@@ -148,6 +148,20 @@ impl Jobs for MemoryStore {
         })
     }
 
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.desk(id, |desk| {
+            for row in rows {
+                let state = JobState::Done { at: now };
+                let job = JobRow { key: row.key, span: row.span, state, attempts: 0, why: String::new() };
+                let job = desk.jobs.entry(row.key).or_insert(job);
+                if !matches!(job.state, JobState::Done { .. }) {
+                    (job.state, job.why) = (state, String::new());
+                }
+                desk.rewrites.entry(row.key).or_insert_with(|| row.clone());
+            }
+        })
+    }
+
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.desk(id, |desk| desk.rewrites.get(key).cloned())
     }

@@ -260,6 +260,10 @@ pub trait Jobs {
     /// the number of dropped jobs.
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64>;
 
+    /// Writes summaries that a model wrote for the same entries of another conversation, and marks their jobs as done at `now`.
+    /// Existing keys are left unchanged. Derived.
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()>;
+
     /// The model's summary with this key.
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
 

@@ -50,6 +50,10 @@ impl Jobs for ScopedStore {
         self.of(id)?.drop_jobs(id, now)
     }
 
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.of(id)?.put_rewrites(id, rows, now)
+    }
+
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.of(id)?.rewrite(id, key)
     }

@@ -331,6 +331,21 @@ impl Jobs for SqliteStore {
         })
     }
 
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.put_desk("put_rewrites", id, |tx| {
+            let jobs: Vec<_> = rows.iter().map(|row| (row.key, row.span)).collect();
+            put(tx, id, &jobs, now)?;
+            let mut done = tx.prepare_cached(
+                "UPDATE job SET state = 2, due_ms = ?, why = ''
+                 WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ? AND state <> 2",
+            )?;
+            for (key, _) in jobs {
+                done.execute(params![now.0, int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)])?;
+            }
+            summaries::put(tx, Table::Rewrite, id, rows)
+        })
+    }
+
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.desk("rewrite", id, |conn| summaries::get(conn, Table::Rewrite, id, key))
     }

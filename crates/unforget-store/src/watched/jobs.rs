@@ -56,6 +56,10 @@ impl Jobs for WatchedStore {
         self.told(id, What::Jobs, self.inner.drop_jobs(id, now))
     }
 
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.told(id, What::Jobs, self.inner.put_rewrites(id, rows, now))
+    }
+
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
         self.inner.rewrite(id, key)
     }

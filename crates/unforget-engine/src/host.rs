@@ -11,6 +11,7 @@ mod compare;
 mod deliver;
 mod emit;
 mod exact;
+mod inherit;
 mod lane;
 mod names;
 mod pins;
@@ -278,11 +279,7 @@ impl Host {
     /// Something happened to a lane.
     pub fn event(&self, key: &LaneKey, form: Format, event: &Event) -> Result<Receipt, HostError> {
         if let Event::Fork { from, until } = event {
-            let taken = self.with(from, form, |lane, _| fork(lane, until.as_deref()))?;
-            return self.with(key, form, |lane, now| {
-                cut(lane, event.name(), None, detail(event).as_deref(), now)?;
-                lane.deliver(Delivery { how: How::Window, messages: taken, turn: None, is_open: false, now })
-            });
+            return self.fork(key, form, from, until.as_deref());
         }
         self.with(key, form, |lane, now| {
             match event {
@@ -397,35 +394,14 @@ fn called(lane: &Lane, id: &str) -> Result<Seq, HostError> {
     on_path.ok_or_else(|| HostError::Refused { what: format!("no entry of the path is called {id}") })
 }
 
-/// The messages of a path, for another lane.
-fn fork(lane: &Lane, until: Option<&str>) -> Result<Vec<Delivered>, HostError> {
-    let last = match until.filter(|_| !zoo::is(Bug::ForkTakesAll)) {
-        None => lane.head(),
-        Some(id) => Some(called(lane, id)?),
-    };
-    let mut taken = Vec::new();
-    for seq in lane.path_after(None).into_iter().take_while(|seq| last.is_some_and(|last| *seq <= last)) {
-        let kept = lane.line(seq)?;
-        let body = kept.message.map(String::into_bytes);
-        taken.push(Delivered {
-            body,
-            provenance: Some(kept.provenance),
-            is_volatile: kept.is_volatile,
-            ..Delivered::default()
-        });
-    }
-    Ok(taken)
-}
-
 fn detail(event: &Event) -> Option<String> {
     let value = match event {
-        Event::Fork { from, until } => serde_json::json!({ "from": from.0, "until": until }),
         Event::Rewind { to } => serde_json::json!({ "to": to }),
         Event::Model { name } => serde_json::json!({ "model": name }),
         Event::SubagentPrepared { child, forks } => serde_json::json!({ "child": child.0, "forks": forks }),
         Event::SubagentRolledBack { child } => serde_json::json!({ "child": child.0 }),
         Event::SubagentEnded { child, reason } => serde_json::json!({ "child": child.0, "reason": reason }),
-        Event::Reset | Event::New | Event::Rotate | Event::Delete => return None,
+        Event::Fork { .. } | Event::Reset | Event::New | Event::Rotate | Event::Delete => return None,
     };
     Some(value.to_string())
 }

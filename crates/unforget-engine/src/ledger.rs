@@ -109,6 +109,20 @@ impl Engine {
         }
     }
 
+    /// Copies the ledger that was kept for the prompts of a shape, if it is of the path up to an entry that both lanes share.
+    pub(crate) fn inherit_ledger(
+        &self,
+        from: Lane,
+        to: Lane,
+        key: u64,
+        until: Seq,
+    ) -> Result<(), EngineError> {
+        let kept = self.kept_ledger(from, key)?.filter(|kept| kept.head.is_some_and(|head| head <= until));
+        let Some((kept, head)) = kept.and_then(|kept| Some((kept.ledger, kept.head?))) else { return Ok(()) };
+        let row = ContextRow { thread: place(to), budget: key, state: codec::encode(kept.rows(), head) };
+        Ok(self.store().put_summaries(to.conversation, &[], Some(&row))?)
+    }
+
     fn fold_until(
         &self,
         lane: Lane,

@@ -200,7 +200,11 @@ impl Lane {
             self.sessions.remove(at)
         } else {
             let lane = PromptLane { conversation: self.conversation, thread: Thread(0) };
-            Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?
+            let mut session = Session::open(&self.engine, lane, shape, Until::Now, &mut |_, _| {})?;
+            if let Some(at) = self.counted.iter().position(|(key, _)| *key == shape.key()) {
+                session.take_counts(self.counted.swap_remove(at).1);
+            }
+            session
         };
         session.at(now);
         self.sessions.insert(0, session);

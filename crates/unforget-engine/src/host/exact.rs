@@ -135,7 +135,7 @@ impl Said {
 }
 
 /// The bytes of a message without annotations, which clients move from message to message: they are not content.
-fn plain(body: &[u8]) -> Cow<'_, [u8]> {
+pub(super) fn plain(body: &[u8]) -> Cow<'_, [u8]> {
     match std::str::from_utf8(body) {
         Ok(text) if text.contains(annotations::IN_COMMON) => match annotations::without(text) {
             Cow::Borrowed(_) => Cow::Borrowed(body),

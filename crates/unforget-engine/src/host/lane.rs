@@ -23,7 +23,7 @@ use super::recover::{Last, Learned, Refusals};
 use super::track::Track;
 use super::types::{Assembled, HostError, LaneKey};
 use crate::import::{Incoming, Standing, new_entry, turn_of};
-use crate::prompt::Session;
+use crate::prompt::{self, Session};
 use crate::{Engine, index};
 use known::Seen;
 
@@ -46,6 +46,9 @@ const SHAPES: u64 = 1;
 
 /// What a probe writes.
 pub(super) const PROBED: u64 = 2;
+
+/// What a lane takes over of another one, under [`STATE`], until all of it is there and longer.
+pub(super) const INHERITED: u64 = 3;
 
 /// Shapes that are remembered.
 const SHAPES_MAX: usize = 16;
@@ -86,6 +89,8 @@ pub(super) struct Lane {
     pub(super) pins: Vec<PinRow>,
     /// The prompt that was given last, until its call is answered.
     pub(super) last: Option<Last>,
+    /// What was counted of the prompts of the lane that this one began as, by shape, until a prompt needs it.
+    pub(super) counted: Vec<(u64, prompt::Counts)>,
     /// What the counts of the model say that answered last.
     pub(super) learned: Learned,
     /// No prompt is larger: what a provider refused.
@@ -112,6 +117,16 @@ pub(super) struct Line {
 pub(super) fn conversation_key(key: &LaneKey) -> ConversationKey {
     let name = if zoo::is(Bug::LanesShared) { "agent:0" } else { &key.0 };
     ConversationKey(format!("{}:{name}", Format::Journal.name()))
+}
+
+/// Keys and windows of the shapes in which prompts of a lane were made.
+pub(super) fn stored_shapes(
+    engine: &Engine,
+    conversation: ConversationId,
+) -> Result<Vec<(u64, u64)>, HostError> {
+    let row = engine.store().context(conversation, STATE, SHAPES)?;
+    // Without them the next prompt has a shape of its own: nothing else is lost.
+    Ok(row.and_then(|row| serde_json::from_slice(&row.state).ok()).unwrap_or_default())
 }
 
 impl Lane {
@@ -148,6 +163,7 @@ impl Lane {
             view: LoopView::default(),
             pins: Vec::new(),
             last: None,
+            counted: Vec::new(),
             learned: Learned::default(),
             cap: None,
             refusals: Refusals::default(),
@@ -159,6 +175,7 @@ impl Lane {
         } else {
             lane.reload(stored.entries)?;
             lane.check_form()?;
+            lane.go_on_inheriting(now)?;
         }
         Ok(lane)
     }
@@ -189,7 +206,7 @@ impl Lane {
                 self.track.step(&row);
             }
         }
-        self.committed = self.head();
+        self.commit();
         Ok(())
     }
 
@@ -207,10 +224,7 @@ impl Lane {
     /// Keys and windows of the shapes in which prompts of this lane were made.
     pub(super) fn shapes(&mut self) -> Result<&[(u64, u64)], HostError> {
         if self.shapes.is_none() {
-            let row = self.engine.store().context(self.conversation, STATE, SHAPES)?;
-            // Without them the next prompt has a shape of its own: nothing else is lost.
-            let stored = row.and_then(|row| serde_json::from_slice(&row.state).ok());
-            self.shapes = Some(stored.unwrap_or_default());
+            self.shapes = Some(stored_shapes(&self.engine, self.conversation)?);
         }
         Ok(self.shapes.as_deref().unwrap_or_default())
     }
@@ -301,12 +315,17 @@ impl Lane {
         Ok(raw.first().map(|raw| names::parts(&decode(Format::Journal, &raw.body))).unwrap_or_default())
     }
 
+    /// All of the path counts as committed.
+    pub(super) fn commit(&mut self) {
+        self.committed = self.head();
+    }
+
     /// The open turn is over: its entries count like all others.
     pub(super) fn tighten(&mut self) {
         self.turn = None;
         self.turn_budget = None;
         self.forget_call();
-        self.committed = self.head();
+        self.commit();
         if !zoo::is(Bug::TightenMissing) {
             self.open.clear();
         }
@@ -334,7 +353,8 @@ impl Lane {
         self.write_durably((Durability::WithNext, Haste::Now), vec![line], Vec::new())
     }
 
-    fn write_durably(
+    /// The same, as durable and as soon as said.
+    pub(super) fn write_durably(
         &mut self,
         (durability, haste): (Durability, Haste),
         lines: Vec<Line>,

@@ -11,10 +11,10 @@ use unforget_core::digest::{Digest, role_tag};
 use unforget_core::entry::{Entry, Part, Role};
 use unforget_core::id::Seq;
 use unforget_store::Name;
-use unforget_wire::journal::Provenance;
-use unforget_wire::journal::{self, Message};
+use unforget_wire::journal::{self, Kept, Message, Provenance};
 use unforget_wire::{Format, legacy};
 
+use super::exact;
 use super::lane::Known;
 use super::types::{Delivered, Face, HostError};
 
@@ -218,6 +218,36 @@ impl Incoming {
             aside: self.message.as_ref().is_some_and(|message| is_aside(message)),
         }
     }
+}
+
+/// The names of an entry that follow from its line: those that tell its message from others. Places in turns, ends of turns,
+/// cursors and ids of answers are of the lane in which they happened.
+pub(super) fn of_line(form: Format, kept: &Kept) -> Vec<Name> {
+    let Some(incoming) = of_kept(form, kept).filter(|_| kept.of.is_none()) else { return Vec::new() };
+    let mut names: Vec<Name> = incoming.iter().flat_map(Incoming::kept).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// All names by which the message of a line may be looked for.
+pub(super) fn wanted_of_line(form: Format, kept: &Kept) -> Vec<Name> {
+    of_kept(form, kept).iter().flatten().flat_map(Incoming::wanted).collect()
+}
+
+/// The message of a line as hosts send it, and as clients of a provider's API do: without annotations.
+fn of_kept(form: Format, kept: &Kept) -> Option<[Incoming; 2]> {
+    let body = kept.message.as_ref()?.as_bytes();
+    let delivered = Delivered {
+        id: kept.id.clone(),
+        body: Some(body.to_vec()),
+        is_volatile: kept.is_volatile,
+        provenance: Some(kept.provenance),
+        ..Delivered::default()
+    };
+    let incoming = Incoming::read(form, delivered, 0, None).ok()?;
+    let plain = incoming.clone().with_face(face(&exact::plain(body)));
+    Some([incoming, plain])
 }
 
 /// Where a message came from, and whether the host keeps it: what the host says beside it, then in it, then by the

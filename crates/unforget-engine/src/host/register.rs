@@ -123,14 +123,26 @@ impl Host {
         let like = match caller::choose(hint, &seen) {
             Choice::Lane(index) => {
                 if let Some(Found { line, lane: found, .. }) = candidates.get(index) {
+                    let is_empty = seen.get(index).is_some_and(|seen| seen.kept == 0);
+                    if let Some(like) = found.like.as_ref().filter(|_| is_empty) {
+                        // The process ended before it began as the other one.
+                        let lane = LaneKey(found.lane.clone());
+                        self.begin_as(&lane, asking.form, &LaneKey(like.clone()), array)?;
+                    }
                     return Ok(recognised(*line, found));
                 }
                 None
             }
             Choice::New { like } => like.and_then(|index| candidates.get(index)),
         };
-        let like = like.map(|one| one.lane.lane.clone());
-        self.with(&register(asking.tenant), FORM, |lane, now| begin(lane, asking, array, like, now.0))
+        let like = like.map(|one| LaneKey(one.lane.lane.clone()));
+        let begun = self.with(&register(asking.tenant), FORM, |lane, now| {
+            begin(lane, asking, array, like.as_ref().map(|like| like.0.clone()), now.0)
+        })?;
+        if let Some(like) = &like {
+            self.begin_as(&begun.lane, asking.form, like, array)?;
+        }
+        Ok(begun)
     }
 
     /// The lane that has an answer with a provider's id.

@@ -48,7 +48,7 @@ struct Counted {
 
 /// Counts of one session's prompts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
     /// The newest count.
     counted: Option<Counted>,
     /// Number of the beginning that prompts have now. No two beginnings of a process have the same one, so that a count that
@@ -103,6 +103,19 @@ impl Counts {
         }
     }
 
+    /// What it says of the prompts of a fork, which have a number of their own: as long as nothing breaks, those of a fork at the
+    /// end of the path begin with the one that was counted; for others only the rate holds.
+    #[must_use]
+    pub(crate) fn of_fork(mut self, is_at_end: bool) -> Self {
+        let (before, own) = (self.beginning, beginning());
+        let counted = self.counted.as_mut().filter(|counted| is_at_end && counted.beginning == before);
+        if let Some(counted) = counted {
+            counted.beginning = own;
+        }
+        self.beginning = own;
+        self
+    }
+
     /// Weight of a prompt, in the provider's tokens as far as they were counted.
     ///
     /// * `total` - of its sections, by our ruler.
@@ -123,6 +136,16 @@ impl Counts {
 }
 
 impl Session {
+    /// What was counted so far.
+    pub(crate) const fn known_counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Takes over what was counted of a prompt that this one begins like.
+    pub(crate) const fn take_counts(&mut self, counts: Counts) {
+        self.counts = counts;
+    }
+
     /// What stands beside the next prompt is taken off its budget by this bound: instructions, tools.
     pub const fn stands_beside(&mut self, beside: Tokens) {
         self.counts.beside = beside;

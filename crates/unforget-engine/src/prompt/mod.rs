@@ -12,6 +12,7 @@ mod counts;
 mod guide;
 mod headline;
 mod hosted;
+mod inherit;
 mod notes;
 mod open;
 mod parts;
@@ -49,6 +50,8 @@ use crate::ledger;
 use crate::view::{Shown, View};
 
 pub(crate) use ahead::decoded;
+pub(crate) use counts::Counts;
+pub(crate) use inherit::Inherited;
 
 use ahead::Weighed;
 use cause::{Sent, common_prefix};

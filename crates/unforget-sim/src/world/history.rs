@@ -246,7 +246,9 @@ impl World {
         let taken: Vec<Msg> = from.path[..length.map_or(from.path.len(), |at| at + 1)].to_vec();
         let mut child = Lane::new(self.profile, self.lanes.len());
         child.time = from.time;
-        child.sent = taken.iter().map(|one| one.text.to_string()).collect();
+        // A fork that takes the journal over has what stands beside the other lane's path, too.
+        child.sent.clone_from(&from.sent);
+        child.sent.extend(taken.iter().map(|one| one.text.to_string()));
         child.transcript = taken.iter().filter(|one| one.kind != Kind::Volatile).cloned().collect();
         let event = Event::Fork { from: from.key.clone(), until: until.map(|(_, id)| id.to_string()) };
         self.story.push(format!("  {event:?} as {}", child.key.0));

@@ -1,5 +1,8 @@
 //! `unforget bench policies`: the costs of different ways to keep a prompt small, on recorded sessions.
 
+mod bounds;
+mod keep_alive;
+
 use std::io::Write;
 use std::path::Path;
 
@@ -12,6 +15,9 @@ use unforget_engine::prompt::{Cause, Shape};
 use unforget_engine::replay::{Prices, ReplayOptions, Report, Spend, replay};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
+
+use bounds::{BoundJson, Bounds};
+use keep_alive::{KeepAliveJson, keep_alive};
 
 use super::sessions;
 use crate::app::App;
@@ -79,6 +85,10 @@ struct RowJson {
     use_peak: Option<f64>,
     /// The fate of the cache, for our prompts only.
     fates: Option<CacheJson>,
+    /// The bound of prompts over the stand-in's count, by the number of the call, for our prompts only.
+    bounds: Vec<BoundJson>,
+    /// What keeping the cache alive through pauses would cost and save, for our prompts only.
+    keep_alive: Vec<KeepAliveJson>,
 }
 
 /// Sums over sessions: one way, in one window, with one lifetime of the cache.
@@ -88,6 +98,7 @@ struct Sum {
     calls: u64,
     breaks: Option<(u64, u64)>,
     filled: Filled,
+    bounds: Bounds,
     /// Each call's facts about the cache, and the size of its previous prompt. Prices turn them into costs.
     seen: Vec<(Known<&'static str>, Served)>,
 }
@@ -198,7 +209,8 @@ impl Sum {
         let (mut breaks, mut cold) = self.breaks.unwrap_or_default();
         let mut has_broken = false;
         let mut before = 0;
-        for call in &report.calls {
+        for (number, call) in (1..).zip(&report.calls) {
+            self.bounds.add(number, call.bound, call.counted.unwrap_or(0));
             let cache = Cache::after(call.idle_ms, ttl);
             let served = Served { input: call.prompt.expected, cached: cache.holds(call.reused) };
             let change = change(before, call.broken.map(|broken| broken.cause));
@@ -246,7 +258,7 @@ fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
     for PriceTable { name, prices } in &TABLES {
         let [five, hour] = sums;
         let sums = if prices.cache_ttl_ms == 5 * MINUTES { five } else { hour };
-        for (policy, Sum { spend, calls, breaks, filled, seen }) in WAYS.into_iter().zip(sums) {
+        for (policy, Sum { spend, calls, breaks, filled, bounds, seen }) in WAYS.into_iter().zip(sums) {
             let fresh = spend.sent.saturating_sub(spend.cached) as f64;
             rows.push(RowJson {
                 window,
@@ -264,6 +276,8 @@ fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
                 use_mean: filled.mean(),
                 use_peak: filled.mean().map(|_| filled.peak),
                 fates: fates(seen, prices),
+                bounds: bounds.rows(),
+                keep_alive: if seen.is_empty() { Vec::new() } else { keep_alive(seen, prices) },
             });
         }
     }
@@ -330,5 +344,40 @@ fn say_fates(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     let head = ["window", "prices", "fate", "calls", "billed anew", "of the cost"];
     writeln!(app.out)?;
     write!(app.out, "{}", text::table(&head, rows.collect(), &[0, 3, 4, 5]))?;
+    say_bounds(app, json)?;
+    say_keep_alive(app, json)
+}
+
+/// Prints how near bounds are to counts: once per window, since prices do not change them.
+fn say_bounds(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
+    let (ours, prices) =
+        (|row: &&RowJson| row.policy == WAYS[0], |row: &&RowJson| row.prices == TABLES[0].name);
+    let rows = json.rows.iter().filter(ours).filter(prices).flat_map(|row| {
+        row.bounds.iter().map(move |one| [&[text::short(row.window)], one.cells().as_slice()].concat())
+    });
+    let head = ["window", "calls of a session", "in all", "bound over count", "least"];
+    writeln!(app.out)?;
+    write!(app.out, "{}", text::table(&head, rows.collect(), &[0, 2, 3, 4]))?;
+    Ok(())
+}
+
+/// Prints what keeping the cache alive would cost and save.
+fn say_keep_alive(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
+    let ours = json.rows.iter().filter(|row| row.policy == WAYS[0]);
+    let rows = ours.flat_map(|row| {
+        row.keep_alive.iter().map(move |one| {
+            vec![
+                text::short(row.window),
+                row.prices.to_owned(),
+                one.most.to_string(),
+                one.calls.to_string(),
+                format!("${:.2}", one.cost),
+                format!("${:.2}", one.saved),
+            ]
+        })
+    });
+    let head = ["window", "prices", "kept alive by, at most", "calls", "cost", "saved"];
+    writeln!(app.out)?;
+    write!(app.out, "{}", text::table(&head, rows.collect(), &[0, 2, 3, 4, 5]))?;
     Ok(())
 }

@@ -178,7 +178,7 @@ mod tests {
         for (until, want, why) in table {
             let known = pins_until(&pins, Seq(until));
             assert_eq!(known.iter().map(|pin| pin.state).collect::<Vec<_>>(), want, "{why}");
-            assert!(Pins::restore(known).is_ok(), "{why}");
+            assert!(Pins::restore(known, vec![]).is_ok(), "{why}");
         }
     }
 }

@@ -1,15 +1,20 @@
 //! Pins: rules that stand verbatim in every prompt, outside what compaction may touch.
 //!
-//! A pin is a person's words, letter by letter, with the entry that they come from. It holds until it is taken back
-//! or a newer one takes its place. What was pinned is never forgotten: a pin that is not active keeps its row.
+//! A pin is a person's words, letter by letter, with the entry that they come from, or those of a file that a person named
+//! and that the pin follows: see [`PinFile`]. It holds until it is taken back or a newer one takes its place. What was pinned
+//! is never forgotten: a pin that is not active keeps its row.
 //!
 //! Source: design §4 Assemble (layout); field notes §0.6: compaction deletes rules, pinning brings violations back to none.
 
-use std::collections::BTreeSet;
+mod file;
+mod shown;
+
 use std::fmt;
 
 use crate::id::Seq;
-use crate::message::{Block, Message, Request, Speaker};
+
+pub use file::{Followed, PinFile, Reading, Trouble};
+pub use shown::{Show, ShownPins, beside, file_share};
 
 /// Name of a pin within its conversation: dense, from 1, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,7 +59,11 @@ pub enum PinError {
     #[error("a pin without words")]
     Blank,
     /// The words are longer than a rule.
-    #[error("a pin of {bytes} bytes; at most {} are allowed", Pins::TEXT_BYTES_MAX)]
+    #[error(
+        "a pin of {bytes} bytes; at most {} are allowed, and {} of a file",
+        Pins::TEXT_BYTES_MAX,
+        Pins::FILE_BYTES_MAX
+    )]
     TooLong {
         /// How long.
         bytes: usize,
@@ -67,6 +76,12 @@ pub enum PinError {
     Unknown {
         /// The name.
         id: PinId,
+    },
+    /// The file is pinned already, and cannot stand in another place too.
+    #[error("the file is {pin} already")]
+    Elsewhere {
+        /// The pin of it.
+        pin: PinId,
     },
     /// The pin does not hold any more, so nothing can take its place.
     #[error("{id} is not active")]
@@ -98,19 +113,20 @@ pub const PINS_HEAD: &str =
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins {
     pins: Vec<Pin>,
+    files: Vec<PinFile>,
 }
 
 impl Pins {
-    /// Longest words of one pin, in bytes.
+    /// Longest words of one pin, in bytes; a file may have [`Pins::FILE_BYTES_MAX`].
     pub const TEXT_BYTES_MAX: usize = 4_096;
     /// Most active pins.
     pub const ACTIVE_MAX: usize = 64;
 
-    /// Pins as they were stored, by name.
+    /// Pins as they were stored, by name, and the files that they follow, by place.
     ///
     /// # Errors
     /// [`PinError::Damaged`] if these cannot have come from the operations below.
-    pub fn restore(pins: Vec<Pin>) -> Result<Self, PinError> {
+    pub fn restore(pins: Vec<Pin>, files: Vec<PinFile>) -> Result<Self, PinError> {
         let len = pins.len() as u64;
         for (at, pin) in (1_u64..).zip(&pins) {
             let successor = match pin.state {
@@ -120,12 +136,15 @@ impl Pins {
             if pin.id != PinId(at)
                 || !successor
                 || !(1..=at).contains(&pin.order)
-                || check(&pin.text).is_err()
+                || check(&pin.text, Self::FILE_BYTES_MAX).is_err()
             {
                 return Err(PinError::Damaged { id: pin.id });
             }
         }
-        Ok(Self { pins })
+        match file::damaged(&pins, &files) {
+            Some(id) => Err(PinError::Damaged { id }),
+            None => Ok(Self { pins, files }),
+        }
     }
 
     /// Every pin by name, active or not.
@@ -145,7 +164,7 @@ impl Pins {
     /// # Errors
     /// [`PinError::Blank`], [`PinError::TooLong`], [`PinError::TooMany`]; then nothing changed.
     pub fn pin(&mut self, text: &str, source: Option<Seq>) -> Result<PinId, PinError> {
-        check(text)?;
+        check(text, Self::TEXT_BYTES_MAX)?;
         match self.held(text) {
             Some(id) => Ok(id),
             None if self.active().len() >= Self::ACTIVE_MAX => Err(PinError::TooMany),
@@ -171,7 +190,7 @@ impl Pins {
     /// [`PinError::Blank`], [`PinError::TooLong`], [`PinError::Unknown`]; [`PinError::NotActive`] if the pin does not
     /// hold and something else, or nothing, stands for it. Then nothing changed.
     pub fn supersede(&mut self, id: PinId, text: &str, source: Option<Seq>) -> Result<PinId, PinError> {
-        check(text)?;
+        check(text, Self::TEXT_BYTES_MAX)?;
         let held = self.held(text);
         let pin = self.find(id)?;
         match (pin.state, held) {
@@ -186,52 +205,10 @@ impl Pins {
         Ok(by)
     }
 
-    /// The block that stands in every prompt: a head, and each active pin as a block of its own, so that its words
-    /// stand alone and verbatim. `None` without active pins. It changes only when pins do.
-    pub fn block(&self) -> Option<Message> {
-        let active = self.active();
-        let words = active.iter().map(|pin| pin.text.as_str());
-        let blocks: Vec<Block> =
-            std::iter::once(PINS_HEAD).chain(words).map(|text| Block::Ours(text.to_owned())).collect();
-        (!active.is_empty()).then_some(Message {
-            speaker: Speaker::User,
-            blocks,
-            model: None,
-            seqs: Vec::new(),
-        })
-    }
-
-    /// Proves that a request has every active pin, verbatim and in order: the block stands in one message,
-    /// whole, perhaps joined with others.
-    ///
-    /// # Errors
-    /// [`PinsMissing`] with the pins whose words do not stand in the request as blocks of our own.
-    ///
-    /// Cost: O(blocks). Compares blocks as they are and looks into none.
-    pub fn prove(&self, request: &Request) -> Result<(), PinsMissing> {
-        let Some(block) = self.block() else { return Ok(()) };
-        let holds = |message: &Message| {
-            message.blocks.windows(block.blocks.len()).any(|blocks| blocks == block.blocks.as_slice())
-        };
-        if request.messages.iter().any(holds) {
-            return Ok(());
-        }
-        let all = request.messages.iter().flat_map(|message| &message.blocks);
-        let said: BTreeSet<&str> = all
-            .filter_map(|block| match block {
-                Block::Ours(text) => Some(text.as_str()),
-                _ => None,
-            })
-            .collect();
-        let active = self.active();
-        let absent: Vec<PinId> =
-            active.iter().filter(|pin| !said.contains(pin.text.as_str())).map(|pin| pin.id).collect();
-        let missing = if absent.is_empty() { active.iter().map(|pin| pin.id).collect() } else { absent };
-        Err(PinsMissing { missing })
-    }
-
+    /// The active pin with these words. One of a file is none: its words may be others tomorrow.
     fn held(&self, text: &str) -> Option<PinId> {
-        self.pins.iter().find(|pin| pin.state == PinState::Active && pin.text == text).map(|pin| pin.id)
+        let is_it = |pin: &&Pin| pin.state == PinState::Active && pin.text == text;
+        self.pins.iter().filter(is_it).map(|pin| pin.id).find(|id| self.file_of(*id).is_none())
     }
 
     fn find(&mut self, id: PinId) -> Result<&mut Pin, PinError> {
@@ -246,11 +223,11 @@ impl Pins {
     }
 }
 
-fn check(text: &str) -> Result<(), PinError> {
+fn check(text: &str, bytes_max: usize) -> Result<(), PinError> {
     if text.chars().all(char::is_whitespace) {
         return Err(PinError::Blank);
     }
-    if text.len() > Pins::TEXT_BYTES_MAX {
+    if text.len() > bytes_max {
         return Err(PinError::TooLong { bytes: text.len() });
     }
     Ok(())
@@ -260,8 +237,11 @@ fn check(text: &str) -> Result<(), PinError> {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
     use crate::assemble::assemble;
+    use crate::message::{Block, Message, Speaker};
     use proptest::prelude::*;
 
     /// `+a` pins a, `-1` unpins, `1>b` puts b in the place of 1. Errors are left aside.
@@ -281,6 +261,10 @@ mod tests {
             (.., Some((old, new))) => pins.supersede(id(old), new, None).map(|_| ()),
             _ => Ok(()),
         }
+    }
+
+    fn shown(pins: &Pins) -> ShownPins {
+        pins.shown(&BTreeMap::new())
     }
 
     fn show(pins: &Pins) -> String {
@@ -306,7 +290,11 @@ mod tests {
         for (script, want, why) in table {
             let pins = pins(script);
             assert_eq!(show(&pins), want, "{why}: {script}");
-            assert_eq!(Pins::restore(pins.all().to_vec()).unwrap(), pins, "{why}: stored and read");
+            assert_eq!(
+                Pins::restore(pins.all().to_vec(), pins.files().to_vec()).unwrap(),
+                pins,
+                "{why}: stored and read"
+            );
         }
     }
 
@@ -325,10 +313,10 @@ mod tests {
         assert!(pins.supersede(PinId(3), "one more", None).is_ok(), "a successor needs no room");
         let mut damaged = pins.all().to_vec();
         damaged.remove(0);
-        assert_eq!(Pins::restore(damaged), Err(PinError::Damaged { id: PinId(2) }));
+        assert_eq!(Pins::restore(damaged, vec![]), Err(PinError::Damaged { id: PinId(2) }));
         let mut damaged = pins.all().to_vec();
         damaged[1].state = PinState::SupersededBy(PinId(999));
-        assert_eq!(Pins::restore(damaged), Err(PinError::Damaged { id: PinId(2) }));
+        assert_eq!(Pins::restore(damaged, vec![]), Err(PinError::Damaged { id: PinId(2) }));
     }
 
     fn words(text: &str) -> Message {
@@ -338,25 +326,25 @@ mod tests {
     #[test]
     fn a_request_without_every_pin_is_found_out() {
         let pins = pins("+a +b");
-        let block = pins.block().unwrap();
+        let block = shown(&pins).block().unwrap();
         let request = |messages: Vec<Message>| assemble(&[], &messages);
         assert_eq!(
-            pins.prove(&request(vec![block.clone(), words("summary")])),
+            shown(&pins).prove(&request(vec![block.clone(), words("summary")])),
             Ok(()),
             "joined with a summary"
         );
         let missing = |ids: &[u64]| Err(PinsMissing { missing: ids.iter().copied().map(PinId).collect() });
-        assert_eq!(pins.prove(&request(vec![words("summary")])), missing(&[1, 2]), "none");
+        assert_eq!(shown(&pins).prove(&request(vec![words("summary")])), missing(&[1, 2]), "none");
         let mut short = block.clone();
         short.blocks.pop();
-        assert_eq!(pins.prove(&request(vec![short])), missing(&[2]), "one dropped");
+        assert_eq!(shown(&pins).prove(&request(vec![short])), missing(&[2]), "one dropped");
         let mut changed = block.clone();
         changed.blocks[1] = Block::Ours("a ".into());
-        assert_eq!(pins.prove(&request(vec![changed])), missing(&[1]), "not verbatim");
+        assert_eq!(shown(&pins).prove(&request(vec![changed])), missing(&[1]), "not verbatim");
         let mut turned = block;
         turned.blocks.swap(1, 2);
-        assert_eq!(pins.prove(&request(vec![turned])), missing(&[1, 2]), "out of order");
-        assert_eq!(Pins::default().prove(&request(vec![])), Ok(()), "nothing to prove");
+        assert_eq!(shown(&pins).prove(&request(vec![turned])), missing(&[1, 2]), "out of order");
+        assert_eq!(shown(&Pins::default()).prove(&request(vec![])), Ok(()), "nothing to prove");
     }
 
     proptest! {
@@ -371,9 +359,9 @@ mod tests {
                     prop_assert_eq!(&pins, &before, "{}", word);
                 }
             }
-            prop_assert_eq!(Pins::restore(pins.all().to_vec()).unwrap(), pins.clone());
-            let request = assemble(&[], &pins.block().into_iter().collect::<Vec<_>>());
-            prop_assert_eq!(pins.prove(&request), Ok(()));
+            prop_assert_eq!(Pins::restore(pins.all().to_vec(), pins.files().to_vec()).unwrap(), pins.clone());
+            let request = assemble(&[], &shown(&pins).block().into_iter().collect::<Vec<_>>());
+            prop_assert_eq!(shown(&pins).prove(&request), Ok(()));
             let texts: BTreeSet<_> = pins.active().iter().map(|pin| pin.text.clone()).collect();
             prop_assert_eq!(texts.len(), pins.active().len(), "no rule stands twice");
         }

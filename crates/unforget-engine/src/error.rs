@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use unforget_core::admit::Irreducible;
-use unforget_core::pin::PinError;
+use unforget_core::pin::{PinError, Trouble};
 use unforget_recall::segment::SegmentError;
 use unforget_store::StoreError;
 use unforget_wire::ReadError;
@@ -79,6 +79,14 @@ pub enum EngineError {
     /// Pins were not changed, or what is stored of them is damaged.
     #[error(transparent)]
     Pin(#[from] PinError),
+    /// A file cannot be pinned as it is. Nothing changed.
+    #[error("{} {}", path.display(), trouble.words())]
+    PinFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        trouble: Trouble,
+    },
     /// A query, pattern or id cannot be used.
     #[error("{what}")]
     Usage {

@@ -43,7 +43,7 @@ use unforget_store::{MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, 
 
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
-pub use pins::Proposed;
+pub use pins::{Proposed, pin_place};
 
 /// An open store and all operations on it. Cheap to clone; clones share the store.
 #[derive(Clone)]

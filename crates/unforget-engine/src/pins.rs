@@ -1,9 +1,13 @@
-//! Pins of a conversation: read, changed, proposed.
+//! Pins of a conversation: read, changed, proposed; files that they follow.
+
+mod file;
+
+use std::path::Path;
 
 use unforget_core::entry::{Entry, Part};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
-use unforget_core::pin::{Pin, PinError, PinId, Pins};
-use unforget_store::{PinRow, StoreError};
+use unforget_core::pin::{Followed, Pin, PinError, PinFile, PinId, Pins, Reading};
+use unforget_store::{PinFileRow, PinRow, StoreError};
 use unforget_text::ProposalKind;
 use unforget_wire::{Format, decode};
 
@@ -35,8 +39,19 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Pin`] if what is stored is damaged.
     pub fn pins(&self, conversation: ConversationId) -> Result<Pins, EngineError> {
-        let rows = self.store().pins(conversation)?;
-        Ok(Pins::restore(rows.into_iter().map(|row| row.pin).collect())?)
+        let (rows, files) = (self.store().pins(conversation)?, self.store().pin_files(conversation)?);
+        Ok(Pins::restore(
+            rows.into_iter().map(|row| row.pin).collect(),
+            files.into_iter().map(|row| row.file).collect(),
+        )?)
+    }
+
+    /// The files that the pins of a conversation follow, by place.
+    pub fn followed_files(&self, conversation: ConversationId) -> Result<Vec<PinFileRow>, EngineError> {
+        let pins = self.pins(conversation)?;
+        let mut rows = self.store().pin_files(conversation)?;
+        rows.retain(|row| pins.file_of(row.file.pin).is_some());
+        Ok(rows)
     }
 
     /// Pins words, verbatim. Doing it twice changes nothing.
@@ -77,6 +92,56 @@ impl Engine {
         self.change_pins(conversation, now, |pins| pins.supersede(id, text, source))
     }
 
+    /// Pins the text of a file and follows the file: it is read again at breaks of prompts and when a prompt is opened, and a
+    /// changed text supersedes the old text. A file that is pinned already keeps one pin, with its current text.
+    ///
+    /// Only for a person at the command line: the text goes into prompts, and every reader of the pins can read it.
+    ///
+    /// * `path` - absolute, as [`pin_place`] returns it.
+    /// * `old` - the pin whose place the text takes.
+    ///
+    /// # Errors
+    /// [`EngineError::PinFile`] if the file is no regular text file or too long; [`EngineError::Pin`] as
+    /// [`Pins::pin_file`]. Then nothing changed.
+    pub fn pin_file(
+        &self,
+        conversation: ConversationId,
+        path: &Path,
+        old: Option<PinId>,
+        now: Timestamp,
+    ) -> Result<PinId, EngineError> {
+        let name = path.to_str().filter(|_| path.is_absolute()).ok_or_else(|| EngineError::Usage {
+            what: format!("{} is no absolute path in UTF-8", path.display()),
+            hint: "name the file by a path in UTF-8".to_owned(),
+        })?;
+        let words = match file::read(path) {
+            Reading::Words(words) => words,
+            Reading::Trouble(trouble) => {
+                return Err(EngineError::PinFile { path: path.to_path_buf(), trouble });
+            }
+        };
+        self.change_pins(conversation, now, |pins| pins.pin_file(name, &words, old))
+    }
+
+    /// Reads the followed files again. Returns the changes.
+    ///
+    /// Cost: one read of each file, of [`Pins::ACTIVE_MAX`] at most; a write if something changed.
+    pub(crate) fn follow_pins(
+        &self,
+        conversation: ConversationId,
+        now: Timestamp,
+    ) -> Result<Vec<Followed>, EngineError> {
+        let pins = self.pins(conversation)?;
+        let read = |followed: &PinFile| (followed.path.clone(), file::read(Path::new(&followed.path)));
+        let readings: Vec<(String, Reading)> = pins.followed().map(read).collect();
+        if readings.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.change_pins(conversation, now, |pins| {
+            Ok(readings.iter().filter_map(|(path, reading)| pins.follow(path, reading)).collect())
+        })
+    }
+
     fn change_pins<T>(
         &self,
         conversation: ConversationId,
@@ -85,16 +150,21 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let mut tries = 0;
         loop {
-            let before = self.store().pins(conversation)?;
-            let mut pins = Pins::restore(before.iter().map(|row| row.pin.clone()).collect())?;
+            let (before, known) = (self.store().pins(conversation)?, self.store().pin_files(conversation)?);
+            let mut pins = Pins::restore(
+                before.iter().map(|row| row.pin.clone()).collect(),
+                known.iter().map(|row| row.file.clone()).collect(),
+            )?;
             let done = act(&mut pins)?;
             let after: Vec<PinRow> =
                 pins.all().iter().enumerate().map(|(at, pin)| stamped(pin, before.get(at), now)).collect();
-            if after == before {
+            let files: Vec<PinFileRow> =
+                pins.files().iter().filter_map(|file| changed(file, &known, now)).collect();
+            if after == before && files.is_empty() {
                 return Ok(done);
             }
             tries += 1;
-            match self.store().put_pins(conversation, &before, &after) {
+            match self.store().put_pins(conversation, &before, &after, &files) {
                 Err(StoreError::PinsMoved { .. }) if tries < TRIES => {}
                 written => return Ok(written.map(|()| done)?),
             }
@@ -194,6 +264,24 @@ fn stamped(pin: &Pin, before: Option<&PinRow>, now: Timestamp) -> PinRow {
         None => (now, now),
     };
     PinRow { pin: pin.clone(), made, changed }
+}
+
+/// The new row of a file whose stored row differs, with the time of reading.
+fn changed(file: &PinFile, known: &[PinFileRow], now: Timestamp) -> Option<PinFileRow> {
+    let before = known.iter().find(|row| row.file.place == file.place);
+    let is_read = |row: &&PinFileRow| row.file.pin == file.pin && row.file.digest == file.digest;
+    let read = before.filter(is_read).map_or(now, |row| row.read);
+    before.is_none_or(|row| row.file != *file).then(|| PinFileRow { file: file.clone(), read })
+}
+
+/// The absolute path of a file that a person names, with canonical folders. The file itself is checked when it is read.
+///
+/// # Errors
+/// If its folder does not exist.
+pub fn pin_place(path: &Path) -> std::io::Result<std::path::PathBuf> {
+    let absolute = std::path::absolute(path)?;
+    let Some((folder, name)) = absolute.parent().zip(absolute.file_name()) else { return Ok(absolute) };
+    Ok(std::fs::canonicalize(folder)?.join(name))
 }
 
 /// The words of an entry, parts joined by lines.

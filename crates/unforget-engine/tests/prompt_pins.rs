@@ -193,7 +193,7 @@ fn proposals_are_each_offered_once_and_damage_is_an_error() {
     let rows = engine.store().pins(id).unwrap();
     let mut damaged: Vec<PinRow> = rows.clone();
     damaged[0].pin.order = 99;
-    engine.store().put_pins(id, &rows, &damaged).unwrap();
+    engine.store().put_pins(id, &rows, &damaged, &[]).unwrap();
     assert!(matches!(engine.pins(id), Err(EngineError::Pin(_))));
 }
 

@@ -11,8 +11,8 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
 use unforget_store::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Dictionary, EntryRow, Filter, GenerationRow,
-    Haste, Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan, Scanned,
-    Scratch, Segment, SegmentHead, Snapshot, Store, StoreError, SummaryKey, SummaryRow,
+    Haste, Name, NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Scan,
+    Scanned, Scratch, Segment, SegmentHead, Snapshot, Store, StoreError, SummaryKey, SummaryRow,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -202,8 +202,18 @@ impl Store for FaultStore {
     fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
         self.inner.pins(id)
     }
-    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
-        self.write("put_pins", || self.inner.put_pins(id, before, after))
+    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
+        self.inner.pin_files(id)
+    }
+
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()> {
+        self.write("put_pins", || self.inner.put_pins(id, before, after, files))
     }
     fn put_recipe(
         &self,

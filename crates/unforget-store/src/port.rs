@@ -166,14 +166,24 @@ pub trait Store: Jobs + Send + Sync {
     /// All pins of a conversation, by number.
     fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>>;
 
-    /// Writes pins over those that are there, by number.
+    /// All files that are or were pinned in a conversation, by place.
+    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>>;
+
+    /// Writes pins over those that are there, by number, and files over those that are there, by place.
     ///
     /// * `before` - what [`Store::pins`] gave.
     /// * `after` - the same with what changed, and new ones.
+    /// * `files` - changed and new files; the others stay.
     ///
     /// # Errors
     /// [`StoreError::PinsMoved`] if the stored pins are not `before`.
-    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()>;
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()>;
 
     /// Stores how a prompt was composed, and drops all but the newest `keep` recipes together with the contexts that
     /// only they used. Returns its number. Derived.

@@ -14,8 +14,8 @@ use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Haste, Name,
-    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
-    Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -190,8 +190,18 @@ impl Store for ScopedStore {
         self.of(id)?.pins(id)
     }
 
-    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
-        self.of(id)?.put_pins(id, before, after)
+    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
+        self.of(id)?.pin_files(id)
+    }
+
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()> {
+        self.of(id)?.put_pins(id, before, after, files)
     }
 
     fn put_recipe(

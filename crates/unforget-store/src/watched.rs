@@ -12,8 +12,8 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 use crate::pack::Dictionary;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Haste, Name,
-    NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned,
-    Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
+    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -234,8 +234,18 @@ impl Store for WatchedStore {
         self.inner.pins(id)
     }
 
-    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
-        self.told(id, What::Pins, self.inner.put_pins(id, before, after))
+    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
+        self.inner.pin_files(id)
+    }
+
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()> {
+        self.told(id, What::Pins, self.inner.put_pins(id, before, after, files))
     }
 
     fn put_recipe(

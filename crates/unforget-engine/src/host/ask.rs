@@ -60,8 +60,14 @@ impl Lane {
         let mark = self.mark(ask, live);
         let remade = match self.view.serve(&mark) {
             Ok(view) => {
-                let view =
-                    Assembled { remade: None, broken: None, receipt: None, recipe: None, ..view.clone() };
+                let view = Assembled {
+                    remade: None,
+                    broken: None,
+                    receipt: None,
+                    recipe: None,
+                    followed: Vec::new(),
+                    ..view.clone()
+                };
                 self.remember(ask, &view);
                 return Ok(view);
             }
@@ -109,6 +115,7 @@ impl Lane {
         session.limit_media(&limit);
         session.stands_beside(ask.beside);
         learned.reported_of(ask.model.as_deref()).into_iter().for_each(|reported| session.learn(reported));
+        session.bring_beside(&ask.texts_beside);
         let (prompt, live, extra) = with_live(session, budget, &required, &stored)?;
         let target = session.shape().target();
         let mut system = prompt.admitted.request().system.clone();
@@ -150,6 +157,8 @@ impl Lane {
             remade: None,
             broken: prompt.broken.or(moved),
             receipt,
+            followed: session.take_followed(),
+            short_pins: prompt.short_pins,
             recipe,
             debt: Debt { stored: self.engine.store().conversation(self.conversation)?.tokens, raw_tail },
         })
@@ -237,12 +246,13 @@ impl Lane {
         let length = self.path_length() + ask.live.as_ref().map_or(0, |live| live.messages.len() as u64);
         let bytes = [self.next().0.to_le_bytes().as_slice(), &live.0].concat();
         let shape = format!(
-            "{:?} {:?} {:?} {} {:?}",
+            "{:?} {:?} {:?} {} {:?} {:?}",
             ask.dialect,
             ask.model,
             ask.prompt,
             ask.is_first,
-            self.refusals.limit()
+            self.refusals.limit(),
+            ask.texts_beside.iter().map(|text| Digest::of(text.as_bytes()).short()).collect::<Vec<_>>()
         );
         Mark {
             generation: self.generation(),

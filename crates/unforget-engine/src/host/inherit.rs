@@ -338,7 +338,9 @@ impl Lane {
         let pins = pins_until(&pins, until).into_iter();
         let pins = pins.map(|pin| Pin { source: place(pin.source), ..pin });
         let rows: Vec<_> = pins.zip(&rows).map(|(pin, row)| PinRow { pin, ..row.clone() }).collect();
-        Ok(store.put_pins(self.conversation, &own, &rows)?)
+        // Pins keep their numbers and places, and with them their files.
+        let files = store.pin_files(from)?;
+        Ok(store.put_pins(self.conversation, &own, &rows, &files)?)
     }
 }
 

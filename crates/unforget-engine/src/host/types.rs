@@ -1,16 +1,19 @@
 //! What hosts ask and what they are told.
 
+use std::sync::Arc;
+
 use unforget_core::admit::Certificate;
 use unforget_core::deliver::Why;
 use unforget_core::id::Seq;
 use unforget_core::loop_view::Stale;
 use unforget_core::media;
+use unforget_core::pin::Followed;
 use unforget_core::tokens::Tokens;
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, Format};
 
 use crate::EngineError;
-use crate::prompt::{Broken, PromptWeight};
+use crate::prompt::{Broken, PromptWeight, ShortPin};
 
 /// A lane: one history of a host, under the name that it keeps across restarts and resets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -190,13 +193,24 @@ pub struct Ask {
     pub dialect: Dialect,
     /// Whether this is the first call of a turn. Later calls get no more room than the first had.
     pub is_first: bool,
+    /// Texts that the caller sends beside the messages in any case: a pinned file in one of them is not shown again.
+    pub texts_beside: Vec<Arc<str>>,
 }
 
 impl Ask {
     /// A first call without a live array.
     pub const fn new(budget: u64, dialect: Dialect) -> Self {
-        let beside = Tokens::exact(0);
-        Self { live: None, budget, beside, output: 0, prompt: None, model: None, dialect, is_first: true }
+        Self {
+            live: None,
+            budget,
+            output: 0,
+            prompt: None,
+            model: None,
+            dialect,
+            is_first: true,
+            beside: Tokens::exact(0),
+            texts_beside: Vec::new(),
+        }
     }
 }
 
@@ -237,6 +251,10 @@ pub struct Assembled {
     pub broken: Option<Broken>,
     /// What delivering the live array did.
     pub receipt: Option<Receipt>,
+    /// Changes of pinned files, reported once.
+    pub followed: Vec<Followed>,
+    /// Pinned files shown in part.
+    pub short_pins: Vec<ShortPin>,
     /// Number of its recipe: how it was composed is kept. `None` if it was given before, or the store could not keep it.
     pub recipe: Option<u64>,
     /// How much history there is.

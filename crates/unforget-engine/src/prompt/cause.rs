@@ -46,6 +46,12 @@ impl Cause {
 }
 
 impl Cause {
+    /// Whether pinned files are read again at such a break: only where the beginning of the prompt changes anyway. A change late
+    /// in the prompt leaves its beginning in the provider's cache.
+    pub const fn reads_files(self) -> bool {
+        matches!(self, Self::First | Self::Compaction | Self::Pins)
+    }
+
     /// What happened, for people.
     pub const fn words(self) -> &'static str {
         match self {

@@ -65,6 +65,7 @@ pub use counts::PromptWeight;
 pub use open::Until;
 pub use parts::{How, Part};
 pub(crate) use pieces::{IMAGE_TOKENS, pick, without_media};
+pub use pins::ShortPin;
 pub(crate) use recipe::sent_digest;
 pub use recipe::{RECIPE_BYTES_MAX, Recipe};
 pub use shape::Shape;
@@ -116,6 +117,8 @@ pub struct Prompt {
     pub epoch: u32,
     /// Blocks at the beginning of the first message that change at breaks only: pins and summaries.
     pub leading: usize,
+    /// Pinned files shown in part.
+    pub short_pins: Vec<ShortPin>,
     /// What a count of it is compared with, by [`Session::reported`]; `None` if it was made smaller than its context wants.
     pub weighed: Option<PromptWeight>,
 }
@@ -153,6 +156,7 @@ pub struct Session {
     carried: Option<(Item, Piece)>,
     system: System,
     pinned: Pinned,
+    around: pins::Around,
     worked: Worked,
     /// First group that changed since it was prepared.
     stale: usize,
@@ -225,6 +229,7 @@ impl Session {
             carried: None,
             system: System::default(),
             pinned: Pinned::default(),
+            around: pins::Around::default(),
             worked: Worked::new(),
             stale: 0,
             sent: Vec::new(),
@@ -350,17 +355,15 @@ impl Session {
     ///
     /// Cost: O(what the prompt shows), independent of the history.
     pub fn prompt(&mut self) -> Result<Prompt, EngineError> {
-        self.load_pins()?;
-        self.settle()?;
+        self.settle_pinned()?;
         self.sendable()
     }
 
     /// The same where the host leaves another budget for this one call: the context keeps its thresholds, and breaks too if
     /// it does not fit.
     pub fn prompt_within(&mut self, budget: u64) -> Result<Prompt, EngineError> {
-        self.load_pins()?;
         self.room = budget;
-        let settled = self.settle();
+        let settled = self.settle_pinned();
         self.room = u64::MAX;
         settled?;
         let policy = self.shape.policy;
@@ -399,7 +402,8 @@ impl Session {
         let leads = |sent: &&Sent| matches!(sent.region, Region::Pins | Region::Summaries);
         let leading = self.sent.iter().filter(leads).map(|sent| sent.blocks).sum();
         let (idle_ms, epoch) = (self.idle_ms(), self.context.epoch);
-        Ok(Prompt { admitted, reused, broken, idle_ms, epoch, leading, weighed })
+        let short_pins = self.pinned.short.clone();
+        Ok(Prompt { admitted, reused, broken, idle_ms, epoch, leading, short_pins, weighed })
     }
 
     /// Size of the prompt as the context wants it, with what was pushed since.

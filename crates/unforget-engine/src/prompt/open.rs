@@ -335,6 +335,7 @@ impl Session {
         fresh.sent = std::mem::take(&mut self.sent);
         (fresh.now, fresh.noted) = (self.now, self.noted);
         fresh.pinned = self.pinned.clone();
+        fresh.around = std::mem::take(&mut self.around);
         if let Some(parent) = parent {
             let stored = self.engine.store().conversation(self.conversation)?;
             fresh.play(&stored, Until::Seq(parent), &mut |_, _| {})?;

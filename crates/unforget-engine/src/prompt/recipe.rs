@@ -1,5 +1,7 @@
 //! How a prompt was composed, in few bytes, and composing it again.
 
+use std::collections::BTreeSet;
+
 use unforget_core::admit::{Admitted, Rung, admit};
 use unforget_core::digest::Digest;
 use unforget_core::id::{Seq, Timestamp};
@@ -263,7 +265,7 @@ impl Session {
         let stored = engine.store().conversation(lane.conversation)?;
         let shape = recipe.shape().of_conversation(engine, lane.conversation)?;
         let mut session = Self::new(engine, lane, shape, false);
-        session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, &session.shape);
+        session.pinned = Pinned::new(pins_then(engine, lane, &recipe.pins)?, BTreeSet::new(), &session.shape);
         let context =
             state::decode(state).ok_or_else(|| gone("its context is damaged, or of another version"))?;
         if !session.restore(&stored, context, Upto::Head(recipe.head))? {
@@ -290,12 +292,14 @@ impl Session {
 
 /// The pins of a conversation with only these active.
 fn pins_then(engine: &Engine, lane: Lane, active: &[PinId]) -> Result<Pins, EngineError> {
-    let rows = engine.store().pins(lane.conversation)?;
+    let (rows, files) =
+        (engine.store().pins(lane.conversation)?, engine.store().pin_files(lane.conversation)?);
     let then = |pin: Pin| {
         let state = if active.contains(&pin.id) { PinState::Active } else { PinState::Retired };
         Pin { state, ..pin }
     };
-    Ok(Pins::restore(rows.into_iter().map(|row| then(row.pin)).collect())?)
+    let files = files.into_iter().map(|row| row.file);
+    Ok(Pins::restore(rows.into_iter().map(|row| then(row.pin)).collect(), files.collect())?)
 }
 
 #[cfg(test)]

@@ -193,6 +193,7 @@ impl Server {
             model: params.model,
             dialect: params.dialect.dialect(),
             is_first: params.is_first,
+            texts_beside: Vec::new(),
         };
         let made = self.told(&lane, || self.host.assemble(&lane.key, lane.form.format(), &ask));
         let made = made.map_err(|failure| beyond_base(failure, base))?;

@@ -38,6 +38,7 @@ pub(super) const ALL: &[Check] = &[
     ("grants bound what is read, and end", desk::grants_bounded),
     ("the summary before an entry is found", desk::summaries_beside),
     ("pins are written over what was seen", derived::pins_compare_and_set),
+    ("files of pins stay with their places", derived::pin_files_by_place),
     ("recipes are bounded", derived::recipes_bounded),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),

@@ -1,11 +1,11 @@
 //! Checks of derived data: segments, summaries, contexts.
 
 use unforget_core::id::{Generation, Seq, Thread, Timestamp};
-use unforget_core::pin::{PinId, PinState, Pins};
+use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
-use crate::port::{ContextRow, DecisionRow, PinRow, Recipe, Segment, Store, Target};
+use crate::port::{ContextRow, DecisionRow, PinFileRow, PinRow, Recipe, Segment, Store, Target};
 
 pub(super) fn segments_replace(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
@@ -86,20 +86,20 @@ pub(super) fn pins_compare_and_set(store: &dyn Store) {
     pins.pin("never push\n  to main", Some(Seq(1))).unwrap();
     pins.pin("be brief", None).unwrap();
     let one = pin_rows(&pins, 5);
-    store.put_pins(tape.id, &[], &one).unwrap();
+    store.put_pins(tape.id, &[], &one, &[]).unwrap();
     assert_eq!(store.pins(tape.id).unwrap(), one, "verbatim");
     assert_eq!(store.pins(other.id).unwrap(), [], "a pin belongs to its conversation");
     pins.supersede(PinId(2), "be very brief", Some(Seq(2))).unwrap();
     pins.pin("ask first", Some(Seq(2))).unwrap();
     pins.unpin(PinId(4)).unwrap();
     let two = pin_rows(&pins, 9);
-    let stale = store.put_pins(tape.id, &[], &two);
+    let stale = store.put_pins(tape.id, &[], &two, &[]);
     assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
     assert_eq!(store.pins(tape.id).unwrap(), one, "nothing was written");
-    store.put_pins(tape.id, &one, &two).unwrap();
+    store.put_pins(tape.id, &one, &two, &[]).unwrap();
     let stored = store.pins(tape.id).unwrap();
     assert_eq!(stored, two, "states, successors, sources, times");
-    assert_eq!(Pins::restore(stored.into_iter().map(|row| row.pin).collect()).unwrap(), pins);
+    assert_eq!(Pins::restore(stored.into_iter().map(|row| row.pin).collect(), vec![]).unwrap(), pins);
     assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "pins do not count");
     store.purge(tape.id, 1..2).unwrap();
     let first = &store.pins(tape.id).unwrap()[0].pin;
@@ -109,6 +109,46 @@ pub(super) fn pins_compare_and_set(store: &dyn Store) {
         "words of purged entries"
     );
     assert_eq!(store.pins(tape.id).unwrap()[1..], two[1..], "others stay");
+}
+
+fn file_rows(pins: &Pins, read: i64) -> Vec<PinFileRow> {
+    pins.files().iter().map(|file| PinFileRow { file: file.clone(), read: Timestamp(read) }).collect()
+}
+
+pub(super) fn pin_files_by_place(store: &dyn Store) {
+    let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
+    tape.open(None, &["a", "b", "c"]);
+    assert_eq!(store.pin_files(tape.id).unwrap(), []);
+    let mut pins = Pins::default();
+    pins.pin("be brief", Some(Seq(1))).unwrap();
+    pins.pin_file("/w/CLAUDE.md", "never push\n", None).unwrap();
+    let (one, files) = (pin_rows(&pins, 5), file_rows(&pins, 5));
+    store.put_pins(tape.id, &[], &one, &files).unwrap();
+    assert_eq!(
+        (store.pins(tape.id).unwrap(), store.pin_files(tape.id).unwrap()),
+        (one.clone(), files.clone())
+    );
+    assert_eq!(store.pin_files(other.id).unwrap(), [], "a file belongs to its conversation");
+    pins.follow("/w/CLAUDE.md", &Reading::Words("push on Fridays\n".to_owned())).unwrap();
+    pins.pin_file("/w/MORE.md", "more", None).unwrap();
+    let two = pin_rows(&pins, 9);
+    let stale = store.put_pins(tape.id, &[], &two, &file_rows(&pins, 9));
+    assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
+    assert_eq!(store.pin_files(tape.id).unwrap(), files, "one transaction: nothing was written");
+    store.put_pins(tape.id, &one, &two, &file_rows(&pins, 9)).unwrap();
+    assert_eq!(store.pin_files(tape.id).unwrap(), file_rows(&pins, 9), "over those of the same places");
+    for trouble in Trouble::ALL {
+        pins.follow("/w/MORE.md", &Reading::Trouble(trouble));
+        let changed = file_rows(&pins, 9).split_off(1);
+        store.put_pins(tape.id, &two, &two, &changed).unwrap();
+        assert_eq!(store.pin_files(tape.id).unwrap(), file_rows(&pins, 9), "{trouble:?}; others stay");
+    }
+    let stored = store.pins(tape.id).unwrap().into_iter().map(|row| row.pin).collect();
+    let files = store.pin_files(tape.id).unwrap();
+    assert_eq!(Pins::restore(stored, files.iter().map(|row| row.file.clone()).collect()).unwrap(), pins);
+    store.purge(tape.id, 0..3).unwrap();
+    assert_eq!(store.pin_files(tape.id).unwrap(), files, "no entry has the words of a file");
+    assert_eq!(store.pins(tape.id).unwrap()[1..], two[1..], "nor takes them along");
 }
 
 pub(super) fn recipes_bounded(store: &dyn Store) {

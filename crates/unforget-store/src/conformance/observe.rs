@@ -42,6 +42,9 @@ pub fn observe(store: &dyn Store) -> String {
         for pin in store.pins(id).unwrap() {
             writeln!(text, "{pin:?}").unwrap();
         }
+        for file in store.pin_files(id).unwrap() {
+            writeln!(text, "{file:?}").unwrap();
+        }
         for summary in store.summaries(id).unwrap() {
             assert_eq!(store.summary(id, &summary.key).unwrap().as_ref(), Some(&summary));
             writeln!(text, "{summary:?}").unwrap();

@@ -15,8 +15,9 @@ use unforget_core::pin::PinState;
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, GenerationRow, GrantRow, Name, NewConversation, PinRow,
-    Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey, SummaryRow, Target, kept_content,
+    Append, ContextRow, Conversation, EntryRow, GenerationRow, GrantRow, Name, NewConversation, PinFileRow,
+    PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey, SummaryRow, Target,
+    kept_content,
 };
 use crate::unpack::decode;
 
@@ -72,6 +73,7 @@ struct History {
     names: BTreeSet<(Name, Seq)>,
     desk: jobs::Desk,
     pins: Vec<PinRow>,
+    pin_files: Vec<PinFileRow>,
     /// Recipes, each with its context.
     recipes: Vec<(RecipeRow, Vec<u8>)>,
 }
@@ -155,6 +157,7 @@ impl History {
             names: BTreeSet::new(),
             desk: jobs::Desk::default(),
             pins: Vec::new(),
+            pin_files: Vec::new(),
             recipes: Vec::new(),
         }
     }

@@ -12,8 +12,8 @@ use super::{Held, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf, GenerationRow,
-    Haste, Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Haste, Name, NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow,
+    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -279,13 +279,26 @@ impl Store for MemoryStore {
         Ok(self.lock().get(id)?.pins.clone())
     }
 
-    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
+    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
+        Ok(self.lock().get(id)?.pin_files.clone())
+    }
+
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()> {
         let mut inner = self.lock();
         let history = inner.get_mut(id)?;
         if history.pins != before {
             return Err(StoreError::PinsMoved { id });
         }
         history.pins = after.to_vec();
+        history.pin_files.retain(|row| files.iter().all(|file| file.file.place != row.file.place));
+        history.pin_files.extend_from_slice(files);
+        history.pin_files.sort_by_key(|row| row.file.place);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::ops::Range;
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::entry::{Origin, Role, Status};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
-use unforget_core::pin::Pin;
+use unforget_core::pin::{Pin, PinFile};
 use unforget_core::tokens::Tokens;
 
 use crate::pack::Packed;
@@ -402,6 +402,15 @@ pub struct PinRow {
 impl PinRow {
     /// Replaces purged words.
     pub const PURGED: &str = "[purged]";
+}
+
+/// A pinned file as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinFileRow {
+    /// The file.
+    pub file: PinFile,
+    /// When the pinned text was read.
+    pub read: Timestamp,
 }
 
 /// How a prompt was composed, in a form for storing. Opaque to the store.

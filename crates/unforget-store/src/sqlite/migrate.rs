@@ -18,12 +18,13 @@ pub(super) struct Step {
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [Step; 5] = [
+pub(super) const STEPS: [Step; 6] = [
     Step { sql: include_str!("../../migrations/0001_first.sql") },
     Step { sql: include_str!("../../migrations/0002_names.sql") },
     Step { sql: include_str!("../../migrations/0003_jobs.sql") },
     Step { sql: include_str!("../../migrations/0004_pins.sql") },
     Step { sql: include_str!("../../migrations/0005_grants.sql") },
+    Step { sql: include_str!("../../migrations/0006_pin_files.sql") },
 ];
 
 /// The classification of a file, made without changing it.

@@ -1,13 +1,14 @@
-//! Pins, and the recipes of prompts.
+//! Pins, the files that they follow, and the recipes of prompts.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Seq, Timestamp};
-use unforget_core::pin::{Pin, PinId, PinState};
+use unforget_core::pin::{Pin, PinFile, PinId, PinState, Trouble};
 
 use super::codes::{int, uint};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::port::{PinRow, Recipe, RecipeRow};
+use crate::port::{PinFileRow, PinRow, Recipe, RecipeRow};
 
 /// See [`crate::Store::pins`].
 pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<PinRow>> {
@@ -38,8 +39,41 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PinRow> {
     Ok(PinRow { pin, made: Timestamp(row.get(6)?), changed: Timestamp(row.get(7)?) })
 }
 
+/// See [`crate::Store::pin_files`].
+pub(super) fn files(conn: &Connection, id: ConversationId) -> Outcome<Vec<PinFileRow>> {
+    let all = conn
+        .prepare_cached(
+            "SELECT place, path, pin, digest, trouble, read_ms FROM pin_file WHERE conversation = ? ORDER BY place",
+        )?
+        .query_map([int(id.0)], read_file)?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(all)
+}
+
+fn read_file(row: &Row<'_>) -> rusqlite::Result<PinFileRow> {
+    let number: i64 = row.get(4)?;
+    let known = usize::try_from(number - 1).ok().and_then(|at| Trouble::ALL.get(at)).copied();
+    if number != 0 && known.is_none() {
+        return Err(rusqlite::Error::IntegralValueOutOfRange(4, number));
+    }
+    let file = PinFile {
+        place: uint(row.get(0)?),
+        path: row.get(1)?,
+        pin: PinId(uint(row.get(2)?)),
+        digest: Digest(row.get(3)?),
+        trouble: known,
+    };
+    Ok(PinFileRow { file, read: Timestamp(row.get(5)?) })
+}
+
 /// See [`crate::Store::put_pins`].
-pub(super) fn put(tx: &Connection, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Outcome<()> {
+pub(super) fn put(
+    tx: &Connection,
+    id: ConversationId,
+    before: &[PinRow],
+    after: &[PinRow],
+    files: &[PinFileRow],
+) -> Outcome<()> {
     if all(tx, id)? != before {
         return Err(StoreError::PinsMoved { id }.into());
     }
@@ -60,6 +94,20 @@ pub(super) fn put(tx: &Connection, id: ConversationId, before: &[PinRow], after:
             int(row.pin.order),
             row.made.0,
             row.changed.0
+        ])?;
+    }
+    let mut write = tx.prepare_cached("INSERT OR REPLACE INTO pin_file VALUES (?, ?, ?, ?, ?, ?, ?)")?;
+    for row in files {
+        let of =
+            |trouble: Trouble| Trouble::ALL.iter().position(|one| *one == trouble).map_or(0, |at| at + 1);
+        write.execute(params![
+            int(id.0),
+            int(row.file.place),
+            row.file.path,
+            int(row.file.pin.0),
+            row.file.digest.0,
+            row.file.trouble.map_or(0, of) as i64,
+            row.read.0
         ])?;
     }
     Ok(())

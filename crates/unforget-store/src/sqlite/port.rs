@@ -15,8 +15,8 @@ use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
     Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter, GenerationRow,
-    Haste, Name, NewConversation, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Haste, Name, NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow,
+    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
 };
 use crate::unpack::Scratch;
 
@@ -247,10 +247,23 @@ impl Store for SqliteStore {
         })
     }
 
-    fn put_pins(&self, id: ConversationId, before: &[PinRow], after: &[PinRow]) -> Result<()> {
+    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
+        self.read("pin_files", |conn| {
+            conversations::require(conn, id)?;
+            pins::files(conn, id)
+        })
+    }
+
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()> {
         self.write("put_pins", |tx| {
             conversations::require(tx, id)?;
-            pins::put(tx, id, before, after)
+            pins::put(tx, id, before, after, files)
         })
     }
 

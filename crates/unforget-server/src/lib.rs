@@ -13,3 +13,5 @@ pub mod rpc;
 pub mod serve;
 pub mod trace;
 pub mod work;
+
+mod pinned;

@@ -25,7 +25,7 @@ use super::offer::{Offered, has_left_something};
 use super::slot::{SLOT, recall};
 use super::standing::Standing;
 use super::{Gateway, Recall};
-use crate::trace;
+use crate::{pinned, trace};
 
 /// The relevant parts of a client's request.
 #[derive(Clone, Debug)]
@@ -204,7 +204,7 @@ impl Gateway {
         let is_too_large = whole.upper > budget.messages() && !begun.array.is_empty();
         // Messages that only the provider has can only be sent by their id.
         if let Some(brings) = self.can_make(&begun.who, &call)?.filter(|_| is_too_large) {
-            begun.standing = self.put_back.read(&begun, &call, begun.budget.messages());
+            begun.standing = self.standing_of(&begun, &call, begun.budget.messages())?;
             let at = (brings, &begun.array, begun.asked_at);
             let recall = self.settings.recall;
             let offered = self.offered(&begun, &call, begun.budget.messages());
@@ -357,14 +357,13 @@ impl Gateway {
         }
         let room = retry.input.saturating_sub(begun.budget.fixed.expected).saturating_sub(more);
         let room = room.min(begun.budget.messages());
-        begun.standing = self.put_back.read(begun, call, room);
+        begun.standing = self.standing_of(begun, call, room)?;
         let ask = begun.ask(call.dialect, room, 0);
         let at = (brings, &begun.array, begun.asked_at);
         let (assembled, head) =
             self.host.assemble_at(&begun.who.lane.lane, begun.who.caller.form, at, &ask)?;
         begun.asked_at = head;
-        let bodies: Vec<_> = call.history().collect();
-        begun.take(&assembled, call, &bodies);
+        begun.take(&assembled, call, &call.history().collect::<Vec<_>>());
         self.put_back.note(begun);
         Ok(true)
     }
@@ -442,12 +441,14 @@ impl Begun {
             beside: self.budget.fixed + taken,
             output: self.budget.asked,
             model: self.model.clone(),
+            texts_beside: self.standing.texts(),
             ..Ask::new(room.saturating_sub(taken.upper), dialect)
         }
     }
 
     /// Takes a prompt for sending in the client's own request.
     fn take(&mut self, assembled: &Assembled, call: &Call<'_>, bodies: &[Cow<'_, str>]) {
+        pinned::note(&self.who.lane.lane.0, assembled);
         let client: Vec<&str> = bodies.iter().map(AsRef::as_ref).collect();
         let mut messages = assembled.messages.clone();
         self.tokens = assembled.tokens + self.budget.fixed;

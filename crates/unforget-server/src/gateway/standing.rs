@@ -11,7 +11,7 @@
 //! * Every prompt of ours keeps room for all pieces, whether they are put back or shown in their messages.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use unforget_core::digest::Digest;
 use unforget_core::standing::{self, Piece, Share, Size};
@@ -20,7 +20,9 @@ use unforget_engine::host::{Assembled, LaneKey};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
+use super::Gateway;
 use super::ask::Begun;
+use super::fault::Problem;
 
 /// Number of lanes whose choice is remembered.
 const LANES: usize = 4_096;
@@ -46,6 +48,10 @@ struct Known {
 pub(super) struct Standing {
     /// Tokens needed for all valid pieces, as far as there is room.
     reserved: Tokens,
+    /// Whether every valid piece stands whole in each prompt until the next break, shown or put back.
+    is_whole: bool,
+    /// Texts beside the prompt that may contain pinned files, until the prompt is made; empty if no file is pinned.
+    texts: Vec<Arc<str>>,
     /// Tokens that may be put back.
     room: u64,
     /// The pieces put back into the previous prompt.
@@ -76,6 +82,11 @@ impl Standing {
         self.left_out.values().sum()
     }
 
+    /// Texts that the body contains beside a prompt of ours: a pinned file in one of them needs no second place.
+    pub(super) fn texts(&self) -> Vec<Arc<str>> {
+        self.texts.clone()
+    }
+
     /// * `messages` - token budget of the messages.
     fn of(call: &Call<'_>, messages: u64, before: Option<BTreeSet<Digest>>) -> Self {
         let mut scale = Scale::of(call, BTreeMap::new());
@@ -84,10 +95,24 @@ impl Standing {
         }
         let room = standing::room(messages);
         // A prompt may get back the valid pieces, or those of the previous prompt.
-        let reserved = scale.reserve(None, room);
-        let stood = before.as_ref().map_or(reserved, |before| scale.reserve(Some(before), room));
+        let (reserved, is_whole) = scale.reserve(None, room);
+        let (stood, stood_whole) =
+            before.as_ref().map_or((reserved, is_whole), |before| scale.reserve(Some(before), room));
+        let is_whole = is_whole && stood_whole;
         let reserved = if stood.upper > reserved.upper { stood } else { reserved };
-        Self { reserved, room, before, weights: scale.weights, ..Self::default() }
+        Self { reserved, is_whole, room, before, weights: scale.weights, ..Self::default() }
+    }
+
+    /// Texts that the body contains whole, whatever the prompt shows: instructions and standing context.
+    fn beside(&self, call: &Call<'_>) -> Vec<Arc<str>> {
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        call.fixed_text(&mut |text| texts.push(text.into()));
+        if self.is_whole {
+            let context = call.context();
+            let holding = standing::latest(&context.pieces());
+            texts.extend(holding.into_iter().filter_map(|index| Some(context.text(index)?.as_ref().into())));
+        }
+        texts
     }
 
     /// Puts back the pieces that a prompt does not show. Returns their size.
@@ -97,6 +122,7 @@ impl Standing {
         assembled: &Assembled,
         messages: &mut Vec<String>,
     ) -> Tokens {
+        self.texts = Vec::new();
         let mut scale = Scale::of(call, std::mem::take(&mut self.weights));
         if scale.pieces.is_empty() {
             return Tokens::default();
@@ -162,11 +188,11 @@ impl Scale {
         shares.iter().map(weigh).sum()
     }
 
-    /// Tokens for a prompt that shows none of the pieces.
-    fn reserve(&mut self, before: Option<&BTreeSet<Digest>>, room: u64) -> Tokens {
+    /// Tokens for a prompt that shows none of the pieces, and whether every piece fits whole.
+    fn reserve(&mut self, before: Option<&BTreeSet<Digest>>, room: u64) -> (Tokens, bool) {
         let due = standing::due(&self.pieces, &BTreeSet::new(), before);
         let shares = self.shares(&due, room);
-        self.tokens(&shares)
+        (self.tokens(&shares), shares.iter().all(|(_, share)| *share == Share::Whole))
     }
 
     /// Bytes that are not put back, by kind of piece.
@@ -183,11 +209,27 @@ impl Scale {
     }
 }
 
-impl PutBack {
+impl Gateway {
     /// Reads the standing context of a call that gets a prompt of ours.
     ///
     /// * `messages` - token budget of the messages.
-    pub(super) fn read(&self, begun: &Begun, call: &Call<'_>, messages: u64) -> Standing {
+    pub(super) fn standing_of(
+        &self,
+        begun: &Begun,
+        call: &Call<'_>,
+        messages: u64,
+    ) -> Result<Standing, Problem> {
+        let mut standing = self.put_back.read(begun, call, messages);
+        if !self.host.pin_files(&begun.who.lane.lane, begun.who.caller.form)?.is_empty() {
+            standing.texts = standing.beside(call);
+        }
+        Ok(standing)
+    }
+}
+
+impl PutBack {
+    /// * `messages` - token budget of the messages.
+    fn read(&self, begun: &Begun, call: &Call<'_>, messages: u64) -> Standing {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = known.chosen.get(&of(begun)).cloned();
         drop(known);

@@ -45,6 +45,16 @@ fn the_command_line_goes_through_the_daemon() {
     let other = place.json(&["pin", "pi", "Nor the weir.", "--supersedes", "1"], 0);
     assert_eq!(other["pin"], 2);
     assert_eq!(place.json(&["unpin", "pi", "2"], 0)["state"], "retired");
+    place.write("CLAUDE.md", "Nor the mill.");
+    let pinned = place.json(&["pin", "pi", "--file", "CLAUDE.md"], 0);
+    let path = std::fs::canonicalize(place.path("CLAUDE.md")).unwrap();
+    assert_eq!(
+        (pinned["pin"].as_u64(), pinned["file"]["path"].as_str()),
+        (Some(3), path.to_str()),
+        "{pinned}"
+    );
+    let refused = place.json(&["pin", "pi", "--file", "nobody"], 3);
+    assert_eq!(refused["error"]["kind"], "file", "{refused}");
     place.write("new.jsonl", &PI.replace("aaaa1111", "bbbb2222"));
     place.write("notes.txt", "these are notes");
     let imported = place.json(&["import", "new.jsonl"], 0);

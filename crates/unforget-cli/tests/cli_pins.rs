@@ -77,3 +77,92 @@ fn pins_that_leave_no_room_are_named() {
     assert_eq!(error["error"]["kind"], "irreducible");
     assert!(error["error"]["message"].as_str().unwrap().contains("1 pins"), "{error}");
 }
+
+#[test]
+fn a_file_is_pinned_and_what_is_wrong_with_it_is_told() {
+    let place = Place::imported();
+    place.write("CLAUDE.md", "Paint the \"lock gate\" green.\n");
+    let pinned = place.json(&["pin", "pi:", "--file", "CLAUDE.md"], 0);
+    let path = std::fs::canonicalize(place.path("CLAUDE.md")).unwrap().display().to_string();
+    let file = &pinned["file"];
+    assert_eq!(
+        (file["path"].as_str(), &file["trouble"]),
+        (Some(path.as_str()), &serde_json::Value::Null),
+        "{pinned}"
+    );
+    assert!(file["digest"].as_str().unwrap().len() == 64 && file["read"].is_string(), "{pinned}");
+    assert_eq!(place.json(&["pin", "pi:", "--file", &path], 0)["pin"], 1, "the same file is the same pin");
+    let said = |words: &str| text(&place.run(&["prompt", "pi:"], 0).stdout).matches(words).count();
+    assert_eq!(said("Paint the"), 1);
+    place.write("CLAUDE.md", "Paint the sluice.\n");
+    assert_eq!((said("the sluice"), said("lock gate")), (1, 0), "a prompt that is opened reads it");
+    let list = place.json(&["pins", "pi:"], 0);
+    assert_eq!(
+        (&list["pins"][0]["state"], &list["pins"][1]["file"]["pin"]),
+        (&"superseded".into(), &2.into())
+    );
+    assert_eq!(list["pins"][0]["file"], serde_json::Value::Null, "{list}");
+    std::fs::remove_file(place.path("CLAUDE.md")).unwrap();
+    assert_eq!(said("the sluice"), 1, "what was read last stays");
+    let status = place.json(&["status", "pi:"], 0);
+    assert_eq!(status["pinned_files"][0]["trouble"], "gone", "{status}");
+    assert!(text(&place.run(&["pins", "pi:"], 0).stderr).contains("CLAUDE.md is not there"));
+    let shown = text(&place.run(&["status", "pi:"], 0).stdout);
+    assert!(shown.contains("CLAUDE.md is not there: its last text stays pinned; put it back"), "{shown}");
+    place.write("CLAUDE.md", "Paint the sluice.\n");
+    assert_eq!(said("the sluice"), 1);
+    assert_eq!(place.json(&["status", "pi:"], 0)["pinned_files"][0]["trouble"], serde_json::Value::Null);
+    assert_eq!(place.json(&["unpin", "pi:", "2"], 0)["state"], "retired");
+    assert_eq!(
+        place.json(&["status", "pi:"], 0)["pinned_files"],
+        serde_json::json!([]),
+        "not followed any more"
+    );
+}
+
+#[test]
+fn what_is_no_text_of_a_regular_file_is_refused() {
+    let place = Place::imported();
+    place.write("empty", "");
+    place.write("large", &"x".repeat(32 * 1024 + 1));
+    std::fs::write(place.path("bytes"), b"\xff\xfe").unwrap();
+    std::fs::create_dir(place.path("folder")).unwrap();
+    let refused = |name: &str, exit: i32, words: &str| {
+        let error = place.json(&["pin", "pi:", "--file", name], exit)["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains(words), "{name}: {error}");
+        assert!(!error["hint"].as_str().unwrap().is_empty(), "{name}: {error}");
+    };
+    refused("nobody", 3, "is not there");
+    refused("nowhere/nobody", 3, "nowhere");
+    refused("folder", 3, "is a folder");
+    refused("large", 3, "larger than the 32 KiB");
+    refused("bytes", 3, "not UTF-8");
+    refused("empty", 2, "without words");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(place.path("bytes"), place.path("link")).unwrap();
+        refused("link", 3, "symbolic link");
+        let made = std::process::Command::new("mkfifo").arg(place.path("fifo")).status().unwrap();
+        assert!(made.success());
+        refused("fifo", 3, "a pipe");
+    }
+    for arguments in
+        [&["pin", "pi:", "words", "--file", "empty"][..], &["pin", "pi:", "--file", "x", "--entry", "s:1"]]
+    {
+        place.run(arguments, 2);
+    }
+    assert_eq!(place.json(&["pins", "pi:"], 0)["pins"], serde_json::json!([]), "nothing was pinned");
+}
+
+#[test]
+fn a_file_that_does_not_fit_whole_says_so() {
+    let place = Place::imported();
+    place.write("LONG.md", &"Keep every rule short and simple.\n".repeat(600));
+    place.json(&["pin", "pi:", "--file", "LONG.md"], 0);
+    let short = place.json(&["prompt", "pi:", "--window", "16k"], 0)["certificate"]["short_pins"][0].clone();
+    assert_eq!((short["pin"].as_u64(), short["bytes"].as_u64()), (Some(1), Some(20_400)), "{short}");
+    assert!(short["shown_bytes"].as_u64().unwrap() > 2_000, "{short}");
+    assert!(text(&place.run(&["prompt", "pi:", "--window", "16k"], 0).stderr).contains("SHORTENED"));
+    let whole = place.json(&["prompt", "pi:", "--window", "200k"], 0);
+    assert_eq!(whole["certificate"]["short_pins"], serde_json::json!([]));
+}

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use unforget_core::id::{ConversationId, ConversationKey, Timestamp};
 use unforget_core::pin::{Followed, PinId, PinState, Trouble};
 use unforget_engine::EngineError;
-use unforget_engine::host::{Ask, Assembled, Host, LaneKey};
+use unforget_engine::host::{Ask, Assembled, Event, Host, LaneKey};
 use unforget_wire::Dialect;
 
 const NOW: Timestamp = Timestamp(7);
@@ -250,4 +250,25 @@ fn a_long_file_is_shortened_where_there_is_no_room_and_that_is_told() {
     place.ask.budget = 150_000;
     let made = place.turn();
     assert!(says(&made, "Rule 599:") == 1 && made.short_pins.is_empty(), "a larger window shows it whole");
+}
+
+#[test]
+fn a_fork_follows_the_files_of_its_parent() {
+    let mut place = Place::new(12_000);
+    let path = place.write("A.md", "one rule");
+    place.pin(&path).unwrap();
+    place.turn();
+    place.until_break();
+    place.turn();
+    let child = lane("forked");
+    place.host.event(&child, PI, &Event::Fork { from: place.lane.clone(), until: None }).unwrap();
+    let made = place.host.assemble(&child, PI, &place.ask).unwrap();
+    assert_eq!(says(&made, "one rule"), 1);
+    let of = |lane: &LaneKey| place.host.pin_files(lane, PI).unwrap();
+    assert_eq!(of(&child), of(&place.lane));
+    place.write("A.md", "another rule");
+    place.host.close(&child);
+    let made = place.host.assemble(&child, PI, &place.ask).unwrap();
+    assert_eq!((says(&made, "one rule"), says(&made, "another rule")), (0, 1), "opened: read");
+    assert_eq!(of(&place.lane)[0].file.pin, PinId(1), "the parent has a pin of its own");
 }

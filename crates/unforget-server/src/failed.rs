@@ -110,6 +110,7 @@ impl From<EngineError> for Failed {
             EngineError::Pin(PinError::Damaged { .. }) => {
                 Self::store("damaged", message, "unforget restore puts a backup in its place")
             }
+            EngineError::PinFile { trouble, .. } => Self::input("file", message, trouble.hint()),
             EngineError::Pin(_) => Self::usage(message, "unforget pins CONVERSATION lists them"),
             EngineError::Usage { hint, .. } => Self::usage(message, hint),
             _ => Self::store("engine", message, ""),

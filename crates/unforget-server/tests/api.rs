@@ -17,6 +17,7 @@ use std::collections::BTreeSet;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use served::{KEY, Served};
+use unforget_server::serve::TOKEN;
 
 #[test]
 fn the_document_is_that_of_the_types() {
@@ -387,4 +388,52 @@ async fn f110_tenants_see_their_own_only() {
     assert_eq!(nobody.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(nobody.json::<Value>().await.unwrap()["kind"], "no-token");
     served.end().await;
+}
+
+/// Only the command line of the owner, which can read the file beside the database, names a file; others are told of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_client_of_the_api_can_have_a_file_read() {
+    for names in [&[][..], &["ann"]] {
+        let served = Served::with_tenants(names).await;
+        let path = served.backups().canonicalize().unwrap().join("rules.md");
+        std::fs::write(&path, "Never touch the boathouse.").unwrap();
+        let lane = unforget_engine::host::LaneKey("gateway/ann/1".to_owned());
+        served.host.open(&lane, unforget_wire::Format::Pi).unwrap();
+        let key = "journal:gateway/ann/1";
+        let pins = "conversations/journal%3Agateway%2Fann%2F1/pins";
+        let file = json!({"conversation": key, "path": path});
+        for body in [json!({"path": path}), json!({"file": path}), json!({"text": "x", "path": path})] {
+            let answer = served.as_tenant("default", Method::POST, pins).json(&body).send().await.unwrap();
+            assert_eq!(answer.status(), 400, "{body}");
+        }
+        for token in ["uft_default", "uft_ann", "uft_default_reads", "", "uft_at_han"] {
+            let ask = served.ask(Method::POST, "local/pins").header(TOKEN, token).json(&file);
+            let status = ask.send().await.unwrap().status().as_u16();
+            assert!([401, 403].contains(&status), "{token}: {status}");
+        }
+        let bearer = format!("Bearer {}", served::OWN);
+        let ask = served.ask(Method::POST, "local/pins").header("authorization", bearer).json(&file);
+        assert!([401, 403].contains(&ask.send().await.unwrap().status().as_u16()), "only in its own header");
+        let list = served.as_tenant("default", Method::GET, pins).send().await.unwrap();
+        assert_eq!(list.json::<Value>().await.unwrap()["pins"], json!([]), "nothing was pinned");
+        if names.is_empty() {
+            let ask = || served.ask(Method::POST, "local/pins").header(TOKEN, served::OWN);
+            let relative =
+                ask().json(&json!({"conversation": key, "path": "rules.md"})).send().await.unwrap();
+            assert_eq!(relative.status(), 400);
+            let made = ask().json(&file).send().await.unwrap();
+            assert_eq!(made.status(), 201);
+            let listed = served.json(pins).await;
+            let shown = &listed["pins"][0]["file"];
+            assert_eq!(
+                (shown["path"].as_str(), &shown["trouble"]),
+                (path.to_str(), &json!(null)),
+                "{listed}"
+            );
+            assert_eq!(shown["digest"].as_str().unwrap().len(), 64);
+            let status = served.json("conversations/journal%3Agateway%2Fann%2F1/status").await;
+            assert_eq!(status["pinned_files"][0]["path"].as_str(), path.to_str(), "{status}");
+        }
+        served.end().await;
+    }
 }

@@ -339,3 +339,20 @@ fn any_line() -> impl Strategy<Value = Vec<u8>> {
         .prop_filter("not blank", |line| !line.iter().all(u8::is_ascii_whitespace));
     prop_oneof![3 => call, 1 => noise]
 }
+
+/// No method takes a path: a host can have words pinned, and no file read.
+#[test]
+fn no_host_can_have_a_file_read() {
+    let mut client = Client::new(Limits::default());
+    client.call(1, "commitTurn", &turn("a", 1));
+    for name in ["file", "path"] {
+        let answer = client.call(2, "pin", &json!({ "lane": "a", "form": "pi", name: "/etc/hostname" }));
+        assert_eq!(answer["error"]["message"], "needs `text` or `entry`", "{answer}");
+    }
+    let pinned =
+        client.call(3, "pin", &json!({ "lane": "a", "form": "pi", "text": "x", "file": "/etc/hostname" }));
+    assert_eq!(pinned["result"]["pin"], 1, "{pinned}");
+    let list = client.call(4, "pins", &json!({ "lane": "a", "form": "pi" }));
+    let pin = &list["result"]["pins"][0];
+    assert_eq!((&pin["text"], &pin["file"]), (&json!("x"), &Value::Null), "{list}");
+}

@@ -1,20 +1,28 @@
 //! Arguments of the commands about pins and about what was done.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use unforget_server::json::LedgerKind;
 
 /// Pins words: they stand, verbatim, in every prompt of the conversation from now on.
+///
+/// With --file, the pin follows the file: it is read again at the next break of a prompt and when a prompt is opened, and a
+/// changed text replaces the old text. If the file cannot be read, its last text stays pinned; `pins` and `status` tell why.
 #[derive(Debug, Args)]
 pub(crate) struct PinArgs {
     /// The conversation's key, or enough of it
     pub(crate) conversation: String,
-    /// The words [default: those of --entry]
-    #[arg(required_unless_present = "entry")]
+    /// The words [default: those of --entry or --file]
+    #[arg(required_unless_present_any = ["entry", "file"])]
     pub(crate) text: Option<String>,
     /// The entry that they come from: s:12
     #[arg(long, value_name = "ID")]
     pub(crate) entry: Option<String>,
+    /// Pin the text of this file and follow the file: at most 32 KiB
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["text", "entry"])]
+    pub(crate) file: Option<PathBuf>,
     /// Take the place of this pin
     #[arg(long, value_name = "PIN")]
     pub(crate) supersedes: Option<u64>,

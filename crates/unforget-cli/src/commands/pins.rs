@@ -1,6 +1,7 @@
 //! `unforget pin`, `unpin` and `pins`.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde_json::json;
 use unforget_core::id::{ConversationId, Seq};
@@ -25,6 +26,10 @@ pub(crate) fn pin(app: &mut App, args: &PinArgs) -> Outcome {
     let writer = app.writer(App::open_existing)?;
     let engine = writer.reader(app)?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
+    if let Some(path) = &args.file {
+        let id = put_file(&writer, &found, path, args.supersedes)?;
+        return shown(app, &engine, (&found.key.0, found.id), id);
+    }
     let source = args.entry.as_deref().map(|name| engine.words_of(found.id, name)).transpose()?;
     let (seq, said) = source.map_or((None, None), |(seq, said)| (Some(seq), Some(said)));
     let words = args.text.clone().or(said).unwrap_or_default();
@@ -67,6 +72,22 @@ fn put(
     }
 }
 
+/// Pins the text of a file, here or through the daemon. The daemon may have another working folder, so it gets the absolute path.
+fn put_file(writer: &Writer, found: &Conversation, path: &Path, old: Option<u64>) -> Outcome<PinId> {
+    let place = unforget_engine::pin_place(path).map_err(|error| Failure::file(path, &error))?;
+    match writer {
+        Writer::Here(engine) => Ok(engine.pin_file(found.id, &place, old.map(PinId), now())?),
+        Writer::There(remote) => {
+            let hint = "name the file by a path in UTF-8";
+            let name = place
+                .to_str()
+                .ok_or_else(|| Failure::usage(format!("{} is not UTF-8", place.display()), hint))?;
+            let body = json!({"conversation": found.key.0, "path": name, "supersedes": old});
+            Ok(PinId(number(&remote.call("POST", "local/pins", Some(&body))?, "pin")))
+        }
+    }
+}
+
 /// Where the daemon has the pins of a conversation.
 fn place(found: &Conversation) -> String {
     format!("conversations/{}/pins", encoded(&found.key.0))
@@ -74,10 +95,10 @@ fn place(found: &Conversation) -> String {
 
 /// Says how a pin stands now.
 fn shown(app: &mut App, engine: &Engine, (key, id): (&str, ConversationId), pin: PinId) -> Outcome {
-    let rows = engine.store().pins(id)?;
+    let (rows, files) = (engine.store().pins(id)?, engine.store().pin_files(id)?);
     let Some(row) = rows.iter().find(|row| row.pin.id == pin) else { return Ok(Exit::Done) };
     if app.out.json {
-        app.out.json(&PinnedJson { conversation: key.to_owned(), pin: row.into() })?;
+        app.out.json(&PinnedJson { conversation: key.to_owned(), pin: PinJson::new(row, &files) })?;
     } else {
         writeln!(
             app.out,
@@ -100,21 +121,29 @@ pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
     if !args.accept.is_empty() {
         accept((&engine, &writer), &found, &args.accept)?;
     }
-    let rows = engine.store().pins(found.id)?;
+    let (rows, files) = (engine.store().pins(found.id)?, engine.store().pin_files(found.id)?);
     let proposals = if args.proposals { engine.proposed_pins(found.id)? } else { Vec::new() };
     if app.out.json {
         app.out.json(&PinsJson {
             conversation: found.key.0,
-            pins: rows.iter().map(PinJson::from).collect(),
+            pins: rows.iter().map(|row| PinJson::new(row, &files)).collect(),
             proposals: proposals.iter().map(Into::into).collect(),
         })?;
         return Ok(Exit::Done);
     }
     let table = rows.iter().map(|row| {
-        let from = row.pin.source.map(|seq| format!("s:{seq}")).unwrap_or_default();
+        let file = files.iter().find(|file| file.file.pin == row.pin.id);
+        let file = file.map(|file| text::harmless(&file.file.path));
+        let from = row.pin.source.map(|seq| format!("s:{seq}")).or(file).unwrap_or_default();
         vec![row.pin.id.0.to_string(), state(row), from, text::minute(row.changed), words(&row.pin.text)]
     });
     write!(app.out, "{}", text::table(&["pin", "state", "from", "since", "words"], table.collect(), &[0]))?;
+    for (file, trouble) in files.iter().filter_map(|row| Some((&row.file, row.file.trouble?))) {
+        if rows.iter().any(|row| row.pin.id == file.pin && row.pin.state == PinState::Active) {
+            let (path, why, next) = (text::harmless(&file.path), trouble.words(), trouble.hint());
+            app.out.note(format!("pin {}: {path} {why}; its last text stays pinned: {next}", file.pin.0));
+        }
+    }
     if args.proposals {
         proposed(app, &proposals)?;
     }

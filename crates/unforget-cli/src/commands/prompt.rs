@@ -108,7 +108,7 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
-    let Certificate { total, window, reserve, ruler, authority, rung, cover, proof, pins, omitted, .. } =
+    let Certificate { total, window, reserve, ruler, authority, rung, cover, proof, omitted, .. } =
         certificate;
     let sections = &certificate.sections;
     let budget = window.saturating_sub(*reserve);
@@ -156,10 +156,7 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
         let what = "no message of this conversation is for a model; the request holds a placeholder";
         said(format!("  {}      {what}", paint(p.bad, "EMPTY")));
     }
-    if !pins.is_empty() {
-        let count = text::plural(pins.len() as u64, "active pin");
-        said(format!("  pinned     {count}, verbatim; {}", paint(p.good, "proved")));
-    }
+    say_pins(app, prompt);
     if !omitted.is_empty() {
         said(format!(
             "  not sent   parts of {}; --json lists them",
@@ -169,5 +166,21 @@ fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations:
     match violations {
         [] => said(format!("  valid      {}", paint(p.good, format!("yes, for {dialect}")))),
         many => many.iter().for_each(|violation| said(format!("  {}  {violation}", paint(p.bad, "INVALID")))),
+    }
+}
+
+/// Shows the pins of a prompt, and the files shown in part.
+fn say_pins(app: &App, prompt: &Prompt) {
+    let p = app.out.notes;
+    let pins = &prompt.admitted.certificate().pins;
+    if !pins.is_empty() {
+        let count = text::plural(pins.len() as u64, "active pin");
+        app.out.note(format!("  pinned     {count}, verbatim; {}", paint(p.good, "proved")));
+    }
+    for short in &prompt.short_pins {
+        let (shown, bytes) = (text::count(short.shown as u64), text::count(short.bytes as u64));
+        let path = text::harmless(&short.path);
+        let what = paint(p.bad, "SHORTENED");
+        app.out.note(format!("  {what}  {shown} of the {bytes} bytes of {path}; too long for its share"));
     }
 }

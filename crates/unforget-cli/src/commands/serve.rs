@@ -121,6 +121,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     })?;
     let listen = listener.local_addr()?;
     let own = format!("{PREFIX}{}", Digest(rand()?).hex());
+    serving.guard.own = (!args.in_memory).then(|| Digest::of(own.as_bytes()));
     serving.guard.tokens = with_own(serving.guard.tokens, &own);
     // A certificate is for other names: the command line of this machine gets a separate plain listener.
     let local = serving.tls.is_some().then(|| runtime.block_on(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))));

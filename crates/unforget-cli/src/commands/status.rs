@@ -39,7 +39,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
     let recipes = engine.recipes(stored.id)?;
     let parts = engine.newest_parts(stored.id, &recipes);
     let live = live(app, &format!("conversations/{}/status", encoded(&stored.key.0)));
-    let status = StatusJson::new(&stored, &recipes, &parts, live);
+    let status = StatusJson::new(&stored, &recipes, &parts, &engine.followed_files(stored.id)?, live);
     if app.out.json {
         app.out.json(&status)?;
         return Ok(Exit::Done);
@@ -52,6 +52,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
         None => writeln!(app.out, "  prompt   none was made: all that was said so far went as it came")?,
     }
     say_left(app, &status)?;
+    say_pinned(app, &status)?;
     say_breaks(app, &status)?;
     say_live(app, status.live.as_ref())?;
     Ok(Exit::Done)
@@ -105,6 +106,19 @@ fn say_left(app: &mut App, status: &StatusJson) -> Outcome<()> {
     write!(app.out, "{}", text::table(&head, rows, &[3]))?;
     if more > 0 {
         app.out.note(format!("{} before these: --json lists all", text::plural(more as u64, "part")));
+    }
+    Ok(())
+}
+
+/// Shows the pinned files and their troubles.
+fn say_pinned(app: &mut App, status: &StatusJson) -> Outcome<()> {
+    for file in &status.pinned_files {
+        let read = file.read.as_deref().unwrap_or("no time");
+        let path = text::harmless(&file.path);
+        writeln!(app.out, "  pinned   {path}: pin {}, read {read}", file.pin)?;
+        if let (Some(detail), Some(next)) = (&file.detail, file.next) {
+            writeln!(app.out, "           {}: its last text stays pinned; {next}", text::harmless(detail))?;
+        }
     }
     Ok(())
 }

@@ -299,7 +299,7 @@ impl Serve {
             let read = token.token().map_err(|wrong| wrong.below(&format!("serve.tokens[{index}]")));
             tokens.extend(checking.keep(read));
         }
-        Guard { hosts: self.hosts.clone(), origins: self.origins.clone(), tokens }
+        Guard { hosts: self.hosts.clone(), origins: self.origins.clone(), tokens, own: None }
     }
 
     fn upstreams(&self, args: &ServeArgs, checking: &mut Checking<'_>) -> Vec<Upstream> {

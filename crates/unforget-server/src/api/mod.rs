@@ -34,7 +34,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::http::Uri;
 use axum::middleware::from_fn;
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use unforget_engine::Engine;
@@ -226,6 +226,7 @@ pub fn routes(api: Arc<Api>) -> Router {
     let (routes, _) = described().split_for_parts();
     let routes = routes
         .route("/openapi.json", get(document))
+        .route("/local/pins", post(pins::pin_file))
         .fallback(nowhere)
         .method_not_allowed_fallback(not_so)
         .route_layer(from_fn(trace::requests))

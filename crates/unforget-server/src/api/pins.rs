@@ -1,5 +1,7 @@
 //! Rules that stand in every prompt.
 
+use std::path::PathBuf;
+
 use axum::http::StatusCode;
 use axum::http::header::{HeaderMap, LOCATION};
 use axum::response::{IntoResponse, Response};
@@ -15,7 +17,7 @@ use super::asked::{At, Named, Sent};
 use super::conversations::encoded;
 use super::problem::{Done, Problem, Problems};
 use super::prompts::now;
-use super::scope::Seen;
+use super::scope::{AtHand, Seen};
 use super::tag::Shown;
 use crate::json::{PinJson, PinnedJson, PinsJson};
 
@@ -41,9 +43,10 @@ impl Words {
 
 fn all(engine: &Engine, found: &Resolved) -> Done<Shown> {
     let rows = engine.store().pins(found.conversation.id)?;
+    let files = engine.store().pin_files(found.conversation.id)?;
     Shown::new(&PinsJson {
         conversation: found.conversation.key.0.clone(),
-        pins: rows.iter().map(PinJson::from).collect(),
+        pins: rows.iter().map(|row| PinJson::new(row, &files)).collect(),
         proposals: Vec::new(),
     })
 }
@@ -52,7 +55,8 @@ fn one(engine: &Engine, found: &Resolved, id: PinId) -> Done<PinnedJson> {
     let rows = engine.store().pins(found.conversation.id)?;
     let row = rows.iter().find(|row| row.pin.id == id);
     let row = row.ok_or_else(|| Problem::absent("no-pin", format!("there is no {id}"), "GET the pins"))?;
-    Ok(PinnedJson { conversation: found.conversation.key.0.clone(), pin: row.into() })
+    let files = engine.store().pin_files(found.conversation.id)?;
+    Ok(PinnedJson { conversation: found.conversation.key.0.clone(), pin: PinJson::new(row, &files) })
 }
 
 /// Lists pins, those that do not hold any more too.
@@ -99,6 +103,29 @@ fn made(engine: &Engine, found: &Resolved, id: PinId) -> Done<Response> {
     let pin = one(engine, found, id)?;
     let place = format!("{ROOT}/conversations/{}/pins/{}", encoded(&found.conversation.key.0), id.0);
     Ok((StatusCode::CREATED, [(LOCATION, place)], axum::Json(pin)).into_response())
+}
+
+/// A file to pin.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OfFile {
+    /// Key of the conversation.
+    conversation: String,
+    /// Absolute, as [`unforget_engine::pin_place`] returns it.
+    path: PathBuf,
+    /// The pin whose place the text takes.
+    supersedes: Option<u64>,
+}
+
+/// Pins the text of a file. Only for the owner's command line, since the text goes into prompts and can be read there; not part
+/// of the API.
+pub(super) async fn pin_file(_: AtHand, seen: Seen, Sent(file): Sent<OfFile>) -> Done<Response> {
+    seen.of(file.conversation, move |engine, found, _| {
+        let old = file.supersedes.map(PinId);
+        let id = engine.pin_file(found.conversation.id, &file.path, old, now())?;
+        made(engine, &found, id)
+    })
+    .await
 }
 
 /// A pin of a conversation.

@@ -14,7 +14,7 @@ use unforget_engine::trust::Resolved;
 use super::Api;
 use super::problem::{Done, Problem};
 use crate::gateway::Tenant;
-use crate::serve::OWNER;
+use crate::serve::{CommandLine, OWNER};
 use crate::work::apart;
 
 /// Whether a conversation belongs to a tenant.
@@ -129,6 +129,26 @@ impl FromRequestParts<Arc<Api>> for Owned {
             return Err(Problem::new(403, "forbidden", what, "ask the owner of the daemon"));
         }
         Ok(Self(seen))
+    }
+}
+
+/// A request of the owner's command line. It carries the token from the file beside the database, which only the owner can
+/// read. No other token is accepted, whatever its scopes.
+pub(super) struct AtHand;
+
+impl<S: Send + Sync> FromRequestParts<S> for AtHand {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Done<Self> {
+        parts.extensions.get::<CommandLine>().map(|_| Self).ok_or_else(|| {
+            let what = "only the command line of the database's owner may name a file";
+            Problem::new(
+                403,
+                "forbidden",
+                what,
+                "run on the machine of the daemon: unforget pin CONVERSATION --file FILE",
+            )
+        })
     }
 }
 

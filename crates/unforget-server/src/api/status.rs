@@ -35,7 +35,8 @@ pub(super) async fn status(seen: Seen, At(named): At<Named>, headers: HeaderMap)
         let live = kept.as_ref().map(LiveJson::from);
         let recipes = engine.recipes(stored.id)?;
         let parts = engine.newest_parts(stored.id, &recipes);
-        Ok(Shown::new(&StatusJson::new(&stored, &recipes, &parts, live))?.answer(&headers))
+        let files = engine.followed_files(stored.id)?;
+        Ok(Shown::new(&StatusJson::new(&stored, &recipes, &parts, &files, live))?.answer(&headers))
     })
     .await
 }

@@ -1,12 +1,47 @@
 //! Pins.
 
 use serde::Serialize;
-use unforget_core::pin::PinState;
+use unforget_core::pin::{PinState, Trouble};
 use unforget_engine::Proposed;
-use unforget_store::PinRow;
+use unforget_store::{PinFileRow, PinRow};
 use utoipa::ToSchema;
 
 use super::iso;
+
+/// A pinned file.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PinFileJson {
+    /// The pin with its text.
+    pub pin: u64,
+    /// Its absolute path.
+    pub path: String,
+    /// BLAKE3 of the pinned text, in hex.
+    pub digest: String,
+    /// When this text was read.
+    pub read: Option<String>,
+    /// Why the pinned text may be older than the file: `gone`, `unreadable`, `folder`, `special`, `link`, `too-large`,
+    /// `not-text`, `blank`. Null if the last reading succeeded.
+    pub trouble: Option<&'static str>,
+    /// The trouble as a sentence.
+    pub detail: Option<String>,
+    /// Advice for the user.
+    pub next: Option<&'static str>,
+}
+
+impl From<&PinFileRow> for PinFileJson {
+    fn from(row: &PinFileRow) -> Self {
+        let (file, trouble) = (&row.file, row.file.trouble);
+        Self {
+            pin: file.pin.0,
+            path: file.path.clone(),
+            digest: file.digest.hex(),
+            read: iso(row.read),
+            trouble: trouble.map(Trouble::name),
+            detail: trouble.map(|trouble| format!("{} {}", file.path, trouble.words())),
+            next: trouble.map(Trouble::hint),
+        }
+    }
+}
 
 /// A pin.
 #[derive(Debug, Serialize, ToSchema)]
@@ -18,10 +53,13 @@ pub struct PinJson {
     superseded_by: Option<u64>,
     made: Option<String>,
     changed: Option<String>,
+    /// The file with this text; null for a typed text, and for an older text of a file.
+    file: Option<PinFileJson>,
 }
 
-impl From<&PinRow> for PinJson {
-    fn from(row: &PinRow) -> Self {
+impl PinJson {
+    /// * `files` - of the conversation.
+    pub fn new(row: &PinRow, files: &[PinFileRow]) -> Self {
         let (state, superseded_by) = match row.pin.state {
             PinState::Active => ("active", None),
             PinState::Retired => ("retired", None),
@@ -35,6 +73,7 @@ impl From<&PinRow> for PinJson {
             superseded_by,
             made: iso(row.made),
             changed: iso(row.changed),
+            file: files.iter().find(|file| file.file.pin == row.pin.id).map(Into::into),
         }
     }
 }

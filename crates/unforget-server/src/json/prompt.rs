@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use unforget_core::admit::{Certificate, Sections};
 use unforget_core::tokens::Tokens;
-use unforget_engine::prompt::{Counters, Prompt};
+use unforget_engine::prompt::{Counters, Prompt, ShortPin};
 use utoipa::ToSchema;
 
 use super::{RunJson, Worked};
@@ -21,6 +21,21 @@ impl PromptJson {
     /// * `request` - the rendered request.
     pub fn new(request: String, certificate: CertificateJson) -> serde_json::Result<Self> {
         Ok(Self { request: RawValue::from_string(request)?, certificate })
+    }
+}
+
+/// A pinned file that a request shows in part.
+#[derive(Debug, Serialize, ToSchema)]
+struct ShortPinJson {
+    pin: u64,
+    path: String,
+    shown_bytes: usize,
+    bytes: usize,
+}
+
+impl From<&ShortPin> for ShortPinJson {
+    fn from(short: &ShortPin) -> Self {
+        Self { pin: short.pin.0, path: short.path.clone(), shown_bytes: short.shown, bytes: short.bytes }
     }
 }
 
@@ -99,6 +114,8 @@ pub struct CertificateJson {
     proof: Option<String>,
     /// Numbers of the pins in the request.
     pins: Vec<u64>,
+    /// Pinned files that the request shows in part, since they are too long for their share.
+    short_pins: Vec<ShortPinJson>,
     omitted: Vec<OmittedJson>,
     violations: Vec<String>,
     epoch: u32,
@@ -133,6 +150,7 @@ impl CertificateJson {
             empty: cover.total() == 0,
             proof: certificate.proof.as_ref().err().map(ToString::to_string),
             pins: certificate.pins.iter().map(|pin| pin.0).collect(),
+            short_pins: prompt.short_pins.iter().map(Into::into).collect(),
             omitted: omitted.map(|(seq, reason)| OmittedJson { seq: seq.0, reason: reason.name() }).collect(),
             violations,
             epoch: prompt.epoch,

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use unforget_core::cache::{Fate, Ledger};
 use unforget_engine::EngineError;
 use unforget_engine::prompt::{How, Part, Recipe};
-use unforget_store::Conversation;
+use unforget_store::{Conversation, PinFileRow};
 use utoipa::ToSchema;
 
-use super::iso;
+use super::{PinFileJson, iso};
 use crate::gateway::{Count, Kept};
 
 /// Number of conversations in the list.
@@ -96,6 +96,8 @@ pub struct StatusJson {
     pub broke: u64,
     /// The most recent breaks, newest first.
     pub breaks: Vec<BrokenJson>,
+    /// Files that pins follow, by place.
+    pub pinned_files: Vec<PinFileJson>,
     /// Facts that only a running daemon knows; null if no daemon was asked.
     pub live: Option<LiveJson>,
 }
@@ -215,10 +217,12 @@ impl BriefJson {
 impl StatusJson {
     /// * `recipes` - of the kept prompts, oldest first.
     /// * `parts` - of the newest prompt.
+    /// * `files` - the pinned files.
     pub fn new(
         stored: &Conversation,
         recipes: &[(u64, Recipe)],
         parts: &Result<Vec<Part>, EngineError>,
+        files: &[PinFileRow],
         live: Option<LiveJson>,
     ) -> Self {
         let broken = recipes.iter().rev().filter_map(|(number, recipe)| {
@@ -242,6 +246,7 @@ impl StatusJson {
             kept: recipes.len() as u64,
             broke: broke(recipes),
             breaks: broken.take(BREAKS).collect(),
+            pinned_files: files.iter().map(Into::into).collect(),
             live,
         }
     }

@@ -2,7 +2,7 @@
 
 use unforget_core::pin::PinId;
 
-use super::protocol::{Failure, PinList, PinParams, Pinned, PinsParams, UnpinParams};
+use super::protocol::{Failure, PinFacts, PinList, PinParams, Pinned, PinsParams, UnpinParams};
 use super::server::{Running, Server};
 use super::verbs::{Answer, answer, conversation_key, params};
 
@@ -42,10 +42,10 @@ pub(super) fn pins(server: &Server, call: &Running<'_>) -> Answer {
     let wanted: PinsParams = params(call)?;
     let lane = server.lane(call)?;
     let (key, form) = (&lane.key, lane.form.format());
-    let rows = server.host.pins(key, form)?;
+    let (rows, files) = (server.host.pins(key, form)?, server.host.pin_files(key, form)?);
     let proposals = if wanted.proposals { server.host.proposed_pins(key, form)? } else { Vec::new() };
     answer(&PinList {
-        pins: rows.into_iter().map(Into::into).collect(),
+        pins: rows.into_iter().map(|row| PinFacts::new(row, &files)).collect(),
         proposals: proposals.into_iter().map(Into::into).collect(),
     })
 }

@@ -13,6 +13,8 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 
+use unforget_core::digest::Digest;
+
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
@@ -48,7 +50,13 @@ pub struct Guard {
     pub origins: Vec<String>,
     /// Tokens of permitted users; without any, everyone who reaches the daemon may use it.
     pub tokens: Vec<Token>,
+    /// BLAKE3 of the token of the owner's command line: see [`super::beside`].
+    pub own: Option<Digest>,
 }
+
+/// Marks a request of the owner's command line.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLine;
 
 impl Guard {
     /// Puts the checks before all routes. A panic in any route becomes an error response.
@@ -114,6 +122,9 @@ impl Guard {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         if OPEN.contains(&path.as_str()) {
             return Ok(());
+        }
+        if self.own.is_some_and(|own| tokens::is_of(request.headers(), &own)) {
+            request.extensions_mut().insert(CommandLine);
         }
         let tenant =
             tokens::identify(&self.tokens, request.headers_mut(), &method, &path).map_err(|refused| {

@@ -22,7 +22,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::gateway::{self, Gateway};
 
-pub use guard::{Guard, is_origin};
+pub use guard::{CommandLine, Guard, is_origin};
 pub use listen::Limits;
 pub use tls::{Tls, TlsError};
 pub use tokens::{OWNER, PREFIX, Scope, TOKEN, Token};

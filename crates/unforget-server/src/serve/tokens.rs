@@ -112,6 +112,14 @@ pub(super) fn identify(
     Err(Refused::Scope)
 }
 
+/// Whether the token header of a request carries this token.
+///
+/// * `own` - BLAKE3 of the token.
+pub(super) fn is_of(headers: &HeaderMap, own: &Digest) -> bool {
+    let sent = headers.get(TOKEN).map(|value| Digest::of(value.as_bytes()));
+    sent.is_some_and(|sent| is_equal(&sent, own))
+}
+
 /// The MCP scope of a tenant; `None` for the owner, who may recall everything.
 pub(super) fn scope(tenant: &Tenant) -> Option<mcp::Scope> {
     (&*tenant.0 != OWNER).then(|| mcp::Scope::Under(format!("journal:gateway/{}/", tenant.0)))

@@ -58,7 +58,7 @@ pub const UPLOAD_MAX: u64 = 1 << 20;
 pub struct Served {
     folder: tempfile::TempDir,
     pub url: String,
-    host: Arc<Host>,
+    pub host: Arc<Host>,
     pub http: reqwest::Client,
     /// The models for summaries and answers, if a test sets any.
     #[allow(dead_code, reason = "not every test uses it")]
@@ -67,6 +67,9 @@ pub struct Served {
     ending: CancellationToken,
     serving: JoinHandle<std::io::Result<()>>,
 }
+
+/// The token that the command line of the database's owner has.
+pub const OWN: &str = "uft_at_hand";
 
 impl Served {
     /// A daemon without tokens.
@@ -113,7 +116,7 @@ impl Served {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let ending = CancellationToken::new();
-        let guard = Guard { tokens, ..Guard::default() };
+        let guard = Guard { tokens, own: Some(Digest::of(OWN.as_bytes())), ..Guard::default() };
         let limits = Limits::default();
         let memory = mcp::Memory::new(host.engine().clone(), mcp::Scope::All);
         let memory = axum::Router::new().route_service("/mcp", mcp::service(&memory, None));

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use unforget_core::pin::PinState;
+use unforget_core::pin::{PinState, Trouble};
 use unforget_engine::Proposed;
-use unforget_store::PinRow;
+use unforget_store::{PinFileRow, PinRow};
 
 /// Parameters of `pin`: words, an entry, or both.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -42,6 +42,21 @@ pub struct Pinned {
     pub pin: u64,
 }
 
+/// A pinned file. Only a person at the command line can name a file.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PinFileFacts {
+    /// Its absolute path.
+    pub path: String,
+    /// BLAKE3 of the pinned text, in hex.
+    pub digest: String,
+    /// When this text was read, in milliseconds since 1970.
+    pub read_ms: i64,
+    /// Why the pinned text may be older than the file: `gone`, `unreadable`, `folder`, `special`, `link`, `too-large`, `not-text`,
+    /// `blank`.
+    pub trouble: Option<&'static str>,
+}
+
 /// A pin.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -60,16 +75,31 @@ pub struct PinFacts {
     pub made_ms: i64,
     /// When its state changed last.
     pub changed_ms: i64,
+    /// The file with this text.
+    pub file: Option<PinFileFacts>,
 }
 
-impl From<PinRow> for PinFacts {
-    fn from(row: PinRow) -> Self {
+impl From<&PinFileRow> for PinFileFacts {
+    fn from(row: &PinFileRow) -> Self {
+        Self {
+            path: row.file.path.clone(),
+            digest: row.file.digest.hex(),
+            read_ms: row.read.0,
+            trouble: row.file.trouble.map(Trouble::name),
+        }
+    }
+}
+
+impl PinFacts {
+    /// * `files` - of the lane.
+    pub(crate) fn new(row: PinRow, files: &[PinFileRow]) -> Self {
         let (state, superseded_by) = match row.pin.state {
             PinState::Active => ("active", None),
             PinState::Retired => ("retired", None),
             PinState::SupersededBy(by) => ("superseded", Some(by.0)),
         };
         Self {
+            file: files.iter().find(|file| file.file.pin == row.pin.id).map(Into::into),
             pin: row.pin.id.0,
             text: row.pin.text,
             entry: row.pin.source.map(|seq| seq.0),

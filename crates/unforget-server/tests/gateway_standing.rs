@@ -25,6 +25,7 @@ use daemon::Running;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 use talk::{Client, read, values};
+use unforget_engine::host::LaneKey;
 use unforget_testkit::upstream::{Came, Say, Script, Upstream};
 use unforget_wire::Dialect;
 
@@ -218,6 +219,9 @@ async fn what_does_not_fit_is_kept_as_far_as_it_fits_and_told() {
                 }
             }
             assert_eq!(told.last(), Some(&!is_whole), "{why}: {told:?}");
+            place.running.quiet().await;
+            let kept = place.running.gateway.caches().of(&LaneKey("gateway/default/c".into())).unwrap();
+            assert_eq!(kept.standing_left_out.is_empty(), is_whole, "{why}: status tells it too");
         }
     }
 }

@@ -8,8 +8,8 @@ use crate::app::App;
 use crate::args::StatusArgs;
 use crate::failure::{Exit, Outcome};
 use crate::json::{
-    BriefJson, BrokenJson, CacheJson, FateJson, LISTED, LeftJson, LiveJson, NewestJson, StatusJson,
-    StatusesJson,
+    BriefJson, BrokenJson, CacheJson, FateJson, LISTED, LeftJson, LiveJson, NewestJson, StandingLeftJson,
+    StatusJson, StatusesJson,
 };
 use crate::output::paint;
 use crate::remote::{Remote, encoded, field, shaped};
@@ -155,11 +155,20 @@ fn say_live(app: &mut App, live: Option<&LiveJson>) -> Outcome<()> {
     if let Some(newest) = live.counts.last() {
         writeln!(
             app.out,
-            "  counted  {} by the provider; ours {} expected, {} at most, of {}",
+            "  counted  {} by the provider; {} expected, {} at most when it was sent, of {}",
             text::count(newest.counted),
             text::count(newest.expected),
-            text::count(newest.upper),
+            text::count(newest.bound),
             text::count(newest.budget),
+        )?;
+    }
+    if !live.standing_left_out.is_empty() {
+        let one = |left: &StandingLeftJson| format!("{} {} bytes", left.kind, text::count(left.bytes));
+        let all: Vec<String> = live.standing_left_out.iter().map(one).collect();
+        let all = all.join(", ");
+        writeln!(
+            app.out,
+            "  standing context that does not fit: {all}; a larger window or shorter files bring it back"
         )?;
     }
     say_cache(app, &live.cache)

@@ -52,7 +52,7 @@ pub(super) async fn statuses(seen: Seen, headers: HeaderMap) -> Done<Response> {
         let brief = |one| Ok::<_, super::Problem>(BriefJson::new(one, &engine.recipes(one.id)?));
         let conversations = recent.iter().map(brief).collect::<Done<_>>()?;
         let all = api.caches().filter(|_| is_owner).map(|caches| caches.all());
-        let live = all.map(|all| LiveJson { cache: (&all).into(), counts: Vec::new() });
+        let live = all.map(|all| LiveJson { cache: (&all).into(), ..LiveJson::default() });
         Ok(Shown::new(&StatusesJson { conversations, live })?.answer(&headers))
     })
     .await

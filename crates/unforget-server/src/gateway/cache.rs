@@ -1,6 +1,6 @@
 //! The fate of providers' caches, by cause: per lane, and in total.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -44,6 +44,8 @@ pub struct Kept {
     pub ledger: Ledger<&'static str>,
     /// Our counts and the provider's for its newest calls, oldest first.
     pub counts: VecDeque<Count>,
+    /// Bytes of the client's standing context that the newest call has no room for, by kind.
+    pub standing_left_out: BTreeMap<&'static str, u64>,
 }
 
 /// A call's size by our ruler and by the provider's count.
@@ -51,6 +53,8 @@ pub struct Kept {
 pub struct Count {
     /// Our count.
     pub ours: Tokens,
+    /// Most tokens that it might weigh, by which it was admitted: by earlier counts as far as there are any.
+    pub bound: u64,
     /// The provider's count.
     pub input: u64,
     /// Cached part of the provider's count.
@@ -108,6 +112,8 @@ pub(super) struct Done<'a> {
     pub(super) broken: Option<Broken>,
     pub(super) rung: &'static str,
     pub(super) ours: Tokens,
+    pub(super) bound: u64,
+    pub(super) standing_left_out: &'a BTreeMap<&'static str, u64>,
     pub(super) budget: u64,
     pub(super) usage: Option<Usage>,
 }
@@ -167,6 +173,7 @@ impl Caches {
         let now = Instant::now();
         known.used = Some(now);
         known.kept.ledger.join(&one);
+        known.kept.standing_left_out.clone_from(done.standing_left_out);
         known.last = Some(Last {
             before: done.before.clone(),
             of: done.of,
@@ -177,7 +184,13 @@ impl Caches {
         });
         if let Some(usage) = counted {
             let Usage { input, cached, .. } = usage;
-            known.kept.counts.push_back(Count { ours: done.ours, input, cached, budget: done.budget });
+            known.kept.counts.push_back(Count {
+                ours: done.ours,
+                bound: done.bound,
+                input,
+                cached,
+                budget: done.budget,
+            });
             let more = known.kept.counts.len().saturating_sub(COUNTS);
             known.kept.counts.drain(..more);
         }
@@ -250,6 +263,8 @@ mod tests {
                     broken,
                     rung: "",
                     ours: Tokens::default(),
+                    bound: 0,
+                    standing_left_out: &BTreeMap::new(),
                     budget: 0,
                     usage: None,
                 };
@@ -271,6 +286,8 @@ mod tests {
             broken: None,
             rung: "assembled",
             ours: Tokens::exact(9),
+            bound: 12,
+            standing_left_out: &BTreeMap::new(),
             budget: 100,
             usage: Some(usage),
         };

@@ -16,7 +16,7 @@ use unforget_wire::exchange::{self, Ended};
 use unforget_wire::{Dialect, Format};
 
 use super::Gateway;
-use super::ask::{Begun, Sending};
+use super::begun::{Begun, Sending};
 use super::cache::Done;
 use super::fault::Problem;
 use super::figures;
@@ -118,6 +118,8 @@ impl Gateway {
                     broken: begun.broken,
                     rung: begun.rung,
                     ours: begun.tokens,
+                    bound: begun.bound,
+                    standing_left_out: begun.standing.left_out_by_kind(),
                     budget: begun.room(),
                     usage: told.usage,
                 },

@@ -10,7 +10,8 @@ use unforget_core::tokens::Tokens;
 use unforget_wire::exchange::Call;
 
 use super::Gateway;
-use super::ask::{Begun, Received};
+use super::ask::Received;
+use super::begun::Begun;
 use super::upstream::Api;
 
 /// Most models and callers with remembered limits.

@@ -9,6 +9,7 @@
 
 mod arrays;
 mod ask;
+mod begun;
 mod body;
 mod cache;
 mod caller;
@@ -248,7 +249,7 @@ impl Gateway {
     }
 
     /// Tokens of a call's messages: the provider's count for messages that it has read, ours for the rest.
-    fn measured(&self, begun: &ask::Begun) -> Tokens {
+    fn measured(&self, begun: &begun::Begun) -> Tokens {
         let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
         measured
             .get(&begun.who.lane.lane)

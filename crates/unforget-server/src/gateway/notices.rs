@@ -8,7 +8,7 @@ use unforget_core::admit::Rung;
 use unforget_core::digest::Digest;
 use unforget_engine::host::Assembled;
 
-use super::ask::Begun;
+use super::begun::Begun;
 
 /// Most remembered messages.
 const MOST: usize = 4_096;

@@ -11,7 +11,8 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Target;
 use unforget_wire::exchange::{Call, Edit, Ended, Offer, Outcome, Round};
 
-use super::ask::{Begun, Received};
+use super::ask::Received;
+use super::begun::Begun;
 use super::fault::Problem;
 use super::{Gateway, Recall};
 use crate::mcp::own;

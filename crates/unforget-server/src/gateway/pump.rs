@@ -19,7 +19,8 @@ use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 use unforget_wire::refusal;
 
-use super::ask::{Begun, Received, Sending};
+use super::ask::Received;
+use super::begun::{Begun, Sending};
 use super::fault::{self, Problem};
 use super::figures;
 use super::notices;

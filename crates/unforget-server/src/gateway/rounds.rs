@@ -8,7 +8,8 @@ use tracing::Instrument;
 use unforget_wire::exchange::{ANSWER_MAX, Ended, Fault, Join, Round};
 
 use super::Gateway;
-use super::ask::{Begun, Received};
+use super::ask::Received;
+use super::begun::Begun;
 use super::body::AGAIN;
 use super::fault;
 use super::figures;

@@ -5,7 +5,7 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 
 use super::Gateway;
-use super::ask::Begun;
+use super::begun::Begun;
 use super::fault::Problem;
 
 /// Most tokens of the block, including its framing.

@@ -21,7 +21,7 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
 use super::Gateway;
-use super::ask::Begun;
+use super::begun::Begun;
 use super::fault::Problem;
 
 /// Number of lanes whose choice is remembered.
@@ -80,6 +80,11 @@ impl Standing {
     /// Number of bytes missing for lack of room.
     pub(super) fn left_out(&self) -> u64 {
         self.left_out.values().sum()
+    }
+
+    /// Bytes left out for lack of room, by kind.
+    pub(super) const fn left_out_by_kind(&self) -> &BTreeMap<&'static str, u64> {
+        &self.left_out
     }
 
     /// Texts that the body contains beside a prompt of ours: a pinned file in one of them needs no second place.

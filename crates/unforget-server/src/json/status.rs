@@ -139,12 +139,24 @@ pub struct CountJson {
     pub expected: u64,
     /// Our upper bound.
     pub upper: u64,
+    /// Most tokens that it might weigh, by which it was admitted: earlier counts of the provider lower it.
+    #[serde(default)]
+    pub bound: u64,
     /// The provider's count.
     pub counted: u64,
     /// Number of these that came from the cache.
     pub cached: u64,
     /// Budget of the input.
     pub budget: u64,
+}
+
+/// A part of a client's standing context that does not fit.
+#[derive(Clone, Debug, Deserialize, Serialize, ToSchema)]
+pub struct StandingLeftJson {
+    /// Its kind: `rules`, `environment`, `tools` and so on.
+    pub kind: String,
+    /// Its bytes that no call has room for.
+    pub bytes: u64,
 }
 
 /// Facts that only a running daemon knows, since its start.
@@ -154,6 +166,9 @@ pub struct LiveJson {
     pub cache: CacheJson,
     /// The newest calls, oldest first; empty for all conversations together.
     pub counts: Vec<CountJson>,
+    /// Parts of the client's standing context that the newest call has no room for.
+    #[serde(default)]
+    pub standing_left_out: Vec<StandingLeftJson>,
 }
 
 /// A conversation in the list of `status`.
@@ -319,16 +334,28 @@ impl From<&Ledger<&'static str>> for CacheJson {
     }
 }
 
+impl StandingLeftJson {
+    fn new(kind: &str, bytes: u64) -> Self {
+        Self { kind: kind.to_owned(), bytes }
+    }
+}
+
 impl From<&Kept> for LiveJson {
     fn from(kept: &Kept) -> Self {
         let count = |count: &Count| CountJson {
             expected: count.ours.expected,
             upper: count.ours.upper,
+            bound: count.bound,
             counted: count.input,
             cached: count.cached,
             budget: count.budget,
         };
-        Self { cache: (&kept.ledger).into(), counts: kept.counts.iter().map(count).collect() }
+        let left = kept.standing_left_out.iter();
+        Self {
+            cache: (&kept.ledger).into(),
+            counts: kept.counts.iter().map(count).collect(),
+            standing_left_out: left.map(|(kind, bytes)| StandingLeftJson::new(kind, *bytes)).collect(),
+        }
     }
 }
 

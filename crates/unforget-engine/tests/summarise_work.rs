@@ -412,5 +412,5 @@ fn verify_looks_at_what_models_wrote_and_at_jobs() {
     let nobody = SummaryKey { level: 9, ..store.jobs(play.id).unwrap()[0].key };
     store.put_jobs(play.id, &[(nobody, (Seq(0), Seq(1)))], clock.now()).unwrap();
     let last = engine.verify(&mut |_, _| {}).unwrap().problems.pop().unwrap();
-    assert_eq!((last.kind, last.detail.contains("not there")), ("job", true), "{last:?}");
+    assert_eq!((last.kind, last.detail.contains("missing summary")), ("job", true), "{last:?}");
 }

@@ -115,28 +115,40 @@ impl Gateway {
         let is_too_large = whole.upper > budget.messages() && !begun.array.is_empty();
         // Messages that only the provider has can only be sent by their id.
         if let Some(brings) = self.can_make(&begun.who, &call)?.filter(|_| is_too_large) {
-            begun.standing = self.standing_of(&begun, &call, begun.budget.messages())?;
-            let at = (brings, &begun.array, begun.asked_at);
-            let recall = self.settings.recall;
-            let offered = self.offered(&begun, &call, begun.budget.messages());
-            begun.slot = if recall == Recall::Slot { SLOT } else { 0 };
-            let kept = begun.slot + offered.as_ref().map_or(0, Offered::room);
-            let ask = begun.ask(received.dialect, budget.messages(), kept);
-            let (assembled, head) = self.host.assemble_at(&begun.who.lane.lane, form, at, &ask)?;
-            begun.asked_at = head;
-            if recall == Recall::Slot {
-                begun.recalled = self.recalled(&begun, &assembled)?;
-            }
-            begun.offered = offered.filter(|_| has_left_something(&assembled));
-            begun.take(&assembled, &call, &bodies);
-            begun.bound = assembled.certificate.bound + ask.beside.upper;
-            notices::prompt(&begun, &assembled);
-            self.put_back.note(&begun);
+            self.make(&mut begun, &call, &bodies, brings)?;
         }
         for left in self.arrays.keep(&begun.who.lane.lane, &begun.array) {
             self.host.close(&left);
         }
         Ok(begun)
+    }
+
+    /// Makes a prompt for a call that is too large as its client sent it.
+    fn make(
+        &self,
+        begun: &mut Begun,
+        call: &Call<'_>,
+        bodies: &[Cow<'_, str>],
+        brings: Brings<'_>,
+    ) -> Result<(), Problem> {
+        begun.standing = self.standing_of(begun, call, begun.budget.messages())?;
+        let at = (brings, &begun.array, begun.asked_at);
+        let recall = self.settings.recall;
+        let offered = self.offered(begun, call, begun.budget.messages());
+        begun.slot = if recall == Recall::Slot { SLOT } else { 0 };
+        let kept = begun.slot + offered.as_ref().map_or(0, Offered::room);
+        let ask = begun.ask(call.dialect, begun.budget.messages(), kept);
+        let (assembled, head) = self.host.assemble_at(&begun.who.lane.lane, form(call.dialect), at, &ask)?;
+        begun.asked_at = head;
+        if recall == Recall::Slot {
+            begun.recalled = self.recalled(begun, &assembled)?;
+        }
+        begun.offered = offered.filter(|_| has_left_something(&assembled));
+        begun.take(&assembled, call, bodies);
+        begun.bound = assembled.certificate.bound + ask.beside.upper;
+        notices::prompt(begun, &assembled);
+        self.put_back.note(begun);
+        Ok(())
     }
 
     /// The lane of a call, and its messages.

@@ -32,8 +32,8 @@ const ROWS: u64 = 8_192;
 /// Names that are looked up at once.
 const NAMES: u64 = 1_000;
 
-/// What a lane leaves to one that begins as it stands.
-pub(super) struct Bequest {
+/// The lane that a fork begins from, as it stood then.
+pub(super) struct ForkSource {
     from: LaneKey,
     conversation: ConversationId,
     /// The fork point.
@@ -46,9 +46,9 @@ pub(super) struct Bequest {
     learned: Learned,
 }
 
-/// What a lane takes over, as it is stored until and after all of it is there.
+/// What a fork copies. It is stored before the first copied line, so that a crash leaves nothing half done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Will {
+struct ForkPlan {
     from: String,
     conversation: u64,
     until: u64,
@@ -65,28 +65,27 @@ impl Host {
         from: &LaneKey,
         until: Option<&str>,
     ) -> Result<Receipt, HostError> {
-        let bequest = self.with(from, form, |lane, _| {
+        let source = self.with(from, form, |lane, _| {
             let until = fork_point(lane, until)?;
-            Ok(until.map(|until| lane.bequest(until)))
+            Ok(until.map(|until| lane.source(until)))
         })?;
-        let unfit = match &bequest {
+        let unfit = match &source {
             None => Unfit::Unbroken,
-            Some(bequest) => match self.with(key, form, |lane, now| lane.inherit(bequest, until, now))? {
+            Some(source) => match self.with(key, form, |lane, now| lane.inherit(source, until, now))? {
                 Ok(receipt) => return Ok(receipt),
                 Err(unfit) => unfit,
             },
         };
-        let taken = self.with(from, form, |lane, _| {
-            messages_until(lane, bequest.as_ref().map(|bequest| bequest.until))
-        })?;
+        let taken = self
+            .with(from, form, |lane, _| messages_until(lane, source.as_ref().map(|source| source.until)))?;
         let detail = serde_json::json!({ "from": from.0, "until": until, "delivered": unfit.to_string() });
         self.with(key, form, |lane, now| {
             cut(lane, FORK, None, Some(&detail.to_string()), now)?;
             let delivery = Delivery { how: How::Window, messages: taken, turn: None, is_open: false, now };
             let receipt = lane.deliver(delivery)?;
-            if let Some(bequest) = &bequest {
+            if let Some(source) = &source {
                 // Its entries have other places here.
-                lane.copy_pins(bequest.conversation, bequest.until, |_| None)?;
+                lane.copy_pins(source.conversation, source.until, |_| None)?;
             }
             Ok(receipt)
         })
@@ -101,10 +100,10 @@ impl Host {
         from: &LaneKey,
         array: &Array,
     ) -> Result<(), HostError> {
-        let bequest =
-            self.with(from, form, |lane, _| Ok(lane.shared_with(array)?.map(|until| lane.bequest(until))))?;
-        let Some(bequest) = bequest else { return Ok(()) };
-        self.with(key, form, |lane, now| lane.inherit(&bequest, None, now)).map(|_| ())
+        let source =
+            self.with(from, form, |lane, _| Ok(lane.shared_with(array)?.map(|until| lane.source(until))))?;
+        let Some(source) = source else { return Ok(()) };
+        self.with(key, form, |lane, now| lane.inherit(&source, None, now)).map(|_| ())
     }
 }
 
@@ -135,14 +134,14 @@ fn messages_until(lane: &Lane, until: Option<Seq>) -> Result<Vec<Delivered>, Hos
 }
 
 impl Lane {
-    /// What this lane leaves to one that begins as it stood at an entry of its path.
-    fn bequest(&self, until: Seq) -> Bequest {
+    /// This lane as the source of a fork at an entry of its path.
+    fn source(&self, until: Seq) -> ForkSource {
         let is_at_end = self.head() == Some(until);
         let runs = self.path().runs.iter();
         let entries = runs.map(|run| run.end.min(until.0 + 1).saturating_sub(run.start)).sum();
         let of =
             |session: &prompt::Session| (session.shape().key(), session.known_counts().of_fork(is_at_end));
-        Bequest {
+        ForkSource {
             from: self.key.clone(),
             conversation: self.conversation,
             until,
@@ -161,48 +160,48 @@ impl Lane {
         Ok(shared.last().filter(|_| is_first))
     }
 
-    /// Takes over what another lane leaves, if this one has nothing yet. The same again changes nothing.
+    /// Copies the source of a fork, if this lane has nothing yet. The same again changes nothing.
     ///
     /// Cost: O(history of the other lane up to the fork point), a bounded part of it in memory.
     fn inherit(
         &mut self,
-        bequest: &Bequest,
+        source: &ForkSource,
         called: Option<&str>,
         now: Timestamp,
     ) -> Result<Result<Receipt, Unfit>, HostError> {
-        let will = Will {
-            from: bequest.from.0.clone(),
-            conversation: bequest.conversation.0,
-            until: bequest.until.0,
+        let plan = ForkPlan {
+            from: source.from.0.clone(),
+            conversation: source.conversation.0,
+            until: source.until.0,
             called: called.map(str::to_owned),
         };
-        if self.head() == Some(bequest.until) && self.will()?.as_ref() == Some(&will) {
+        if self.head() == Some(source.until) && self.fork_plan()?.as_ref() == Some(&plan) {
             return Ok(Ok(up_to_date(self)));
         }
-        let prompts = prompts(&self.engine, bequest.conversation, bequest.until)?.len();
-        let (until, entries) = (bequest.until, bequest.entries);
+        let prompts = prompts(&self.engine, source.conversation, source.until)?.len();
+        let (until, entries) = (source.until, source.entries);
         let shared = Shared { own: self.next().0, until, entries, prompts, is_purged: false };
         let decided = match inherit::inherit(&shared) {
-            Ok(()) => inherit::inherit(&Shared { is_purged: self.is_purged(bequest)?, ..shared }),
+            Ok(()) => inherit::inherit(&Shared { is_purged: self.is_purged(source)?, ..shared }),
             unfit => unfit,
         };
         if let Err(unfit) = decided {
             return Ok(Err(unfit));
         }
-        self.keep_will(Some(&will))?;
-        if !self.take_over(&will, now)? {
+        self.keep_plan(Some(&plan))?;
+        if !self.take_over(&plan, now)? {
             return Ok(Err(Unfit::Purged));
         }
-        self.counted.clone_from(&bequest.counted);
-        self.learned.clone_from(&bequest.learned);
-        let receipt = Receipt { why: Why::Append, added: bequest.entries, ..up_to_date(self) };
+        self.counted.clone_from(&source.counted);
+        self.learned.clone_from(&source.learned);
+        let receipt = Receipt { why: Why::Append, added: source.entries, ..up_to_date(self) };
         Ok(Ok(receipt))
     }
 
-    fn is_purged(&self, bequest: &Bequest) -> Result<bool, HostError> {
-        let end = bequest.until.0 + 1;
+    fn is_purged(&self, source: &ForkSource) -> Result<bool, HostError> {
+        let end = source.until.0 + 1;
         for from in (0..end).step_by(ROWS as usize) {
-            let rows = self.engine.store().rows(bequest.conversation, from..end.min(from + ROWS))?;
+            let rows = self.engine.store().rows(source.conversation, from..end.min(from + ROWS))?;
             if rows.iter().any(|row| row.purged) {
                 return Ok(true);
             }
@@ -212,45 +211,45 @@ impl Lane {
 
     /// Finishes what was begun when the process ended.
     pub(super) fn go_on_inheriting(&mut self, now: Timestamp) -> Result<(), HostError> {
-        match self.will()? {
-            Some(will) if self.next().0 < will.lines() => self.take_over(&will, now).map(|_| ()),
+        match self.fork_plan()? {
+            Some(plan) if self.next().0 < plan.lines() => self.take_over(&plan, now).map(|_| ()),
             _ => Ok(()),
         }
     }
 
-    fn will(&self) -> Result<Option<Will>, HostError> {
+    fn fork_plan(&self) -> Result<Option<ForkPlan>, HostError> {
         let row = self.engine.store().context(self.conversation, STATE, INHERITED)?;
         Ok(row.and_then(|row| serde_json::from_slice(&row.state).ok()).flatten())
     }
 
-    fn keep_will(&self, will: Option<&Will>) -> Result<(), HostError> {
+    fn keep_plan(&self, plan: Option<&ForkPlan>) -> Result<(), HostError> {
         // Strings and numbers always serialise.
-        let state = serde_json::to_vec(&will).unwrap_or_default();
+        let state = serde_json::to_vec(&plan).unwrap_or_default();
         let row = ContextRow { thread: STATE, budget: INHERITED, state };
         Ok(self.engine.store().put_summaries(self.conversation, &[], Some(&row))?)
     }
 
-    /// Carries a will out, from where it stands: each step can be done again, and the line behind the copied ones is the last.
+    /// Carries out a plan from where it stands: each step can be done again, and the line behind the copied ones is the last.
     ///
     /// Returns false if what was left is not there any more: then this lane has some of it, and goes on by itself.
-    fn take_over(&mut self, will: &Will, now: Timestamp) -> Result<bool, HostError> {
+    fn take_over(&mut self, plan: &ForkPlan, now: Timestamp) -> Result<bool, HostError> {
         // A prompt of the empty lane would hold all that comes now.
         self.sessions.clear();
         self.view.fail();
-        let is_there = match self.copy_lines(will) {
+        let is_there = match self.copy_lines(plan) {
             Err(HostError::Engine(EngineError::Store(
                 StoreError::NoConversation { .. } | StoreError::Damaged { .. } | StoreError::Missing { .. },
             ))) => false,
             copied => copied?,
         };
         if !is_there {
-            self.keep_will(None)?;
+            self.keep_plan(None)?;
             self.commit();
             return Ok(false);
         }
-        self.copy_moves(will)?;
-        self.copy_prompts(will, now)?;
-        let detail = serde_json::json!({ "from": will.from, "until": will.called, "inherited": will.until });
+        self.copy_moves(plan)?;
+        self.copy_prompts(plan, now)?;
+        let detail = serde_json::json!({ "from": plan.from, "until": plan.called, "inherited": plan.until });
         let text = journal::event(FORK, Some(&detail.to_string()), &After::Newest, now.0);
         let line = Line { text, parent: self.head(), names: Vec::new(), is_open: false };
         self.write(vec![line], Vec::new())?;
@@ -259,10 +258,10 @@ impl Lane {
     }
 
     /// Copies the lines of the other journal that are not here yet, byte for byte. Returns false if one is not there.
-    fn copy_lines(&mut self, will: &Will) -> Result<bool, HostError> {
-        let (engine, from) = (self.engine.clone(), ConversationId(will.conversation));
-        while self.next().0 <= will.until {
-            let to = (will.until + 1).min(self.next().0 + LINES);
+    fn copy_lines(&mut self, plan: &ForkPlan) -> Result<bool, HostError> {
+        let (engine, from) = (self.engine.clone(), ConversationId(plan.conversation));
+        while self.next().0 <= plan.until {
+            let to = (plan.until + 1).min(self.next().0 + LINES);
             let portions = portions(engine.store(), from, self.next().0..to)?;
             if portions.last().is_none_or(|last| last.seqs.end != to) {
                 return Ok(false);
@@ -295,12 +294,12 @@ impl Lane {
     }
 
     /// Copies where entries were moved to.
-    fn copy_moves(&mut self, will: &Will) -> Result<(), HostError> {
-        for from in (1..=will.until).step_by(NAMES as usize) {
-            let seqs = from..(from + NAMES).min(will.until + 1);
+    fn copy_moves(&mut self, plan: &ForkPlan) -> Result<(), HostError> {
+        for from in (1..=plan.until).step_by(NAMES as usize) {
+            let seqs = from..(from + NAMES).min(plan.until + 1);
             let moves: Vec<Name> = seqs.map(|seq| names::again(Seq(seq))).collect();
-            let mut moved = self.engine.store().named(ConversationId(will.conversation), &moves)?;
-            moved.retain(|(_, to)| to.0 <= will.until);
+            let mut moved = self.engine.store().named(ConversationId(plan.conversation), &moves)?;
+            moved.retain(|(_, to)| to.0 <= plan.until);
             if !moved.is_empty() {
                 self.engine.store().put_names(self.conversation, &moved, Haste::Now)?;
                 self.learn(&moved);
@@ -310,9 +309,9 @@ impl Lane {
     }
 
     /// Copies the contexts of the other lane's prompts that stand for nothing behind the fork point, and its pins.
-    fn copy_prompts(&mut self, will: &Will, now: Timestamp) -> Result<(), HostError> {
-        let (engine, from) = (self.engine.clone(), ConversationId(will.conversation));
-        let until = Seq(will.until);
+    fn copy_prompts(&mut self, plan: &ForkPlan, now: Timestamp) -> Result<(), HostError> {
+        let (engine, from) = (self.engine.clone(), ConversationId(plan.conversation));
+        let until = Seq(plan.until);
         for (window, inherited) in prompts(&engine, from, until)? {
             engine.inherit(main(from), main(self.conversation), &inherited, now)?;
             self.add_shape((inherited.key(), window))?;
@@ -344,7 +343,7 @@ impl Lane {
     }
 }
 
-impl Will {
+impl ForkPlan {
     /// Lines of a lane that took all of it over: the header, the copied ones, and one behind them.
     const fn lines(&self) -> u64 {
         self.until + 2

@@ -119,7 +119,7 @@ pub trait Compose {
     /// Whether the cover is exact. See [`crate::compact::prove_cover`].
     fn proof(&self) -> Result<(), CoverError>;
 
-    /// Proves that a request has every active pin, and names those that it has: see [`crate::pin::Pins::prove`].
+    /// Proves that a request has every active pin, and names those that it has: see [`crate::pin::ShownPins::prove`].
     ///
     /// # Errors
     /// [`PinsMissing`]: then no such request is admitted.

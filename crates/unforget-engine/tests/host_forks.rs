@@ -294,6 +294,7 @@ fn what_was_purged_does_not_come_again() {
     host.engine().purge(&of, 61..62).unwrap();
     // Its context is made again without what was purged.
     prompt(&host, &parent);
+    is_sound(&host, &parent);
     fork(&host, &parent, &child, Some("p57-3"));
     assert!(!is_inherited(&host, &child, &parent));
     let (path, all) = (host.path(&child, PI).unwrap(), host.path(&parent, PI).unwrap());

@@ -141,7 +141,9 @@ impl Engine {
                 }
             }
             let members = self.sources(conversation.id, &row)?;
-            if members.len() as u64 != row.count {
+            // A summary that is older than a purge counts the purged entries, and a newer one does not.
+            let left = members.iter().filter(|member| !member.purged).count() as u64;
+            if !(left..=members.len() as u64).contains(&row.count) {
                 wrong(format!("{name} stands for {} entries and expands to {}", row.count, members.len()));
             }
         }

@@ -7,7 +7,7 @@ use crate::compact::Context;
 use crate::id::Seq;
 use crate::pin::{Pin, PinState};
 
-/// Lines of a journal for each entry of the path up to the fork point. Above that, most of what would be copied was left.
+/// Most lines that are copied for each entry of the path up to the fork point. With more, most copied lines would be off the path.
 const LINES_PER_ENTRY: u64 = 4;
 
 /// What a new lane has in common with the one that it begins like.
@@ -34,7 +34,7 @@ pub enum Unfit {
     /// No prompt of the other lane has a beginning that the new one could share: none broke before the fork point.
     #[error("no prompt of the other lane broke before the fork point")]
     Unbroken,
-    /// Most of the other journal was left by its path.
+    /// Most lines of the other journal are off its path.
     #[error("most lines of the other lane are not on its path")]
     Left,
     /// What was purged does not come again, and nothing stands in its place.
@@ -94,7 +94,7 @@ pub fn pins_until(pins: &[Pin], until: Seq) -> Vec<Pin> {
         _ if is_later(pin) => {
             Pin { text: LATER.to_owned(), source: None, state: PinState::Retired, ..pin.clone() }
         }
-        // The words that took its place are not known there.
+        // The new lane does not have the superseding pin.
         PinState::SupersededBy(by) if is_unknown(by) => Pin { state: PinState::Active, ..pin.clone() },
         _ => pin.clone(),
     };

@@ -1,8 +1,8 @@
 //! Pins: rules that stand verbatim in every prompt, outside what compaction may touch.
 //!
 //! A pin is a person's words, letter by letter, with the entry that they come from, or those of a file that a person named
-//! and that the pin follows: see [`PinFile`]. It holds until it is taken back or a newer one takes its place. What was pinned
-//! is never forgotten: a pin that is not active keeps its row.
+//! and that the pin follows: see [`PinFile`]. It holds until it is taken back or a newer one takes its place. A pin
+//! that is not active keeps its row.
 //!
 //! Source: design §4 Assemble (layout); field notes §0.6: compaction deletes rules, pinning brings violations back to none.
 
@@ -14,7 +14,7 @@ use std::fmt;
 use crate::id::Seq;
 
 pub use file::{Followed, PinFile, Reading, Trouble};
-pub use shown::{Show, ShownPins, beside, file_share};
+pub use shown::{Show, ShownPins, beside};
 
 /// Name of a pin within its conversation: dense, from 1, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -205,7 +205,7 @@ impl Pins {
         Ok(by)
     }
 
-    /// The active pin with these words. One of a file is none: its words may be others tomorrow.
+    /// The active pin with these words. Pins of files do not count, since their words may change.
     fn held(&self, text: &str) -> Option<PinId> {
         let is_it = |pin: &&Pin| pin.state == PinState::Active && pin.text == text;
         self.pins.iter().filter(is_it).map(|pin| pin.id).find(|id| self.file_of(*id).is_none())

@@ -40,6 +40,11 @@ impl Reported {
         (least..=most).contains(&counted).then_some(Self { messages, beside, counted })
     }
 
+    /// The counted messages, by our ruler.
+    pub const fn messages(&self) -> Tokens {
+        self.messages
+    }
+
     /// Weight of messages that begin with the counted ones, beside the same content: exact except for the new messages.
     /// `None` if the messages are fewer, or the content beside differs.
     ///

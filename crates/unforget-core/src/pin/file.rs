@@ -284,7 +284,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::pin::{Show, beside, file_share};
+    use crate::pin::{Show, beside};
+    use crate::tokens::fair_share;
 
     /// `+a` pins a, `-1` unpins, `1>b` puts b in the place of 1; `f=x` pins the file f, which says x; `2>f=x` does in the place
     /// of 2; `f~y` finds that f says y; `f~` finds no words; `f!` finds that it is gone. Errors are left aside.
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// What is active, with the file that it is of and what is wrong with that.
+    /// The active pins, each with its file and a mark for trouble with the file.
     fn show(pins: &Pins) -> String {
         let one = |pin: &Pin| {
             let file = pins.file_of(pin.id);
@@ -410,8 +411,8 @@ mod tests {
         for (now, before, breaks, want, why) in table {
             assert_eq!(beside(now, before, breaks), *want, "{why}");
         }
-        assert_eq!(file_share(vec![100, 2_000, 3_000], 2_100), Some(1_000), "short files stay whole");
-        assert_eq!(file_share(vec![100, 2_000], 2_100), None);
+        assert_eq!(fair_share(vec![100, 2_000, 3_000], 2_100), Some(1_000), "short files stay whole");
+        assert_eq!(fair_share(vec![100, 2_000], 2_100), None);
     }
 
     #[test]

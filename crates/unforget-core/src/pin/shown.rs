@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::message::{Block, Message, Request, Speaker};
-use crate::tokens::fair_share;
 
 use super::{PINS_HEAD, PinId, Pins, PinsMissing};
 
@@ -80,15 +79,6 @@ impl ShownPins {
             self.pins.iter().filter(|(_, text)| !said.contains(text.as_str())).map(|(id, _)| *id).collect();
         Err(PinsMissing { missing: if absent.is_empty() { self.ids() } else { absent } })
     }
-}
-
-/// Share of each file in the room for pinned files, in tokens; `None` if all files fit whole. Short files stay whole, and the
-/// rest of the room goes to the long files.
-///
-/// * `sizes` - size of each shown file, in tokens.
-/// * `room` - [`Policy::pin_files`](crate::policy::Policy::pin_files).
-pub fn file_share(sizes: Vec<u64>, room: u64) -> Option<u64> {
-    fair_share(sizes, room)
 }
 
 /// The pins that a prompt leaves out because the caller sends their text beside the prompt.

@@ -278,7 +278,7 @@ impl Lane {
         Ok(true)
     }
 
-    /// Who has the names of copies that stand beside the path: the copy, or what it is a copy of.
+    /// Names of copies beside the path, each with its entry: the copy, or the copied entry.
     fn names_of_copies(
         &self,
         from: ConversationId,

@@ -220,8 +220,8 @@ impl Incoming {
     }
 }
 
-/// The names of an entry that follow from its line: those that tell its message from others. Places in turns, ends of turns,
-/// cursors and ids of answers are of the lane in which they happened.
+/// Names of a copied entry, made from its line alone. Places in turns, ends of turns, cursors and ids of answers belong to the
+/// first lane and are left out.
 pub(super) fn of_line(form: Format, kept: &Kept) -> Vec<Name> {
     let Some(incoming) = of_kept(form, kept).filter(|_| kept.of.is_none()) else { return Vec::new() };
     let mut names: Vec<Name> = incoming.iter().flat_map(Incoming::kept).collect();

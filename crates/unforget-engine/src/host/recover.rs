@@ -77,7 +77,7 @@ pub(super) struct Learned {
 }
 
 impl Learned {
-    /// What there is of a model; what is of another one is forgotten.
+    /// The facts about this model. Facts about another model are dropped.
     fn of(&mut self, model: Option<&str>) -> &mut Self {
         if self.model.as_deref() != model {
             *self = Self { model: model.map(str::to_owned), ..Self::default() };
@@ -102,7 +102,7 @@ pub struct Counted<'a> {
     pub as_sent: Option<Tokens>,
     /// Tokens of input as the provider counted them, cached ones included.
     pub input: u64,
-    /// The prompt of ours that was sent, if the count is of it alone: [`Assembled::weighed`].
+    /// Weight of our prompt ([`Assembled::weighed`]); `None` if the count covers other prompts too.
     pub weighed: Option<PromptWeight>,
 }
 

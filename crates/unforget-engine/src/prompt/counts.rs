@@ -41,8 +41,6 @@ impl PromptWeight {
 struct Counted {
     prompt: Reported,
     view: Reported,
-    /// Of the view, by our ruler.
-    size: u64,
     beginning: u64,
 }
 
@@ -91,15 +89,14 @@ impl Counts {
     fn take(&mut self, weight: &PromptWeight, counted: u64) {
         let says_less = |newest: &Counted| {
             newest.beginning == self.beginning
-                && (weight.beginning != self.beginning || weight.view.upper < newest.size)
+                && (weight.beginning != self.beginning || weight.view.upper < newest.view.messages().upper)
         };
         if self.counted.as_ref().is_some_and(says_less) {
             return;
         }
         let report = |messages| Reported::of(messages, weight.beside, counted + weight.varying);
         if let Some((prompt, view)) = report(weight.prompt).zip(report(weight.view)) {
-            let (size, beginning) = (weight.view.upper, weight.beginning);
-            self.counted = Some(Counted { prompt, view, size, beginning });
+            self.counted = Some(Counted { prompt, view, beginning: weight.beginning });
         }
     }
 
@@ -159,7 +156,7 @@ impl Session {
     /// A call that was not made here was counted: until one is that was, its rate holds.
     pub fn learn(&mut self, reported: Reported) {
         let beginning = beginning();
-        let counted = Counted { prompt: reported, view: reported, size: 0, beginning };
+        let counted = Counted { prompt: reported, view: reported, beginning };
         self.counts.counted.get_or_insert(counted);
     }
 
@@ -172,5 +169,50 @@ impl Session {
     pub(super) fn scaled_policy(&self) -> Policy {
         let policy = &self.shape.policy;
         self.counts.counted.map_or(*policy, |counted| counted.view.scaled(policy, self.counts.beside))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A prompt of 12,000 tokens by our bound, of which the provider counts 9,000.
+    fn counted() -> (Counts, PromptWeight) {
+        let mut counts = Counts::default();
+        let ours = Tokens { expected: 10_000, upper: 12_000 };
+        let weight = PromptWeight {
+            prompt: ours,
+            view: ours,
+            beside: Tokens::default(),
+            varying: 0,
+            beginning: counts.beginning,
+        };
+        counts.take(&weight, 9_000);
+        (counts, weight)
+    }
+
+    #[test]
+    fn a_count_is_exact_for_its_beginning_only() {
+        let next = Tokens { expected: 11_000, upper: 13_000 };
+        let (exact, rate) = (10_000, 11_376);
+        let (counts, weight) = counted();
+        let mut broken = counts;
+        broken.broke();
+        let table = [
+            (counts, exact, "what is new, by its bound"),
+            (broken, rate, "behind a break the rate holds"),
+            (counts.of_fork(true), exact, "a fork at the end of the path begins with the counted prompt"),
+            (counts.of_fork(false), rate, "a fork of an earlier entry does not"),
+            (broken.of_fork(true), rate, "nor does a fork behind a break"),
+        ];
+        for (counts, want, why) in table {
+            assert_eq!(counts.prompt(next).upper, want, "{why}");
+        }
+        let mut late = counts;
+        late.take(&PromptWeight { view: Tokens { expected: 9_000, upper: 11_000 }, ..weight }, 8_000);
+        assert_eq!(late.prompt(next).upper, exact, "an older count that arrives later says less");
+        let mut fork = counts.of_fork(true);
+        fork.take(&weight, 11_000);
+        assert_eq!(fork.prompt(next).upper, exact, "a count of the parent is none of the fork's");
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use unforget_core::entry::Entry;
 use unforget_core::id::Seq;
 use unforget_core::message::Request;
-use unforget_core::pin::{Followed, PinId, Pins, PinsMissing, Show, ShownPins, beside, file_share};
-use unforget_core::tokens::Ruler;
+use unforget_core::pin::{Followed, PinId, Pins, PinsMissing, Show, ShownPins, beside};
+use unforget_core::tokens::{Ruler, fair_share};
 use unforget_text::{beginning, proposals, stands_in};
 
 use super::pieces::{Piece, weigh};
@@ -79,7 +79,7 @@ fn shorten(pins: &Pins, how: &mut BTreeMap<PinId, Show>, shape: &Shape) -> Vec<S
     let files = active.iter().filter(|pin| !how.contains_key(&pin.id));
     let files: Vec<_> = files.filter_map(|pin| Some((*pin, pins.origin(pin)?.path.as_str()))).collect();
     let sizes: Vec<u64> = files.iter().map(|(pin, _)| shape.ruler.count(&pin.text).upper).collect();
-    let Some(share) = file_share(sizes.clone(), shape.policy.pin_files) else { return Vec::new() };
+    let Some(share) = fair_share(sizes.clone(), shape.policy.pin_files) else { return Vec::new() };
     let mut short = Vec::new();
     for ((pin, path), _) in files.into_iter().zip(sizes).filter(|(_, size)| *size > share) {
         let begun = beginning(&pin.text, path, share, &shape.ruler);

@@ -7,12 +7,14 @@
 //! * `failures` - brings the tests of `docs/failures.md` up to date; `--check` only compares.
 //! * `e2e NAME [long]` - runs `tests/e2e/NAME/run`: foreign clients from their registries.
 //! * `example` - writes `examples/long-session.jsonl`.
+//! * `picture` - makes `docs/replay.png` and the README's report from the current program.
 
 mod ci;
 mod e2e;
 mod example;
 mod failures;
 mod flaky;
+mod picture;
 mod tidy;
 mod workspace;
 
@@ -30,8 +32,11 @@ fn main() -> anyhow::Result<()> {
         ["e2e", name] => e2e::run(name, &[]),
         ["e2e", name, "long"] => e2e::run(name, &["long"]),
         ["example"] => example::write(),
+        ["picture"] => picture::write(),
         _ => {
-            bail!("usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] | example")
+            bail!(
+                "usage: cargo xtask ci [--flaky N] | tidy | failures [--check] | e2e NAME [long] | example | picture"
+            )
         }
     }
 }

@@ -7,10 +7,10 @@ mod migrations;
 
 use anyhow::bail;
 
-use crate::workspace;
+use crate::{picture, workspace};
 
 /// A broken rule: the place, and advice.
-type Problem = String;
+pub(crate) type Problem = String;
 
 /// Checks every rule and prints every problem.
 ///
@@ -24,6 +24,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     problems.extend(files::check(&files));
     problems.extend(links::check(&files));
     problems.extend(migrations::check(&files));
+    problems.extend(picture::check());
     for problem in &problems {
         println!("{problem}");
     }

@@ -81,7 +81,7 @@ async fn f117_a_full_disk_is_told_and_nothing_acknowledged_is_lost() {
         Arc::new(|_, number| Say::text(format!("Answer {number}. {}", words(number + 9_000))));
     let upstream = Upstream::start(10_000_000, script).await;
     let (running, url) = daemon(&db, &upstream.url());
-    unforget_server::gateway::install_crypto();
+    unforget_gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let ask = async |messages: &[Value]| {
         let body = json!({"model": "gpt-4.1", "max_completion_tokens": 100, "messages": messages});

@@ -70,7 +70,7 @@ fn text(bytes: &[u8]) -> (String, bool) {
 }
 
 async fn client(name: String, url: String, ending: Arc<AtomicBool>) -> Had {
-    unforget_server::gateway::install_crypto();
+    unforget_gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let mut had = Had { name: name.clone(), messages: Vec::new(), partial: Vec::new(), retries: 0 };
     let mut turn = 0;

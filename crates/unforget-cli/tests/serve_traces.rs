@@ -140,7 +140,7 @@ async fn talk() -> (Upstream, Came) {
     )
     .await;
     let (running, daemon) = Running::gateway(folder.path(), &upstream.url(), &url);
-    unforget_server::gateway::install_crypto();
+    unforget_gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let ask = async |messages: &[Value], parent: Option<&str>| {
         let read =
@@ -271,7 +271,7 @@ async fn a_collector_that_is_away_changes_no_answer() {
     let nobody = Port::hold();
     let url = format!("http://{}", nobody.address());
     let (running, daemon) = Running::gateway(folder.path(), &upstream.url(), &url);
-    unforget_server::gateway::install_crypto();
+    unforget_gateway::install_crypto();
     let http = reqwest::Client::builder().no_proxy().build().unwrap();
     let body = json!({"model": "gpt-4.1", "messages": [{"role": "user", "content": "Is it?"}]});
     let response = http.post(format!("{daemon}/v1/chat/completions")).json(&body).send().await.unwrap();

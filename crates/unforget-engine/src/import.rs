@@ -32,7 +32,7 @@ use unforget_wire::{Format, ReadError, Warning};
 use crate::{Engine, EngineError};
 
 pub(crate) use crew::{Incoming, new_entry};
-pub use folder::{Found, walk};
+pub use folder::Found;
 pub(crate) use lineage::Standing;
 pub use live::{Live, Stored};
 pub(crate) use run::{turn, turn_of};
@@ -182,7 +182,7 @@ impl Engine {
         each: &mut dyn FnMut(&Path, Found),
     ) {
         for path in paths {
-            folder::walk(path, &mut |file, given| match file {
+            unforget_wire::walk(path, &mut |file, given| match file {
                 Err(source) => each(given, Found::Failed(EngineError::File { path: given.into(), source })),
                 Ok(()) => each(given, Found::of(self.import_file(given, progress), given == path)),
             });

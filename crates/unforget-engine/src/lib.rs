@@ -4,7 +4,6 @@
 //! |---|---|
 //! | [`import`] | transcript files into the store, exactly once |
 //! | [`discover`] | finds the histories of known hosts |
-//! | [`guard`] | finds and mends damage in a host's own transcript |
 //! | [`view`] | the entries visible to a model, in groups |
 //! | [`prompt`] | compacts, assembles and admits the prompt of a view |
 //! | [`replay`] | drives a recorded session through the whole engine and reports |
@@ -14,7 +13,6 @@
 //! | [`ruler`] | counts tokens for a model |
 
 pub mod discover;
-pub mod guard;
 pub mod host;
 pub mod import;
 pub mod index;

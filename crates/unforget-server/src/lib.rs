@@ -6,12 +6,8 @@
 
 pub mod api;
 pub mod failed;
-pub mod gateway;
 pub mod json;
 pub mod mcp;
 pub mod rpc;
 pub mod serve;
-pub mod trace;
 pub mod work;
-
-mod pinned;

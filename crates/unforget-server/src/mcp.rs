@@ -14,7 +14,7 @@
 
 mod calls;
 mod handler;
-pub(crate) mod own;
+mod own;
 mod page;
 mod resources;
 mod scope;
@@ -32,6 +32,7 @@ use unforget_engine::{Engine, EngineError};
 use crate::json::AnswerJson;
 
 pub use handler::Memory;
+pub use own::ConversationTools;
 pub use scope::{HEADER, Scope};
 
 /// The maker of an answer.

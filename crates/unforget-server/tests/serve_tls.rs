@@ -11,9 +11,9 @@
     reason = "tests"
 )]
 
-#[path = "support/daemon.rs"]
+#[path = "../../unforget-gateway/tests/support/daemon.rs"]
 mod daemon;
-#[path = "support/talk.rs"]
+#[path = "../../unforget-gateway/tests/support/talk.rs"]
 mod talk;
 
 use std::fs;
@@ -32,7 +32,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_util::sync::CancellationToken;
 use unforget_engine::Engine;
-use unforget_server::gateway::{Api, Gateway, Settings, Upstream as To, Windows};
+use unforget_gateway::{Api, Gateway, Settings, Upstream as To, Windows};
+use unforget_server::mcp::ConversationTools;
 use unforget_server::serve::{Daemon, Guard, Limits, Tls};
 use unforget_testkit::upstream::{Say, Upstream};
 use unforget_wire::Dialect;
@@ -62,7 +63,8 @@ async fn place(limits: Limits) -> Place {
         ..Settings::default()
     };
     let host = daemon::host(Engine::open(&folder.path().join("a.db")).unwrap());
-    let gateway = Gateway::open(host, settings, folder.path().join("spool")).unwrap();
+    let gateway =
+        Gateway::open(host, Arc::new(ConversationTools), settings, folder.path().join("spool")).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let local = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, near) = (listener.local_addr().unwrap(), local.local_addr().unwrap());

@@ -6,6 +6,7 @@
 //! * [`decode`] - the content of one record, from its bytes alone.
 //! * `render` - from admitted messages to a request body of a dialect.
 //! * `exchange` - one call of a provider's API as a gateway sees it: the body, the answer, our errors.
+//! * [`walk`] - the files at and below a path.
 //! * `validate` - rejects what the provider of a dialect rejects; its rules are in `docs/wire-rules.md`.
 //!
 //! The top of each format's module describes its form and which parts of it a model sees.
@@ -27,6 +28,7 @@ mod render;
 mod split;
 mod target;
 mod validate;
+mod walk;
 
 pub use dialect::Dialect;
 pub use error::{Place, ReadError, Warning};
@@ -38,3 +40,4 @@ pub use render::{
 };
 pub use target::{Family, Target};
 pub use validate::{Bound, Checks, FakeSigner, Rule, Violation, rules, validate, wire_rules};
+pub use walk::walk;

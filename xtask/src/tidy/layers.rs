@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("unforget-text", &["unforget-core"]),
     ("unforget-llm", &["unforget-core", "unforget-text"]),
     ("unforget-recall", &["unforget-core"]),
+    ("unforget-guard", &["unforget-core", "unforget-wire"]),
     ("unforget-store", &["unforget-core"]),
     (
         "unforget-engine",
@@ -28,9 +29,17 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-wire",
         ],
     ),
+    ("unforget-gateway", &["unforget-core", "unforget-wire", "unforget-engine"]),
     (
         "unforget-server",
-        &["unforget-core", "unforget-wire", "unforget-store", "unforget-text", "unforget-engine"],
+        &[
+            "unforget-core",
+            "unforget-wire",
+            "unforget-store",
+            "unforget-text",
+            "unforget-engine",
+            "unforget-gateway",
+        ],
     ),
     (
         "unforget-cli",
@@ -38,6 +47,8 @@ const LAYERS: &[(&str, &[&str])] = &[
             "unforget-bench",
             "unforget-core",
             "unforget-engine",
+            "unforget-gateway",
+            "unforget-guard",
             "unforget-llm",
             "unforget-recall",
             "unforget-server",

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use unforget_engine::guard::{self, Finding, GuardError, Inspection, Severity};
+use unforget_guard::{Finding, GuardError, Inspection, Severity};
 use unforget_wire::ReadError;
 
 use crate::app::App;
@@ -21,12 +21,12 @@ pub(crate) fn run(app: &mut App, paths: &[PathBuf]) -> Outcome {
     let start = Instant::now();
     let mut round = Round { sum: SurveySum::default(), worst: Exit::Done, output: None };
     for path in paths {
-        let (files, unreadable) = guard::transcripts(path);
+        let (files, unreadable) = unforget_guard::transcripts(path);
         for (path, error) in unreadable {
             round.fail(app, &path, &Failure::file(&path, &error));
         }
         let bar = app.progress(files.len() as u64, "{msg} {bar:24.cyan} {pos} of {len}  {eta} left");
-        guard::survey(&files, &mut |file, outcome| {
+        unforget_guard::survey(&files, &mut |file, outcome| {
             bar.suspend(|| round.add(app, file, file == path, outcome));
             bar.inc(1);
         });

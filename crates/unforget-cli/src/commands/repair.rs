@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use unforget_engine::guard::{self, Action, GuardError, Repair};
+use unforget_guard::{Action, GuardError, Repair};
 use unforget_wire::ReadError;
 
 use crate::app::App;
@@ -35,7 +35,7 @@ pub(crate) fn run(app: &mut App, args: &RepairArgs) -> Outcome {
 
 fn one(app: &mut App, path: &Path, args: &RepairArgs) -> Outcome {
     if args.undo {
-        let backup = guard::undo(path).map_err(|error| failure(&error))?;
+        let backup = unforget_guard::undo(path).map_err(|error| failure(&error))?;
         if app.out.json {
             app.out.json(&UndoneJson::new(path, &backup))?;
         } else {
@@ -44,19 +44,19 @@ fn one(app: &mut App, path: &Path, args: &RepairArgs) -> Outcome {
         }
         return Ok(Exit::Done);
     }
-    let done = if args.write { guard::repair(path) } else { guard::plan(path) };
+    let done = if args.write { unforget_guard::repair(path) } else { unforget_guard::plan(path) };
     let repair = done.map_err(|error| failure(&error))?;
     if app.out.json {
         app.out.json(&RepairJson::from(&repair))?;
     } else {
         say(app, path, &repair)?;
     }
-    Ok(if repair.outcome == guard::Outcome::Planned { Exit::Problems } else { Exit::Done })
+    Ok(if repair.outcome == unforget_guard::Outcome::Planned { Exit::Problems } else { Exit::Done })
 }
 
 fn say(app: &mut App, path: &Path, repair: &Repair) -> Outcome<()> {
     let p = app.out.palette;
-    if repair.outcome == guard::Outcome::Sound {
+    if repair.outcome == unforget_guard::Outcome::Sound {
         let line = match repair.inspection.findings.len() {
             0 => "nothing to mend".to_owned(),
             left => format!("nothing to mend; {} left alone", text::plural(left as u64, "finding")),
@@ -69,7 +69,7 @@ fn say(app: &mut App, path: &Path, repair: &Repair) -> Outcome<()> {
     }
     let changes = text::plural(repair.actions.len() as u64, "change");
     match &repair.outcome {
-        guard::Outcome::Mended { backup, carried } => {
+        unforget_guard::Outcome::Mended { backup, carried } => {
             writeln!(app.out, "{} {changes}; the original is {}", paint(p.good, "✓"), shown(backup))?;
             if *carried > 0 {
                 app.out.note(format_args!("{carried} bytes that the host wrote meanwhile were carried over"));

@@ -16,8 +16,9 @@ use unforget_core::digest::Digest;
 use unforget_engine::Engine;
 use unforget_engine::host::Host;
 use unforget_engine::summarise::{Background, Current, News};
+use unforget_gateway::Gateway;
 use unforget_server::api::{self, Api, Events, Figures};
-use unforget_server::gateway::Gateway;
+use unforget_server::mcp::ConversationTools;
 use unforget_server::serve::beside::{Beside, Left};
 use unforget_server::serve::{Daemon, Limits, PATIENCE, PREFIX, Scope, Token};
 use unforget_server::work;
@@ -112,7 +113,7 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     more = more.merge(api::routes(Arc::clone(&api)));
     let gateway = {
         let _inside = runtime.enter();
-        Gateway::open(host, serving.gateway, spool)?
+        Gateway::open(host, Arc::new(ConversationTools), serving.gateway, spool)?
     };
     api.show_caches(gateway.caches());
     let listener = runtime.block_on(TcpListener::bind(serving.listen)).map_err(|error| {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use notify::{EventKind, RecursiveMode, Watcher};
 use unforget_core::digest::Digest;
-use unforget_engine::guard::{self, GuardError, Inspection, Pace, Severity};
+use unforget_guard::{GuardError, Inspection, Pace, Severity};
 use unforget_wire::ReadError;
 
 use crate::app::App;
@@ -185,7 +185,7 @@ impl Watch<'_> {
     fn walk(&mut self, now: Duration) -> Outcome<()> {
         let mut seen = HashMap::new();
         for folder in self.folders.clone() {
-            let (files, unreadable) = guard::transcripts(&folder);
+            let (files, unreadable) = unforget_guard::transcripts(&folder);
             for (path, error) in unreadable {
                 let fields = [("path", path.display().to_string()), ("why", error.to_string())];
                 self.say(Level::Warn, "unreadable", &fields)?;
@@ -206,7 +206,7 @@ impl Watch<'_> {
 
     fn look(&mut self, files: &[PathBuf], now: Duration) -> Outcome<()> {
         let mut outcomes = Vec::new();
-        guard::survey(files, &mut |path, outcome| outcomes.push((path.to_path_buf(), outcome)));
+        unforget_guard::survey(files, &mut |path, outcome| outcomes.push((path.to_path_buf(), outcome)));
         for (path, outcome) in outcomes {
             match outcome {
                 Ok(inspection) => self.found(&path, &inspection, now)?,
@@ -251,11 +251,11 @@ impl Watch<'_> {
             self.say(Level::Info, "deferred", &[("path", path.display().to_string())])?;
             return Ok(false);
         }
-        match guard::repair(path) {
+        match unforget_guard::repair(path) {
             Ok(repair) => {
                 self.metrics.repairs += 1;
                 let backup = match &repair.outcome {
-                    guard::Outcome::Mended { backup, .. } => backup.display().to_string(),
+                    unforget_guard::Outcome::Mended { backup, .. } => backup.display().to_string(),
                     _ => String::new(),
                 };
                 let fields = [
@@ -264,7 +264,7 @@ impl Watch<'_> {
                     ("backup", backup),
                 ];
                 self.say(Level::Info, "mended", &fields)?;
-                if let Ok(after) = guard::inspect(path) {
+                if let Ok(after) = unforget_guard::inspect(path) {
                     self.metrics.inspected(path, &after);
                 }
                 Ok(true)

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use unforget_core::digest::Digest;
-use unforget_server::gateway::{self, Api, Key, Recall, Upstream, Windows};
+use unforget_gateway::{Api, Key, Recall, Upstream, Windows};
 use unforget_server::serve::{Guard, Scope, Tls, Token, is_origin};
 
 use super::check::{Checking, Voices, Wrong};
@@ -172,7 +172,7 @@ pub(crate) struct Serving {
     pub(crate) listen: SocketAddr,
     pub(crate) tls: Option<Tls>,
     pub(crate) guard: Guard,
-    pub(crate) gateway: gateway::Settings,
+    pub(crate) gateway: unforget_gateway::Settings,
     /// Folder for backups made over HTTP.
     pub(crate) backups: Option<PathBuf>,
     /// Most bytes of an upload.
@@ -234,7 +234,7 @@ impl Serve {
             listen: listen?,
             tls,
             guard,
-            gateway: gateway::Settings { upstreams, windows, ..gateway? },
+            gateway: unforget_gateway::Settings { upstreams, windows, ..gateway? },
             backups,
             upload_max: upload_max?,
             doubts: Vec::new(),
@@ -355,8 +355,8 @@ impl Serve {
     }
 
     /// Checks the gateway's limits and its recall.
-    fn gateway(&self, checking: &mut Checking<'_>) -> Option<gateway::Settings> {
-        let usual = gateway::Settings::default();
+    fn gateway(&self, checking: &mut Checking<'_>) -> Option<unforget_gateway::Settings> {
+        let usual = unforget_gateway::Settings::default();
         let recall = match self.recall.as_deref() {
             None | Some("off") => Recall::Off,
             Some("slot") => Recall::Slot,
@@ -392,7 +392,7 @@ impl Serve {
             let what = format!("{answers_max} is less than {ANSWERS_LEAST}");
             checking.wrongs.push(Wrong::new("serve.answers_max", what, "one answer may be as large"));
         }
-        Some(gateway::Settings {
+        Some(unforget_gateway::Settings {
             recall,
             body_max,
             bodies_max,

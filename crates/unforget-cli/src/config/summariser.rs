@@ -10,7 +10,7 @@ use unforget_engine::ruler::ModelRuler;
 use unforget_engine::summarise::{
     Config, Endpoint, KeySource, Kind, Model, Priced, Summarisers, SystemClock,
 };
-use unforget_server::trace;
+use unforget_gateway::trace;
 use unforget_store::Spend;
 use unforget_text::redact;
 use unforget_wire::Dialect;

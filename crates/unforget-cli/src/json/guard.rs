@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use unforget_engine::guard::{Action, Finding, Inspection, Outcome, Repair};
+use unforget_guard::{Action, Finding, Inspection, Outcome, Repair};
 
 /// An inspected file.
 #[derive(Debug, Serialize)]
@@ -103,7 +103,7 @@ impl From<&Inspection> for InspectionJson {
             known: inspection.is_known,
             bytes: inspection.bytes,
             records: inspection.records,
-            worst: inspection.worst().map(unforget_engine::guard::Severity::name),
+            worst: inspection.worst().map(unforget_guard::Severity::name),
             findings: inspection.findings.iter().map(Into::into).collect(),
         }
     }

@@ -45,13 +45,14 @@ use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::gateway::Caches;
 use crate::json::ConfigJson;
-use crate::trace;
+use unforget_gateway::CacheRecords;
+use unforget_gateway::trace;
 
 pub use events::Events;
 pub use metrics::Figures;
 pub use problem::Problem;
+pub use scope::CommandLine;
 pub use tasks::Task;
 
 /// The settings of the API.
@@ -96,7 +97,7 @@ pub struct Api {
     asking: Arc<Semaphore>,
     exports: Arc<Semaphore>,
     /// The fate of providers' caches, if a gateway reports it.
-    caches: Mutex<Option<Arc<Caches>>>,
+    caches: Mutex<Option<Arc<CacheRecords>>>,
     /// Cancels the models' work, for threads waiting for it.
     cancel: Cancel,
     /// Cancels the models' work, for futures waiting for it.

@@ -13,9 +13,12 @@ use unforget_engine::trust::Resolved;
 
 use super::Api;
 use super::problem::{Done, Problem};
-use crate::gateway::Tenant;
-use crate::serve::{CommandLine, OWNER};
 use crate::work::apart;
+use unforget_gateway::{OWNER, Tenant};
+
+/// Marks a request of the owner's command line.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandLine;
 
 /// Whether a conversation belongs to a tenant.
 ///

@@ -10,16 +10,16 @@ use super::asked::{At, Named};
 use super::problem::{Done, Problems};
 use super::scope::{Seen, lane};
 use super::tag::Shown;
-use crate::gateway::Caches;
 use crate::json::{BriefJson, LISTED, LiveJson, StatusJson, StatusesJson};
+use unforget_gateway::CacheRecords;
 
 impl Api {
     /// Connects the API with the gateway's record of providers' caches.
-    pub fn show_caches(&self, caches: &Arc<Caches>) {
+    pub fn show_caches(&self, caches: &Arc<CacheRecords>) {
         *self.caches.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(caches));
     }
 
-    fn caches(&self) -> Option<Arc<Caches>> {
+    fn caches(&self) -> Option<Arc<CacheRecords>> {
         self.caches.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

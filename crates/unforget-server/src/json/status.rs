@@ -9,7 +9,7 @@ use unforget_store::{Conversation, PinFileRow};
 use utoipa::ToSchema;
 
 use super::{PinFileJson, iso};
-use crate::gateway::{Count, Kept};
+use unforget_gateway::{CallCount, LaneRecord};
 
 /// Number of conversations in the list.
 pub const LISTED: usize = 20;
@@ -340,9 +340,9 @@ impl StandingLeftJson {
     }
 }
 
-impl From<&Kept> for LiveJson {
-    fn from(kept: &Kept) -> Self {
-        let count = |count: &Count| CountJson {
+impl From<&LaneRecord> for LiveJson {
+    fn from(kept: &LaneRecord) -> Self {
+        let count = |count: &CallCount| CountJson {
             expected: count.ours.expected,
             upper: count.ours.upper,
             bound: count.bound,

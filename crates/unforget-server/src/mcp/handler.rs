@@ -23,8 +23,8 @@ use super::resources;
 use super::scope::{HEADER, Scope};
 use super::tools::Tool;
 use super::{Answerer, Answerers};
-use crate::trace;
 use crate::work::apart;
+use unforget_gateway::trace;
 
 /// Most concurrent calls of all clients.
 const CALLS: usize = 8;

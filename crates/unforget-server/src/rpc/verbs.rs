@@ -197,7 +197,7 @@ impl Server {
         };
         let made = self.told(&lane, || self.host.assemble(&lane.key, lane.form.format(), &ask));
         let made = made.map_err(|failure| beyond_base(failure, base))?;
-        crate::pinned::note(lane.name, &made);
+        unforget_gateway::pinned::note(lane.name, &made);
         let array = kept.map(|kept| self.arrays.remember(lane.name, kept));
         let given = params.holds.map(|holds| self.prompts.give(lane.name, &holds, &made.messages));
         assembled(made, array, given)

@@ -19,7 +19,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowHeaders, AllowOrigin, CorsLayer};
 
 use super::tokens::{self, Token};
-use crate::api::{self, Problem};
+use crate::api::{self, CommandLine, Problem};
 
 /// Paths that reveal nothing and need no token.
 const OPEN: [&str; 2] = ["/healthz", "/readyz"];
@@ -53,10 +53,6 @@ pub struct Guard {
     /// BLAKE3 of the token of the owner's command line: see [`super::beside`].
     pub own: Option<Digest>,
 }
-
-/// Marks a request of the owner's command line.
-#[derive(Clone, Copy, Debug)]
-pub struct CommandLine;
 
 impl Guard {
     /// Puts the checks before all routes. A panic in any route becomes an error response.

@@ -20,12 +20,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::gateway::{self, Gateway};
+use unforget_gateway::Gateway;
 
-pub use guard::{CommandLine, Guard, is_origin};
+pub use guard::{Guard, is_origin};
 pub use listen::Limits;
 pub use tls::{Tls, TlsError};
-pub use tokens::{OWNER, PREFIX, Scope, TOKEN, Token};
+pub use tokens::{PREFIX, Scope, TOKEN, Token};
 
 /// Time limit for running calls after the daemon is asked to end.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -94,5 +94,5 @@ fn routes(gateway: Arc<Gateway>, more: Router) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(move || Arc::clone(&ready).answer()))
         .merge(more)
-        .merge(gateway::routes(gateway))
+        .merge(unforget_gateway::routes(gateway))
 }

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::gateway::Gateway;
+use unforget_gateway::Gateway;
 
 /// How long a result is reused, so that frequent requests do not keep the disk busy.
 const FRESH: Duration = Duration::from_secs(1);

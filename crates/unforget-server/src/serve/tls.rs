@@ -47,7 +47,7 @@ impl Tls {
     /// # Errors
     /// [`TlsError`] if a file is unreadable or the two do not match.
     pub fn load(cert: &Path, key: &Path) -> Result<Self, TlsError> {
-        crate::gateway::install_crypto();
+        unforget_gateway::install_crypto();
         let chain = CertificateDer::pem_file_iter(cert).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let chain = chain.map_err(|error| unread(cert, &error, "certificate"))?;
         if chain.is_empty() {

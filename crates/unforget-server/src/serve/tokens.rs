@@ -6,12 +6,9 @@ use std::sync::Arc;
 use axum::http::header::{AUTHORIZATION, HeaderMap, HeaderName};
 use axum::http::{HeaderValue, Method};
 use unforget_core::digest::Digest;
+use unforget_gateway::{OWNER, Tenant};
 
-use crate::gateway::Tenant;
 use crate::mcp;
-
-/// The tenant that owns the daemon: it sees all conversations, and it alone may act on all of them.
-pub const OWNER: &str = "default";
 
 /// Header for a token beside the provider's key.
 pub const TOKEN: HeaderName = HeaderName::from_static("x-unforget-token");

@@ -14,8 +14,8 @@ use unforget_core::id::Timestamp;
 use unforget_engine::Engine;
 use unforget_engine::host::{Delivered, Host, LaneKey};
 use unforget_engine::summarise::Current;
+use unforget_gateway::Gateway;
 use unforget_server::api::{self, Api, Events, Figures, Settings};
-use unforget_server::gateway::{self, Gateway};
 use unforget_server::mcp;
 use unforget_server::serve::{Daemon, Guard, Limits, Scope, TOKEN, Token};
 use unforget_wire::Format;
@@ -100,7 +100,13 @@ impl Served {
         let models = Current::default();
         let api = Api::new(Arc::clone(&host), settings, models.clone(), events);
         let spool = folder.path().join("spool");
-        let gateway = Gateway::open(Arc::clone(&host), gateway::Settings::default(), spool).unwrap();
+        let gateway = Gateway::open(
+            Arc::clone(&host),
+            Arc::new(mcp::ConversationTools),
+            unforget_gateway::Settings::default(),
+            spool,
+        )
+        .unwrap();
         let owner = (!names.is_empty()).then_some("default");
         let token = |name: &str| Token {
             tenant: name.into(),

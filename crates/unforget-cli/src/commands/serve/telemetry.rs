@@ -6,7 +6,7 @@ use tracing_subscriber::filter::{FilterExt, filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer, Registry};
-use unforget_server::trace::TARGET;
+use unforget_gateway::trace::TARGET;
 
 use crate::config::process_env;
 use crate::failure::Outcome;
@@ -67,7 +67,7 @@ mod otel {
     use opentelemetry_sdk::Resource;
     use opentelemetry_sdk::propagation::TraceContextPropagator;
     use opentelemetry_sdk::trace::SdkTracerProvider;
-    use unforget_server::gateway::install_crypto;
+    use unforget_gateway::install_crypto;
 
     use super::{Any, COLLECTOR, Layer, Outcome, process_env};
     use crate::failure::Failure;

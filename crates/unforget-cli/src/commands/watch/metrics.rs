@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use unforget_engine::guard::{Inspection, Problem, Severity};
+use unforget_guard::{Inspection, Problem, Severity};
 
 use crate::failure::{Failure, Outcome};
 

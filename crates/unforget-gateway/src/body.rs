@@ -1,0 +1,117 @@
+//! Request bodies: limited in size and time, and decompressed.
+
+use std::io::{self, Read};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_ENCODING, HeaderMap};
+use futures_util::{Stream, StreamExt};
+use tokio::time::{Instant, timeout, timeout_at};
+use unforget_wire::exchange::Fault;
+
+use super::byte_budget::{BudgetShare, ByteBudget};
+use super::route::text;
+
+/// Time limit for receiving a call's whole body.
+const WHOLE: Duration = Duration::from_mins(5);
+
+/// A body as a stream that fails when its client falls silent.
+///
+/// * `silence` - longest accepted silence.
+pub(super) fn patient(
+    body: Body,
+    silence: Duration,
+) -> impl Stream<Item = Result<Bytes, axum::BoxError>> + Send + 'static {
+    futures_util::stream::unfold(Some(body.into_data_stream()), move |stream| async move {
+        let mut stream = stream?;
+        match timeout(silence, stream.next()).await {
+            Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some(stream))),
+            Ok(Some(Err(error))) => Some((Err(error.into()), None)),
+            Ok(None) => None,
+            Err(_) => Some((Err("it fell silent".into()), None)),
+        }
+    })
+}
+
+/// Number of bytes decompressed at once.
+const STEP: u64 = 1 << 20;
+
+/// Seconds after which a client may retry if there is no room.
+pub(super) const AGAIN: u64 = 5;
+
+/// A whole body, and its share of the memory budget.
+///
+/// * `limit` - in bytes.
+pub(super) async fn whole(
+    body: Body,
+    limit: usize,
+    silence: Duration,
+    room: &ByteBudget,
+) -> Result<(Bytes, Option<BudgetShare>), Fault> {
+    let mut held = None;
+    let until = Instant::now() + WHOLE;
+    let mut stream = Box::pin(patient(body, silence));
+    let mut read = Vec::new();
+    loop {
+        let next = timeout_at(until, stream.next()).await;
+        let next = next.map_err(|_| bad(format!("the request took more than {} s", WHOLE.as_secs())))?;
+        let Some(bytes) = next else { return Ok((read.into(), held)) };
+        let bytes = bytes.map_err(|error| bad(format!("the request broke off: {error}")))?;
+        if read.len() + bytes.len() > limit {
+            return Err(too_large(limit));
+        }
+        hold(&mut held, room.take(bytes.len()).await)?;
+        read.extend_from_slice(&bytes);
+    }
+}
+
+/// Adds to a share of the memory budget.
+fn hold(held: &mut Option<BudgetShare>, more: Option<BudgetShare>) -> Result<(), Fault> {
+    let more = more.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
+    match held {
+        Some(held) => held.join(more),
+        None => *held = Some(more),
+    }
+    Ok(())
+}
+
+/// The decompressed body, and its share of the memory budget; `None` if the body is not compressed. A body that exceeds
+/// `limit` is refused while it is being decompressed.
+///
+/// * `take` - waits for memory budget.
+pub(super) fn unpacked(
+    headers: &HeaderMap,
+    raw: &[u8],
+    limit: usize,
+    take: impl Fn(usize) -> Option<BudgetShare>,
+) -> Result<Option<(Bytes, Option<BudgetShare>)>, Fault> {
+    let coding = text(headers, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
+    let mut packed: Box<dyn Read> = match coding.as_deref() {
+        None | Some("identity") => return Ok(None),
+        Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
+        Some("gzip" | "x-gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
+        Some(other) => {
+            return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
+        }
+    };
+    let (mut body, mut held) = (Vec::new(), None);
+    loop {
+        let read: io::Result<usize> = packed.by_ref().take(STEP).read_to_end(&mut body);
+        let read = read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
+        if body.len() > limit {
+            return Err(too_large(limit));
+        }
+        if read == 0 {
+            return Ok(Some((body.into(), held)));
+        }
+        hold(&mut held, take(read))?;
+    }
+}
+
+pub(super) const fn bad(what: String) -> Fault {
+    Fault::BadRequest { what }
+}
+
+const fn too_large(limit: usize) -> Fault {
+    Fault::TooLarge { max: limit as u64 }
+}

@@ -1,0 +1,299 @@
+//! A call on its way to the model: recognised, stored, fitted.
+//!
+//! Everything here is synchronous and may wait for the disk, so it runs on threads that may block.
+
+use std::borrow::Cow;
+
+use axum::body::Bytes;
+use unforget_core::digest::Digest;
+use unforget_core::recover::{self, Recovery, Refused, Sent};
+use unforget_core::reserve;
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_engine::host::{Array, Brings, HostError, Recovered};
+use unforget_engine::ruler::ModelRuler;
+use unforget_wire::exchange::Call;
+use unforget_wire::{Dialect, Format};
+
+use super::caches::FixedContent;
+use super::caller::{CallIdentity, Caller, order};
+use super::fault::CallProblem;
+use super::notices;
+use super::offered::{OfferedTools, has_left_something};
+use super::prepared::{PreparedCall, SentAs, TokenBudget};
+use super::recall_block::SLOT;
+use super::standing::StandingContext;
+use super::{Gateway, Recall};
+
+/// The relevant parts of a client's request.
+#[derive(Clone, Debug)]
+pub(super) struct ReceivedCall {
+    pub(super) dialect: Dialect,
+    pub(super) tenant: String,
+    /// The conversation, if the client names one to us.
+    pub(super) named: Option<String>,
+    /// The client's session, if a header names one.
+    pub(super) session: Option<String>,
+    /// Digest of the client's key: another key means another caller.
+    pub(super) caller: String,
+    /// Requested beta features of Anthropic's API, such as larger windows.
+    pub(super) betas: String,
+    /// The body, uncompressed.
+    pub(super) body: Bytes,
+}
+
+impl ReceivedCall {
+    /// Calls with an equal order are handled one after another. See [`Caller::order`].
+    ///
+    /// Cost: one pass over the body if no header names a session.
+    pub(super) fn order(&self) -> Result<Digest, CallProblem> {
+        if let Some(session) = self.named.as_ref().or(self.session.as_ref()) {
+            return Ok(order(&self.tenant, "", session));
+        }
+        let call = Call::read(self.dialect, &self.body)?;
+        let first = call.history().next();
+        Ok(Caller::of(self, &call).order(first.as_deref().unwrap_or_default()))
+    }
+}
+
+/// The message form of a dialect.
+pub(super) fn form(dialect: Dialect) -> Format {
+    dialect.form().unwrap_or(Format::OpenAiChat)
+}
+
+impl Gateway {
+    /// Recognises and stores a call, and decides what to send.
+    pub(super) fn begin(&self, received: &ReceivedCall) -> Result<PreparedCall, CallProblem> {
+        let call = Call::read(received.dialect, &received.body)?;
+        self.may_name(received, &call)?;
+        let form = form(received.dialect);
+        let bodies: Vec<_> = call.history().collect();
+        let caller = Caller::of(received, &call);
+        let (who, array, receipt) = {
+            // Calls of one lane are handled one after another: two concurrent ones would begin the lane twice.
+            let _alone = self.orders.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
+            let (who, array) = self.recognise(caller, &call, &bodies)?;
+            let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
+            let request = call.without_messages();
+            let receipt = self.host.take(&who.lane.lane, form, (brings, &array), Some(&request))?;
+            (who, array, receipt)
+        };
+        let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
+        let limits = self.limits_of(received, &call);
+        let budget = self.budget(&call, cap, limits.as_ref());
+        let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
+        let mut prepared = PreparedCall {
+            dialect: received.dialect,
+            asked_at: receipt.head,
+            sending: SentAs::AsIs,
+            authority: "as-sent",
+            tokens: array.tokens() + budget.fixed,
+            bound: 0,
+            weighed: None,
+            weight: is_weighed.then(|| array.tokens() + budget.fixed),
+            model: call.model.clone(),
+            recalled: None,
+            slot: 0,
+            offered: None,
+            prompt: Vec::new(),
+            standing: StandingContext::default(),
+            seen: None,
+            left_out: 0,
+            lowered: None,
+            budget,
+            limits,
+            was: self.caches.was(&who.lane.lane, &array),
+            before: FixedContent::of(&call),
+            broken: None,
+            rung: "",
+            cover: None,
+            who,
+            array,
+        };
+        let whole = self.whole(&prepared, &call)?;
+        prepared.tokens = whole + budget.fixed;
+        prepared.bound = prepared.tokens.upper;
+        let is_too_large = whole.upper > budget.messages() && !prepared.array.is_empty();
+        // Messages that only the provider has can only be sent by their id.
+        if let Some(brings) = self.can_make(&prepared.who, &call)?.filter(|_| is_too_large) {
+            self.make(&mut prepared, &call, &bodies, brings)?;
+        }
+        for left in self.arrays.keep(&prepared.who.lane.lane, &prepared.array) {
+            self.host.close(&left);
+        }
+        Ok(prepared)
+    }
+
+    /// Makes a prompt for a call that is too large as its client sent it.
+    fn make(
+        &self,
+        prepared: &mut PreparedCall,
+        call: &Call<'_>,
+        bodies: &[Cow<'_, str>],
+        brings: Brings<'_>,
+    ) -> Result<(), CallProblem> {
+        prepared.standing = self.standing_of(prepared, call, prepared.budget.messages())?;
+        let at = (brings, &prepared.array, prepared.asked_at);
+        let recall = self.settings.recall;
+        let offered = self.offered(prepared, call, prepared.budget.messages());
+        prepared.slot = if recall == Recall::Slot { SLOT } else { 0 };
+        let kept = prepared.slot + offered.as_ref().map_or(0, OfferedTools::room);
+        let ask = prepared.ask(call.dialect, prepared.budget.messages(), kept);
+        let (assembled, head) =
+            self.host.assemble_at(&prepared.who.lane.lane, form(call.dialect), at, &ask)?;
+        prepared.asked_at = head;
+        if recall == Recall::Slot {
+            prepared.recalled = self.recalled(prepared, &assembled)?;
+        }
+        prepared.offered = offered.filter(|_| has_left_something(&assembled));
+        prepared.take(&assembled, call, bodies);
+        prepared.bound = assembled.certificate.bound + ask.beside.upper;
+        notices::prompt(prepared, &assembled);
+        self.put_back.note(prepared);
+        Ok(())
+    }
+
+    /// The lane of a call, and its messages.
+    fn recognise(
+        &self,
+        caller: Caller,
+        call: &Call<'_>,
+        bodies: &[Cow<'_, str>],
+    ) -> Result<(CallIdentity, Array), CallProblem> {
+        let read =
+            |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
+        if let Some(answer) = call.hints.previous_response_id.as_ref().filter(|_| !caller.is_named)
+            && let Some(lane) = self.host.answered_in(&caller.tenant, caller.form, answer)?
+        {
+            let array = read(&Array::default())?;
+            return Ok((CallIdentity { lane, caller }, array));
+        }
+        let first = bodies.first().map_or("", AsRef::as_ref);
+        let array = read(&self.arrays.like(first.as_bytes()))?;
+        let lane = self.host.recognise(&caller.asking(), &array)?;
+        Ok((CallIdentity { lane, caller }, array))
+    }
+
+    /// Which part of the path a call contains; `None` if it continues an answer that only the provider has.
+    fn brings<'a>(&self, who: &CallIdentity, call: &'a Call<'_>) -> Result<Option<Brings<'a>>, CallProblem> {
+        Ok(match (&call.hints.previous_response_id, &call.hints.conversation) {
+            (Some(answer), _) => {
+                let lane = self.host.answered_in(&who.caller.tenant, who.caller.form, answer)?;
+                // In a conversation named by the client, an answer from another one counts as the provider's only.
+                let is_here = lane.is_some_and(|lane| lane.lane == who.lane.lane);
+                is_here.then_some(Brings::Rest(Some(answer)))
+            }
+            (None, Some(_)) => Some(Brings::Rest(None)),
+            (None, None) => Some(Brings::All),
+        })
+    }
+
+    /// Like [`Self::brings`], but `None` also if our prompt could lack some of the model's input: a conversation kept
+    /// by the provider may hold more than passed through here.
+    fn can_make<'a>(
+        &self,
+        who: &CallIdentity,
+        call: &'a Call<'_>,
+    ) -> Result<Option<Brings<'a>>, CallProblem> {
+        let brings = self.brings(who, call)?;
+        Ok(brings.filter(|brings| *brings != Brings::Rest(None) || self.has_all(&who.lane.lane)))
+    }
+
+    fn budget(&self, call: &Call<'_>, cap: u64, limits: Option<&Digest>) -> TokenBudget {
+        let said = call.output.unwrap_or(0);
+        let (told, input) = limits.map_or((None, None), |name| self.limits.of(name, said));
+        let window = self.settings.windows.of(call.model.as_deref()).min(told.unwrap_or(u64::MAX));
+        let cap = cap.min(input.unwrap_or(u64::MAX));
+        // Anthropic's newer models stop at the end of the window; others reject a request that might exceed it.
+        let ends_at_window = call.dialect == Dialect::Anthropic;
+        let output = reserve::kept(call.output, window, ends_at_window);
+        let ruler = ModelRuler::of(call.model.as_deref(), call.dialect);
+        let mut fixed = Tokens::default();
+        call.fixed_text(&mut |text| fixed += ruler.count(text));
+        TokenBudget { window, cap, output, asked: call.output.unwrap_or(output), said, fixed }
+    }
+
+    /// Tokens of the model's whole input for the unchanged call, without instructions and tools.
+    fn whole(&self, prepared: &PreparedCall, call: &Call<'_>) -> Result<Tokens, CallProblem> {
+        if !call.hints.is_partial() {
+            return Ok(self.measured(prepared));
+        }
+        let debt = self.host.status(&prepared.who.lane.lane, prepared.who.caller.form)?.debt;
+        Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
+    }
+
+    /// Makes a smaller body for a call that the provider refused. Returns false if no smaller one makes sense.
+    pub(super) fn smaller(
+        &self,
+        received: &ReceivedCall,
+        prepared: &mut PreparedCall,
+        refused: Refused,
+        attempt: u8,
+    ) -> Result<bool, CallProblem> {
+        let call = Call::read(received.dialect, &received.body)?;
+        let bodies: Vec<_> = call.history().collect();
+        let (lane, form) = (prepared.who.lane.lane.clone(), prepared.who.caller.form);
+        let Some(brings) = self.can_make(&prepared.who, &call)? else { return Ok(false) };
+        let recovered = match prepared.sending {
+            SentAs::AsIs => None,
+            // Another call, or the previous call's count, came in between: the lane does not know this call.
+            SentAs::Made(_) => match self.host.refused_at(&lane, form, prepared.asked_at, refused) {
+                Err(HostError::Refused { .. }) => None,
+                other => other?,
+            },
+        };
+        let assembled = match recovered {
+            None => return self.smaller_by_figures(&call, prepared, (brings, refused, attempt)),
+            Some(Recovered::Retry { assembled, output, .. }) => {
+                prepared.lower(output, &call);
+                *assembled
+            }
+            Some(Recovered::Surface(_)) => return Ok(false),
+        };
+        prepared.take(&assembled, &call, &bodies);
+        self.put_back.note(prepared);
+        Ok(true)
+    }
+
+    /// Makes the body smaller by the call's own figures.
+    fn smaller_by_figures(
+        &self,
+        call: &Call<'_>,
+        prepared: &mut PreparedCall,
+        (brings, refused, attempt): (Brings<'_>, Refused, u8),
+    ) -> Result<bool, CallProblem> {
+        let body = match &prepared.sending {
+            SentAs::AsIs => call.with_edits(&[]).into(),
+            SentAs::Made(body) => body.clone(),
+        };
+        let sent = Sent {
+            input: prepared.tokens.expected,
+            output: prepared.budget.asked,
+            window: prepared.budget.window,
+            bytes: body.len() as u64,
+            media: 0,
+            digest: Digest::of(&body),
+        };
+        let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
+        let more = prepared.lower(retry.output, call);
+        if retry.input >= sent.input && prepared.lowered.is_some() {
+            // The prompt is not at fault.
+            let body = match prepared.sending {
+                SentAs::AsIs => call.with_edits(&prepared.output_edits(call)),
+                SentAs::Made(_) => prepared.body(call, prepared.offered.as_ref()),
+            };
+            prepared.sending = SentAs::Made(body.into());
+            return Ok(true);
+        }
+        let room = retry.input.saturating_sub(prepared.budget.fixed.expected).saturating_sub(more);
+        let room = room.min(prepared.budget.messages());
+        prepared.standing = self.standing_of(prepared, call, room)?;
+        let ask = prepared.ask(call.dialect, room, 0);
+        let at = (brings, &prepared.array, prepared.asked_at);
+        let (assembled, head) =
+            self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask)?;
+        prepared.asked_at = head;
+        prepared.take(&assembled, call, &call.history().collect::<Vec<_>>());
+        self.put_back.note(prepared);
+        Ok(true)
+    }
+}

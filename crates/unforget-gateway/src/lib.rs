@@ -1,0 +1,271 @@
+//! The gateway: takes requests of clients, sends requests to providers, and stores everything said in between.
+//!
+//! ```text
+//! client ─▶ route ─▶ decide (recognise, store, fit) ─▶ upstream ─▶ relay ─▶ broadcast ─▶ client
+//!                                                                       └──▶ spool, then the store
+//! ```
+//!
+//! A call runs in a task of its own. Nothing that its client does meanwhile, not even going away, changes the call.
+
+mod arrays;
+mod body;
+mod broadcast;
+mod byte_budget;
+mod caches;
+mod caller;
+mod decide;
+mod fair_queue;
+mod fault;
+mod figures;
+mod key_locks;
+mod learn;
+mod limits;
+mod notices;
+mod offered;
+mod passed_on;
+pub mod pinned;
+mod prepared;
+mod reading;
+mod recall_block;
+mod recall_tools;
+mod relay;
+mod replays;
+mod route;
+mod shared_key;
+mod spool;
+mod standing;
+mod tenant;
+mod tool_loop;
+pub mod trace;
+mod upstream;
+mod windows;
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use unforget_core::tokens::Tokens;
+use unforget_engine::host::{Host, LaneKey};
+
+use arrays::ArrayCache;
+use byte_budget::ByteBudget;
+use fair_queue::FairQueue;
+use key_locks::KeyLocks;
+use learn::{MeasuredCall, RetryList};
+use limits::ProviderLimits;
+use notices::LoggedOnce;
+use replays::Replays;
+use spool::Spool;
+use standing::StandingMemory;
+
+pub use caches::{CacheRecords, CallCount, LaneRecord};
+pub use recall_tools::RecallTools;
+pub use route::routes;
+pub use tenant::{OWNER, Tenant};
+pub use upstream::{Api, Key, Upstream, install_crypto};
+pub use windows::Windows;
+
+/// The settings of the gateway.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The upstreams in order; the first suitable one is used.
+    pub upstreams: Vec<Upstream>,
+    /// Windows of models.
+    pub windows: Windows,
+    /// Largest request body in bytes, decompressed.
+    pub body_max: usize,
+    /// Memory budget for requests of all clients, in bytes. The largest request needs at least twice `body_max`.
+    pub bodies_max: usize,
+    /// Memory budget for answers of all clients, in bytes.
+    pub answers_max: usize,
+    /// How long a request waits for this budget, and a provider for its answer's.
+    pub wait: Duration,
+    /// Most waiting calls of one conversation, while the gateway handles another of its calls.
+    pub lane_calls_max: usize,
+    /// Pause before another attempt to store an answer; doubles each time, up to a minute.
+    pub store_again: Duration,
+    /// Whether left-out content is recalled for the newest question.
+    pub recall: Recall,
+    /// Longest silence of a client inside a request.
+    pub silence: Duration,
+    /// Longest silence of a provider inside an answer.
+    pub idle: Duration,
+    /// How long a client's repeated request counts as a retry.
+    pub retry_window: Duration,
+}
+
+/// Default of the largest request body, in bytes.
+const BODY_MAX: usize = 256 << 20;
+
+/// What the gateway recalls by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Recall {
+    /// Nothing.
+    #[default]
+    Off,
+    /// A small block before the newest question, if the prompt left something out.
+    Slot,
+    /// The model's own recall: tools are offered to it if the prompt left something out, and run here.
+    Tools,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            upstreams: Upstream::defaults(),
+            windows: Windows::default(),
+            body_max: BODY_MAX,
+            bodies_max: 4 * BODY_MAX,
+            answers_max: 512 << 20,
+            wait: Duration::from_secs(10),
+            lane_calls_max: 64,
+            store_again: Duration::from_secs(1),
+            recall: Recall::Off,
+            silence: Duration::from_secs(30),
+            idle: Duration::from_mins(10),
+            retry_window: Duration::from_mins(10),
+        }
+    }
+}
+
+/// Most calls being handled between arrival and sending; others wait, each lane for its turn.
+const AT_WORK: usize = 32;
+
+/// Most waiting calls.
+const WAITING: usize = 4_096;
+
+/// The gateway between clients and providers.
+pub struct Gateway {
+    /// Dropped before the host: its files are tidied while the database is still ours.
+    spool: Spool,
+    host: Arc<Host>,
+    tools: Arc<dyn RecallTools>,
+    settings: Settings,
+    client: reqwest::Client,
+    arrays: ArrayCache,
+    lives: Replays,
+    orders: KeyLocks,
+    /// The provider's count of the last call of each lane.
+    measured: Mutex<HashMap<LaneKey, MeasuredCall>>,
+    /// Standing context that was put back into prompts.
+    put_back: StandingMemory,
+    /// Lanes of conversations kept by providers that are completely stored here.
+    whole: Mutex<HashSet<LaneKey>>,
+    /// Limits named by providers.
+    limits: ProviderLimits,
+    /// The fate of providers' caches.
+    caches: Arc<CacheRecords>,
+    /// Log messages that are written once.
+    once: LoggedOnce,
+    turns: Arc<FairQueue>,
+    /// Memory budget of requests.
+    bodies: ByteBudget,
+    /// Memory budget of answers.
+    answers: ByteBudget,
+    /// Answers still to be stored after a failure.
+    unstored: RetryList,
+    tasks: TaskTracker,
+    /// Cancelled when no new calls are accepted.
+    closing: CancellationToken,
+}
+
+impl Gateway {
+    /// A gateway over a host's view of the store. First stores the answers that an earlier process left in the spool.
+    ///
+    /// * `spool` - folder of arriving answers, beside the database.
+    ///
+    /// # Errors
+    /// If the spool is unusable, or the HTTP client cannot be created.
+    pub fn open(
+        host: Arc<Host>,
+        tools: Arc<dyn RecallTools>,
+        settings: Settings,
+        spool: PathBuf,
+    ) -> io::Result<Arc<Self>> {
+        let client = upstream::client(settings.idle).map_err(io::Error::other)?;
+        let gateway = Arc::new(Self {
+            host,
+            tools,
+            client,
+            arrays: ArrayCache::default(),
+            lives: Replays::new(settings.retry_window, settings.answers_max),
+            turns: FairQueue::new(AT_WORK, settings.lane_calls_max),
+            bodies: ByteBudget::new("requests", settings.bodies_max, settings.wait),
+            answers: ByteBudget::new("answers", settings.answers_max, settings.wait),
+            unstored: RetryList::default(),
+            orders: KeyLocks::default(),
+            settings,
+            spool: Spool::open(spool)?,
+            measured: Mutex::default(),
+            put_back: StandingMemory::default(),
+            whole: Mutex::default(),
+            limits: ProviderLimits::default(),
+            caches: Arc::default(),
+            once: LoggedOnce::default(),
+            tasks: TaskTracker::new(),
+            closing: CancellationToken::new(),
+        });
+        gateway.recover()?;
+        Ok(gateway)
+    }
+
+    /// Ends the gateway: no new calls are accepted, and running ones are completed within `patience`. Cut-off answers
+    /// stay in the spool.
+    pub async fn close(&self, patience: Duration) {
+        self.closing.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(patience, self.tasks.wait()).await.is_err() {
+            tracing::warn!(
+                calls = self.tasks.len(),
+                "calls were cut off: what arrived of their answers is stored at the next start"
+            );
+        }
+    }
+
+    /// Whether new calls are refused.
+    pub fn is_closing(&self) -> bool {
+        self.closing.is_cancelled()
+    }
+
+    /// Tests whether calls can be stored: the disk has room, and written data can be read back.
+    ///
+    /// # Errors
+    /// The reason why nothing can be stored.
+    pub fn probe(&self) -> io::Result<()> {
+        self.spool.has_room()?;
+        self.host.probe().map_err(io::Error::other)
+    }
+
+    /// The fate of providers' caches since the gateway was opened.
+    pub const fn caches(&self) -> &Arc<CacheRecords> {
+        &self.caches
+    }
+
+    /// Number of running calls.
+    pub fn running(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Number of clients that read an answer or wait for one. A client that went away counts until its connection has
+    /// ended here.
+    pub fn readers(&self) -> usize {
+        self.lives.readers()
+    }
+
+    /// Bytes of requests and of answers in memory, as far as they are counted.
+    pub fn held(&self) -> (usize, usize) {
+        (self.bodies.held(), self.answers.held())
+    }
+
+    /// Tokens of a call's messages: the provider's count for messages that it has read, ours for the rest.
+    fn measured(&self, prepared: &prepared::PreparedCall) -> Tokens {
+        let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        measured
+            .get(&prepared.who.lane.lane)
+            .map_or(prepared.array.tokens(), |known| known.of(&prepared.array, prepared.fixed()))
+    }
+}

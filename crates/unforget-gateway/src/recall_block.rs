@@ -1,0 +1,69 @@
+//! Puts a small block of recalled text before the newest question.
+
+use unforget_engine::host::{Assembled, Recalled};
+use unforget_engine::ruler::ModelRuler;
+use unforget_wire::Dialect;
+
+use super::Gateway;
+use super::fault::CallProblem;
+use super::prepared::PreparedCall;
+
+/// Most tokens of the block, including its framing.
+pub(super) const SLOT: u64 = 1_000;
+
+/// Tokens of the framing.
+const SLOT_FRAME: u64 = 64;
+
+impl Gateway {
+    /// Recalls left-out content for the newest question.
+    pub(super) fn recalled(
+        &self,
+        prepared: &PreparedCall,
+        assembled: &Assembled,
+    ) -> Result<Option<Recalled>, CallProblem> {
+        let Some(question) = prepared.array.question() else { return Ok(None) };
+        let dialect = prepared.dialect;
+        let ruler = ModelRuler::of(prepared.model.as_deref(), dialect);
+        let room = SLOT - SLOT_FRAME;
+        let (lane, shown) = (&prepared.who.lane.lane, &assembled.messages);
+        Ok(self.host.recalled(lane, &question, (room, ruler), shown)?)
+    }
+}
+
+/// Puts recalled text before the newest question: into its message if roles have to alternate, otherwise as a separate
+/// message.
+pub(super) fn recall(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
+    let at = messages.iter().rposition(|message| is_question(message));
+    let question = at.and_then(|at| messages.get(at)).and_then(|message| serde_json::from_str(message).ok());
+    match (at, question) {
+        (Some(at), Some(serde_json::Value::Object(mut question))) if dialect == Dialect::Anthropic => {
+            let block = |text: &str| serde_json::json!({"type": "text", "text": text});
+            let said = match question.get_mut("content").map(serde_json::Value::take) {
+                Some(serde_json::Value::Array(blocks)) => blocks,
+                Some(serde_json::Value::String(said)) => vec![block(&said)],
+                _ => Vec::new(),
+            };
+            let blocks: Vec<_> = std::iter::once(block(text)).chain(said).collect();
+            question.insert("content".to_owned(), blocks.into());
+            if let Some(message) = messages.get_mut(at) {
+                *message = serde_json::Value::Object(question).to_string();
+            }
+        }
+        (Some(at), _) if dialect != Dialect::Anthropic => {
+            let text = serde_json::Value::from(text);
+            messages.insert(at, format!(r#"{{"role":"user","content":{text}}}"#));
+        }
+        // A prompt without a question has no place for it.
+        _ => {}
+    }
+}
+
+/// Whether a message of a prompt is a person's text and no tool result.
+fn is_question(message: &str) -> bool {
+    let Ok(message) = serde_json::from_str::<serde_json::Value>(message) else { return false };
+    let is =
+        |value: &serde_json::Value, key: &str, word: &str| value.get(key).is_some_and(|value| value == word);
+    let blocks = message.get("content").and_then(serde_json::Value::as_array);
+    let is_result = blocks.is_some_and(|blocks| blocks.iter().any(|block| is(block, "type", "tool_result")));
+    is(&message, "role", "user") && !is_result
+}

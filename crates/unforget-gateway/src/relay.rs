@@ -1,0 +1,486 @@
+//! A call from the client's request to the last byte of its answer.
+
+use std::io;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::http::Method;
+use axum::http::header::CONTENT_ENCODING;
+use futures_util::FutureExt;
+use tokio::task::spawn_blocking;
+use tracing::{Instrument, Span};
+use unforget_core::admit::Cover;
+use unforget_core::digest::Digest;
+use unforget_core::recover::Refused;
+use unforget_wire::Dialect;
+use unforget_wire::exchange::Fault;
+use unforget_wire::refusal;
+
+use super::decide::ReceivedCall;
+use super::fault::{self, CallProblem};
+use super::figures;
+use super::notices;
+use super::prepared::{PreparedCall, SentAs};
+use super::reading::{self, AnswerReader};
+use super::{Gateway, fair_queue};
+
+use super::body::AGAIN;
+use super::broadcast::{BodyEnd, Broadcast, ResponseHead, SpoolRange};
+use super::byte_budget::BudgetShare;
+use super::route::{is_refusal, ours, unreached};
+use super::spool::{SpoolFile, SpoolLabel};
+use super::trace;
+use super::upstream::{Api, IDEMPOTENCY_KEY, Upstream, returned};
+
+/// Memory budget reserved for a call's answer before it is sent, in bytes.
+const FIRST: usize = 16 * 1024;
+
+/// Most bytes read of a refusal.
+const REFUSAL: usize = 1 << 20;
+
+/// Most bytes kept of an answer: an endless answer is broken off.
+const LONGEST: u64 = 256 << 20;
+
+/// A model call.
+pub(super) struct GatewayCall {
+    pub(super) received: Arc<ReceivedCall>,
+    /// The received body.
+    pub(super) raw: Bytes,
+    /// The memory budget of its bodies.
+    #[allow(dead_code, reason = "given back when the call is dropped")]
+    pub(super) held: Vec<BudgetShare>,
+    /// The key for taking turns.
+    pub(super) order: Digest,
+    pub(super) path: String,
+    pub(super) headers: HeaderMap,
+    pub(super) broadcast: Arc<Broadcast>,
+    /// The key under which its answer may be asked for again.
+    pub(super) known_as: Digest,
+}
+
+impl Gateway {
+    /// Runs a call. In every case its readers get an answer or a fault.
+    pub(super) async fn run(self: Arc<Self>, call: GatewayCall) {
+        let (broadcast, known_as) = (Arc::clone(&call.broadcast), call.known_as);
+        let dialect = call.received.dialect;
+        let _running = figures::RunningCall::begin();
+        let span = trace::call(dialect, &call.headers);
+        let serve = Arc::clone(&self).serve(call).instrument(span.clone());
+        let served = AssertUnwindSafe(serve).catch_unwind().await;
+        let served = served.unwrap_or_else(|_| Err(fault::internal("a defect of ours", &"it panicked")));
+        if let Err(fault) = served {
+            tracing::warn!(%fault, "a call failed");
+            let (head, body) = fault::response(&fault, dialect, "").into_parts();
+            figures::call(dialect, head.status, "none", None);
+            span.in_scope(|| trace::status(head.status));
+            let body = axum::body::to_bytes(body, REFUSAL).await.unwrap_or_default();
+            broadcast.refuse(ResponseHead { status: head.status, headers: head.headers }, body);
+        }
+        self.lives.ended(known_as, &broadcast);
+    }
+
+    async fn serve(self: Arc<Self>, call: GatewayCall) -> Result<(), Fault> {
+        let start = Instant::now();
+        let room = self.answers.take(FIRST).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
+        let prepared = self.at_work(&call, Self::begin).instrument(trace::step("store and fit")).await?;
+        prepared.note();
+        let overhead = start.elapsed();
+        let api = Api::of(call.received.dialect);
+        let upstream = self.upstream(api, prepared.model.as_deref())?;
+        trace::sent_to(&upstream.url);
+        let sent = self.sent(&call, prepared, (upstream, api), overhead).await?;
+        let Some((mut prepared, mut answer)) = sent else { return Ok(()) };
+        trace::status(answer.status());
+        // An answer with an unreadable compression is passed on unchanged.
+        if let Some(offered) = prepared.offered.clone().filter(|_| reading::is_read(answer.headers())) {
+            let first = self.first(&mut answer, upstream).await?;
+            figures::call(call.received.dialect, answer.status(), prepared.authority, Some(overhead));
+            let came = ((answer, first), overhead.as_secs_f64());
+            return self.converse((&call, (upstream, api)), (prepared, offered), (came, room)).await;
+        }
+        // The answer's file is created while the model begins to think.
+        let is_streamed = is_stream(answer.headers());
+        let encoding = reading::encoding(answer.headers());
+        let read = AnswerReader::new(call.received.dialect, is_streamed, encoding.as_deref());
+        let spooled = self.spooled(label(&prepared, is_streamed, encoding))?;
+        let first = match self.first(&mut answer, upstream).await {
+            Ok(first) => first,
+            Err(fault) => {
+                spooled.done(true);
+                return Err(fault);
+            }
+        };
+        let mut headers = returned(answer.headers());
+        ours(&mut headers, &told(&prepared, overhead.as_secs_f64()));
+        figures::call(call.received.dialect, answer.status(), prepared.authority, Some(overhead));
+        let (broadcast, dialect) = (Arc::clone(&call.broadcast), call.received.dialect);
+        broadcast.begin(ResponseHead { status: answer.status(), headers });
+        drop(call);
+        prepared.lighten();
+        let arriving = ArrivingAnswer::new(Arc::new(prepared), dialect, (spooled, read), room);
+        self.pump(&broadcast, (answer, first), arriving).await;
+        Ok(())
+    }
+
+    /// The first chunk of an answer. Until it arrives, a broken connection is a fault and not half an answer.
+    pub(super) async fn first(
+        &self,
+        answer: &mut reqwest::Response,
+        upstream: &Upstream,
+    ) -> Result<Option<Bytes>, Fault> {
+        let first = answer.chunk().await;
+        first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
+    }
+
+    /// Begins the file of an answer.
+    pub(super) fn spooled(&self, label: SpoolLabel) -> Result<SpoolFile, Fault> {
+        let spooled = self.spool.begin(label);
+        spooled.map_err(|error| fault::not_stored("the answer cannot be kept", &error))
+    }
+
+    /// Sends a call, and once more with less if the provider finds it too large. `None` if it is refused and the client
+    /// was told.
+    async fn sent(
+        self: &Arc<Self>,
+        call: &GatewayCall,
+        mut prepared: PreparedCall,
+        (upstream, api): (&Upstream, Api),
+        overhead: Duration,
+    ) -> Result<Option<(PreparedCall, reqwest::Response)>, Fault> {
+        let mut attempt = 0;
+        loop {
+            let answer = self.send(call, &prepared, (upstream, api)).instrument(trace::step("send")).await?;
+            if !is_refusal(answer.status()) {
+                return Ok(Some((prepared, answer)));
+            }
+            let (head, body) = self.refusal(answer, &upstream.name).await?;
+            let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
+            let sent = prepared.tokens.expected;
+            let is_size = known.as_ref().is_some_and(|known| known.refused() != Refused::Other);
+            let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
+                Some(known) => {
+                    self.learn(&prepared, known.refused());
+                    let refused = known.refused();
+                    let smaller = self.at_work(call, move |gateway, received| {
+                        let is_smaller = gateway.smaller(received, &mut prepared, refused, attempt)?;
+                        Ok((prepared, is_smaller))
+                    });
+                    let (smaller, changed) = smaller.instrument(trace::step("make it smaller")).await?;
+                    prepared = smaller;
+                    changed
+                }
+                None => false,
+            };
+            if is_size {
+                let again = is_smaller.then_some(prepared.tokens.expected);
+                notices::refused(&prepared, head.status, (sent, again));
+                figures::refused(prepared.dialect, if is_smaller { "again" } else { "told" });
+            }
+            if !is_smaller {
+                let mut headers = returned(&head.headers);
+                ours(&mut headers, &told(&prepared, overhead.as_secs_f64()));
+                figures::call(call.received.dialect, head.status, prepared.authority, Some(overhead));
+                trace::status(head.status);
+                call.broadcast.refuse(ResponseHead { status: head.status, headers }, body);
+                return Ok(None);
+            }
+            attempt += 1;
+            prepared.note();
+        }
+    }
+
+    /// Relays an answer to its end, and stores it.
+    ///
+    /// * `first` - its first chunk.
+    async fn pump(
+        self: Arc<Self>,
+        broadcast: &Broadcast,
+        (mut answer, first): (reqwest::Response, Option<Bytes>),
+        mut arriving: ArrivingAnswer,
+    ) {
+        let mut next: reqwest::Result<_> = Ok(first);
+        let end = loop {
+            match next {
+                Ok(Some(chunk)) => {
+                    if let Err(error) = self.give(broadcast, &mut arriving, chunk).await {
+                        tracing::error!(%error, "an answer cannot be kept, so it is broken off");
+                        break arriving.broken_off(broadcast);
+                    }
+                }
+                Ok(None) => break arriving.end(),
+                Err(error) => {
+                    tracing::warn!(error = %error.without_url(), "an answer broke off");
+                    break BodyEnd::Broken;
+                }
+            }
+            next = answer.chunk().await;
+        };
+        self.ended(broadcast, arriving, end).await;
+    }
+
+    /// Stores a chunk in the spool and passes it to the clients. The provider waits while the memory budget is used up.
+    pub(super) async fn give(
+        self: &Arc<Self>,
+        broadcast: &Broadcast,
+        arriving: &mut ArrivingAnswer,
+        chunk: Bytes,
+    ) -> io::Result<()> {
+        let has_ended = arriving.take(&chunk)?;
+        let kept = arriving.open.as_ref().map_or(0, |(_, read)| read.kept());
+        if let Some(more) = kept.checked_sub(arriving.room.bytes()).filter(|more| *more > 0) {
+            let more = self.answers.take(more.max(FIRST)).await;
+            arriving.room.join(more.ok_or_else(|| io::Error::other("there is no room for it in memory"))?);
+        }
+        // Determines the place before the file disappears.
+        let place = match (self.answers.spare(chunk.len()), &mut arriving.open) {
+            (None, Some((spooled, _))) if !broadcast.is_spooled() => {
+                broadcast.spooled_in(spooled.back()?);
+                ChunkPlace::SpoolFile(spooled.place())
+            }
+            (None, Some((spooled, _))) => ChunkPlace::SpoolFile(spooled.place()),
+            (held, _) => ChunkPlace::Here(held),
+        };
+        if has_ended && arriving.is_referred_to {
+            self.store(arriving).await;
+        }
+        match place {
+            ChunkPlace::Here(held) => broadcast.push(&chunk, held),
+            ChunkPlace::SpoolFile(place) => broadcast.push_spooled(place),
+        }
+        if has_ended {
+            broadcast.is_whole();
+        }
+        Ok(())
+    }
+
+    /// Handles the end of an answer: stores it.
+    pub(super) async fn ended(
+        self: &Arc<Self>,
+        broadcast: &Broadcast,
+        mut arriving: ArrivingAnswer,
+        end: BodyEnd,
+    ) {
+        if arriving.is_referred_to {
+            self.store(&mut arriving).await;
+        }
+        broadcast.end(end);
+        self.store(&mut arriving).await;
+    }
+
+    /// Stores the received part of an answer, once.
+    async fn store(self: &Arc<Self>, arriving: &mut ArrivingAnswer) {
+        let Some((spooled, read)) = arriving.open.take() else { return };
+        let (gateway, prepared) = (Arc::clone(self), Arc::clone(&arriving.prepared));
+        let rounds = arriving.rounds.take();
+        let path = spooled.path().to_owned();
+        let span = Span::current();
+        let stored = spawn_blocking(move || {
+            let (told, is_read) = read.finish();
+            trace::answered(&span, &told);
+            gateway
+                .finish(&prepared, &told, rounds.as_deref())
+                .map_err(Fault::from)
+                .map(|()| spooled.done(is_read))
+        });
+        let what = "an answer is not stored yet; it stays in the spool and is tried again";
+        match stored.await {
+            Ok(Ok(())) => return,
+            Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
+            Err(error) => tracing::error!(%error, "{what}"),
+        }
+        self.store_later([path]);
+    }
+
+    /// Sends a call.
+    async fn send(
+        &self,
+        call: &GatewayCall,
+        prepared: &PreparedCall,
+        (upstream, api): (&Upstream, Api),
+    ) -> Result<reqwest::Response, Fault> {
+        let headers = upstream.headers(&call.headers, api);
+        let body = match &prepared.sending {
+            SentAs::AsIs => call.raw.clone(),
+            SentAs::Made(body) => return self.send_body(call, body.clone(), (upstream, api)).await,
+        };
+        let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
+        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
+    }
+
+    /// Sends our body instead of the client's. The client's idempotency key belongs to its own body: a provider that
+    /// knows the key would refuse another body, or replay the first answer.
+    pub(super) async fn send_body(
+        &self,
+        call: &GatewayCall,
+        body: Bytes,
+        (upstream, api): (&Upstream, Api),
+    ) -> Result<reqwest::Response, Fault> {
+        let mut headers = upstream.headers(&call.headers, api);
+        headers.remove(CONTENT_ENCODING);
+        headers.remove(IDEMPOTENCY_KEY);
+        let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
+        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
+    }
+
+    /// A refusal with its body, as far as that is read.
+    async fn refusal(
+        &self,
+        mut answer: reqwest::Response,
+        upstream: &str,
+    ) -> Result<(ResponseHead, Bytes), Fault> {
+        let head = ResponseHead { status: answer.status(), headers: answer.headers().clone() };
+        let mut body = Vec::new();
+        while body.len() < REFUSAL {
+            let chunk =
+                answer.chunk().await.map_err(|error| unreached(upstream, error, self.settings.idle))?;
+            let Some(chunk) = chunk else { break };
+            body.extend_from_slice(&chunk);
+        }
+        Ok((head, body.into()))
+    }
+
+    /// Runs blocking work when it is the turn of the call's lane.
+    pub(super) async fn at_work<T: Send + 'static>(
+        self: &Arc<Self>,
+        call: &GatewayCall,
+        work: impl FnOnce(&Self, &ReceivedCall) -> Result<T, CallProblem> + Send + 'static,
+    ) -> Result<T, Fault> {
+        let turn = self.turns.take(call.order).await;
+        let _turn = turn.map_err(|fair_queue::QueueFull| Fault::TooMany { retry_after: 1 })?;
+        let (gateway, received, span) = (Arc::clone(self), Arc::clone(&call.received), Span::current());
+        let done = spawn_blocking(move || span.in_scope(|| work(&gateway, &received))).await;
+        Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
+    }
+}
+
+/// Whether later calls may refer to an answer by its id, as soon as a client has it.
+pub(super) fn is_referred_to(dialect: Dialect) -> bool {
+    dialect == Dialect::OpenAiResponses
+}
+
+/// Where readers find a chunk.
+enum ChunkPlace {
+    Here(Option<BudgetShare>),
+    SpoolFile(SpoolRange),
+}
+
+/// An arriving answer.
+pub(super) struct ArrivingAnswer {
+    prepared: Arc<PreparedCall>,
+    /// The model's own recall, as JSON.
+    pub(super) rounds: Option<String>,
+    dialect: Dialect,
+    /// Whether later calls may refer to it by id, so that it must be stored before any client knows that it is
+    /// complete.
+    is_referred_to: bool,
+    /// Open until it is stored.
+    open: Option<(SpoolFile, AnswerReader)>,
+    /// Memory budget for reading it.
+    room: BudgetShare,
+}
+
+impl ArrivingAnswer {
+    pub(super) fn new(
+        prepared: Arc<PreparedCall>,
+        dialect: Dialect,
+        open: (SpoolFile, AnswerReader),
+        room: BudgetShare,
+    ) -> Self {
+        let is_referred_to = is_referred_to(dialect);
+        Self { prepared, rounds: None, dialect, is_referred_to, open: Some(open), room }
+    }
+
+    /// Takes a chunk. Returns whether the answer ends in it.
+    fn take(&mut self, chunk: &[u8]) -> io::Result<bool> {
+        let Some((spooled, read)) = &mut self.open else { return Ok(false) };
+        spooled.push(chunk)?;
+        if spooled.place().from > LONGEST {
+            return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
+        }
+        if let Some(file) = spooled.due() {
+            // Not awaited: it limits the loss in a power failure, not what a client gets.
+            drop(spawn_blocking(move || file.sync_data()));
+        }
+        let had_ended = read.has_ended();
+        read.push(chunk);
+        Ok(!had_ended && read.has_ended())
+    }
+
+    /// Its kind of end, after the provider has closed the connection.
+    pub(super) fn end(&self) -> BodyEnd {
+        let is_short = self.open.as_ref().is_some_and(|(_, read)| !read.is_all());
+        if is_short { BodyEnd::Short } else { BodyEnd::Whole }
+    }
+
+    /// Tells the clients that the answer broke off, in their dialect where the stream allows it.
+    pub(super) fn broken_off(&self, broadcast: &Broadcast) -> BodyEnd {
+        let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
+        if is_between {
+            broadcast.push(Fault::NotStored.event(self.dialect, "").as_bytes(), None);
+        }
+        BodyEnd::Broken
+    }
+}
+
+/// The response headers about a client's call.
+pub(super) fn told(prepared: &PreparedCall, overhead: f64) -> Vec<(&'static str, String)> {
+    let mut told = vec![
+        ("x-unforget-conversation", prepared.who.lane.name().to_owned()),
+        ("x-unforget-authority", prepared.authority.to_owned()),
+        ("x-unforget-prompt-tokens", prepared.tokens.expected.to_string()),
+        ("x-unforget-overhead-ms", format!("{:.2}", overhead * 1e3)),
+    ];
+    if let Some(output) = prepared.output() {
+        told.push(("x-unforget-output-tokens", output.to_string()));
+    }
+    if let Some(Cover { verbatim, stubbed, summarised, elided }) = prepared.cover {
+        let shown =
+            format!("{verbatim} verbatim, {stubbed} stubbed, {summarised} summarised, {elided} elided");
+        told.push(("x-unforget-entries", shown));
+    }
+    if let Some(broken) = prepared.broken {
+        told.push(("x-unforget-break", format!("{} at {}", broken.cause.name(), broken.region.name())));
+    }
+    if prepared.left_out > 0 {
+        told.push(("x-unforget-left-out", prepared.left_out.to_string()));
+    }
+    if prepared.standing.left_out() > 0 {
+        told.push(("x-unforget-standing-left-out", prepared.standing.left_out().to_string()));
+    }
+    told
+}
+
+pub(super) fn label(prepared: &PreparedCall, is_streamed: bool, encoding: Option<String>) -> SpoolLabel {
+    SpoolLabel {
+        tenant: prepared.who.caller.tenant.clone(),
+        lane: prepared.who.lane.lane.0.clone(),
+        form: prepared.who.caller.form.name().to_owned(),
+        asked_at: prepared.asked_at.map(|seq| seq.0),
+        is_streamed,
+        encoding,
+        line: Some(prepared.who.lane.line().0),
+        number: None,
+    }
+}
+
+pub(super) fn is_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.to_ascii_lowercase().starts_with("text/event-stream")
+}
+
+fn classify(head: &ResponseHead, body: &[u8]) -> Option<refusal::Refusal> {
+    let text = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
+    refusal::classify(&refusal::Reply {
+        status: Some(head.status.as_u16()),
+        headers: refusal::Headers {
+            retry_after: text("retry-after"),
+            retry_after_ms: text("retry-after-ms"),
+            error_type: text("x-amzn-errortype"),
+        },
+        body,
+        provider: None,
+    })
+}

@@ -1,0 +1,366 @@
+//! Routes requests of clients: recognises model calls and their properties. Everything else goes to the provider
+//! untouched.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    UPGRADE,
+};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use futures_util::TryStreamExt;
+use tokio::runtime::Handle;
+use tokio::task::spawn_blocking;
+use unforget_core::digest::Digest;
+use unforget_wire::Dialect;
+use unforget_wire::exchange::{self, Fault};
+
+use super::body::{self, bad};
+use super::broadcast::BroadcastReader;
+use super::byte_budget::BudgetShare;
+use super::decide::ReceivedCall;
+use super::fault;
+use super::figures;
+use super::passed_on;
+use super::relay::GatewayCall;
+use super::replays::Repetition;
+use super::shared_key::may_pass;
+use super::tenant::{OWNER, Tenant};
+use super::upstream::{API_KEY, Api, IDEMPOTENCY_KEY, has_steps, returned};
+use super::{Gateway, WAITING};
+
+/// Names the conversation of a call, in requests and responses.
+const CONVERSATION: HeaderName = HeaderName::from_static("x-unforget-conversation");
+
+/// Longest name that a client may give.
+const NAME_MAX: usize = 200;
+
+/// Anthropic's path for counting the tokens of a call.
+const COUNT: &str = "/messages/count_tokens";
+
+/// Size of a body up to which it is scanned without a worker thread.
+const AT_ONCE: usize = 256 * 1024;
+
+/// Headers in which clients name their session. Source: Claude Code 2.1.330, Codex 0.169.0.
+const SESSION: [HeaderName; 3] = [
+    HeaderName::from_static("x-claude-code-session-id"),
+    HeaderName::from_static("thread-id"),
+    HeaderName::from_static("session-id"),
+];
+
+/// The gateway's routes: all paths.
+pub fn routes(gateway: Arc<Gateway>) -> Router {
+    Router::new().fallback(take).with_state(gateway)
+}
+
+/// The dialect of a path, if it is for model calls.
+fn dialect(method: &Method, path: &str) -> Option<Dialect> {
+    match of_api(path) {
+        _ if method != Method::POST => None,
+        "/messages" => Some(Dialect::Anthropic),
+        "/chat/completions" => Some(Dialect::OpenAiChat),
+        "/responses" => Some(Dialect::OpenAiResponses),
+        _ => None,
+    }
+}
+
+/// The API of other paths. `OpenAI` has messages too, below threads and completions.
+///
+/// * `path` - without a query.
+fn api(path: &str, headers: &HeaderMap) -> Api {
+    let is_messages = of_api(path)
+        .strip_prefix("/messages")
+        .is_some_and(|rest| matches!(rest.chars().next(), None | Some('/')));
+    if headers.contains_key("anthropic-version") || is_messages { Api::Anthropic } else { Api::OpenAi }
+}
+
+/// A path without its version, which some base URLs contain and some clients add.
+pub(super) fn of_api(path: &str) -> &str {
+    let path = path.trim_end_matches('/');
+    path.strip_prefix("/v1").filter(|rest| rest.is_empty() || rest.starts_with('/')).unwrap_or(path)
+}
+
+async fn take(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+    let dialect = dialect(request.method(), request.uri().path());
+    let of_others = match api(request.uri().path(), request.headers()) {
+        Api::Anthropic => Dialect::Anthropic,
+        _ => Dialect::OpenAiChat,
+    };
+    if is_socket(request.headers()) {
+        return no_socket();
+    }
+    let taken = match dialect {
+        _ if has_steps(request.uri().path()) => Err(bad("a path has no . and .. in it".to_owned())),
+        Some(dialect) => gateway.call(dialect, request).await,
+        None => gateway.pass(request).await,
+    };
+    taken.unwrap_or_else(|fault| fault::response(&fault, dialect.unwrap_or(of_others), ""))
+}
+
+/// Whether a request asks for a websocket.
+fn is_socket(headers: &HeaderMap) -> bool {
+    let is_it = |part: &str| part.trim().eq_ignore_ascii_case("websocket");
+    text(headers, &UPGRADE).is_some_and(|wanted| wanted.split(',').any(is_it))
+}
+
+/// Refuses a websocket, since there are none here. Passed on without the upgrade, the request would get an answer that
+/// its client does not understand: Codex tries seven times with pauses before it falls back to plain requests.
+fn no_socket() -> Response {
+    let what = "websockets are not served: send the request over HTTP";
+    let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": what}}).to_string();
+    let head = [(CONTENT_TYPE, "application/json"), (UPGRADE, "HTTP/1.1")];
+    (StatusCode::UPGRADE_REQUIRED, head, body).into_response()
+}
+
+impl Gateway {
+    /// Handles a model call.
+    async fn call(self: &Arc<Self>, dialect: Dialect, request: Request) -> Result<Response, Fault> {
+        if self.closing.is_cancelled() || self.running() >= WAITING {
+            return Err(Fault::Overloaded { retry_after: 1 });
+        }
+        let (parts, body) = request.into_parts();
+        let tenant = tenant(&parts).to_owned();
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+        let named = name(&parts.headers)?;
+        let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
+        let caller = caller(&tenant, &parts.headers);
+        let (raw, held) =
+            body::whole(body, self.settings.body_max, self.settings.silence, &self.bodies).await?;
+        let betas = betas(&parts.headers);
+        let received = ReceivedCall { dialect, tenant, named, session, caller, betas, body: raw.clone() };
+        let ReadBody { received, digest, order, more } = self.read(&parts.headers, received).await?;
+        let ReceivedCall { caller, named, session, .. } = &received;
+        let request = format!("{path}\n{caller}\n{named:?}\n{session:?}\n{}", digest.hex());
+        let request = Digest::of(request.as_bytes());
+        let key = text(&parts.headers, &IDEMPOTENCY_KEY);
+        let key = key.map(|key| Digest::of(format!("{caller}\n{key}").as_bytes()));
+        let is_retry = text(&parts.headers, &HeaderName::from_static("x-stainless-retry-count"));
+        let is_retry = is_retry.is_some_and(|count| count != "0");
+        let (broadcast, known_as) = match self.lives.look(key, request, is_retry) {
+            Repetition::Conflict => {
+                let what = "this idempotency key was used with another request".to_owned();
+                return Err(Fault::Conflict { what });
+            }
+            Repetition::Again(broadcast) => return answer(broadcast.reader()).await,
+            Repetition::New(broadcast, known_as) => (broadcast, known_as),
+        };
+        let reader = broadcast.reader();
+        let held = held.into_iter().chain(more).collect();
+        let (received, headers) = (Arc::new(received), parts.headers);
+        let call = GatewayCall { received, raw, held, order, path, headers, broadcast, known_as };
+        self.tasks.spawn(Arc::clone(self).run(call));
+        answer(reader).await
+    }
+
+    /// Decompresses a call's body if necessary, and reads the key for taking turns.
+    async fn read(&self, headers: &HeaderMap, received: ReceivedCall) -> Result<ReadBody, Fault> {
+        let (limit, headers, room) = (self.settings.body_max, headers.clone(), self.bodies.clone());
+        let is_small = received.body.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING);
+        let work = move |handle: Handle| {
+            let mut received = received;
+            let (digest, mut more) = (Digest::of(&received.body), None);
+            let take = |bytes| handle.block_on(room.take(bytes));
+            if let Some(unpacked) = body::unpacked(&headers, &received.body, limit, take)? {
+                (received.body, more) = unpacked;
+            }
+            let order = received.order()?;
+            Ok(ReadBody { received, digest, order, more })
+        };
+        // Longer work does not run on threads that serve streams. An uncompressed body waits for no memory budget here.
+        let handle = Handle::current();
+        if is_small {
+            return work(handle);
+        }
+        let read = spawn_blocking(move || work(handle)).await;
+        read.map_err(|error| fault::internal("a defect of ours", &error))?
+    }
+
+    /// Receives the body of a request that is passed on, with the model it names, if requests of its kind name one.
+    async fn named_in(
+        &self,
+        parts: &Parts,
+        body: Body,
+    ) -> Result<(Option<String>, Body, Vec<BudgetShare>), Fault> {
+        if parts.method != Method::POST || of_api(parts.uri.path()) != COUNT {
+            return Ok((None, body, Vec::new()));
+        }
+        let (limit, headers, room) = (self.settings.body_max, parts.headers.clone(), self.bodies.clone());
+        let (raw, held) = body::whole(body, limit, self.settings.silence, &room).await?;
+        let (packed, handle) = (raw.clone(), Handle::current());
+        let read = spawn_blocking(move || {
+            let unpacked =
+                body::unpacked(&headers, &packed, limit, |bytes| handle.block_on(room.take(bytes)))?;
+            let (body, _held) = unpacked.unwrap_or((packed, None));
+            // The provider reports any defect of it.
+            Ok::<_, Fault>(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
+        });
+        let model = read.await.map_err(|error| fault::internal("a defect of ours", &error))??;
+        Ok((model, raw.into(), held.into_iter().collect()))
+    }
+
+    /// Passes any other request on unchanged.
+    async fn pass(&self, request: Request) -> Result<Response, Fault> {
+        let (parts, body) = request.into_parts();
+        if matches!(parts.method, Method::CONNECT | Method::TRACE) {
+            return Err(body::bad(format!("{} is not passed on", parts.method)));
+        }
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let api = api(parts.uri.path(), &parts.headers);
+        let (model, body, _held) = self.named_in(&parts, body).await?;
+        let upstream = self.upstream(api, model.as_deref())?;
+        may_pass(upstream, tenant(&parts), (&parts.method, parts.uri.path()))?;
+        let kind = passed_on::PassedKind::of(&parts.method, parts.uri.path());
+        figures::passed(kind.name());
+        if self.once.is_first(&format!("{kind:?} {}", upstream.name)) {
+            kind.say(&upstream.name);
+        }
+        let mut headers = upstream.headers(&parts.headers, api);
+        // The body is passed on unchanged, and so is its length.
+        headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
+        let mut request = self.client.request(parts.method, upstream.at(path)).headers(headers);
+        if !body.is_end_stream() {
+            request = request.body(reqwest::Body::wrap_stream(body::patient(body, self.settings.silence)));
+        }
+        let answer =
+            request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = answer.status();
+        *response.headers_mut() = returned(answer.headers());
+        ours(response.headers_mut(), &[("x-unforget-authority", "passed-through".to_owned())]);
+        let length = answer.headers().get(CONTENT_LENGTH).cloned();
+        response.headers_mut().extend(length.map(|length| (CONTENT_LENGTH, length)));
+        *response.body_mut() = Body::from_stream(answer.bytes_stream().map_err(reqwest::Error::without_url));
+        Ok(response)
+    }
+}
+
+/// A call's body after reading.
+struct ReadBody {
+    received: ReceivedCall,
+    /// Digest of the received body.
+    digest: Digest,
+    order: Digest,
+    /// Memory budget of the decompressed body.
+    more: Option<BudgetShare>,
+}
+
+/// The response for a reader.
+async fn answer(mut reader: BroadcastReader) -> Result<Response, Fault> {
+    let head = reader.head().await.ok_or_else(|| fault::internal("a call", &"it ended without an answer"))?;
+    let mut response = Response::new(Body::from_stream(reader.body()));
+    *response.status_mut() = head.status;
+    *response.headers_mut() = head.headers;
+    Ok(response)
+}
+
+/// Why a provider gave no answer. The address is omitted: some clients put their key into its query.
+pub(super) fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
+    let error = error.without_url();
+    tracing::warn!(upstream, %error, "no answer");
+    let upstream = upstream.to_owned();
+    if error.is_timeout() && !error.is_connect() {
+        return Fault::Timeout { upstream, seconds: idle.as_secs() };
+    }
+    Fault::Unreachable { upstream }
+}
+
+/// A header's text, if it is valid text.
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// The conversation that a client names to us.
+fn name(headers: &HeaderMap) -> Result<Option<String>, Fault> {
+    let Some(value) = headers.get(CONVERSATION) else { return Ok(None) };
+    let name = value.to_str().ok().map(str::trim);
+    let is_fit = |name: &&str| !name.is_empty() && name.len() <= NAME_MAX && !name.contains(char::is_control);
+    match name.filter(is_fit) {
+        Some(name) => Ok(Some(name.to_owned())),
+        None => Err(bad(format!("{CONVERSATION}: a name has 1 to {NAME_MAX} visible ASCII characters"))),
+    }
+}
+
+/// The tenant of a request.
+fn tenant(parts: &Parts) -> &str {
+    parts.extensions.get::<Tenant>().map_or(OWNER, |tenant| &tenant.0)
+}
+
+/// The caller, identified by its key. Only a digest of the key is kept.
+fn caller(tenant: &str, headers: &HeaderMap) -> String {
+    let key = headers.get(AUTHORIZATION).or_else(|| headers.get(API_KEY)).map(HeaderValue::as_bytes);
+    let digest = Digest::of(key.unwrap_or_default());
+    format!("{tenant}\n{}", digest.hex())
+}
+
+/// Requested beta features.
+fn betas(headers: &HeaderMap) -> String {
+    let values = headers.get_all("anthropic-beta").iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
+}
+
+/// Our header values for a call.
+pub(super) fn ours(headers: &mut HeaderMap, values: &[(&'static str, String)]) {
+    for (name, value) in values {
+        // A value that is illegal in a header is omitted: the rest of the answer matters more.
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(*name, value);
+        }
+    }
+}
+
+/// Whether a status means something other than a model's answer.
+pub(super) fn is_refusal(status: StatusCode) -> bool {
+    !status.is_success()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::io::Seek;
+
+    use super::*;
+
+    #[test]
+    fn apis_table() {
+        let table = [
+            ("/v1/messages", Api::Anthropic, "calls"),
+            ("/v1/messages/", Api::Anthropic, "with a slash"),
+            ("/messages", Api::Anthropic, "without a version"),
+            ("/v1/messages/count_tokens", Api::Anthropic, "tokens"),
+            ("/v1/messages/batches/b/results", Api::Anthropic, "batches"),
+            ("/v1/threads/t/messages", Api::OpenAi, "of a thread"),
+            ("/v1/chat/completions/c/messages", Api::OpenAi, "of a stored completion"),
+            ("/v1/messages_of_others", Api::OpenAi, "begins alike"),
+            ("/v1messages", Api::OpenAi, "no version"),
+            ("/v1/models", Api::OpenAi, "of both"),
+            ("/v1", Api::OpenAi, "nothing"),
+        ];
+        for (path, want, why) in table {
+            assert_eq!(api(path, &HeaderMap::new()), want, "{path}: {why}");
+        }
+        let mut headers = HeaderMap::new();
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        assert_eq!(api("/v1/models", &headers), Api::Anthropic);
+    }
+    #[tokio::test]
+    async fn no_query_is_logged() {
+        super::super::install_crypto();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let error = client.get("http://127.0.0.1:1/v1/models?key=sk-secret").send().await.unwrap_err();
+        assert!(error.to_string().contains("sk-secret"), "{error}");
+        let mut log = Arc::new(tempfile::tempfile().unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::clone(&log)).finish();
+        let fault =
+            tracing::subscriber::with_default(subscriber, || unreached("a", error, Duration::from_secs(1)));
+        log.rewind().unwrap();
+        let log = std::io::read_to_string(log).unwrap();
+        assert!(log.contains("no answer") && !format!("{log}{fault}").contains("sk-secret"), "{log}");
+    }
+}

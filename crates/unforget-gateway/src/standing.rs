@@ -1,0 +1,270 @@
+//! Standing context in our prompts: puts back the pieces that a prompt left out.
+//!
+//! [`Context`] finds the pieces, and [`unforget_core::standing`] chooses among them. They stand before all other
+//! messages, so that the beginning of the prompt keeps its bytes from call to call:
+//!
+//! * At a break of the context, the valid pieces that the prompt does not show are put back.
+//! * They stay unchanged until the next break. A replacement that arrives meanwhile is shown at its own place, beside
+//!   the old piece.
+//! * The choice is remembered in memory. After a restart it is made anew, from the client's messages and the prompt:
+//!   the result is equal unless a piece was replaced since the last break.
+//! * Every prompt of ours keeps room for all pieces, whether they are put back or shown in their messages.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use unforget_core::digest::Digest;
+use unforget_core::standing::{self, Piece, Share, Size};
+use unforget_core::tokens::{Ruler, Tokens};
+use unforget_engine::host::{Assembled, LaneKey};
+use unforget_engine::ruler::ModelRuler;
+use unforget_wire::exchange::{Call, Context};
+
+use super::Gateway;
+use super::fault::CallProblem;
+use super::prepared::PreparedCall;
+
+/// Number of lanes whose choice is remembered.
+const LANES: usize = 4_096;
+
+/// Tokens of framing around a piece.
+const FRAME: Tokens = Tokens::exact(8);
+
+/// A lane and the model: prompts for another model break at other times.
+type LaneModel = (LaneKey, Option<String>);
+
+/// The chosen pieces of each lane, and the logged omissions.
+#[derive(Default)]
+pub(super) struct StandingMemory(Mutex<StandingState>);
+
+#[derive(Default)]
+struct StandingState {
+    chosen: HashMap<LaneModel, BTreeSet<Digest>>,
+    told: HashSet<(LaneKey, Digest)>,
+}
+
+/// The standing context of one call.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StandingContext {
+    /// Tokens needed for all valid pieces, as far as there is room.
+    reserved: Tokens,
+    /// Whether every valid piece stands whole in each prompt until the next break, shown or put back.
+    is_whole: bool,
+    /// Texts beside the prompt that may contain pinned files, until the prompt is made; empty if no file is pinned.
+    texts: Vec<Arc<str>>,
+    /// Tokens that may be put back.
+    room: u64,
+    /// The pieces put back into the previous prompt.
+    before: Option<BTreeSet<Digest>>,
+    /// The pieces put back into this prompt.
+    chosen: BTreeSet<Digest>,
+    /// Number of blocks of the first message that were put back.
+    blocks: usize,
+    /// Sizes of its texts.
+    weights: BTreeMap<Digest, Tokens>,
+    /// Missing bytes by kind of piece.
+    left_out: BTreeMap<&'static str, u64>,
+}
+
+impl StandingContext {
+    /// Tokens to keep free.
+    pub(super) const fn reserved(&self) -> Tokens {
+        self.reserved
+    }
+
+    /// Number of blocks of the first message that were put back (Anthropic).
+    pub(super) const fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Number of bytes missing for lack of room.
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out.values().sum()
+    }
+
+    /// Bytes left out for lack of room, by kind.
+    pub(super) const fn left_out_by_kind(&self) -> &BTreeMap<&'static str, u64> {
+        &self.left_out
+    }
+
+    /// Texts that the body contains beside a prompt of ours: a pinned file in one of them needs no second place.
+    pub(super) fn texts(&self) -> Vec<Arc<str>> {
+        self.texts.clone()
+    }
+
+    /// * `messages` - token budget of the messages.
+    fn of(call: &Call<'_>, messages: u64, before: Option<BTreeSet<Digest>>) -> Self {
+        let mut scale = PieceScale::of(call, BTreeMap::new());
+        if scale.pieces.is_empty() {
+            return Self::default();
+        }
+        let room = standing::room(messages);
+        // A prompt may get back the valid pieces, or those of the previous prompt.
+        let (reserved, is_whole) = scale.reserve(None, room);
+        let (stood, stood_whole) =
+            before.as_ref().map_or((reserved, is_whole), |before| scale.reserve(Some(before), room));
+        let is_whole = is_whole && stood_whole;
+        let reserved = if stood.upper > reserved.upper { stood } else { reserved };
+        Self { reserved, is_whole, room, before, weights: scale.weights, ..Self::default() }
+    }
+
+    /// Texts that the body contains whole, whatever the prompt shows: instructions and standing context.
+    fn beside(&self, call: &Call<'_>) -> Vec<Arc<str>> {
+        let mut texts: Vec<Arc<str>> = Vec::new();
+        call.fixed_text(&mut |text| texts.push(text.into()));
+        if self.is_whole {
+            let context = call.context();
+            let holding = standing::latest(&context.pieces());
+            texts.extend(holding.into_iter().filter_map(|index| Some(context.text(index)?.as_ref().into())));
+        }
+        texts
+    }
+
+    /// Puts back the pieces that a prompt does not show. Returns their size.
+    pub(super) fn put_back(
+        &mut self,
+        call: &Call<'_>,
+        assembled: &Assembled,
+        messages: &mut Vec<String>,
+    ) -> Tokens {
+        self.texts = Vec::new();
+        let mut scale = PieceScale::of(call, std::mem::take(&mut self.weights));
+        if scale.pieces.is_empty() {
+            return Tokens::default();
+        }
+        let mut shown = Context::shown(messages.iter().map(String::as_str));
+        shown.extend(assembled.system.iter().map(|text| Digest::of(text.as_bytes())));
+        let before = self.before.as_ref().filter(|_| assembled.broken.is_none());
+        let due = standing::due(&scale.pieces, &shown, before);
+        let shares = scale.shares(&due, self.room.min(self.reserved.upper));
+        self.chosen = due.iter().filter_map(|index| scale.digest(*index)).collect();
+        self.left_out = scale.missing(&shares);
+        self.blocks = scale.context.put_back(call.dialect, &shares, messages);
+        let tokens = scale.tokens(&shares);
+        self.weights = scale.weights;
+        tokens
+    }
+}
+
+/// The pieces of a call, and their sizes for its model.
+struct PieceScale {
+    context: Context,
+    pieces: Vec<Piece>,
+    ruler: ModelRuler,
+    /// Sizes of texts weighed so far.
+    weights: BTreeMap<Digest, Tokens>,
+}
+
+impl PieceScale {
+    fn of(call: &Call<'_>, weights: BTreeMap<Digest, Tokens>) -> Self {
+        let context = call.context();
+        let pieces = context.pieces();
+        Self { context, pieces, ruler: ModelRuler::of(call.model.as_deref(), call.dialect), weights }
+    }
+
+    fn digest(&self, index: usize) -> Option<Digest> {
+        self.pieces.get(index).map(|piece| piece.digest)
+    }
+
+    /// Size of a piece. Of a text that cannot be put back whole, only the beginning is weighed.
+    fn size(&mut self, index: usize) -> Size {
+        let (Some(text), Some(digest)) = (self.context.text(index), self.digest(index)) else {
+            return Size { bytes: 0, tokens: Tokens::default() };
+        };
+        let end = text.floor_char_boundary(usize::try_from(standing::BYTES_MAX).unwrap_or(usize::MAX));
+        let weigh = || self.ruler.count(text.get(..end).unwrap_or_default()) + FRAME;
+        Size { bytes: text.len() as u64, tokens: *self.weights.entry(digest).or_insert_with(weigh) }
+    }
+
+    /// How much of each due piece fits.
+    fn shares(&mut self, due: &[usize], room: u64) -> Vec<(usize, Share)> {
+        let ranks: Vec<_> = due.iter().filter_map(|index| Some(self.pieces.get(*index)?.rank)).collect();
+        let mut size = |at: usize| self.size(due.get(at).copied().unwrap_or(usize::MAX));
+        let shares = standing::fit(&ranks, room, &mut size);
+        due.iter().copied().zip(shares).collect()
+    }
+
+    fn tokens(&mut self, shares: &[(usize, Share)]) -> Tokens {
+        let weigh = |(index, share): &(usize, Share)| match share {
+            Share::Whole => self.size(*index).tokens,
+            Share::Begun(_) => self.ruler.count(&self.context.share(*index, *share)) + FRAME,
+            Share::Out => Tokens::default(),
+        };
+        shares.iter().map(weigh).sum()
+    }
+
+    /// Tokens for a prompt that shows none of the pieces, and whether every piece fits whole.
+    fn reserve(&mut self, before: Option<&BTreeSet<Digest>>, room: u64) -> (Tokens, bool) {
+        let due = standing::due(&self.pieces, &BTreeSet::new(), before);
+        let shares = self.shares(&due, room);
+        (self.tokens(&shares), shares.iter().all(|(_, share)| *share == Share::Whole))
+    }
+
+    /// Bytes that are not put back, by kind of piece.
+    fn missing(&self, shares: &[(usize, Share)]) -> BTreeMap<&'static str, u64> {
+        let mut missing = BTreeMap::new();
+        for (index, share) in shares.iter().filter(|(_, share)| *share != Share::Whole) {
+            let (Some(piece), Some(text)) = (self.pieces.get(*index), self.context.text(*index)) else {
+                continue;
+            };
+            let bytes = text.len().saturating_sub(self.context.share(*index, *share).len());
+            *missing.entry(piece.rank.name()).or_default() += bytes as u64;
+        }
+        missing
+    }
+}
+
+impl Gateway {
+    /// Reads the standing context of a call that gets a prompt of ours.
+    ///
+    /// * `messages` - token budget of the messages.
+    pub(super) fn standing_of(
+        &self,
+        prepared: &PreparedCall,
+        call: &Call<'_>,
+        messages: u64,
+    ) -> Result<StandingContext, CallProblem> {
+        let mut standing = self.put_back.read(prepared, call, messages);
+        if !self.host.pin_files(&prepared.who.lane.lane, prepared.who.caller.form)?.is_empty() {
+            standing.texts = standing.beside(call);
+        }
+        Ok(standing)
+    }
+}
+
+impl StandingMemory {
+    /// * `messages` - token budget of the messages.
+    fn read(&self, prepared: &PreparedCall, call: &Call<'_>, messages: u64) -> StandingContext {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = known.chosen.get(&of(prepared)).cloned();
+        drop(known);
+        StandingContext::of(call, messages, before)
+    }
+
+    /// Remembers the choice for a prompt, and logs omissions for lack of room, each set of omissions once.
+    pub(super) fn note(&self, prepared: &PreparedCall) {
+        let standing = &prepared.standing;
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.chosen.len() >= LANES || known.told.len() >= LANES {
+            *known = StandingState::default();
+        }
+        if standing.room > 0 {
+            known.chosen.insert(of(prepared), standing.chosen.clone());
+        }
+        let what: Vec<String> =
+            standing.left_out.iter().map(|(what, bytes)| format!("{what} {bytes} bytes")).collect();
+        let what = what.join(", ");
+        let lane = &prepared.who.lane.lane;
+        if !what.is_empty() && known.told.insert((lane.clone(), Digest::of(what.as_bytes()))) {
+            tracing::warn!(
+                lane = lane.0,
+                left_out = what,
+                "standing context of the client does not fit its prompts"
+            );
+        }
+    }
+}
+
+fn of(prepared: &PreparedCall) -> LaneModel {
+    (prepared.who.lane.lane.clone(), prepared.model.clone())
+}

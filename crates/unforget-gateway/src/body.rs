@@ -6,6 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::header::{CONTENT_ENCODING, HeaderMap};
 use futures_util::{Stream, StreamExt};
+use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout, timeout_at};
 use unforget_wire::exchange::Fault;
 
@@ -18,7 +19,7 @@ const WHOLE: Duration = Duration::from_mins(5);
 /// A body as a stream that fails when its client falls silent.
 ///
 /// * `silence` - longest accepted silence.
-pub(super) fn patient(
+fn patient(
     body: Body,
     silence: Duration,
 ) -> impl Stream<Item = Result<Bytes, axum::BoxError>> + Send + 'static {
@@ -39,29 +40,75 @@ const STEP: u64 = 1 << 20;
 /// Seconds after which a client may retry if there is no room.
 pub(super) const AGAIN: u64 = 5;
 
-/// A whole body, and its share of the memory budget.
-///
-/// * `limit` - in bytes.
-pub(super) async fn whole(
-    body: Body,
-    limit: usize,
-    silence: Duration,
-    room: &ByteBudget,
-) -> Result<(Bytes, Option<BudgetShare>), Fault> {
-    let mut held = None;
-    let until = Instant::now() + WHOLE;
-    let mut stream = Box::pin(patient(body, silence));
-    let mut read = Vec::new();
-    loop {
-        let next = timeout_at(until, stream.next()).await;
-        let next = next.map_err(|_| bad(format!("the request took more than {} s", WHOLE.as_secs())))?;
-        let Some(bytes) = next else { return Ok((read.into(), held)) };
-        let bytes = bytes.map_err(|error| bad(format!("the request broke off: {error}")))?;
-        if read.len() + bytes.len() > limit {
-            return Err(too_large(limit));
+/// The limits of request bodies, and the memory budget for them.
+#[derive(Clone, Debug)]
+pub(super) struct BodyIntake {
+    /// Largest body in bytes, decompressed.
+    pub(super) limit: usize,
+    /// Longest silence of a client inside a request.
+    pub(super) silence: Duration,
+    pub(super) budget: ByteBudget,
+}
+
+impl BodyIntake {
+    /// A body as a stream that fails when its client falls silent.
+    pub(super) fn patient(
+        &self,
+        body: Body,
+    ) -> impl Stream<Item = Result<Bytes, axum::BoxError>> + Send + use<> + 'static {
+        patient(body, self.silence)
+    }
+
+    /// A whole body, and its share of the memory budget.
+    pub(super) async fn whole(&self, body: Body) -> Result<(Bytes, Option<BudgetShare>), Fault> {
+        let mut held = None;
+        let until = Instant::now() + WHOLE;
+        let mut stream = Box::pin(self.patient(body));
+        let mut read = Vec::new();
+        loop {
+            let next = timeout_at(until, stream.next()).await;
+            let next = next.map_err(|_| bad(format!("the request took more than {} s", WHOLE.as_secs())))?;
+            let Some(bytes) = next else { return Ok((read.into(), held)) };
+            let bytes = bytes.map_err(|error| bad(format!("the request broke off: {error}")))?;
+            if read.len() + bytes.len() > self.limit {
+                return Err(too_large(self.limit));
+            }
+            hold(&mut held, self.budget.take(bytes.len()).await)?;
+            read.extend_from_slice(&bytes);
         }
-        hold(&mut held, room.take(bytes.len()).await)?;
-        read.extend_from_slice(&bytes);
+    }
+
+    /// The decompressed body, and its share of the memory budget; `None` if the body is not compressed. A body that
+    /// exceeds the limit is refused while it is being decompressed.
+    ///
+    /// * `runtime` - waits for memory budget; the calling thread may block.
+    pub(super) fn unpacked(
+        &self,
+        headers: &HeaderMap,
+        raw: &[u8],
+        runtime: &Handle,
+    ) -> Result<Option<(Bytes, Option<BudgetShare>)>, Fault> {
+        let coding = text(headers, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
+        let mut packed: Box<dyn Read> = match coding.as_deref() {
+            None | Some("identity") => return Ok(None),
+            Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
+            Some("gzip" | "x-gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
+            Some(other) => {
+                return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
+            }
+        };
+        let (mut body, mut held) = (Vec::new(), None);
+        loop {
+            let read: io::Result<usize> = packed.by_ref().take(STEP).read_to_end(&mut body);
+            let read = read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
+            if body.len() > self.limit {
+                return Err(too_large(self.limit));
+            }
+            if read == 0 {
+                return Ok(Some((body.into(), held)));
+            }
+            hold(&mut held, runtime.block_on(self.budget.take(read)))?;
+        }
     }
 }
 
@@ -73,39 +120,6 @@ fn hold(held: &mut Option<BudgetShare>, more: Option<BudgetShare>) -> Result<(),
         None => *held = Some(more),
     }
     Ok(())
-}
-
-/// The decompressed body, and its share of the memory budget; `None` if the body is not compressed. A body that exceeds
-/// `limit` is refused while it is being decompressed.
-///
-/// * `take` - waits for memory budget.
-pub(super) fn unpacked(
-    headers: &HeaderMap,
-    raw: &[u8],
-    limit: usize,
-    take: impl Fn(usize) -> Option<BudgetShare>,
-) -> Result<Option<(Bytes, Option<BudgetShare>)>, Fault> {
-    let coding = text(headers, &CONTENT_ENCODING).map(str::to_ascii_lowercase);
-    let mut packed: Box<dyn Read> = match coding.as_deref() {
-        None | Some("identity") => return Ok(None),
-        Some("zstd") => Box::new(zstd::Decoder::new(raw).map_err(|error| bad(error.to_string()))?),
-        Some("gzip" | "x-gzip") => Box::new(flate2::read::MultiGzDecoder::new(raw)),
-        Some(other) => {
-            return Err(bad(format!("content-encoding {other:?} is not read: use gzip, zstd or none")));
-        }
-    };
-    let (mut body, mut held) = (Vec::new(), None);
-    loop {
-        let read: io::Result<usize> = packed.by_ref().take(STEP).read_to_end(&mut body);
-        let read = read.map_err(|error| bad(format!("the body cannot be unpacked: {error}")))?;
-        if body.len() > limit {
-            return Err(too_large(limit));
-        }
-        if read == 0 {
-            return Ok(Some((body.into(), held)));
-        }
-        hold(&mut held, take(read))?;
-    }
 }
 
 pub(super) const fn bad(what: String) -> Fault {

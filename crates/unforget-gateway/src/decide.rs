@@ -3,26 +3,33 @@
 //! Everything here is synchronous and may wait for the disk, so it runs on threads that may block.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use axum::body::Bytes;
 use unforget_core::digest::Digest;
-use unforget_core::recover::{self, Recovery, Refused, Sent};
+use unforget_core::recover::{self, Asked, Recovery, Refused, Sent};
 use unforget_core::reserve;
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Array, Brings, HostError, Recovered};
+use unforget_engine::host::{Array, Brings, Host, HostError, Recovered};
 use unforget_engine::ruler::ModelRuler;
-use unforget_wire::exchange::Call;
+use unforget_wire::exchange::{Call, Round};
 use unforget_wire::{Dialect, Format};
 
-use super::caches::FixedContent;
+use super::arrays::ArrayCache;
+use super::caches::{CacheRecords, FixedContent};
 use super::caller::{CallIdentity, Caller, order};
 use super::fault::CallProblem;
+use super::key_locks::KeyLocks;
+use super::limits::{ProviderLimits, limits_key};
 use super::notices;
-use super::offered::{OfferedTools, has_left_something};
+use super::offered::{OfferedTools, RecallHelp, RoundOutcome, has_left_something};
 use super::prepared::{PreparedCall, SentAs, TokenBudget};
-use super::recall_block::SLOT;
-use super::standing::StandingContext;
-use super::{Gateway, Recall};
+use super::provider_counts::ProviderCounts;
+use super::recall_block::{SLOT, recalled};
+use super::shared_key::may_name;
+use super::standing::{StandingContext, StandingMemory};
+use super::upstream::Providers;
+use super::{Recall, Windows};
 
 /// The relevant parts of a client's request.
 #[derive(Clone, Debug)]
@@ -60,25 +67,90 @@ pub(super) fn form(dialect: Dialect) -> Format {
     dialect.form().unwrap_or(Format::OpenAiChat)
 }
 
-impl Gateway {
+/// What is remembered of lanes, in memory only.
+#[derive(Default)]
+pub(super) struct LaneMemory {
+    pub(super) counts: ProviderCounts,
+    /// Standing context that was put back into prompts.
+    pub(super) put_back: StandingMemory,
+    /// The fate of providers' caches.
+    pub(super) caches: Arc<CacheRecords>,
+}
+
+/// What is known of the limits of models.
+pub(super) struct ModelLimits {
+    pub(super) windows: Windows,
+    /// Limits named by providers.
+    pub(super) limits: ProviderLimits,
+}
+
+/// Recognises the lanes of calls.
+#[derive(Default)]
+pub(super) struct Recogniser {
+    locks: KeyLocks,
+    arrays: ArrayCache,
+}
+
+/// Recognises and stores calls, decides what is sent, and learns from the answers.
+pub(super) struct Decider {
+    pub(super) host: Arc<Host>,
+    pub(super) providers: Arc<Providers>,
+    pub(super) recogniser: Recogniser,
+    pub(super) models: ModelLimits,
+    pub(super) recall: RecallHelp,
+    pub(super) memory: LaneMemory,
+}
+
+/// A recognised call.
+struct RecognisedCall {
+    who: CallIdentity,
+    array: Array,
+}
+
+impl Recogniser {
+    /// The lane of a call, and its messages.
+    fn recognise(
+        &self,
+        host: &Host,
+        caller: Caller,
+        call: &Call<'_>,
+        bodies: &[Cow<'_, str>],
+    ) -> Result<RecognisedCall, CallProblem> {
+        let read =
+            |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
+        if let Some(answer) = call.hints.previous_response_id.as_ref().filter(|_| !caller.is_named)
+            && let Some(lane) = host.answered_in(&caller.tenant, caller.form, answer)?
+        {
+            let array = read(&Array::default())?;
+            return Ok(RecognisedCall { who: CallIdentity { lane, caller }, array });
+        }
+        let first = bodies.first().map_or("", AsRef::as_ref);
+        let array = read(&self.arrays.like(first.as_bytes()))?;
+        let lane = host.recognise(&caller.asking(), &array)?;
+        Ok(RecognisedCall { who: CallIdentity { lane, caller }, array })
+    }
+}
+
+impl Decider {
     /// Recognises and stores a call, and decides what to send.
     pub(super) fn begin(&self, received: &ReceivedCall) -> Result<PreparedCall, CallProblem> {
         let call = Call::read(received.dialect, &received.body)?;
-        self.may_name(received, &call)?;
+        may_name(&self.host, &self.providers, received, &call)?;
         let form = form(received.dialect);
         let bodies: Vec<_> = call.history().collect();
         let caller = Caller::of(received, &call);
         let (who, array, receipt) = {
             // Calls of one lane are handled one after another: two concurrent ones would begin the lane twice.
-            let _alone = self.orders.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
-            let (who, array) = self.recognise(caller, &call, &bodies)?;
+            let _alone = self.recogniser.locks.lock(&caller.order(bodies.first().map_or("", AsRef::as_ref)));
+            let RecognisedCall { who, array } =
+                self.recogniser.recognise(&self.host, caller, &call, &bodies)?;
             let brings = self.brings(&who, &call)?.unwrap_or(Brings::All);
             let request = call.without_messages();
             let receipt = self.host.take(&who.lane.lane, form, (brings, &array), Some(&request))?;
             (who, array, receipt)
         };
         let cap = self.host.cap(&who.lane.lane, form, call.model.as_deref())?;
-        let limits = self.limits_of(received, &call);
+        let limits = limits_key(&self.providers, received, &call);
         let budget = self.budget(&call, cap, limits.as_ref());
         let is_weighed = !call.hints.is_partial() && array.wordless() == 0;
         let mut prepared = PreparedCall {
@@ -101,7 +173,7 @@ impl Gateway {
             lowered: None,
             budget,
             limits,
-            was: self.caches.was(&who.lane.lane, &array),
+            was: self.memory.caches.was(&who.lane.lane, &array),
             before: FixedContent::of(&call),
             broken: None,
             rung: "",
@@ -117,7 +189,7 @@ impl Gateway {
         if let Some(brings) = self.can_make(&prepared.who, &call)?.filter(|_| is_too_large) {
             self.make(&mut prepared, &call, &bodies, brings)?;
         }
-        for left in self.arrays.keep(&prepared.who.lane.lane, &prepared.array) {
+        for left in self.recogniser.arrays.keep(&prepared.who.lane.lane, &prepared.array) {
             self.host.close(&left);
         }
         Ok(prepared)
@@ -131,10 +203,11 @@ impl Gateway {
         bodies: &[Cow<'_, str>],
         brings: Brings<'_>,
     ) -> Result<(), CallProblem> {
-        prepared.standing = self.standing_of(prepared, call, prepared.budget.messages())?;
+        prepared.standing =
+            self.memory.put_back.standing_of(&self.host, prepared, call, prepared.budget.messages())?;
         let at = (brings, &prepared.array, prepared.asked_at);
-        let recall = self.settings.recall;
-        let offered = self.offered(prepared, call, prepared.budget.messages());
+        let recall = self.recall.mode;
+        let offered = self.recall.offered(prepared, call, prepared.budget.messages());
         prepared.slot = if recall == Recall::Slot { SLOT } else { 0 };
         let kept = prepared.slot + offered.as_ref().map_or(0, OfferedTools::room);
         let ask = prepared.ask(call.dialect, prepared.budget.messages(), kept);
@@ -142,35 +215,14 @@ impl Gateway {
             self.host.assemble_at(&prepared.who.lane.lane, form(call.dialect), at, &ask)?;
         prepared.asked_at = head;
         if recall == Recall::Slot {
-            prepared.recalled = self.recalled(prepared, &assembled)?;
+            prepared.recalled = recalled(&self.host, prepared, &assembled)?;
         }
         prepared.offered = offered.filter(|_| has_left_something(&assembled));
         prepared.take(&assembled, call, bodies);
         prepared.bound = assembled.certificate.bound + ask.beside.upper;
         notices::prompt(prepared, &assembled);
-        self.put_back.note(prepared);
+        self.memory.put_back.note(prepared);
         Ok(())
-    }
-
-    /// The lane of a call, and its messages.
-    fn recognise(
-        &self,
-        caller: Caller,
-        call: &Call<'_>,
-        bodies: &[Cow<'_, str>],
-    ) -> Result<(CallIdentity, Array), CallProblem> {
-        let read =
-            |before: &Array| Array::read(caller.form, bodies.iter().map(|body| body.as_bytes()), before);
-        if let Some(answer) = call.hints.previous_response_id.as_ref().filter(|_| !caller.is_named)
-            && let Some(lane) = self.host.answered_in(&caller.tenant, caller.form, answer)?
-        {
-            let array = read(&Array::default())?;
-            return Ok((CallIdentity { lane, caller }, array));
-        }
-        let first = bodies.first().map_or("", AsRef::as_ref);
-        let array = read(&self.arrays.like(first.as_bytes()))?;
-        let lane = self.host.recognise(&caller.asking(), &array)?;
-        Ok((CallIdentity { lane, caller }, array))
     }
 
     /// Which part of the path a call contains; `None` if it continues an answer that only the provider has.
@@ -195,13 +247,14 @@ impl Gateway {
         call: &'a Call<'_>,
     ) -> Result<Option<Brings<'a>>, CallProblem> {
         let brings = self.brings(who, call)?;
-        Ok(brings.filter(|brings| *brings != Brings::Rest(None) || self.has_all(&who.lane.lane)))
+        Ok(brings
+            .filter(|brings| *brings != Brings::Rest(None) || self.memory.counts.has_all(&who.lane.lane)))
     }
 
     fn budget(&self, call: &Call<'_>, cap: u64, limits: Option<&Digest>) -> TokenBudget {
         let said = call.output.unwrap_or(0);
-        let (told, input) = limits.map_or((None, None), |name| self.limits.of(name, said));
-        let window = self.settings.windows.of(call.model.as_deref()).min(told.unwrap_or(u64::MAX));
+        let (told, input) = limits.map_or((None, None), |name| self.models.limits.of(name, said));
+        let window = self.models.windows.of(call.model.as_deref()).min(told.unwrap_or(u64::MAX));
         let cap = cap.min(input.unwrap_or(u64::MAX));
         // Anthropic's newer models stop at the end of the window; others reject a request that might exceed it.
         let ends_at_window = call.dialect == Dialect::Anthropic;
@@ -215,7 +268,7 @@ impl Gateway {
     /// Tokens of the model's whole input for the unchanged call, without instructions and tools.
     fn whole(&self, prepared: &PreparedCall, call: &Call<'_>) -> Result<Tokens, CallProblem> {
         if !call.hints.is_partial() {
-            return Ok(self.measured(prepared));
+            return Ok(self.memory.counts.tokens(prepared));
         }
         let debt = self.host.status(&prepared.who.lane.lane, prepared.who.caller.form)?.debt;
         Ok(Tokens { expected: debt.stored, upper: debt.stored + debt.stored / 4 })
@@ -250,7 +303,7 @@ impl Gateway {
             Some(Recovered::Surface(_)) => return Ok(false),
         };
         prepared.take(&assembled, &call, &bodies);
-        self.put_back.note(prepared);
+        self.memory.put_back.note(prepared);
         Ok(true)
     }
 
@@ -286,14 +339,34 @@ impl Gateway {
         }
         let room = retry.input.saturating_sub(prepared.budget.fixed.expected).saturating_sub(more);
         let room = room.min(prepared.budget.messages());
-        prepared.standing = self.standing_of(prepared, call, room)?;
+        prepared.standing = self.memory.put_back.standing_of(&self.host, prepared, call, room)?;
         let ask = prepared.ask(call.dialect, room, 0);
         let at = (brings, &prepared.array, prepared.asked_at);
         let (assembled, head) =
             self.host.assemble_at(&prepared.who.lane.lane, prepared.who.caller.form, at, &ask)?;
         prepared.asked_at = head;
         prepared.take(&assembled, call, &call.history().collect::<Vec<_>>());
-        self.put_back.note(prepared);
+        self.memory.put_back.note(prepared);
         Ok(true)
+    }
+
+    /// Takes a limit from a refusal, named or implied.
+    pub(super) fn learn(&self, prepared: &PreparedCall, refused: Refused) {
+        if let Some(name) = &prepared.limits {
+            let asked = Asked { input: prepared.tokens.expected, output: prepared.said() };
+            self.models.limits.refused(name, refused, asked);
+        }
+    }
+
+    /// The next request after an answer with calls of our tools.
+    pub(super) fn next_round(
+        &self,
+        received: &ReceivedCall,
+        prepared: &PreparedCall,
+        offered: OfferedTools,
+        round: &Round,
+    ) -> Result<RoundOutcome, CallProblem> {
+        let call = Call::read(received.dialect, &received.body)?;
+        self.recall.next_round(&self.host, prepared, &call, offered, round)
     }
 }

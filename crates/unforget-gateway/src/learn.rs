@@ -1,74 +1,18 @@
 //! Stores an answer and learns from it.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-use std::{fs, io};
-
-use tokio::task::spawn_blocking;
-
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
-use unforget_core::id::Seq;
-use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Answered, Array, Counted, Haste, LaneKey};
+use unforget_engine::host::{Answered, Counted, Haste};
 use unforget_wire::exchange::{self, Ended};
-use unforget_wire::{Dialect, Format};
 
-use super::Gateway;
+use super::arriving::is_referred_to;
 use super::caches::AnsweredCall;
+use super::decide::Decider;
 use super::fault::CallProblem;
 use super::figures;
 use super::prepared::{PreparedCall, SentAs};
-use super::reading::{AnswerReader, interrupted};
-use super::relay::is_referred_to;
-
-use super::spool::{self, SpoolLabel};
-
-/// Number of lanes whose provider counts are remembered.
-const LANES: usize = 4_096;
-
-/// Longest pause before another attempt to store failed answers.
-const PAUSE_MAX: Duration = Duration::from_mins(1);
-
-/// Files of answers still to be stored after a failure.
-#[derive(Default)]
-pub(super) struct RetryList(Mutex<WaitingFiles>);
-
-#[derive(Default)]
-struct WaitingFiles {
-    paths: Vec<PathBuf>,
-    /// Whether a task is working on them.
-    is_tried: bool,
-}
-
-/// A provider's count of a call that was sent unchanged.
-pub(super) struct MeasuredCall {
-    /// Its messages: their number, and the digest of their bytes.
-    of: (usize, Digest),
-    /// Its instructions and tools, by our ruler.
-    fixed: Tokens,
-    /// The provider's count of its whole input.
-    input: u64,
-}
-
-impl MeasuredCall {
-    /// Tokens of an array of this lane, without its call's instructions and tools: the provider's count for the common
-    /// beginning, our estimate for the rest. With equal instructions and tools the common beginning is exact; the
-    /// excess charged for them is subtracted.
-    pub(super) fn of(&self, array: &Array, fixed: Tokens) -> Tokens {
-        let (count, digest) = self.of;
-        if array.beginning(count) != Some(digest) {
-            return array.tokens();
-        }
-        let rest = array.tokens_from(count);
-        let expected = self.input.saturating_sub(self.fixed.expected.min(self.input / 2));
-        let upper = if fixed == self.fixed { self.input.saturating_sub(fixed.upper) } else { expected };
-        let whole = Tokens { expected: expected + rest.expected, upper: upper + rest.upper };
-        // Our estimate is an upper bound too: use the lower one.
-        if whole.upper < array.tokens().upper { whole } else { array.tokens() }
-    }
-}
+use super::provider_counts::MeasuredCall;
+use super::reading::interrupted;
 
 /// A provider's count of input tokens.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +22,7 @@ struct CountedInput {
     is_of_one_round: bool,
 }
 
-impl Gateway {
+impl Decider {
     /// Stores an answer, and learns from it.
     ///
     /// * `rounds` - the model's own recall, as JSON.
@@ -108,7 +52,7 @@ impl Gateway {
         self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), haste))?;
         // Usage is a sum over rounds; it measures no single prompt.
         if rounds.is_none() {
-            self.caches.take(
+            self.memory.caches.take(
                 &who.lane.lane,
                 &AnsweredCall {
                     dialect: prepared.dialect,
@@ -133,11 +77,11 @@ impl Gateway {
         }
         // An error inside the answer may mean that the prompt was too large.
         if let Some(name) = prepared.limits.as_ref().filter(|_| told.ended == Ended::Complete) {
-            self.limits.fitted(name, prepared.tokens);
+            self.models.limits.fitted(name, prepared.tokens);
         }
         if let Some(usage) = told.usage.filter(|usage| usage.input > 0) {
             if let Some(name) = prepared.limits.as_ref().filter(|_| rounds.is_none()) {
-                self.limits.took(name, usage.input, usage.output);
+                self.models.limits.took(name, usage.input, usage.output);
             }
             let input = CountedInput { tokens: usage.input, is_of_one_round: rounds.is_none() };
             self.count(prepared, digest, input)?;
@@ -166,7 +110,7 @@ impl Gateway {
         };
         let cut = self.host.counted(lane, form, &counted)?;
         if prepared.who.caller.is_kept {
-            self.note_all(lane, input <= prepared.tokens.upper);
+            self.memory.counts.note_all(lane, input <= prepared.tokens.upper);
         }
         if let Some(cut) = cut {
             let SuspectedTruncation { expected, reported } = cut;
@@ -177,125 +121,7 @@ impl Gateway {
         else {
             return Ok(());
         };
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        if measured.len() >= LANES {
-            measured.clear();
-        }
-        measured.insert(lane.clone(), MeasuredCall { of, fixed: prepared.fixed(), input });
+        self.memory.counts.take(lane, MeasuredCall { of, fixed: prepared.fixed(), input });
         Ok(())
     }
-
-    /// Whether all of a conversation kept by the provider is stored here, judged by the count of its last call.
-    pub(super) fn has_all(&self, lane: &LaneKey) -> bool {
-        self.whole.lock().unwrap_or_else(PoisonError::into_inner).contains(lane)
-    }
-
-    fn note_all(&self, lane: &LaneKey, has_all: bool) {
-        let mut whole = self.whole.lock().unwrap_or_else(PoisonError::into_inner);
-        if !has_all {
-            whole.remove(lane);
-        } else if whole.len() < LANES || whole.contains(lane) {
-            whole.insert(lane.clone());
-        }
-    }
-
-    /// Stores the answers left by an earlier process. One answer must not keep the others from being served, so
-    /// failures are retried later.
-    pub(super) fn recover(self: &Arc<Self>) -> io::Result<()> {
-        let mut paths = self.spool.left()?;
-        paths.retain(|path| !self.recovered(path));
-        figures::spooled(paths.len() as f64);
-        if !paths.is_empty() {
-            self.store_later(paths);
-        }
-        Ok(())
-    }
-
-    /// Retries to store these files, until done or the gateway ends.
-    pub(super) fn store_later(self: &Arc<Self>, paths: impl IntoIterator<Item = PathBuf>) {
-        let mut waiting = self.unstored.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.paths.extend(paths);
-        if !std::mem::replace(&mut waiting.is_tried, true) {
-            tokio::spawn(Arc::clone(self).store_again());
-        }
-    }
-
-    async fn store_again(self: Arc<Self>) {
-        let mut pause = self.settings.store_again;
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.closing.cancelled() => return,
-            }
-            pause = (pause * 2).min(PAUSE_MAX);
-            let Some(paths) = self.unstored.next() else { return };
-            for path in paths {
-                let (gateway, file) = (Arc::clone(&self), path.clone());
-                let is_done = spawn_blocking(move || gateway.recovered(&file)).await.unwrap_or(false);
-                if is_done {
-                    figures::spooled(-1.0);
-                } else {
-                    self.unstored.back(path);
-                }
-            }
-        }
-    }
-
-    /// Stores the answer in a file. Returns whether the file is settled.
-    fn recovered(&self, path: &Path) -> bool {
-        let done = match spool::read(path) {
-            Ok(Some((label, bytes))) => self.recover_one(&label, &bytes, path),
-            Ok(None) => {
-                tracing::warn!(path = %path.display(), "this is no answer of ours; it stays");
-                return true;
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return true,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = &done {
-            tracing::error!(path = %path.display(), %error, "an answer cannot be stored; it is tried again");
-        }
-        done.is_ok()
-    }
-
-    fn recover_one(&self, label: &SpoolLabel, bytes: &[u8], path: &Path) -> io::Result<()> {
-        let form = Format::by_name(&label.form).filter(|known| dialect(*known).is_some());
-        let Some((form, dialect)) = form.and_then(|form| Some((form, dialect(form)?))) else {
-            tracing::warn!(path = %path.display(), "an answer of a form that this version does not know; it stays");
-            return Ok(());
-        };
-        let mut answer = AnswerReader::new(dialect, label.is_streamed, label.encoding.as_deref());
-        answer.push(bytes);
-        let (told, is_read) = answer.finish();
-        let answered = Answered {
-            asked_at: label.asked_at.map(Seq),
-            messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
-            id: told.id.clone(),
-            interrupted: interrupted(&told),
-            haste: Haste::Now,
-        };
-        self.host.take_answer(&LaneKey(label.lane.clone()), form, &answered).map_err(io::Error::other)?;
-        if let (Some(line), Some(id)) = (label.line, &told.id) {
-            self.host.remember_answer(&label.tenant, Seq(line), id).map_err(io::Error::other)?;
-        }
-        if is_read { fs::remove_file(path) } else { spool::keep(path) }
-    }
-}
-
-impl RetryList {
-    /// All waiting files; `None` if there are none, which also ends the task.
-    fn next(&self) -> Option<Vec<PathBuf>> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.is_tried = !waiting.paths.is_empty();
-        waiting.is_tried.then(|| std::mem::take(&mut waiting.paths))
-    }
-
-    fn back(&self, path: PathBuf) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).paths.push(path);
-    }
-}
-
-/// The dialect with this message form.
-fn dialect(known: Format) -> Option<Dialect> {
-    Dialect::ALL.into_iter().find(|dialect| dialect.form() == Some(known))
 }

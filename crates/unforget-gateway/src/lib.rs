@@ -7,7 +7,9 @@
 //!
 //! A call runs in a task of its own. Nothing that its client does meanwhile, not even going away, changes the call.
 
+mod answer_store;
 mod arrays;
+mod arriving;
 mod body;
 mod broadcast;
 mod byte_budget;
@@ -25,6 +27,7 @@ mod offered;
 mod passed_on;
 pub mod pinned;
 mod prepared;
+mod provider_counts;
 mod reading;
 mod recall_block;
 mod recall_tools;
@@ -40,27 +43,27 @@ pub mod trace;
 mod upstream;
 mod windows;
 
-use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use unforget_core::tokens::Tokens;
-use unforget_engine::host::{Host, LaneKey};
+use unforget_engine::host::Host;
 
-use arrays::ArrayCache;
+use answer_store::{AnswerStore, RetryList};
+use body::BodyIntake;
 use byte_budget::ByteBudget;
+use decide::{Decider, LaneMemory, ModelLimits, Recogniser};
 use fair_queue::FairQueue;
-use key_locks::KeyLocks;
-use learn::{MeasuredCall, RetryList};
 use limits::ProviderLimits;
 use notices::LoggedOnce;
+use offered::RecallHelp;
+use relay::Relay;
 use replays::Replays;
 use spool::Spool;
-use standing::StandingMemory;
+use upstream::Providers;
 
 pub use caches::{CacheRecords, CallCount, LaneRecord};
 pub use recall_tools::RecallTools;
@@ -140,34 +143,10 @@ const WAITING: usize = 4_096;
 
 /// The gateway between clients and providers.
 pub struct Gateway {
-    /// Dropped before the host: its files are tidied while the database is still ours.
-    spool: Spool,
-    host: Arc<Host>,
-    tools: Arc<dyn RecallTools>,
-    settings: Settings,
-    client: reqwest::Client,
-    arrays: ArrayCache,
-    lives: Replays,
-    orders: KeyLocks,
-    /// The provider's count of the last call of each lane.
-    measured: Mutex<HashMap<LaneKey, MeasuredCall>>,
-    /// Standing context that was put back into prompts.
-    put_back: StandingMemory,
-    /// Lanes of conversations kept by providers that are completely stored here.
-    whole: Mutex<HashSet<LaneKey>>,
-    /// Limits named by providers.
-    limits: ProviderLimits,
-    /// The fate of providers' caches.
-    caches: Arc<CacheRecords>,
-    /// Log messages that are written once.
+    relay: Arc<Relay>,
+    intake: BodyIntake,
+    /// Log messages about requests that are passed on, written once.
     once: LoggedOnce,
-    turns: Arc<FairQueue>,
-    /// Memory budget of requests.
-    bodies: ByteBudget,
-    /// Memory budget of answers.
-    answers: ByteBudget,
-    /// Answers still to be stored after a failure.
-    unstored: RetryList,
     tasks: TaskTracker,
     /// Cancelled when no new calls are accepted.
     closing: CancellationToken,
@@ -176,6 +155,7 @@ pub struct Gateway {
 impl Gateway {
     /// A gateway over a host's view of the store. First stores the answers that an earlier process left in the spool.
     ///
+    /// * `tools` - recall tools for models, offered if the settings want that.
     /// * `spool` - folder of arriving answers, beside the database.
     ///
     /// # Errors
@@ -186,31 +166,39 @@ impl Gateway {
         settings: Settings,
         spool: PathBuf,
     ) -> io::Result<Arc<Self>> {
-        let client = upstream::client(settings.idle).map_err(io::Error::other)?;
-        let gateway = Arc::new(Self {
-            host,
-            tools,
-            client,
-            arrays: ArrayCache::default(),
-            lives: Replays::new(settings.retry_window, settings.answers_max),
-            turns: FairQueue::new(AT_WORK, settings.lane_calls_max),
-            bodies: ByteBudget::new("requests", settings.bodies_max, settings.wait),
-            answers: ByteBudget::new("answers", settings.answers_max, settings.wait),
-            unstored: RetryList::default(),
-            orders: KeyLocks::default(),
-            settings,
-            spool: Spool::open(spool)?,
-            measured: Mutex::default(),
-            put_back: StandingMemory::default(),
-            whole: Mutex::default(),
-            limits: ProviderLimits::default(),
-            caches: Arc::default(),
-            once: LoggedOnce::default(),
-            tasks: TaskTracker::new(),
-            closing: CancellationToken::new(),
+        let providers = Providers::new(settings.upstreams, settings.idle).map_err(io::Error::other)?;
+        let providers = Arc::new(providers);
+        let closing = CancellationToken::new();
+        let decider = Arc::new(Decider {
+            host: Arc::clone(&host),
+            providers: Arc::clone(&providers),
+            recogniser: Recogniser::default(),
+            models: ModelLimits { windows: settings.windows, limits: ProviderLimits::default() },
+            recall: RecallHelp { mode: settings.recall, tools, once: LoggedOnce::default() },
+            memory: LaneMemory::default(),
         });
-        gateway.recover()?;
-        Ok(gateway)
+        let store = Arc::new(AnswerStore {
+            spool: Spool::open(spool)?,
+            host,
+            unstored: RetryList::default(),
+            pause: settings.store_again,
+            closing: closing.clone(),
+        });
+        store.recover()?;
+        let relay = Arc::new(Relay {
+            store,
+            decider,
+            providers,
+            replays: Replays::new(settings.retry_window, settings.answers_max),
+            queue: FairQueue::new(AT_WORK, settings.lane_calls_max),
+            budget: ByteBudget::new("answers", settings.answers_max, settings.wait),
+        });
+        let intake = BodyIntake {
+            limit: settings.body_max,
+            silence: settings.silence,
+            budget: ByteBudget::new("requests", settings.bodies_max, settings.wait),
+        };
+        Ok(Arc::new(Self { relay, intake, once: LoggedOnce::default(), tasks: TaskTracker::new(), closing }))
     }
 
     /// Ends the gateway: no new calls are accepted, and running ones are completed within `patience`. Cut-off answers
@@ -236,13 +224,13 @@ impl Gateway {
     /// # Errors
     /// The reason why nothing can be stored.
     pub fn probe(&self) -> io::Result<()> {
-        self.spool.has_room()?;
-        self.host.probe().map_err(io::Error::other)
+        self.relay.store.spool.has_room()?;
+        self.relay.decider.host.probe().map_err(io::Error::other)
     }
 
     /// The fate of providers' caches since the gateway was opened.
-    pub const fn caches(&self) -> &Arc<CacheRecords> {
-        &self.caches
+    pub fn caches(&self) -> &Arc<CacheRecords> {
+        &self.relay.decider.memory.caches
     }
 
     /// Number of running calls.
@@ -253,19 +241,11 @@ impl Gateway {
     /// Number of clients that read an answer or wait for one. A client that went away counts until its connection has
     /// ended here.
     pub fn readers(&self) -> usize {
-        self.lives.readers()
+        self.relay.replays.readers()
     }
 
     /// Bytes of requests and of answers in memory, as far as they are counted.
     pub fn held(&self) -> (usize, usize) {
-        (self.bodies.held(), self.answers.held())
-    }
-
-    /// Tokens of a call's messages: the provider's count for messages that it has read, ours for the rest.
-    fn measured(&self, prepared: &prepared::PreparedCall) -> Tokens {
-        let measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        measured
-            .get(&prepared.who.lane.lane)
-            .map_or(prepared.array.tokens(), |known| known.of(&prepared.array, prepared.fixed()))
+        (self.intake.budget.held(), self.relay.budget.held())
     }
 }

@@ -9,10 +9,8 @@ use unforget_core::recover::{Asked, Refused, Told};
 use unforget_core::tokens::Tokens;
 use unforget_wire::exchange::Call;
 
-use super::Gateway;
 use super::decide::ReceivedCall;
-use super::prepared::PreparedCall;
-use super::upstream::Api;
+use super::upstream::{Api, Providers};
 
 /// Most models and callers with remembered limits.
 const MOST: usize = 4_096;
@@ -63,21 +61,11 @@ impl ProviderLimits {
     }
 }
 
-impl Gateway {
-    /// The key of a call's limits: keys and beta features give one model different limits, and one name may mean
-    /// different models at different providers. `None` if the call names no model, or has no upstream.
-    pub(super) fn limits_of(&self, received: &ReceivedCall, call: &Call<'_>) -> Option<Digest> {
-        let model = call.model.as_deref()?;
-        let upstream = &self.upstream(Api::of(received.dialect), Some(model)).ok()?.name;
-        let ReceivedCall { caller, betas, .. } = received;
-        Some(Digest::of(format!("{upstream}\n{caller}\n{betas}\n{model}").as_bytes()))
-    }
-
-    /// Takes a limit from a refusal, named or implied.
-    pub(super) fn learn(&self, prepared: &PreparedCall, refused: Refused) {
-        if let Some(name) = &prepared.limits {
-            let asked = Asked { input: prepared.tokens.expected, output: prepared.said() };
-            self.limits.refused(name, refused, asked);
-        }
-    }
+/// The key of a call's limits: keys and beta features give one model different limits, and one name may mean
+/// different models at different providers. `None` if the call names no model, or has no upstream.
+pub(super) fn limits_key(providers: &Providers, received: &ReceivedCall, call: &Call<'_>) -> Option<Digest> {
+    let model = call.model.as_deref()?;
+    let upstream = &providers.upstream(Api::of(received.dialect), Some(model)).ok()?.name;
+    let ReceivedCall { caller, betas, .. } = received;
+    Some(Digest::of(format!("{upstream}\n{caller}\n{betas}\n{model}").as_bytes()))
 }

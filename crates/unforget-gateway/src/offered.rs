@@ -2,20 +2,23 @@
 //!
 //! Synchronous: runs on threads that may wait for the disk.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use unforget_core::entry::ToolCall;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_engine::Engine;
-use unforget_engine::host::Assembled;
+use unforget_engine::host::{Assembled, Host};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Target;
 use unforget_wire::exchange::{Call, Edit, Ended, Offer, Outcome, Round};
 
 use super::decide::ReceivedCall;
 use super::fault::CallProblem;
+use super::notices::LoggedOnce;
 use super::prepared::PreparedCall;
 use super::trace;
-use super::{Gateway, Recall, RecallTools};
+use super::{Recall, RecallTools};
 
 /// Most answers per call in which the model may call our tools.
 const ROUNDS: u32 = 4;
@@ -136,7 +139,22 @@ impl OfferedTools {
     }
 }
 
-impl Gateway {
+/// What a model's answer with calls of our tools leads to.
+pub(super) struct RoundOutcome {
+    pub(super) offered: OfferedTools,
+    /// The body of the next request; `None` if the answer is the last.
+    pub(super) body: Option<Vec<u8>>,
+}
+
+/// The recall of left-out content: by the gateway, or by the model with tools.
+pub(super) struct RecallHelp {
+    pub(super) mode: Recall,
+    pub(super) tools: Arc<dyn RecallTools>,
+    /// Log messages that are written once.
+    pub(super) once: LoggedOnce,
+}
+
+impl RecallHelp {
     /// The tools offered with a call, if wanted. Logs once per lane and reason why none are offered.
     pub(super) fn offered(
         &self,
@@ -144,7 +162,7 @@ impl Gateway {
         call: &Call<'_>,
         budget: u64,
     ) -> Option<OfferedTools> {
-        if self.settings.recall != Recall::Tools {
+        if self.mode != Recall::Tools {
             return None;
         }
         let offered = OfferedTools::of(&*self.tools, call, budget);
@@ -157,24 +175,24 @@ impl Gateway {
         offered.ok()
     }
 
-    /// The next request: the answer with our calls, and their results, if they are run. `None` if the answer is the
-    /// last.
+    /// The next request: the answer with our calls, and their results, if they are run.
     ///
     /// * `round` - an answer with calls of ours.
     pub(super) fn next_round(
         &self,
-        received: &ReceivedCall,
+        host: &Host,
         prepared: &PreparedCall,
-        (mut offered, round): (OfferedTools, &Round),
-    ) -> Result<(OfferedTools, Option<Vec<u8>>), CallProblem> {
+        call: &Call<'_>,
+        mut offered: OfferedTools,
+        round: &Round,
+    ) -> Result<RoundOutcome, CallProblem> {
         if let Some(why) = offered.refusal(round) {
             let names: Vec<&str> = round.ours.iter().map(|call| call.name.as_str()).collect();
             offered.note(json!({ "dropped": names, "why": why }));
-            return Ok((offered, None));
+            return Ok(RoundOutcome { offered, body: None });
         }
-        let call = Call::read(received.dialect, &received.body)?;
-        let ruler = ModelRuler::of(prepared.model.as_deref(), received.dialect);
-        let target = Target { is_own: true, ..Target::of(received.dialect, prepared.model.as_deref()) };
+        let ruler = ModelRuler::of(prepared.model.as_deref(), prepared.dialect);
+        let target = Target { is_own: true, ..Target::of(prepared.dialect, prepared.model.as_deref()) };
         let weigh = |outcomes: &[Outcome]| -> (Vec<String>, u64) {
             let messages = round.next(outcomes, target);
             let tokens: Tokens = messages.iter().map(|message| ruler.count(message)).sum();
@@ -187,10 +205,10 @@ impl Gateway {
         let each = free / (round.ours.len().clamp(1, AT_ONCE) as u64);
         if each < RESULT {
             offered.give_up("what the model wants to look up leaves no room for results");
-            let body = prepared.body(&call, Some(&offered));
-            return Ok((offered, Some(body)));
+            let body = Some(prepared.body(call, Some(&offered)));
+            return Ok(RoundOutcome { offered, body });
         }
-        let memory = self.host.memory(&prepared.who.lane.lane)?;
+        let memory = host.memory(&prepared.who.lane.lane)?;
         let mut outcomes = Vec::with_capacity(round.ours.len());
         for (at, call) in round.ours.iter().enumerate() {
             let engine = memory.clone().filter(|_| at < AT_ONCE);
@@ -207,8 +225,8 @@ impl Gateway {
             offered.rounds += 1;
             offered.is_closed = offered.rounds >= ROUNDS || offered.left < LEAST / 2;
         }
-        let body = prepared.body(&call, Some(&offered));
-        Ok((offered, Some(body)))
+        let body = Some(prepared.body(call, Some(&offered)));
+        Ok(RoundOutcome { offered, body })
     }
 }
 
@@ -216,11 +234,12 @@ impl Gateway {
 pub(super) fn without_rounds(
     received: &ReceivedCall,
     prepared: &PreparedCall,
-    (mut offered, why): (OfferedTools, &str),
-) -> Result<(OfferedTools, Option<Vec<u8>>), CallProblem> {
+    mut offered: OfferedTools,
+    why: &str,
+) -> Result<RoundOutcome, CallProblem> {
     let call = Call::read(received.dialect, &received.body)?;
     let body = offered.give_up(why).then(|| prepared.body(&call, Some(&offered)));
-    Ok((offered, body))
+    Ok(RoundOutcome { offered, body })
 }
 
 /// Runs a call.

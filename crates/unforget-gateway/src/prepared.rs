@@ -15,7 +15,7 @@ use unforget_wire::exchange::{Call, Edit, annotations};
 use super::caches::{FixedContent, PreviousCall};
 use super::caller::CallIdentity;
 use super::offered::OfferedTools;
-use super::recall_block::{SLOT, recall};
+use super::recall_block::{SLOT, insert_recalled};
 use super::standing::StandingContext;
 use super::{pinned, trace};
 
@@ -208,7 +208,7 @@ impl PreparedCall {
             messages.splice(0..0, system);
         }
         if let Some(recalled) = &self.recalled {
-            recall(&mut messages, &recalled.text, call.dialect);
+            insert_recalled(&mut messages, &recalled.text, call.dialect);
             self.tokens += Tokens::exact(SLOT);
         }
         self.prompt = messages;

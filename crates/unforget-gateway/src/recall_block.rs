@@ -1,10 +1,9 @@
 //! Puts a small block of recalled text before the newest question.
 
-use unforget_engine::host::{Assembled, Recalled};
+use unforget_engine::host::{Assembled, Host, Recalled};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::Dialect;
 
-use super::Gateway;
 use super::fault::CallProblem;
 use super::prepared::PreparedCall;
 
@@ -14,25 +13,23 @@ pub(super) const SLOT: u64 = 1_000;
 /// Tokens of the framing.
 const SLOT_FRAME: u64 = 64;
 
-impl Gateway {
-    /// Recalls left-out content for the newest question.
-    pub(super) fn recalled(
-        &self,
-        prepared: &PreparedCall,
-        assembled: &Assembled,
-    ) -> Result<Option<Recalled>, CallProblem> {
-        let Some(question) = prepared.array.question() else { return Ok(None) };
-        let dialect = prepared.dialect;
-        let ruler = ModelRuler::of(prepared.model.as_deref(), dialect);
-        let room = SLOT - SLOT_FRAME;
-        let (lane, shown) = (&prepared.who.lane.lane, &assembled.messages);
-        Ok(self.host.recalled(lane, &question, (room, ruler), shown)?)
-    }
+/// Recalls left-out content for the newest question.
+pub(super) fn recalled(
+    host: &Host,
+    prepared: &PreparedCall,
+    assembled: &Assembled,
+) -> Result<Option<Recalled>, CallProblem> {
+    let Some(question) = prepared.array.question() else { return Ok(None) };
+    let dialect = prepared.dialect;
+    let ruler = ModelRuler::of(prepared.model.as_deref(), dialect);
+    let room = SLOT - SLOT_FRAME;
+    let (lane, shown) = (&prepared.who.lane.lane, &assembled.messages);
+    Ok(host.recalled(lane, &question, (room, ruler), shown)?)
 }
 
 /// Puts recalled text before the newest question: into its message if roles have to alternate, otherwise as a separate
 /// message.
-pub(super) fn recall(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
+pub(super) fn insert_recalled(messages: &mut Vec<String>, text: &str, dialect: Dialect) {
     let at = messages.iter().rposition(|message| is_question(message));
     let question = at.and_then(|at| messages.get(at)).and_then(|message| serde_json::from_str(message).ok());
     match (at, question) {

@@ -15,34 +15,34 @@ use tracing::{Instrument, Span};
 use unforget_core::admit::Cover;
 use unforget_core::digest::Digest;
 use unforget_core::recover::Refused;
-use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
 use unforget_wire::refusal;
 
-use super::decide::ReceivedCall;
+use super::decide::{Decider, ReceivedCall};
+use super::fair_queue::{self, FairQueue};
 use super::fault::{self, CallProblem};
 use super::figures;
 use super::notices;
 use super::prepared::{PreparedCall, SentAs};
 use super::reading::{self, AnswerReader};
-use super::{Gateway, fair_queue};
 
+use super::answer_store::AnswerStore;
+use super::arriving::{ArrivingAnswer, OpenAnswer};
 use super::body::AGAIN;
 use super::broadcast::{BodyEnd, Broadcast, ResponseHead, SpoolRange};
-use super::byte_budget::BudgetShare;
-use super::route::{is_refusal, ours, unreached};
+use super::byte_budget::{BudgetShare, ByteBudget};
+use super::replays::Replays;
+use super::route::{is_refusal, ours};
 use super::spool::{SpoolFile, SpoolLabel};
+use super::tool_loop::ToolLoop;
 use super::trace;
-use super::upstream::{Api, IDEMPOTENCY_KEY, Upstream, returned};
+use super::upstream::{Api, IDEMPOTENCY_KEY, Providers, Upstream, returned};
 
 /// Memory budget reserved for a call's answer before it is sent, in bytes.
 const FIRST: usize = 16 * 1024;
 
 /// Most bytes read of a refusal.
 const REFUSAL: usize = 1 << 20;
-
-/// Most bytes kept of an answer: an endless answer is broken off.
-const LONGEST: u64 = 256 << 20;
 
 /// A model call.
 pub(super) struct GatewayCall {
@@ -61,7 +61,39 @@ pub(super) struct GatewayCall {
     pub(super) known_as: Digest,
 }
 
-impl Gateway {
+/// The upstream of a call, and its API.
+#[derive(Clone, Copy)]
+pub(super) struct Route<'a> {
+    pub(super) upstream: &'a Upstream,
+    pub(super) api: Api,
+}
+
+/// The head of a provider's answer, and the first chunk of its body.
+pub(super) struct BegunAnswer {
+    pub(super) answer: reqwest::Response,
+    /// `None` for an empty body.
+    pub(super) first: Option<Bytes>,
+}
+
+/// A prepared call that a provider took, and the head of its answer.
+struct TakenCall {
+    prepared: PreparedCall,
+    answer: reqwest::Response,
+}
+
+/// Carries calls to providers and their answers to clients.
+pub(super) struct Relay {
+    /// Dropped before the decider, which holds the database too.
+    pub(super) store: Arc<AnswerStore>,
+    pub(super) decider: Arc<Decider>,
+    pub(super) providers: Arc<Providers>,
+    pub(super) replays: Replays,
+    pub(super) queue: Arc<FairQueue>,
+    /// Memory budget of answers.
+    pub(super) budget: ByteBudget,
+}
+
+impl Relay {
     /// Runs a call. In every case its readers get an answer or a fault.
     pub(super) async fn run(self: Arc<Self>, call: GatewayCall) {
         let (broadcast, known_as) = (Arc::clone(&call.broadcast), call.known_as);
@@ -79,34 +111,37 @@ impl Gateway {
             let body = axum::body::to_bytes(body, REFUSAL).await.unwrap_or_default();
             broadcast.refuse(ResponseHead { status: head.status, headers: head.headers }, body);
         }
-        self.lives.ended(known_as, &broadcast);
+        self.replays.ended(known_as, &broadcast);
     }
 
     async fn serve(self: Arc<Self>, call: GatewayCall) -> Result<(), Fault> {
         let start = Instant::now();
-        let room = self.answers.take(FIRST).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
-        let prepared = self.at_work(&call, Self::begin).instrument(trace::step("store and fit")).await?;
+        let room = self.budget.take(FIRST).await.ok_or(Fault::Overloaded { retry_after: AGAIN })?;
+        let prepared = self.at_work(&call, Decider::begin).instrument(trace::step("store and fit")).await?;
         prepared.note();
         let overhead = start.elapsed();
         let api = Api::of(call.received.dialect);
-        let upstream = self.upstream(api, prepared.model.as_deref())?;
+        let upstream = self.providers.upstream(api, prepared.model.as_deref())?;
+        let route = Route { upstream, api };
         trace::sent_to(&upstream.url);
-        let sent = self.sent(&call, prepared, (upstream, api), overhead).await?;
-        let Some((mut prepared, mut answer)) = sent else { return Ok(()) };
+        let sent = self.sent(&call, prepared, route, overhead).await?;
+        let Some(TakenCall { mut prepared, mut answer }) = sent else { return Ok(()) };
         trace::status(answer.status());
         // An answer with an unreadable compression is passed on unchanged.
         if let Some(offered) = prepared.offered.clone().filter(|_| reading::is_read(answer.headers())) {
-            let first = self.first(&mut answer, upstream).await?;
+            let first = self.providers.chunk(upstream, &mut answer).await?;
             figures::call(call.received.dialect, answer.status(), prepared.authority, Some(overhead));
-            let came = ((answer, first), overhead.as_secs_f64());
-            return self.converse((&call, (upstream, api)), (prepared, offered), (came, room)).await;
+            prepared.offered = None;
+            let prepared = Arc::new(prepared);
+            let tools = ToolLoop { relay: &self, call: &call, route, prepared, offered, overhead };
+            return tools.run(BegunAnswer { answer, first }, room).await;
         }
         // The answer's file is created while the model begins to think.
         let is_streamed = is_stream(answer.headers());
         let encoding = reading::encoding(answer.headers());
         let read = AnswerReader::new(call.received.dialect, is_streamed, encoding.as_deref());
-        let spooled = self.spooled(label(&prepared, is_streamed, encoding))?;
-        let first = match self.first(&mut answer, upstream).await {
+        let spooled = self.store.begin(label(&prepared, is_streamed, encoding))?;
+        let first = match self.providers.chunk(upstream, &mut answer).await {
             Ok(first) => first,
             Err(fault) => {
                 spooled.done(true);
@@ -120,25 +155,14 @@ impl Gateway {
         broadcast.begin(ResponseHead { status: answer.status(), headers });
         drop(call);
         prepared.lighten();
-        let arriving = ArrivingAnswer::new(Arc::new(prepared), dialect, (spooled, read), room);
-        self.pump(&broadcast, (answer, first), arriving).await;
+        let arriving = ArrivingAnswer::new(
+            Arc::new(prepared),
+            dialect,
+            OpenAnswer { file: spooled, reader: read },
+            room,
+        );
+        self.pass_on(&broadcast, BegunAnswer { answer, first }, arriving).await;
         Ok(())
-    }
-
-    /// The first chunk of an answer. Until it arrives, a broken connection is a fault and not half an answer.
-    pub(super) async fn first(
-        &self,
-        answer: &mut reqwest::Response,
-        upstream: &Upstream,
-    ) -> Result<Option<Bytes>, Fault> {
-        let first = answer.chunk().await;
-        first.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
-    }
-
-    /// Begins the file of an answer.
-    pub(super) fn spooled(&self, label: SpoolLabel) -> Result<SpoolFile, Fault> {
-        let spooled = self.spool.begin(label);
-        spooled.map_err(|error| fault::not_stored("the answer cannot be kept", &error))
     }
 
     /// Sends a call, and once more with less if the provider finds it too large. `None` if it is refused and the client
@@ -147,25 +171,25 @@ impl Gateway {
         self: &Arc<Self>,
         call: &GatewayCall,
         mut prepared: PreparedCall,
-        (upstream, api): (&Upstream, Api),
+        route: Route<'_>,
         overhead: Duration,
-    ) -> Result<Option<(PreparedCall, reqwest::Response)>, Fault> {
+    ) -> Result<Option<TakenCall>, Fault> {
         let mut attempt = 0;
         loop {
-            let answer = self.send(call, &prepared, (upstream, api)).instrument(trace::step("send")).await?;
+            let answer = self.send(call, &prepared, route).instrument(trace::step("send")).await?;
             if !is_refusal(answer.status()) {
-                return Ok(Some((prepared, answer)));
+                return Ok(Some(TakenCall { prepared, answer }));
             }
-            let (head, body) = self.refusal(answer, &upstream.name).await?;
+            let (head, body) = self.refusal(answer, route.upstream).await?;
             let known = classify(&head, &reading::plain(&head.headers, &body, REFUSAL));
             let sent = prepared.tokens.expected;
             let is_size = known.as_ref().is_some_and(|known| known.refused() != Refused::Other);
             let is_smaller = match known.filter(|known| attempt == 0 && known.refused() != Refused::Other) {
                 Some(known) => {
-                    self.learn(&prepared, known.refused());
+                    self.decider.learn(&prepared, known.refused());
                     let refused = known.refused();
-                    let smaller = self.at_work(call, move |gateway, received| {
-                        let is_smaller = gateway.smaller(received, &mut prepared, refused, attempt)?;
+                    let smaller = self.at_work(call, move |decider, received| {
+                        let is_smaller = decider.smaller(received, &mut prepared, refused, attempt)?;
                         Ok((prepared, is_smaller))
                     });
                     let (smaller, changed) = smaller.instrument(trace::step("make it smaller")).await?;
@@ -195,10 +219,10 @@ impl Gateway {
     /// Relays an answer to its end, and stores it.
     ///
     /// * `first` - its first chunk.
-    async fn pump(
+    async fn pass_on(
         self: Arc<Self>,
         broadcast: &Broadcast,
-        (mut answer, first): (reqwest::Response, Option<Bytes>),
+        BegunAnswer { mut answer, first }: BegunAnswer,
         mut arriving: ArrivingAnswer,
     ) {
         let mut next: reqwest::Result<_> = Ok(first);
@@ -229,22 +253,22 @@ impl Gateway {
         chunk: Bytes,
     ) -> io::Result<()> {
         let has_ended = arriving.take(&chunk)?;
-        let kept = arriving.open.as_ref().map_or(0, |(_, read)| read.kept());
+        let kept = arriving.open.as_ref().map_or(0, |open| open.reader.kept());
         if let Some(more) = kept.checked_sub(arriving.room.bytes()).filter(|more| *more > 0) {
-            let more = self.answers.take(more.max(FIRST)).await;
+            let more = self.budget.take(more.max(FIRST)).await;
             arriving.room.join(more.ok_or_else(|| io::Error::other("there is no room for it in memory"))?);
         }
         // Determines the place before the file disappears.
-        let place = match (self.answers.spare(chunk.len()), &mut arriving.open) {
-            (None, Some((spooled, _))) if !broadcast.is_spooled() => {
+        let place = match (self.budget.spare(chunk.len()), &mut arriving.open) {
+            (None, Some(OpenAnswer { file: spooled, .. })) if !broadcast.is_spooled() => {
                 broadcast.spooled_in(spooled.back()?);
                 ChunkPlace::SpoolFile(spooled.place())
             }
-            (None, Some((spooled, _))) => ChunkPlace::SpoolFile(spooled.place()),
+            (None, Some(OpenAnswer { file: spooled, .. })) => ChunkPlace::SpoolFile(spooled.place()),
             (held, _) => ChunkPlace::Here(held),
         };
         if has_ended && arriving.is_referred_to {
-            self.store(arriving).await;
+            self.keep(arriving).await;
         }
         match place {
             ChunkPlace::Here(held) => broadcast.push(&chunk, held),
@@ -264,23 +288,23 @@ impl Gateway {
         end: BodyEnd,
     ) {
         if arriving.is_referred_to {
-            self.store(&mut arriving).await;
+            self.keep(&mut arriving).await;
         }
         broadcast.end(end);
-        self.store(&mut arriving).await;
+        self.keep(&mut arriving).await;
     }
 
     /// Stores the received part of an answer, once.
-    async fn store(self: &Arc<Self>, arriving: &mut ArrivingAnswer) {
-        let Some((spooled, read)) = arriving.open.take() else { return };
-        let (gateway, prepared) = (Arc::clone(self), Arc::clone(&arriving.prepared));
+    async fn keep(self: &Arc<Self>, arriving: &mut ArrivingAnswer) {
+        let Some(OpenAnswer { file: spooled, reader: read }) = arriving.open.take() else { return };
+        let (decider, prepared) = (Arc::clone(&self.decider), Arc::clone(&arriving.prepared));
         let rounds = arriving.rounds.take();
         let path = spooled.path().to_owned();
         let span = Span::current();
         let stored = spawn_blocking(move || {
             let (told, is_read) = read.finish();
             trace::answered(&span, &told);
-            gateway
+            decider
                 .finish(&prepared, &told, rounds.as_deref())
                 .map_err(Fault::from)
                 .map(|()| spooled.done(is_read))
@@ -291,7 +315,7 @@ impl Gateway {
             Ok(Err(fault)) => tracing::error!(%fault, "{what}"),
             Err(error) => tracing::error!(%error, "{what}"),
         }
-        self.store_later([path]);
+        self.store.store_later([path]);
     }
 
     /// Sends a call.
@@ -299,15 +323,16 @@ impl Gateway {
         &self,
         call: &GatewayCall,
         prepared: &PreparedCall,
-        (upstream, api): (&Upstream, Api),
+        route: Route<'_>,
     ) -> Result<reqwest::Response, Fault> {
-        let headers = upstream.headers(&call.headers, api);
+        let Route { upstream, api } = route;
         let body = match &prepared.sending {
             SentAs::AsIs => call.raw.clone(),
-            SentAs::Made(body) => return self.send_body(call, body.clone(), (upstream, api)).await,
+            SentAs::Made(body) => return self.send_body(call, body.clone(), route).await,
         };
-        let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
-        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
+        let headers = upstream.headers(&call.headers, api);
+        let request = self.providers.request(Method::POST, upstream, &call.path).headers(headers).body(body);
+        self.providers.send(upstream, request).await
     }
 
     /// Sends our body instead of the client's. The client's idempotency key belongs to its own body: a provider that
@@ -316,27 +341,25 @@ impl Gateway {
         &self,
         call: &GatewayCall,
         body: Bytes,
-        (upstream, api): (&Upstream, Api),
+        Route { upstream, api }: Route<'_>,
     ) -> Result<reqwest::Response, Fault> {
         let mut headers = upstream.headers(&call.headers, api);
         headers.remove(CONTENT_ENCODING);
         headers.remove(IDEMPOTENCY_KEY);
-        let request = self.client.request(Method::POST, upstream.at(&call.path)).headers(headers).body(body);
-        request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))
+        let request = self.providers.request(Method::POST, upstream, &call.path).headers(headers).body(body);
+        self.providers.send(upstream, request).await
     }
 
     /// A refusal with its body, as far as that is read.
     async fn refusal(
         &self,
         mut answer: reqwest::Response,
-        upstream: &str,
+        upstream: &Upstream,
     ) -> Result<(ResponseHead, Bytes), Fault> {
         let head = ResponseHead { status: answer.status(), headers: answer.headers().clone() };
         let mut body = Vec::new();
         while body.len() < REFUSAL {
-            let chunk =
-                answer.chunk().await.map_err(|error| unreached(upstream, error, self.settings.idle))?;
-            let Some(chunk) = chunk else { break };
+            let Some(chunk) = self.providers.chunk(upstream, &mut answer).await? else { break };
             body.extend_from_slice(&chunk);
         }
         Ok((head, body.into()))
@@ -346,83 +369,21 @@ impl Gateway {
     pub(super) async fn at_work<T: Send + 'static>(
         self: &Arc<Self>,
         call: &GatewayCall,
-        work: impl FnOnce(&Self, &ReceivedCall) -> Result<T, CallProblem> + Send + 'static,
+        work: impl FnOnce(&Decider, &ReceivedCall) -> Result<T, CallProblem> + Send + 'static,
     ) -> Result<T, Fault> {
-        let turn = self.turns.take(call.order).await;
+        let turn = self.queue.take(call.order).await;
         let _turn = turn.map_err(|fair_queue::QueueFull| Fault::TooMany { retry_after: 1 })?;
-        let (gateway, received, span) = (Arc::clone(self), Arc::clone(&call.received), Span::current());
-        let done = spawn_blocking(move || span.in_scope(|| work(&gateway, &received))).await;
+        let (decider, received, span) =
+            (Arc::clone(&self.decider), Arc::clone(&call.received), Span::current());
+        let done = spawn_blocking(move || span.in_scope(|| work(&decider, &received))).await;
         Ok(done.map_err(|error| fault::internal("a defect of ours", &error))??)
     }
-}
-
-/// Whether later calls may refer to an answer by its id, as soon as a client has it.
-pub(super) fn is_referred_to(dialect: Dialect) -> bool {
-    dialect == Dialect::OpenAiResponses
 }
 
 /// Where readers find a chunk.
 enum ChunkPlace {
     Here(Option<BudgetShare>),
     SpoolFile(SpoolRange),
-}
-
-/// An arriving answer.
-pub(super) struct ArrivingAnswer {
-    prepared: Arc<PreparedCall>,
-    /// The model's own recall, as JSON.
-    pub(super) rounds: Option<String>,
-    dialect: Dialect,
-    /// Whether later calls may refer to it by id, so that it must be stored before any client knows that it is
-    /// complete.
-    is_referred_to: bool,
-    /// Open until it is stored.
-    open: Option<(SpoolFile, AnswerReader)>,
-    /// Memory budget for reading it.
-    room: BudgetShare,
-}
-
-impl ArrivingAnswer {
-    pub(super) fn new(
-        prepared: Arc<PreparedCall>,
-        dialect: Dialect,
-        open: (SpoolFile, AnswerReader),
-        room: BudgetShare,
-    ) -> Self {
-        let is_referred_to = is_referred_to(dialect);
-        Self { prepared, rounds: None, dialect, is_referred_to, open: Some(open), room }
-    }
-
-    /// Takes a chunk. Returns whether the answer ends in it.
-    fn take(&mut self, chunk: &[u8]) -> io::Result<bool> {
-        let Some((spooled, read)) = &mut self.open else { return Ok(false) };
-        spooled.push(chunk)?;
-        if spooled.place().from > LONGEST {
-            return Err(io::Error::other(format!("it is longer than {LONGEST} bytes")));
-        }
-        if let Some(file) = spooled.due() {
-            // Not awaited: it limits the loss in a power failure, not what a client gets.
-            drop(spawn_blocking(move || file.sync_data()));
-        }
-        let had_ended = read.has_ended();
-        read.push(chunk);
-        Ok(!had_ended && read.has_ended())
-    }
-
-    /// Its kind of end, after the provider has closed the connection.
-    pub(super) fn end(&self) -> BodyEnd {
-        let is_short = self.open.as_ref().is_some_and(|(_, read)| !read.is_all());
-        if is_short { BodyEnd::Short } else { BodyEnd::Whole }
-    }
-
-    /// Tells the clients that the answer broke off, in their dialect where the stream allows it.
-    pub(super) fn broken_off(&self, broadcast: &Broadcast) -> BodyEnd {
-        let is_between = self.open.as_ref().is_some_and(|(_, read)| read.is_between());
-        if is_between {
-            broadcast.push(Fault::NotStored.event(self.dialect, "").as_bytes(), None);
-        }
-        BodyEnd::Broken
-    }
 }
 
 /// The response headers about a client's call.

@@ -2,7 +2,6 @@
 //! untouched.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
@@ -121,7 +120,7 @@ fn no_socket() -> Response {
 impl Gateway {
     /// Handles a model call.
     async fn call(self: &Arc<Self>, dialect: Dialect, request: Request) -> Result<Response, Fault> {
-        if self.closing.is_cancelled() || self.running() >= WAITING {
+        if self.is_closing() || self.running() >= WAITING {
             return Err(Fault::Overloaded { retry_after: 1 });
         }
         let (parts, body) = request.into_parts();
@@ -130,8 +129,7 @@ impl Gateway {
         let named = name(&parts.headers)?;
         let session = SESSION.iter().find_map(|header| text(&parts.headers, header)).map(str::to_owned);
         let caller = caller(&tenant, &parts.headers);
-        let (raw, held) =
-            body::whole(body, self.settings.body_max, self.settings.silence, &self.bodies).await?;
+        let (raw, held) = self.intake.whole(body).await?;
         let betas = betas(&parts.headers);
         let received = ReceivedCall { dialect, tenant, named, session, caller, betas, body: raw.clone() };
         let ReadBody { received, digest, order, more } = self.read(&parts.headers, received).await?;
@@ -142,7 +140,7 @@ impl Gateway {
         let key = key.map(|key| Digest::of(format!("{caller}\n{key}").as_bytes()));
         let is_retry = text(&parts.headers, &HeaderName::from_static("x-stainless-retry-count"));
         let is_retry = is_retry.is_some_and(|count| count != "0");
-        let (broadcast, known_as) = match self.lives.look(key, request, is_retry) {
+        let (broadcast, known_as) = match self.relay.replays.look(key, request, is_retry) {
             Repetition::Conflict => {
                 let what = "this idempotency key was used with another request".to_owned();
                 return Err(Fault::Conflict { what });
@@ -154,19 +152,18 @@ impl Gateway {
         let held = held.into_iter().chain(more).collect();
         let (received, headers) = (Arc::new(received), parts.headers);
         let call = GatewayCall { received, raw, held, order, path, headers, broadcast, known_as };
-        self.tasks.spawn(Arc::clone(self).run(call));
+        self.tasks.spawn(Arc::clone(&self.relay).run(call));
         answer(reader).await
     }
 
     /// Decompresses a call's body if necessary, and reads the key for taking turns.
     async fn read(&self, headers: &HeaderMap, received: ReceivedCall) -> Result<ReadBody, Fault> {
-        let (limit, headers, room) = (self.settings.body_max, headers.clone(), self.bodies.clone());
+        let (intake, headers) = (self.intake.clone(), headers.clone());
         let is_small = received.body.len() < AT_ONCE && !headers.contains_key(CONTENT_ENCODING);
         let work = move |handle: Handle| {
             let mut received = received;
             let (digest, mut more) = (Digest::of(&received.body), None);
-            let take = |bytes| handle.block_on(room.take(bytes));
-            if let Some(unpacked) = body::unpacked(&headers, &received.body, limit, take)? {
+            if let Some(unpacked) = intake.unpacked(&headers, &received.body, &handle)? {
                 (received.body, more) = unpacked;
             }
             let order = received.order()?;
@@ -190,12 +187,11 @@ impl Gateway {
         if parts.method != Method::POST || of_api(parts.uri.path()) != COUNT {
             return Ok((None, body, Vec::new()));
         }
-        let (limit, headers, room) = (self.settings.body_max, parts.headers.clone(), self.bodies.clone());
-        let (raw, held) = body::whole(body, limit, self.settings.silence, &room).await?;
+        let (intake, headers) = (self.intake.clone(), parts.headers.clone());
+        let (raw, held) = intake.whole(body).await?;
         let (packed, handle) = (raw.clone(), Handle::current());
         let read = spawn_blocking(move || {
-            let unpacked =
-                body::unpacked(&headers, &packed, limit, |bytes| handle.block_on(room.take(bytes)))?;
+            let unpacked = intake.unpacked(&headers, &packed, &handle)?;
             let (body, _held) = unpacked.unwrap_or((packed, None));
             // The provider reports any defect of it.
             Ok::<_, Fault>(exchange::Call::read(Dialect::Anthropic, &body).ok().and_then(|call| call.model))
@@ -213,7 +209,8 @@ impl Gateway {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let api = api(parts.uri.path(), &parts.headers);
         let (model, body, _held) = self.named_in(&parts, body).await?;
-        let upstream = self.upstream(api, model.as_deref())?;
+        let providers = &self.relay.providers;
+        let upstream = providers.upstream(api, model.as_deref())?;
         may_pass(upstream, tenant(&parts), (&parts.method, parts.uri.path()))?;
         let kind = passed_on::PassedKind::of(&parts.method, parts.uri.path());
         figures::passed(kind.name());
@@ -223,12 +220,11 @@ impl Gateway {
         let mut headers = upstream.headers(&parts.headers, api);
         // The body is passed on unchanged, and so is its length.
         headers.extend(parts.headers.get(CONTENT_LENGTH).map(|length| (CONTENT_LENGTH, length.clone())));
-        let mut request = self.client.request(parts.method, upstream.at(path)).headers(headers);
+        let mut request = providers.request(parts.method, upstream, path).headers(headers);
         if !body.is_end_stream() {
-            request = request.body(reqwest::Body::wrap_stream(body::patient(body, self.settings.silence)));
+            request = request.body(reqwest::Body::wrap_stream(self.intake.patient(body)));
         }
-        let answer =
-            request.send().await.map_err(|error| unreached(&upstream.name, error, self.settings.idle))?;
+        let answer = providers.send(upstream, request).await?;
         let mut response = Response::new(Body::empty());
         *response.status_mut() = answer.status();
         *response.headers_mut() = returned(answer.headers());
@@ -257,17 +253,6 @@ async fn answer(mut reader: BroadcastReader) -> Result<Response, Fault> {
     *response.status_mut() = head.status;
     *response.headers_mut() = head.headers;
     Ok(response)
-}
-
-/// Why a provider gave no answer. The address is omitted: some clients put their key into its query.
-pub(super) fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
-    let error = error.without_url();
-    tracing::warn!(upstream, %error, "no answer");
-    let upstream = upstream.to_owned();
-    if error.is_timeout() && !error.is_connect() {
-        return Fault::Timeout { upstream, seconds: idle.as_secs() };
-    }
-    Fault::Unreachable { upstream }
 }
 
 /// A header's text, if it is valid text.
@@ -321,10 +306,6 @@ pub(super) fn is_refusal(status: StatusCode) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "tests")]
-
-    use std::io::Seek;
-
     use super::*;
 
     #[test]
@@ -348,19 +329,5 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
         assert_eq!(api("/v1/models", &headers), Api::Anthropic);
-    }
-    #[tokio::test]
-    async fn no_query_is_logged() {
-        super::super::install_crypto();
-        let client = reqwest::Client::builder().no_proxy().build().unwrap();
-        let error = client.get("http://127.0.0.1:1/v1/models?key=sk-secret").send().await.unwrap_err();
-        assert!(error.to_string().contains("sk-secret"), "{error}");
-        let mut log = Arc::new(tempfile::tempfile().unwrap());
-        let subscriber = tracing_subscriber::fmt().with_writer(Arc::clone(&log)).finish();
-        let fault =
-            tracing::subscriber::with_default(subscriber, || unreached("a", error, Duration::from_secs(1)));
-        log.rewind().unwrap();
-        let log = std::io::read_to_string(log).unwrap();
-        assert!(log.contains("no answer") && !format!("{log}{fault}").contains("sk-secret"), "{log}");
     }
 }

@@ -3,14 +3,14 @@
 //! The provider treats all users of one key alike: each of them could read anything that it keeps under an id.
 
 use axum::http::Method;
+use unforget_engine::host::Host;
 use unforget_wire::exchange::{Call, Fault};
 
-use super::Gateway;
 use super::decide::{ReceivedCall, form};
 use super::fault::CallProblem;
 use super::route::of_api;
 use super::tenant::OWNER;
-use super::upstream::{Api, Upstream};
+use super::upstream::{Api, Providers, Upstream};
 
 /// Paths of requests that refer to nothing kept by a provider, beside models.
 const FOR_ALL: [&str; 3] = ["/messages/count_tokens", "/embeddings", "/moderations"];
@@ -51,29 +51,32 @@ fn refused(what: &str) -> Fault {
     Fault::Forbidden { what }
 }
 
-impl Gateway {
-    /// Whether a call refers to nothing kept by the provider, except answers that its tenant got through us. As at the
-    /// provider itself, other users' ids do not exist.
-    pub(super) fn may_name(&self, received: &ReceivedCall, call: &Call<'_>) -> Result<(), CallProblem> {
-        let upstream = self.upstream(Api::of(received.dialect), call.model.as_deref());
-        if !upstream.is_ok_and(|upstream| is_shared(upstream, &received.tenant)) {
-            return Ok(());
-        }
-        let hints = &call.hints;
-        // No tenant can have created one, since the checks above forbid it.
-        if let Some(id) = &hints.conversation {
-            return Err(Fault::NotFound { what: format!("conversation {id:?}") }.into());
-        }
-        if let Some(id) = &hints.previous_response_id
-            && self.host.answered_in(&received.tenant, form(received.dialect), id)?.is_none()
-        {
-            return Err(Fault::NotFound { what: format!("previous response {id:?}") }.into());
-        }
-        if let Some(id) = call.kept() {
-            return Err(refused(&format!("{id:?}, which the provider keeps")).into());
-        }
-        Ok(())
+/// Whether a call refers to nothing kept by the provider, except answers that its tenant got through us. As at the
+/// provider itself, other users' ids do not exist.
+pub(super) fn may_name(
+    host: &Host,
+    providers: &Providers,
+    received: &ReceivedCall,
+    call: &Call<'_>,
+) -> Result<(), CallProblem> {
+    let upstream = providers.upstream(Api::of(received.dialect), call.model.as_deref());
+    if !upstream.is_ok_and(|upstream| is_shared(upstream, &received.tenant)) {
+        return Ok(());
     }
+    let hints = &call.hints;
+    // No tenant can have created one, since the checks above forbid it.
+    if let Some(id) = &hints.conversation {
+        return Err(Fault::NotFound { what: format!("conversation {id:?}") }.into());
+    }
+    if let Some(id) = &hints.previous_response_id
+        && host.answered_in(&received.tenant, form(received.dialect), id)?.is_none()
+    {
+        return Err(Fault::NotFound { what: format!("previous response {id:?}") }.into());
+    }
+    if let Some(id) = call.kept() {
+        return Err(refused(&format!("{id:?}, which the provider keeps")).into());
+    }
+    Ok(())
 }
 
 #[cfg(test)]

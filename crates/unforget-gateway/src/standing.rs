@@ -16,11 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use unforget_core::digest::Digest;
 use unforget_core::standing::{self, Piece, Share, Size};
 use unforget_core::tokens::{Ruler, Tokens};
-use unforget_engine::host::{Assembled, LaneKey};
+use unforget_engine::host::{Assembled, Host, LaneKey};
 use unforget_engine::ruler::ModelRuler;
 use unforget_wire::exchange::{Call, Context};
 
-use super::Gateway;
 use super::fault::CallProblem;
 use super::prepared::PreparedCall;
 
@@ -214,25 +213,24 @@ impl PieceScale {
     }
 }
 
-impl Gateway {
+impl StandingMemory {
     /// Reads the standing context of a call that gets a prompt of ours.
     ///
     /// * `messages` - token budget of the messages.
     pub(super) fn standing_of(
         &self,
+        host: &Host,
         prepared: &PreparedCall,
         call: &Call<'_>,
         messages: u64,
     ) -> Result<StandingContext, CallProblem> {
-        let mut standing = self.put_back.read(prepared, call, messages);
-        if !self.host.pin_files(&prepared.who.lane.lane, prepared.who.caller.form)?.is_empty() {
+        let mut standing = self.read(prepared, call, messages);
+        if !host.pin_files(&prepared.who.lane.lane, prepared.who.caller.form)?.is_empty() {
             standing.texts = standing.beside(call);
         }
         Ok(standing)
     }
-}
 
-impl StandingMemory {
     /// * `messages` - token budget of the messages.
     fn read(&self, prepared: &PreparedCall, call: &Call<'_>, messages: u64) -> StandingContext {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

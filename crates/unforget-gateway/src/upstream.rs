@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
+use axum::body::Bytes;
+use axum::http::Method;
 use axum::http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderName,
     HeaderValue, ORIGIN, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, REFERER, SET_COOKIE, TE, TRAILER,
     TRANSFER_ENCODING, UPGRADE,
 };
 use reqwest::redirect::Policy;
-use reqwest::{Client, Url};
+use reqwest::{Client, RequestBuilder, Url};
 use unforget_wire::Dialect;
 use unforget_wire::exchange::Fault;
-
-use super::Gateway;
 
 use super::trace;
 
@@ -139,16 +139,68 @@ impl Upstream {
     }
 }
 
-impl Gateway {
+/// The providers and the connections to them.
+pub(super) struct Providers {
+    upstreams: Vec<Upstream>,
+    client: Client,
+    /// Longest silence of a provider inside an answer.
+    idle: Duration,
+}
+
+impl Providers {
+    pub(super) fn new(upstreams: Vec<Upstream>, idle: Duration) -> reqwest::Result<Self> {
+        Ok(Self { upstreams, client: client(idle)?, idle })
+    }
+
     /// The upstream for a call, or for a request of its API without a model: the first suitable one, otherwise the
     /// first of the API, whatever its models.
     pub(super) fn upstream(&self, api: Api, model: Option<&str>) -> Result<&Upstream, Fault> {
-        let all = &self.settings.upstreams;
+        let all = &self.upstreams;
         let any = || all.iter().find(|upstream| model.is_none() && upstream.speaks(api));
         all.iter().find(|upstream| upstream.takes(api, model)).or_else(any).ok_or_else(|| Fault::NotFound {
             what: format!("an upstream that takes {}", model.unwrap_or("this path")),
         })
     }
+
+    /// Begins a request to an upstream.
+    ///
+    /// * `path` - with the query.
+    pub(super) fn request(&self, method: Method, upstream: &Upstream, path: &str) -> RequestBuilder {
+        self.client.request(method, upstream.at(path))
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(super) async fn send(
+        &self,
+        upstream: &Upstream,
+        request: RequestBuilder,
+    ) -> Result<reqwest::Response, Fault> {
+        request.send().await.map_err(|error| self.unreached(upstream, error))
+    }
+
+    /// The next chunk of an answer; `None` at its end.
+    pub(super) async fn chunk(
+        &self,
+        upstream: &Upstream,
+        answer: &mut reqwest::Response,
+    ) -> Result<Option<Bytes>, Fault> {
+        answer.chunk().await.map_err(|error| self.unreached(upstream, error))
+    }
+
+    fn unreached(&self, upstream: &Upstream, error: reqwest::Error) -> Fault {
+        unreached(&upstream.name, error, self.idle)
+    }
+}
+
+/// Why a provider gave no answer. The address is omitted: some clients put their key into its query.
+fn unreached(upstream: &str, error: reqwest::Error, idle: Duration) -> Fault {
+    let error = error.without_url();
+    tracing::warn!(upstream, %error, "no answer");
+    let upstream = upstream.to_owned();
+    if error.is_timeout() && !error.is_connect() {
+        return Fault::Timeout { upstream, seconds: idle.as_secs() };
+    }
+    Fault::Unreachable { upstream }
 }
 
 /// Anthropic's header for keys.
@@ -223,7 +275,7 @@ pub fn install_crypto() {
 }
 
 /// The client for all providers.
-pub(super) fn client(idle: Duration) -> reqwest::Result<Client> {
+fn client(idle: Duration) -> reqwest::Result<Client> {
     install_crypto();
     Client::builder()
         .redirect(Policy::none())
@@ -236,6 +288,9 @@ pub(super) fn client(idle: Duration) -> reqwest::Result<Client> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use std::io::Seek;
+    use std::sync::Arc;
 
     use super::*;
 
@@ -341,5 +396,20 @@ mod tests {
         assert!(!only.takes(Api::OpenAi, Some("x")));
         assert!(!only.takes(Api::Anthropic, None));
         assert!(upstream("http://a").takes(Api::OpenAi, None));
+    }
+
+    #[tokio::test]
+    async fn no_query_is_logged() {
+        install_crypto();
+        let client = reqwest::Client::builder().no_proxy().build().unwrap();
+        let error = client.get("http://127.0.0.1:1/v1/models?key=sk-secret").send().await.unwrap_err();
+        assert!(error.to_string().contains("sk-secret"), "{error}");
+        let mut log = Arc::new(tempfile::tempfile().unwrap());
+        let subscriber = tracing_subscriber::fmt().with_writer(Arc::clone(&log)).finish();
+        let fault =
+            tracing::subscriber::with_default(subscriber, || unreached("a", error, Duration::from_secs(1)));
+        log.rewind().unwrap();
+        let log = std::io::read_to_string(log).unwrap();
+        assert!(log.contains("no answer") && !format!("{log}{fault}").contains("sk-secret"), "{log}");
     }
 }

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
+use unforget_store::read_all;
 
 use unforget_engine::Engine;
 
@@ -52,7 +53,7 @@ fn ends_the_same(arguments: &[&str]) {
     let digest = |db: &Path| Engine::open_reader(db).unwrap().digest().unwrap();
     assert_eq!(digest(&killed), digest(&whole), "I3");
     let engine = Engine::open_reader(&killed).unwrap();
-    let conversation = engine.store().conversations().unwrap().pop().unwrap();
+    let conversation = read_all(|page| engine.store().conversations(page)).unwrap().pop().unwrap();
     let mut exported = Vec::new();
     engine.export(conversation.id, None, &mut exported).unwrap();
     assert!(exported == std::fs::read(EXAMPLE).unwrap(), "I1");

@@ -7,6 +7,7 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use unforget_store::read_all;
 
 use serde_json::Value;
 use support::{Place, text};
@@ -119,14 +120,15 @@ fn with_db<'a>(db: &'a Path, command: &[&'a str]) -> Vec<&'a str> {
 
 /// Entries of all conversations, if the disk holds the tables at all.
 fn entries(db: &Path) -> u64 {
-    let conversations = Engine::open_reader(db).and_then(|engine| Ok(engine.store().conversations()?));
+    let conversations =
+        Engine::open_reader(db).and_then(|engine| Ok(read_all(|page| engine.store().conversations(page))?));
     conversations.unwrap_or_default().iter().map(|one| one.entries).sum()
 }
 
 /// The entries, and the exported bytes.
 fn stored(db: &Path) -> (u64, Vec<u8>) {
     let engine = Engine::open_reader(db).unwrap();
-    let conversation = engine.store().conversations().unwrap().pop().unwrap();
+    let conversation = read_all(|page| engine.store().conversations(page)).unwrap().pop().unwrap();
     let mut exported = Vec::new();
     engine.export(conversation.id, None, &mut exported).unwrap();
     (conversation.entries, exported)

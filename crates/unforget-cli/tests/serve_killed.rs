@@ -145,10 +145,8 @@ async fn f044_a_killed_daemon_loses_no_turn() {
     let came = upstream.came().clone();
     assert!(came.iter().all(|came| came.status == 200 && came.violations.is_empty()));
     let host = Host::new(Engine::open(&db).unwrap(), || Timestamp(0));
-    let exported: String = host
-        .engine()
-        .store()
-        .conversations()
+    let store = host.engine().store();
+    let exported: String = unforget_store::read_all(|page| store.conversations(page))
         .unwrap()
         .iter()
         .map(|conversation| {

@@ -49,7 +49,7 @@ pub use recalled::Recalled;
 pub use recover::{Counted, Recovered};
 pub use register::{Asking, Recognised, is_internal};
 pub use types::*;
-pub use unforget_store::Haste;
+pub use unforget_store::WriteLatency;
 
 /// The lanes of a host. Calls of one lane wait for each other; lanes do not.
 pub struct Host {

@@ -26,7 +26,7 @@ use std::time::UNIX_EPOCH;
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Generation};
 use unforget_core::reconcile::Plan;
-use unforget_store::Snapshot;
+use unforget_store::{FoundSnapshot, Snapshot, read_all};
 use unforget_wire::{Format, ReadError, Warning};
 
 use crate::{Engine, EngineError};
@@ -199,7 +199,7 @@ impl Engine {
     pub fn digest(&self) -> Result<Digest, EngineError> {
         const STEP: u64 = 4096;
         let store = self.store();
-        let mut conversations = store.conversations()?;
+        let mut conversations = read_all(|page| store.conversations(page))?;
         conversations.sort_by(|a, b| a.key.cmp(&b.key));
         let mut all = blake3::Hasher::new();
         for conversation in conversations {
@@ -222,11 +222,12 @@ impl Engine {
     /// The report for a file that size and modification time identify as the latest snapshot, `None` for any other
     /// file.
     fn unchanged(&self, place: &Place<'_>) -> Result<Option<Imported>, EngineError> {
-        let Some((id, snapshot)) = self.store().snapshot_of_path(&place.name)? else { return Ok(None) };
+        let found = self.store().snapshot_of_path(&place.name)?;
+        let Some(FoundSnapshot { conversation: id, snapshot }) = found else { return Ok(None) };
         if !is_same_file(&snapshot, place) {
             return Ok(None);
         }
-        let latest = self.store().snapshots(id)?.last().map(|last| last.number);
+        let latest = self.store().latest_snapshot(id)?.map(|last| last.number);
         let conversation = self.store().conversation(id)?;
         let format = Format::by_name(&conversation.format);
         let (Some(format), true) = (format, latest == Some(snapshot.number)) else { return Ok(None) };

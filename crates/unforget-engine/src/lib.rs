@@ -37,7 +37,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use unforget_core::id::ConversationId;
-use unforget_store::{MemoryStore, OpenOptions, ScopedStore, SqliteStore, Store, Told, WatchedStore};
+use unforget_store::{MemoryStore, OnChange, OpenOptions, ScopedStore, SqliteStore, Store, WatchedStore};
 
 pub use error::{EngineError, causes};
 pub use ledger::Folded;
@@ -95,7 +95,7 @@ impl Engine {
 
     /// Returns this engine with a listener, which is called with every change of the store.
     #[must_use]
-    pub fn watched(self, told: Told) -> Self {
+    pub fn watched(self, told: OnChange) -> Self {
         Self { store: Arc::new(WatchedStore::new(self.store, told)), ..self }
     }
 

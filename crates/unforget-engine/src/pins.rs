@@ -7,7 +7,7 @@ use std::path::Path;
 use unforget_core::entry::{Entry, Part};
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::{Followed, Pin, PinError, PinFile, PinId, Pins, Reading};
-use unforget_store::{PinFileRow, PinRow, StoreError};
+use unforget_store::{PinFileRow, PinRow, StoreError, read_all};
 use unforget_text::ProposalKind;
 use unforget_wire::{Format, decode};
 
@@ -39,7 +39,10 @@ impl Engine {
     /// # Errors
     /// [`EngineError::Pin`] if what is stored is damaged.
     pub fn pins(&self, conversation: ConversationId) -> Result<Pins, EngineError> {
-        let (rows, files) = (self.store().pins(conversation)?, self.store().pin_files(conversation)?);
+        let (rows, files) = (
+            read_all(|page| self.store().pins(conversation, page))?,
+            read_all(|page| self.store().pin_files(conversation, page))?,
+        );
         Ok(Pins::restore(
             rows.into_iter().map(|row| row.pin).collect(),
             files.into_iter().map(|row| row.file).collect(),
@@ -49,7 +52,7 @@ impl Engine {
     /// The files that the pins of a conversation follow, by place.
     pub fn followed_files(&self, conversation: ConversationId) -> Result<Vec<PinFileRow>, EngineError> {
         let pins = self.pins(conversation)?;
-        let mut rows = self.store().pin_files(conversation)?;
+        let mut rows = read_all(|page| self.store().pin_files(conversation, page))?;
         rows.retain(|row| pins.file_of(row.file.pin).is_some());
         Ok(rows)
     }
@@ -150,7 +153,10 @@ impl Engine {
     ) -> Result<T, EngineError> {
         let mut tries = 0;
         loop {
-            let (before, known) = (self.store().pins(conversation)?, self.store().pin_files(conversation)?);
+            let (before, known) = (
+                read_all(|page| self.store().pins(conversation, page))?,
+                read_all(|page| self.store().pin_files(conversation, page))?,
+            );
             let mut pins = Pins::restore(
                 before.iter().map(|row| row.pin.clone()).collect(),
                 known.iter().map(|row| row.file.clone()).collect(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use unforget_core::deliver::Why;
 use unforget_core::id::{Seq, Timestamp};
 use unforget_engine::Engine;
-use unforget_engine::host::{Answered, Array, Ask, Brings, Haste, Host, HostError, LaneKey, Receipt};
+use unforget_engine::host::{Answered, Array, Ask, Brings, Host, HostError, LaneKey, Receipt, WriteLatency};
 use unforget_wire::{Dialect, Format};
 
 const FORM: Format = Format::OpenAiResponses;
@@ -32,8 +32,13 @@ impl World {
 
     fn answer(&self, asked_at: Option<Seq>, id: &str, items: &[Value]) -> Receipt {
         let messages = items.iter().map(|item| item.to_string().into_bytes()).collect();
-        let answered =
-            Answered { asked_at, messages, id: Some(id.to_owned()), interrupted: None, haste: Haste::Soon };
+        let answered = Answered {
+            asked_at,
+            messages,
+            id: Some(id.to_owned()),
+            interrupted: None,
+            latency: WriteLatency::Soon,
+        };
         self.host.take_answer(&self.lane, FORM, &answered).unwrap()
     }
 
@@ -164,7 +169,8 @@ impl Chat {
         let at = (Brings::All, &array, receipt.head);
         let (assembled, asked_at) = self.host.assemble_at(&self.lane, form, at, &ask).unwrap();
         let messages = vec![Self::message(1, answer).into_bytes()];
-        let answered = Answered { asked_at, messages, id: None, interrupted: None, haste: Haste::Soon };
+        let answered =
+            Answered { asked_at, messages, id: None, interrupted: None, latency: WriteLatency::Soon };
         self.host.take_answer(&self.lane, form, &answered).unwrap();
         assembled.messages.join("\n")
     }

@@ -10,11 +10,11 @@ use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::inherit::LATER;
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::host::{
-    Answered, Array, Ask, Asking, Assembled, Brings, Delivered, Event, Haste, Host, HostError, LaneKey,
-    Recognised, Turn,
+    Answered, Array, Ask, Asking, Assembled, Brings, Delivered, Event, Host, HostError, LaneKey, Recognised,
+    Turn, WriteLatency,
 };
 use unforget_engine::prompt::Cause;
-use unforget_store::{Conversation, JobState, SummaryRow};
+use unforget_store::{Conversation, JobState, SummaryRow, read_all};
 use unforget_wire::{Dialect, Format};
 
 const BUDGET: u64 = 16_000;
@@ -368,7 +368,8 @@ fn summaries_by_models_come_along() {
         let body = row.body.replace("p asks", "the person asks");
         SummaryRow { writer: "model/1 m".into(), body, ..row }
     };
-    let rewrites: Vec<_> = store.summaries(of).unwrap().into_iter().map(written).collect();
+    let rewrites: Vec<_> =
+        read_all(|page| store.summaries(of, page)).unwrap().into_iter().map(written).collect();
     store.put_rewrites(of, &rewrites, Timestamp(7)).unwrap();
     talk(&host, &parent, "p", 60..90);
     let before = prompt(&host, &parent);
@@ -376,8 +377,13 @@ fn summaries_by_models_come_along() {
     fork(&host, &parent, &child, None);
     assert_eq!(prompt(&host, &child).messages, before.messages);
     let own = stored(&host, &child).id;
-    assert!(!store.rewrites(own).unwrap().is_empty());
-    assert!(store.jobs(own).unwrap().iter().all(|job| matches!(job.state, JobState::Done { .. })));
+    assert!(!read_all(|page| store.rewrites(own, page)).unwrap().is_empty());
+    assert!(
+        read_all(|page| store.jobs(own, page))
+            .unwrap()
+            .iter()
+            .all(|job| matches!(job.state, JobState::Done { .. }))
+    );
     sound(&host);
 }
 
@@ -436,7 +442,7 @@ fn asked(host: &Host, tenant: &str, bodies: &[Vec<u8>], answer: &str) -> (Recogn
         ..Answered::default()
     };
     host.take_answer(&lane.lane, CHAT, &said).unwrap();
-    host.remember(&asking, &lane, &array.said(), (Some(answer), Haste::Now)).unwrap();
+    host.remember(&asking, &lane, &array.said(), (Some(answer), WriteLatency::Now)).unwrap();
     (lane, made.0.messages)
 }
 

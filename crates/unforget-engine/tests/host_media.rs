@@ -9,6 +9,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::recover::{Reason, Refused, Unit, Why};
 use unforget_engine::Engine;
 use unforget_engine::host::{Ask, Assembled, Delivered, Event, Host, LaneKey, LiveArray, Recovered, Turn};
+use unforget_store::read_all;
 use unforget_wire::{Dialect, Format};
 
 /// Hosts by the form of their messages and the dialect of their prompts.
@@ -123,7 +124,7 @@ fn f064_what_the_stub_names_expands_to_the_image() {
             .map(|rest| rest.split(']').next().unwrap().parse().unwrap())
             .collect();
         assert_eq!(named.len(), 2, "{all}");
-        let id = host.engine().store().conversations().unwrap()[0].id;
+        let id = read_all(|page| host.engine().store().conversations(page)).unwrap()[0].id;
         for (n, seq) in (0..).zip(named) {
             let raw = host.engine().store().raw(id, seq..Seq(seq).0 + 1).unwrap();
             let text = String::from_utf8(raw[0].body.clone()).unwrap();
@@ -266,7 +267,7 @@ fn f045_a_large_image_is_in_its_turn_and_comes_back_later() {
     drop((first, engine));
     // The host's file and the process are long gone.
     let engine = Engine::open(&folder.path().join("unforget.db")).unwrap();
-    let id = engine.store().conversations().unwrap()[0].id;
+    let id = read_all(|page| engine.store().conversations(page)).unwrap()[0].id;
     for (name, message) in [("s:1", &turn[0]), ("s:3", &turn[2])] {
         let raw = engine.expand_raw(Some(id), name, 1).unwrap();
         let kept = unforget_wire::journal::read_line(&raw[0].body).message.unwrap();

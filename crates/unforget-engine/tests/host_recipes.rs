@@ -15,7 +15,7 @@ use unforget_engine::prompt::{Cause, How};
 use unforget_engine::summarise::{
     Answer, Callback, Config, Model, Shift, Stop, Summarisers, SystemClock, Urgency, Usage,
 };
-use unforget_store::Recipe;
+use unforget_store::{Recipe, read_all};
 use unforget_wire::Dialect;
 use unforget_wire::journal::Provenance;
 
@@ -70,7 +70,7 @@ fn every_kept_prompt_is_composed_again_byte_for_byte() {
             assert_eq!(rebuilt.certificate, *certificate, "r{number}");
             assert!(rebuilt.is_same, "r{number}");
         }
-        let rows = host.engine().store().recipes(id).unwrap();
+        let rows = read_all(|page| host.engine().store().recipes(id, page)).unwrap();
         assert!(rows.iter().all(|row| row.body.len() <= unforget_engine::prompt::RECIPE_BYTES_MAX));
     }
 }
@@ -83,7 +83,7 @@ fn a_prompt_that_is_another_one_is_found_out_and_what_is_gone_is_an_error() {
     let again = host.assemble(&lane, PI, &Ask::new(8_000, Dialect::Pi)).unwrap();
     assert_eq!(again.recipe, None, "it was given before");
     let (id, store) = (conversation(&host, &lane), host.engine().store());
-    let row = store.recipes(id).unwrap().remove(0);
+    let row = read_all(|page| store.recipes(id, page)).unwrap().remove(0);
     let state = store.recipe_state(id, &row.context).unwrap().unwrap();
     let mut body = row.body.clone();
     body[0] ^= 1;
@@ -171,7 +171,7 @@ fn a_recipe_is_small_and_contexts_are_shared() {
     let (host, lane) = (host(), lane("small"));
     let sent = talk(&host, &lane, 0..60);
     let (id, store) = (conversation(&host, &lane), host.engine().store());
-    let rows = store.recipes(id).unwrap();
+    let rows = read_all(|page| store.recipes(id, page)).unwrap();
     assert_eq!(rows.len(), sent.len());
     let most = rows.iter().map(|row| row.body.len()).max().unwrap();
     assert!(most < 80, "{most} bytes, of {} that are asked", unforget_engine::prompt::RECIPE_BYTES_MAX);

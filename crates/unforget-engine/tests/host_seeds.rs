@@ -11,6 +11,7 @@ use unforget_core::loop_view::Stale;
 use unforget_engine::host::{
     Ask, Assembled, Delivered, Event, Face, Host, HostError, LaneKey, LiveArray, Receipt, face,
 };
+use unforget_store::read_all;
 use unforget_wire::journal::Provenance;
 use unforget_wire::{Dialect, validate};
 
@@ -93,7 +94,7 @@ fn f074_seed_000_nothing_of_an_earlier_generation_is_served() {
         assert_eq!(empty.messages, Vec::<String>::new(), "after a reset nothing is left in the prompt");
     }
     let kept = host.engine().clone();
-    let id = kept.store().conversations().unwrap()[0].id;
+    let id = read_all(|page| kept.store().conversations(page)).unwrap()[0].id;
     let mut out = Vec::new();
     kept.export(id, None, &mut out).unwrap();
     assert_eq!(

@@ -5,6 +5,7 @@ mod common;
 mod summarise_common;
 
 use std::time::Duration;
+use unforget_store::read_all;
 
 use common::asked::{asked, import};
 use common::engine;
@@ -52,7 +53,7 @@ fn summarised(turns: u64) -> (Engine, ConversationId, Vec<String>, tempfile::Tem
     let (engine, folder) = engine();
     let mut play = Play::new(engine, turns, 4_000);
     while play.step(Timestamp(1_763_000_000_000)).is_some() {}
-    let mut rows = play.engine.store().summaries(play.id).unwrap();
+    let mut rows = read_all(|page| play.engine.store().summaries(play.id, page)).unwrap();
     rows.sort_by_key(|row| (row.count, row.span.0));
     let names = rows.iter().map(|row| summary_name(&row.key)).collect();
     (play.engine, play.id, names, folder)

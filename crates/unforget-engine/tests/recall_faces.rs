@@ -7,6 +7,7 @@ use common::host::{PI, answer, host, lane, page, turn, user};
 use unforget_core::id::Seq;
 use unforget_engine::host::{Delivered, Page};
 use unforget_engine::recall::Face;
+use unforget_store::read_all;
 
 /// The message that the host delivered, from its stored line.
 fn message(raw: &[u8]) -> String {
@@ -26,7 +27,7 @@ fn f048_what_a_live_host_rewrote_is_found_through_the_entry() {
     let receipt = host.catch_up(&lane, PI, said("other words")).unwrap();
     assert_eq!((receipt.added, receipt.aside), (0, 1));
     let engine = host.engine();
-    let id = engine.store().conversations().unwrap()[0].id;
+    let id = read_all(|page| engine.store().conversations(page)).unwrap()[0].id;
     let of_first = engine.describe(Some(id), "s:1").unwrap().faces;
     let [Face { name, seq, of, bytes, .. }] = of_first.as_slice() else { unreachable!("{of_first:?}") };
     assert_eq!(*of, Seq(1));
@@ -50,7 +51,7 @@ fn f034_a_possible_replay_is_found_through_the_entry() {
     host.commit_turn(&lane, PI, turn("1", &all)).unwrap();
     let slice = host.catch_up(&lane, PI, page(&all[2..], "c")).unwrap();
     let engine = host.engine();
-    let id = engine.store().conversations().unwrap()[0].id;
+    let id = read_all(|page| engine.store().conversations(page)).unwrap()[0].id;
     let found = engine.describe(Some(id), "s:1-4").unwrap().faces;
     assert_eq!((slice.aside, found.len()), (2, 2), "{slice:?} {found:?}");
 }

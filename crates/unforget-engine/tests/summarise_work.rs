@@ -22,7 +22,7 @@ use unforget_engine::prompt::{Cause as BreakCause, Region};
 use unforget_engine::recall::summary_name;
 use unforget_engine::summarise::{Background, Cancel, Current, Ended, Held, News, Shift, Urgency, Writer};
 use unforget_llm::{Account, Answer, Callback, Cause, Fault, Model, Request, Stop, Usage};
-use unforget_store::{JobEnd, JobState, Spend, SummaryKey, SummaryRow};
+use unforget_store::{JobEnd, JobState, NewJob, Spend, SummaryKey, SummaryRow, read_all};
 use unforget_wire::Reader;
 
 const GOOD: &str = "The parser kept the last line again";
@@ -169,7 +169,7 @@ fn i19_a_lease_that_is_over_writes_nothing() {
         .unwrap();
     assert_eq!(reports[0].ended, Ended::Lost);
     assert!(play.rewrites().is_empty());
-    let jobs = play.engine.store().jobs(play.id).unwrap();
+    let jobs = read_all(|page| play.engine.store().jobs(play.id, page)).unwrap();
     assert!(jobs.iter().all(|job| !matches!(job.state, JobState::Done { .. })));
 }
 
@@ -263,7 +263,13 @@ fn where_nobody_may_be_called_no_attempt_counts() {
     let broken = models(&play.engine, model(|_| Err(Cause::Server { retry_after: None })), &clock);
     let shift = Shift { limit: 99, urgency: Urgency::Normal };
     let reports = play.engine.work(play.id, &broken, clock.now(), shift).unwrap();
-    let tries = || play.engine.store().jobs(play.id).unwrap().iter().map(|job| job.attempts).sum::<u32>();
+    let tries = || {
+        read_all(|page| play.engine.store().jobs(play.id, page))
+            .unwrap()
+            .iter()
+            .map(|job| job.attempts)
+            .sum::<u32>()
+    };
     let (asked, before) = (reports.iter().filter(|report| report.spent.calls > 0).count(), tries());
     assert_eq!((asked, before), (3, 3), "three failures open the breaker, and the round ends: {reports:?}");
     assert!(broken.may_ask().unwrap_err().until.is_some());
@@ -350,7 +356,7 @@ fn a_model_reads_what_came_before_and_may_not_repeat_it() {
 fn f032_a_fallback_says_so_until_a_model_is_back() {
     let (play, clock) = played(60);
     let store = play.engine.store();
-    let job = store.jobs(play.id).unwrap().remove(0);
+    let job = read_all(|page| store.jobs(play.id, page)).unwrap().remove(0);
     let writer = || play.engine.writer(play.id, &job.key).unwrap();
     let Writer::Fallback { state, why } = writer() else { panic!("{:?}", writer()) };
     assert_eq!((state.name(), why.as_str()), ("waiting", ""));
@@ -390,7 +396,7 @@ fn verify_looks_at_what_models_wrote_and_at_jobs() {
         row.writer = "model/1 m".to_owned();
         change(&mut row);
         let done = JobEnd::Done(Box::new(row));
-        assert!(store.end_job(play.id, (&job.key, job.attempts), &done, now).unwrap());
+        assert!(store.end_job(play.id, job.lease(), &done, now).unwrap());
     };
     let table: [(Change, &str, &str); 4] = [
         (|_| {}, "", "a sound one"),
@@ -409,8 +415,8 @@ fn verify_looks_at_what_models_wrote_and_at_jobs() {
             "{why}: {problems:?}"
         );
     }
-    let nobody = SummaryKey { level: 9, ..store.jobs(play.id).unwrap()[0].key };
-    store.put_jobs(play.id, &[(nobody, (Seq(0), Seq(1)))], clock.now()).unwrap();
+    let nobody = SummaryKey { level: 9, ..read_all(|page| store.jobs(play.id, page)).unwrap()[0].key };
+    store.put_jobs(play.id, &[NewJob { key: nobody, span: (Seq(0), Seq(1)) }], clock.now()).unwrap();
     let last = engine.verify(&mut |_, _| {}).unwrap().problems.pop().unwrap();
     assert_eq!((last.kind, last.detail.contains("missing summary")), ("job", true), "{last:?}");
 }

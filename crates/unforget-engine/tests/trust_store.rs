@@ -7,7 +7,7 @@ use std::fs;
 
 use common::{Session, engine};
 use unforget_engine::recall::{GrepQuery, SearchQuery};
-use unforget_store::Segment;
+use unforget_store::{Segment, read_all};
 
 #[test]
 fn purge_takes_the_words_everywhere_and_verify_still_passes() {
@@ -35,7 +35,7 @@ fn f084_a_damaged_index_is_found_and_mended() {
     let (engine, _folder) = engine();
     engine.import_reader(Session::new("s").says("abcdef").text().as_bytes(), "s").unwrap();
     let id = engine.resolve("s").unwrap().conversation.id;
-    let number = engine.store().segments(id).unwrap()[0].number;
+    let number = read_all(|page| engine.store().segments(id, page)).unwrap()[0].number;
     let broken = Segment { seqs: 0..7, header: vec![1, 6, 1], blocks: vec![vec![9; 9]] };
     engine.store().put_segment(id, &broken, &[number]).unwrap();
     let problems = engine.verify(&mut |_, _| ()).unwrap().problems;

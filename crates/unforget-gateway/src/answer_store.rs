@@ -8,7 +8,7 @@ use std::{fs, io};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 use unforget_core::id::Seq;
-use unforget_engine::host::{Answered, Haste, Host, LaneKey};
+use unforget_engine::host::{Answered, WriteLatency, Host, LaneKey};
 use unforget_wire::exchange::Fault;
 use unforget_wire::{Dialect, Format};
 
@@ -123,7 +123,7 @@ impl AnswerStore {
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
             id: told.id.clone(),
             interrupted: interrupted(&told),
-            haste: Haste::Now,
+            latency: WriteLatency::Now,
         };
         self.host.take_answer(&LaneKey(label.lane.clone()), form, &answered).map_err(io::Error::other)?;
         if let (Some(line), Some(id)) = (label.line, &told.id) {

@@ -2,7 +2,7 @@
 
 use unforget_core::counts::{Counts, SuspectedTruncation};
 use unforget_core::digest::Digest;
-use unforget_engine::host::{Answered, Counted, Haste};
+use unforget_engine::host::{Answered, Counted, WriteLatency};
 use unforget_wire::exchange::{self, Ended};
 
 use super::arriving::is_referred_to;
@@ -33,13 +33,13 @@ impl Decider {
         rounds: Option<&str>,
     ) -> Result<(), CallProblem> {
         let who = &prepared.who;
-        let haste = if is_referred_to(prepared.dialect) { Haste::Now } else { Haste::Soon };
+        let latency = if is_referred_to(prepared.dialect) { WriteLatency::Now } else { WriteLatency::Soon };
         let answered = Answered {
             asked_at: prepared.asked_at,
             messages: told.messages.iter().map(|message| message.as_bytes().to_vec()).collect(),
             id: told.id.clone(),
             interrupted: interrupted(told),
-            haste,
+            latency,
         };
         self.host.take_answer(&who.lane.lane, who.caller.form, &answered)?;
         if let Some(recalled) = &prepared.recalled {
@@ -49,7 +49,7 @@ impl Decider {
             self.host.note_rounds(&who.lane.lane, who.caller.form, rounds)?;
         }
         let (said, digest) = prepared.seen();
-        self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), haste))?;
+        self.host.remember(&who.caller.asking(), &who.lane, &said, (told.id.as_deref(), latency))?;
         // Usage is a sum over rounds; it measures no single prompt.
         if rounds.is_none() {
             self.memory.caches.take(

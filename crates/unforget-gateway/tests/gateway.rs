@@ -14,6 +14,7 @@
 mod daemon;
 
 use std::sync::Arc;
+use unforget_store::read_all;
 
 use daemon::Running;
 use serde_json::{Value, json};
@@ -217,7 +218,7 @@ fn form(api: &str) -> unforget_wire::Format {
 
 /// The only lane.
 fn lane(host: &Host) -> unforget_engine::host::LaneKey {
-    let all = host.engine().store().conversations().unwrap();
+    let all = read_all(|page| host.engine().store().conversations(page)).unwrap();
     let keys: Vec<String> =
         all.iter().filter_map(|one| one.key.0.strip_prefix("journal:").map(str::to_owned)).collect();
     let lanes: Vec<&String> = keys.iter().filter(|key| !key.starts_with("register/")).collect();

@@ -17,6 +17,7 @@ mod daemon;
 mod talk;
 
 use std::sync::Arc;
+use unforget_store::read_all;
 
 use daemon::Running;
 use serde_json::{Value, json};
@@ -83,7 +84,7 @@ impl Place {
     }
 
     fn lanes(&self) -> usize {
-        let conversations = self.running.host.engine().store().conversations().unwrap();
+        let conversations = read_all(|page| self.running.host.engine().store().conversations(page)).unwrap();
         conversations.iter().filter(|one| is_lane(&one.key)).count()
     }
 
@@ -171,7 +172,7 @@ async fn what_shares_no_summary_stands_alone() {
     assert!(!text.contains("history-summary") && !text.contains("Question 9"), "{text}");
     assert_eq!(place.lanes(), 2);
     let store = place.running.host.engine().store();
-    let conversations = store.conversations().unwrap();
+    let conversations = read_all(|page| store.conversations(page)).unwrap();
     let entries: Vec<u64> =
         conversations.iter().filter(|one| is_lane(&one.key)).map(|one| one.entries).collect();
     assert!(entries[1] < 16, "{entries:?}");

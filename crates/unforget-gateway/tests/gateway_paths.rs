@@ -18,6 +18,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use unforget_store::read_all;
 
 use daemon::Running;
 use serde_json::{Value, json};
@@ -102,7 +103,7 @@ async fn f111_no_path_of_a_call_is_opened() {
     for came in &came {
         assert!(!String::from_utf8_lossy(&came.body).contains("the-secret-words"));
     }
-    for conversation in running.host.engine().store().conversations().unwrap() {
+    for conversation in read_all(|page| running.host.engine().store().conversations(page)).unwrap() {
         let mut text = Vec::new();
         running.host.engine().export(conversation.id, None, &mut text).unwrap();
         assert!(!String::from_utf8(text).unwrap().contains("the-secret-words"));

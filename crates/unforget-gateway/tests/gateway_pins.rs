@@ -20,6 +20,7 @@ mod talk;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use unforget_store::read_all;
 
 use clients::{Like, RULES, rule};
 use daemon::Running;
@@ -77,7 +78,7 @@ impl Place {
     }
 
     fn id(&self) -> ConversationId {
-        let all = self.running.host.engine().store().conversations().unwrap();
+        let all = read_all(|page| self.running.host.engine().store().conversations(page)).unwrap();
         all.iter().find(|one| one.key.0.starts_with("journal:gateway/")).unwrap().id
     }
 

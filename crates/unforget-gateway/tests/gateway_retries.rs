@@ -19,6 +19,7 @@ mod talk;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use unforget_store::read_all;
 
 use daemon::Running;
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ impl Place {
 }
 
 fn lanes(running: &Running) -> Vec<(String, Vec<Value>)> {
-    let all = running.host.engine().store().conversations().unwrap();
+    let all = read_all(|page| running.host.engine().store().conversations(page)).unwrap();
     let keys = all.iter().filter_map(|one| one.key.0.strip_prefix("journal:gateway/default/"));
     keys.map(|key| {
         let lane = LaneKey(format!("gateway/default/{key}"));

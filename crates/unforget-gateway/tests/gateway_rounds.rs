@@ -17,6 +17,7 @@ mod daemon;
 mod talk;
 
 use std::sync::Arc;
+use unforget_store::read_all;
 
 use daemon::{Running, form};
 use serde_json::{Value, json};
@@ -168,7 +169,7 @@ impl World {
         let Self { running, array, dialect, .. } = self;
         let host = Arc::clone(&running.host);
         running.end().await;
-        let conversations = host.engine().store().conversations().unwrap();
+        let conversations = read_all(|page| host.engine().store().conversations(page)).unwrap();
         let key = conversations
             .iter()
             .find_map(|one| one.key.0.strip_prefix("journal:").filter(|key| !key.starts_with("register/")));

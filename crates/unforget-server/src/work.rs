@@ -7,7 +7,7 @@ use unforget_core::id::{ConversationId, Timestamp};
 use unforget_engine::prompt::Session;
 use unforget_engine::summarise::{Cancel, News, Report, Shift, Summarisers, Urgency};
 use unforget_engine::{Engine, EngineError};
-use unforget_store::{Conversation, JobRow, JobState};
+use unforget_store::{Conversation, JobRow, JobState, read_all};
 
 use crate::json::{CompactJson, JobsJson, Worked};
 
@@ -44,7 +44,7 @@ impl Work<'_> {
             JobState::GivenUp { .. } => urgency == Urgency::Manual,
             JobState::Leased { .. } | JobState::Done { .. } => false,
         };
-        let total = self.engine.store().jobs(id)?.iter().filter(open).count() as u64;
+        let total = read_all(|page| self.engine.store().jobs(id, page))?.iter().filter(open).count() as u64;
         let done = Cell::new(0);
         let told = |report: &Report| {
             note(&News::Worked(report));
@@ -54,7 +54,7 @@ impl Work<'_> {
         let shift = Shift { limit: usize::MAX, urgency };
         let reports = self.engine.work_until(id, models, (now(), shift), (self.cancel, &told))?;
         let is_due = |job: &JobRow| matches!(job.state, JobState::Waiting { due } if due <= now());
-        let has_due = self.engine.store().jobs(id)?.iter().any(is_due);
+        let has_due = read_all(|page| self.engine.store().jobs(id, page))?.iter().any(is_due);
         let held = match has_due {
             _ if self.cancel.is_cancelled() => Some("the work was told to end".to_owned()),
             true => self.engine.held_back(id, models, now())?.map(|held| held.to_string()),
@@ -98,7 +98,7 @@ impl Work<'_> {
         let store = engine.store();
         Ok(JobsJson {
             conversation: of.key.0.clone(),
-            jobs: store.jobs(of.id)?.into_iter().map(Into::into).collect(),
+            jobs: read_all(|page| store.jobs(of.id, page))?.into_iter().map(Into::into).collect(),
             dropped,
             hour: store.spent(of.id, now().0.div_euclid(HOUR))?.into(),
             accounts: store.breakers()?.into_iter().map(Into::into).collect(),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use unforget_engine::Engine;
 use unforget_engine::recall::summary_name;
 use unforget_server::mcp::{Memory, Scope};
-use unforget_store::{SummaryKey, SummaryRow};
+use unforget_store::{SummaryKey, SummaryRow, read_all};
 
 const CONVERSATIONS: usize = 4;
 
@@ -42,8 +42,11 @@ fn engine() -> Engine {
 /// All names within one conversation.
 fn names(engine: &Engine, number: usize) -> Vec<String> {
     let found = engine.resolve(&format!("pi:c{number}-")).unwrap().conversation;
-    let mut names: Vec<String> =
-        engine.store().summaries(found.id).unwrap().iter().map(|row| summary_name(&row.key)).collect();
+    let mut names: Vec<String> = read_all(|page| engine.store().summaries(found.id, page))
+        .unwrap()
+        .iter()
+        .map(|row| summary_name(&row.key))
+        .collect();
     // Prefixes of keys: a whole key would be in the answer because it was in the question.
     names.extend(
         ["", "c", &format!("c{number}"), &format!("c{number}-hid")].map(|start| format!("pi:{start}")),

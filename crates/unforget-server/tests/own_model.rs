@@ -6,6 +6,7 @@ mod support;
 
 use std::sync::Arc;
 use std::thread;
+use unforget_store::read_all;
 
 use serde_json::{Value, json};
 use support::Client;
@@ -76,7 +77,10 @@ fn a_host_writes_summaries_with_its_own_model() {
         client.call(500 + key, "assemble", &prompt);
     }
     let id = engine.store().find(&ConversationKey("journal:a".to_owned())).unwrap().unwrap().id;
-    assert!(engine.store().jobs(id).unwrap().len() > 2, "offering a model is enough for jobs to be left");
+    assert!(
+        read_all(|page| engine.store().jobs(id, page)).unwrap().len() > 2,
+        "offering a model is enough for jobs to be left"
+    );
     let shift = Shift { limit: 2, urgency: Urgency::Normal };
     let (worker, reader) = (engine.clone(), Arc::clone(&models));
     let work = thread::spawn(move || worker.work(id, &reader, NOW, shift).unwrap());

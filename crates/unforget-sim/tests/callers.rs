@@ -16,11 +16,14 @@
 )]
 
 use std::collections::{BTreeMap, BTreeSet};
+use unforget_store::read_all;
 
 use serde_json::{Value, json};
 use unforget_core::deliver::Why;
 use unforget_core::id::{Seq, Timestamp};
-use unforget_engine::host::{Answered, Array, Ask, Asking, Brings, Haste, Host, HostError, Recognised};
+use unforget_engine::host::{
+    Answered, Array, Ask, Asking, Brings, Host, HostError, Recognised, WriteLatency,
+};
 use unforget_engine::{Engine, EngineError};
 use unforget_wire::{Dialect, Format};
 
@@ -339,8 +342,13 @@ impl World {
         };
         let id = Some(format!("answer-{said}"));
         let messages = vec![answer.to_string().into_bytes()];
-        let answered =
-            Answered { asked_at: open.asked_at, messages, id, interrupted: None, haste: Haste::Soon };
+        let answered = Answered {
+            asked_at: open.asked_at,
+            messages,
+            id,
+            interrupted: None,
+            latency: WriteLatency::Soon,
+        };
         let array = read(talk.form, &open.array);
         self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         if self.random.one_in(3) {
@@ -348,7 +356,7 @@ impl World {
             self.host.take_answer(&open.lane.lane, talk.form, &answered).unwrap();
         }
         self.host
-            .remember(&talk.asking(), &open.lane, &array.said(), (answered.id.as_deref(), Haste::Soon))
+            .remember(&talk.asking(), &open.lane, &array.said(), (answered.id.as_deref(), WriteLatency::Soon))
             .unwrap();
         let is_gone = self.random.one_in(8);
         self.story.push(format!("answer {at}{}", if is_gone { ", the client is gone" } else { "" }));
@@ -423,7 +431,7 @@ impl World {
     /// Checks that every message ever sent is stored, and that the store is sound.
     fn check_end(&self) {
         let mut stored = BTreeSet::new();
-        for conversation in self.engine.store().conversations().unwrap() {
+        for conversation in read_all(|page| self.engine.store().conversations(page)).unwrap() {
             let mut text = Vec::new();
             self.engine.export(conversation.id, None, &mut text).unwrap();
             stored.extend(marks(&String::from_utf8(text).unwrap()));

@@ -9,7 +9,7 @@ use serde_json::json;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_engine::Engine;
 use unforget_engine::host::{
-    Array, Ask, Asking, Brings, Delivered, Event, Haste, Host, HostError, LaneKey, Turn,
+    Array, Ask, Asking, Brings, Delivered, Event, Host, HostError, LaneKey, Turn, WriteLatency,
 };
 use unforget_sim::fault::{FaultStore, Mode};
 use unforget_store::{MemoryStore, Store};
@@ -113,7 +113,7 @@ fn ask(host: &Host, bodies: &[Vec<u8>]) -> Result<Vec<String>, HostError> {
     let receipt = host.take(&lane.lane, CHAT, (Brings::All, &array), None)?;
     let ask = Ask::new(6_000, Dialect::OpenAiChat);
     let (made, _) = host.assemble_at(&lane.lane, CHAT, (Brings::All, &array, receipt.head), &ask)?;
-    host.remember(&asking, &lane, &array.said(), (None, Haste::Now))?;
+    host.remember(&asking, &lane, &array.said(), (None, WriteLatency::Now))?;
     Ok(made.messages)
 }
 

@@ -11,8 +11,8 @@ use unforget_core::entry::{Origin, Role, Status};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 use unforget_core::tokens::Tokens;
 use unforget_store::{
-    Append, Durability, EntryRow, Haste, NewConversation, NewEntry, OpenOptions, OpenedBy, Packed, Packer,
-    SqliteStore, Store, Target,
+    Append, Durability, EntryRow, Index as _, Log as _, NewConversation, NewEntry, OpenOptions, OpenedBy,
+    Packed, Packer, SqliteStore, TableSize, Target, Upkeep as _, WriteLatency,
 };
 
 type Failure = Box<dyn std::error::Error>;
@@ -33,7 +33,7 @@ fn main() -> Result<(), Failure> {
     history.import(&lines)?;
     history.turns(&lines)?;
     read_back(&store, id)?;
-    for (name, bytes) in store.sizes()? {
+    for TableSize { name, bytes } in store.sizes()? {
         println!("  {name:14} {:9.2} MB", bytes as f64 / 1e6);
     }
     drop(store);
@@ -104,13 +104,14 @@ impl History<'_> {
     fn append(&mut self, packed: Packed) -> Result<(), Failure> {
         let append = Append {
             conversation: self.id,
+            entries: self.length - packed.len() as u64,
             target: self.target,
             packed,
             snapshot: None,
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
-            haste: Haste::Now,
+            latency: WriteLatency::Now,
         };
         self.target = Target::Extend(self.store.append(append)?.generation, self.length);
         Ok(())

@@ -69,6 +69,16 @@ pub enum StoreError {
         /// The length found.
         found: u64,
     },
+    /// Another append came in between; plan again.
+    #[error("conversation {id} has {found} entries, not {expected}")]
+    Overtaken {
+        /// The conversation.
+        id: ConversationId,
+        /// The number of entries for which the append was planned.
+        expected: u64,
+        /// The number found.
+        found: u64,
+    },
     /// Somebody else changed the pins in the meantime; look again.
     #[error("the pins of conversation {id} were changed by somebody else")]
     PinsMoved {

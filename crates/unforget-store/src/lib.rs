@@ -30,4 +30,4 @@ pub use port::*;
 pub use scoped::ScopedStore;
 pub use sqlite::{FilterFn, OpenOptions, SqliteStore};
 pub use unpack::Scratch;
-pub use watched::{Told, WatchedStore, What};
+pub use watched::{Change, OnChange, WatchedStore};

@@ -25,7 +25,7 @@ const LEVEL: i32 = 6;
 /// Packs entries. See [`Packer`].
 ///
 /// * `filter` - makes the filter for the uncompressed bytes of a chunk or blob.
-/// * `dictionary` - the result of [`crate::Store::dictionary`].
+/// * `dictionary` - the result of [`crate::Upkeep::dictionary`].
 pub fn pack(
     entries: Vec<NewEntry>,
     filter: &dyn Fn(&[u8]) -> Vec<u8>,

@@ -1,23 +1,17 @@
 //! A view of a store that is restricted to some of its conversations.
 
-mod jobs;
-
 use std::collections::BTreeSet;
-use std::ops::Range;
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
-use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
+use unforget_core::id::{ConversationId, ConversationKey, Timestamp};
 
 use crate::error::StoreError;
-use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Haste, Name,
-    NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Conversation, FoundSnapshot, GrantRow, NewConversation, Page, Problem, Result, Store, StoreLayer,
+    TableSize,
 };
-use crate::unpack::Scratch;
 
 /// A store with some conversations of another one. The holder of a view cannot learn of further conversations: they are
 /// not listed and not found, and requesting one by number fails as for a missing one. Operations on the whole store (a
@@ -35,9 +29,10 @@ impl ScopedStore {
         Self { inner, only }
     }
 
-    /// The inner store, for a conversation of this view.
-    fn of(&self, id: ConversationId) -> Result<&dyn Store> {
-        if self.only.contains(&id) { Ok(self.inner.as_ref()) } else { Err(StoreError::NoConversation { id }) }
+    /// The visible conversations after the last page, by id.
+    fn visible_after(&self, page: Page<ConversationId>) -> impl Iterator<Item = ConversationId> {
+        let from = page.after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.only.range((from, Bound::Unbounded)).copied()
     }
 }
 
@@ -51,183 +46,63 @@ impl std::fmt::Debug for ScopedStore {
     }
 }
 
-impl Store for ScopedStore {
+/// Data of accounts, as opposed to conversations, passes through.
+impl StoreLayer for ScopedStore {
+    fn inner(&self) -> &dyn Store {
+        self.inner.as_ref()
+    }
+
+    fn of(&self, id: ConversationId) -> Result<&dyn Store> {
+        if self.only.contains(&id) { Ok(self.inner()) } else { Err(StoreError::NoConversation { id }) }
+    }
+
     fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
-        self.find(&new.key)?.map_or_else(|| refused("ensure"), Ok)
+        StoreLayer::find(self, &new.key)?.map_or_else(|| refused("ensure"), Ok)
     }
 
     fn find(&self, key: &ConversationKey) -> Result<Option<Conversation>> {
         Ok(self.inner.find(key)?.filter(|found| self.only.contains(&found.id)))
     }
 
-    fn conversation(&self, id: ConversationId) -> Result<Conversation> {
-        self.of(id)?.conversation(id)
+    /// O(page), whatever the inner store holds.
+    fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
+        let all = self.visible_after(page).map(|id| self.inner.conversation(id));
+        let there = all.filter(|one| !matches!(one, Err(StoreError::NoConversation { .. })));
+        there.take(page.limit).collect()
     }
 
-    fn conversations(&self) -> Result<Vec<Conversation>> {
-        let mut all = self.inner.conversations()?;
-        all.retain(|one| self.only.contains(&one.id));
-        Ok(all)
+    fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>> {
+        Ok(self.inner.snapshot_of_path(path)?.filter(|found| self.only.contains(&found.conversation)))
     }
 
-    fn generations(&self, id: ConversationId) -> Result<Vec<GenerationRow>> {
-        self.of(id)?.generations(id)
+    fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>> {
+        let mut due = Vec::new();
+        let mut next = page;
+        while due.len() < page.limit {
+            let found = self.inner.due(now, next)?;
+            due.extend(found.iter().filter(|id| self.only.contains(id)));
+            match found.last() {
+                Some(last) if found.len() >= page.limit => next.after = Some(*last),
+                _ => break,
+            }
+        }
+        due.truncate(page.limit);
+        Ok(due)
     }
 
-    fn snapshots(&self, id: ConversationId) -> Result<Vec<Snapshot>> {
-        self.of(id)?.snapshots(id)
+    /// A grant covers one conversation or all of them; the grant of a view of several covers all, and reads within the
+    /// view.
+    fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
+        if let Some(id) = grant.scope {
+            self.of(id)?;
+        }
+        self.inner.put_grant(grant, keep)
     }
 
-    fn snapshot_of_path(&self, path: &str) -> Result<Option<(ConversationId, Snapshot)>> {
-        Ok(self.inner.snapshot_of_path(path)?.filter(|(id, _)| self.only.contains(id)))
-    }
-
-    fn append(&self, append: Append) -> Result<Receipt> {
-        self.of(append.conversation)?.append(append)
-    }
-
-    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
-        self.of(id)?.named(id, names)
-    }
-
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()> {
-        self.of(id)?.put_names(id, names, haste)
-    }
-
-    fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
-        self.of(id)?.by_chain(id, chain)
-    }
-
-    fn chains(
-        &self,
-        id: ConversationId,
-        generation: Generation,
-        positions: Range<u64>,
-    ) -> Result<Vec<Chain>> {
-        self.of(id)?.chains(id, generation, positions)
-    }
-
-    fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>> {
-        self.of(id)?.path(id, generation, length)
-    }
-
-    fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>> {
-        self.of(id)?.rows(id, seqs)
-    }
-
-    fn raw(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<Raw>> {
-        self.of(id)?.raw(id, seqs)
-    }
-
-    fn filters(&self, id: ConversationId) -> Result<Vec<Filter>> {
-        self.of(id)?.filters(id)
-    }
-
-    fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
-        self.of(id)?.chunk(id, chunk)
-    }
-
-    fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned> {
-        self.of(id)?.scan(id, chunk, scratch, scan)
-    }
-
-    fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)> {
-        self.of(id)?.blob(id, digest)
-    }
-
-    fn scan_blob(
-        &self,
-        id: ConversationId,
-        digest: Digest,
-        scratch: &mut Scratch,
-        wants: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Vec<Seq>> {
-        self.of(id)?.scan_blob(id, digest, scratch, wants)
-    }
-
-    fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
-        self.of(id)?.put_segment(id, segment, replaces)
-    }
-
-    fn segments(&self, id: ConversationId) -> Result<Vec<SegmentHead>> {
-        self.of(id)?.segments(id)
-    }
-
-    fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
-        self.of(id)?.block(id, segment, block)
-    }
-
-    fn drop_segments(&self, id: ConversationId) -> Result<()> {
-        self.of(id)?.drop_segments(id)
-    }
-
-    fn put_summaries(
-        &self,
-        id: ConversationId,
-        rows: &[SummaryRow],
-        context: Option<&ContextRow>,
-    ) -> Result<()> {
-        self.of(id)?.put_summaries(id, rows, context)
-    }
-
-    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.of(id)?.summary(id, key)
-    }
-
-    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
-        self.of(id)?.summary_before(id, key, seq)
-    }
-
-    fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
-        self.of(id)?.summaries(id)
-    }
-
-    fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
-        self.of(id)?.context(id, thread, budget)
-    }
-
-    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
-        self.of(id)?.pins(id)
-    }
-
-    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
-        self.of(id)?.pin_files(id)
-    }
-
-    fn put_pins(
-        &self,
-        id: ConversationId,
-        before: &[PinRow],
-        after: &[PinRow],
-        files: &[PinFileRow],
-    ) -> Result<()> {
-        self.of(id)?.put_pins(id, before, after, files)
-    }
-
-    fn put_recipe(
-        &self,
-        id: ConversationId,
-        recipe: &Recipe,
-        keep: u64,
-        turn: Option<(&DecisionRow, u64)>,
-    ) -> Result<u64> {
-        self.of(id)?.put_recipe(id, recipe, keep, turn)
-    }
-
-    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
-        self.of(id)?.recipes(id)
-    }
-
-    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
-        self.of(id)?.recipe_state(id, context)
-    }
-
-    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.of(id)?.purge_plan(id, seqs)
-    }
-
-    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.of(id)?.purge(id, seqs)
+    fn grants(&self) -> Result<Vec<GrantRow>> {
+        let mut grants = self.inner.grants()?;
+        grants.retain(|grant| grant.scope.is_some_and(|id| self.only.contains(&id)));
+        Ok(grants)
     }
 
     fn verify(&self, _: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
@@ -238,16 +113,12 @@ impl Store for ScopedStore {
         refused("backup")
     }
 
-    fn sizes(&self) -> Result<Vec<(String, u64)>> {
+    fn sizes(&self) -> Result<Vec<TableSize>> {
         refused("sizes")
     }
 
     fn maintain(&self) -> Result<()> {
         refused("maintain")
-    }
-
-    fn dictionary(&self) -> Option<Arc<Dictionary>> {
-        self.inner.dictionary()
     }
 }
 
@@ -256,7 +127,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use super::*;
     use crate::MemoryStore;
-    use crate::port::Jobs as _;
+    use crate::port::{Log as _, read_all};
 
     fn with(keys: &[&str]) -> (Arc<dyn Store>, Vec<ConversationId>) {
         let store = MemoryStore::new();
@@ -274,9 +145,13 @@ mod tests {
     #[test]
     fn others_are_not_there() {
         let (store, ids) = with(&["a", "b", "c"]);
-        let view = ScopedStore::new(Arc::clone(&store), [ids[0], ids[2]].into());
-        let keys: Vec<_> = view.conversations().unwrap().into_iter().map(|one| one.key.0).collect();
+        let view: Arc<dyn Store> =
+            Arc::new(ScopedStore::new(Arc::clone(&store), [ids[0], ids[2], ConversationId(7)].into()));
+        let listed = read_all(|page| view.conversations(page)).unwrap();
+        let keys: Vec<_> = listed.iter().map(|one| one.key.0.as_str()).collect();
         assert_eq!(keys, ["a", "c"]);
+        let page = Page { after: Some(ids[0]), limit: 1 };
+        assert_eq!(view.conversations(page).unwrap(), listed[1..], "pages skip those that are not there");
         assert!(view.find(&ConversationKey("b".to_owned())).unwrap().is_none());
         // Word for word the error for a number that does not exist.
         let nobody = ConversationId(99);
@@ -287,13 +162,16 @@ mod tests {
         );
         let missing = |result: Result<()>| matches!(result, Err(StoreError::NoConversation { .. }));
         assert!(missing(view.rows(ids[1], 0..9).map(drop)) && missing(view.raw(ids[1], 0..9).map(drop)));
-        assert!(missing(view.summaries(ids[1]).map(drop)) && missing(view.decisions(ids[1]).map(drop)));
+        assert!(
+            missing(view.summaries(ids[1], Page::first(1)).map(drop))
+                && missing(view.decisions(ids[1]).map(drop))
+        );
         assert!(view.rows(ids[0], 0..9).is_ok());
         let whole = |result: Result<()>| matches!(result, Err(StoreError::OutOfScope { .. }));
         assert!(
             whole(view.sizes().map(drop)) && whole(view.maintain()) && whole(view.backup(Path::new("x")))
         );
-        let narrower = ScopedStore::new(Arc::new(view), [ids[1], ids[2]].into());
-        assert_eq!(narrower.conversations().unwrap().len(), 1, "what both have");
+        let narrower: &dyn Store = &ScopedStore::new(view, [ids[1], ids[2]].into());
+        assert_eq!(narrower.conversations(Page::first(9)).unwrap().len(), 1, "what both have");
     }
 }

@@ -1,25 +1,18 @@
 //! A store that reports its changes.
 
-mod jobs;
-
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
-use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
+use unforget_core::id::{ConversationId, Timestamp};
 
-use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, GenerationRow, Haste, Name,
-    NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan,
-    Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, ContextRow, Conversation, JobEnd, JobRow, Lease, NewConversation, NewDecision, NewJob,
+    PinFileRow, PinRow, Purged, Receipt, Recipe, Result, Store, StoreLayer, SummaryRow,
 };
-use crate::unpack::Scratch;
 
 /// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum Change {
     /// The conversation is new.
     Opened,
     /// Entries were added.
@@ -36,7 +29,7 @@ pub enum What {
     Purged,
 }
 
-impl What {
+impl Change {
     /// For scripts, in kebab-case.
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,29 +46,29 @@ impl What {
 
 /// The callback for each change. It is called after the change is durable, on the thread that made it. It must be quick
 /// and may not use the store.
-pub type Told = Arc<dyn Fn(ConversationId, What) + Send + Sync>;
+pub type OnChange = Arc<dyn Fn(ConversationId, Change) + Send + Sync>;
 
 /// Another store with a callback for changes. Failed operations are not reported, nor is invisible derived data
 /// (segments of the index, states of prompts).
 pub struct WatchedStore {
     inner: Arc<dyn Store>,
-    told: Told,
+    on_change: OnChange,
 }
 
 impl WatchedStore {
-    /// * `told` - the callback. See [`Told`].
-    pub fn new(inner: Arc<dyn Store>, told: Told) -> Self {
-        Self { inner, told }
+    /// * `on_change` - the callback.
+    pub fn new(inner: Arc<dyn Store>, on_change: OnChange) -> Self {
+        Self { inner, on_change }
     }
 
-    fn tell(&self, id: ConversationId, what: What) {
-        (self.told)(id, what);
+    fn tell(&self, id: ConversationId, change: Change) {
+        (self.on_change)(id, change);
     }
 
     /// Reports an operation, if it succeeded.
-    fn told<T>(&self, id: ConversationId, what: What, done: Result<T>) -> Result<T> {
+    fn told<T>(&self, id: ConversationId, change: Change, done: Result<T>) -> Result<T> {
         if done.is_ok() {
-            self.tell(id, what);
+            self.tell(id, change);
         }
         done
     }
@@ -87,118 +80,27 @@ impl std::fmt::Debug for WatchedStore {
     }
 }
 
-impl Store for WatchedStore {
+impl StoreLayer for WatchedStore {
+    fn inner(&self) -> &dyn Store {
+        self.inner.as_ref()
+    }
+
     fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
         let is_new = self.inner.find(&new.key)?.is_none();
         let made = self.inner.ensure(new)?;
         if is_new {
-            self.tell(made.id, What::Opened);
+            self.tell(made.id, Change::Opened);
         }
         Ok(made)
     }
 
-    fn find(&self, key: &ConversationKey) -> Result<Option<Conversation>> {
-        self.inner.find(key)
-    }
-
-    fn conversation(&self, id: ConversationId) -> Result<Conversation> {
-        self.inner.conversation(id)
-    }
-
-    fn conversations(&self) -> Result<Vec<Conversation>> {
-        self.inner.conversations()
-    }
-
-    fn generations(&self, id: ConversationId) -> Result<Vec<GenerationRow>> {
-        self.inner.generations(id)
-    }
-
-    fn snapshots(&self, id: ConversationId) -> Result<Vec<Snapshot>> {
-        self.inner.snapshots(id)
-    }
-
-    fn snapshot_of_path(&self, path: &str) -> Result<Option<(ConversationId, Snapshot)>> {
-        self.inner.snapshot_of_path(path)
-    }
-
     fn append(&self, append: Append) -> Result<Receipt> {
         let id = append.conversation;
-        self.told(id, What::Entries, self.inner.append(append))
+        self.told(id, Change::Entries, self.inner.append(append))
     }
 
-    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
-        self.inner.named(id, names)
-    }
-
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()> {
-        self.inner.put_names(id, names, haste)
-    }
-
-    fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
-        self.inner.by_chain(id, chain)
-    }
-
-    fn chains(
-        &self,
-        id: ConversationId,
-        generation: Generation,
-        positions: Range<u64>,
-    ) -> Result<Vec<Chain>> {
-        self.inner.chains(id, generation, positions)
-    }
-
-    fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>> {
-        self.inner.path(id, generation, length)
-    }
-
-    fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>> {
-        self.inner.rows(id, seqs)
-    }
-
-    fn raw(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<Raw>> {
-        self.inner.raw(id, seqs)
-    }
-
-    fn filters(&self, id: ConversationId) -> Result<Vec<Filter>> {
-        self.inner.filters(id)
-    }
-
-    fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
-        self.inner.chunk(id, chunk)
-    }
-
-    fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned> {
-        self.inner.scan(id, chunk, scratch, scan)
-    }
-
-    fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)> {
-        self.inner.blob(id, digest)
-    }
-
-    fn scan_blob(
-        &self,
-        id: ConversationId,
-        digest: Digest,
-        scratch: &mut Scratch,
-        wants: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Vec<Seq>> {
-        self.inner.scan_blob(id, digest, scratch, wants)
-    }
-
-    fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
-        self.inner.put_segment(id, segment, replaces)
-    }
-
-    fn segments(&self, id: ConversationId) -> Result<Vec<SegmentHead>> {
-        self.inner.segments(id)
-    }
-
-    fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
-        self.inner.block(id, segment, block)
-    }
-
-    fn drop_segments(&self, id: ConversationId) -> Result<()> {
-        self.inner.drop_segments(id)
+    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        self.told(id, Change::Purged, self.inner.purge(id, seqs))
     }
 
     fn put_summaries(
@@ -209,33 +111,9 @@ impl Store for WatchedStore {
     ) -> Result<()> {
         self.inner.put_summaries(id, rows, context)?;
         if !rows.is_empty() {
-            self.tell(id, What::Summaries);
+            self.tell(id, Change::Summaries);
         }
         Ok(())
-    }
-
-    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.inner.summary(id, key)
-    }
-
-    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
-        self.inner.summary_before(id, key, seq)
-    }
-
-    fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
-        self.inner.summaries(id)
-    }
-
-    fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
-        self.inner.context(id, thread, budget)
-    }
-
-    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
-        self.inner.pins(id)
-    }
-
-    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
-        self.inner.pin_files(id)
     }
 
     fn put_pins(
@@ -245,7 +123,7 @@ impl Store for WatchedStore {
         after: &[PinRow],
         files: &[PinFileRow],
     ) -> Result<()> {
-        self.told(id, What::Pins, self.inner.put_pins(id, before, after, files))
+        self.told(id, Change::Pins, self.inner.put_pins(id, before, after, files))
     }
 
     fn put_recipe(
@@ -253,45 +131,43 @@ impl Store for WatchedStore {
         id: ConversationId,
         recipe: &Recipe,
         keep: u64,
-        turn: Option<(&DecisionRow, u64)>,
+        turn: Option<NewDecision<'_>>,
     ) -> Result<u64> {
-        self.told(id, What::Prompt, self.inner.put_recipe(id, recipe, keep, turn))
+        self.told(id, Change::Prompt, self.inner.put_recipe(id, recipe, keep, turn))
     }
 
-    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
-        self.inner.recipes(id)
+    fn put_jobs(&self, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Result<u64> {
+        let added = self.inner.put_jobs(id, jobs, now)?;
+        if added > 0 {
+            self.tell(id, Change::Jobs);
+        }
+        Ok(added)
     }
 
-    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
-        self.inner.recipe_state(id, context)
+    fn take_job(
+        &self,
+        id: ConversationId,
+        now: Timestamp,
+        until: Timestamp,
+        all: bool,
+    ) -> Result<Option<JobRow>> {
+        let taken = self.inner.take_job(id, now, until, all)?;
+        if taken.is_some() {
+            self.tell(id, Change::Jobs);
+        }
+        Ok(taken)
     }
 
-    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.inner.purge_plan(id, seqs)
+    fn end_job(&self, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Result<bool> {
+        self.told(id, Change::Jobs, self.inner.end_job(id, lease, end, now))
     }
 
-    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.told(id, What::Purged, self.inner.purge(id, seqs))
+    fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64> {
+        self.told(id, Change::Jobs, self.inner.drop_jobs(id, now))
     }
 
-    fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
-        self.inner.verify(progress)
-    }
-
-    fn backup(&self, to: &Path) -> Result<()> {
-        self.inner.backup(to)
-    }
-
-    fn sizes(&self) -> Result<Vec<(String, u64)>> {
-        self.inner.sizes()
-    }
-
-    fn maintain(&self) -> Result<()> {
-        self.inner.maintain()
-    }
-
-    fn dictionary(&self) -> Option<Arc<Dictionary>> {
-        self.inner.dictionary()
+    fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
+        self.told(id, Change::Jobs, self.inner.put_rewrites(id, rows, now))
     }
 }
 
@@ -300,6 +176,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "tests")]
     use std::sync::Mutex;
 
+    use unforget_core::id::ConversationKey;
+
     use super::*;
     use crate::MemoryStore;
 
@@ -307,9 +185,9 @@ mod tests {
     fn only_what_was_done_is_told() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&seen);
-        let store = WatchedStore::new(
+        let store: &dyn Store = &WatchedStore::new(
             Arc::new(MemoryStore::new()),
-            Arc::new(move |id, what| told.lock().unwrap().push((id, what))),
+            Arc::new(move |id, change| told.lock().unwrap().push((id, change))),
         );
         let new = NewConversation {
             key: ConversationKey("a".to_owned()),
@@ -321,6 +199,6 @@ mod tests {
         store.ensure(&new).unwrap();
         assert!(store.purge(ConversationId(99), 0..1).is_err());
         store.purge(id, 0..0).unwrap();
-        assert_eq!(*seen.lock().unwrap(), [(id, What::Opened), (id, What::Purged)]);
+        assert_eq!(*seen.lock().unwrap(), [(id, Change::Opened), (id, Change::Purged)]);
     }
 }

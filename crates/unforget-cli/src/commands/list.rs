@@ -1,6 +1,7 @@
 //! `unforget list`.
 
 use std::io::Write;
+use unforget_store::read_all;
 
 use unforget_engine::host::is_internal;
 
@@ -13,7 +14,7 @@ use crate::text;
 /// Lists all conversations, the most recently active first. Sub-agents stand under their parents.
 pub(crate) fn run(app: &mut App) -> Outcome {
     let engine = app.read()?;
-    let mut all = engine.store().conversations()?;
+    let mut all = read_all(|page| engine.store().conversations(page))?;
     all.retain(|one| !is_internal(&one.key));
     all.sort_by_key(|conversation| std::cmp::Reverse(conversation.time.map(|(_, last)| last)));
     if app.out.json {

@@ -7,7 +7,7 @@ use serde_json::json;
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::{Engine, Proposed};
-use unforget_store::{Conversation, PinRow};
+use unforget_store::{Conversation, PinRow, read_all};
 
 use super::engine::now;
 use crate::app::App;
@@ -95,7 +95,10 @@ fn place(found: &Conversation) -> String {
 
 /// Says how a pin stands now.
 fn shown(app: &mut App, engine: &Engine, (key, id): (&str, ConversationId), pin: PinId) -> Outcome {
-    let (rows, files) = (engine.store().pins(id)?, engine.store().pin_files(id)?);
+    let (rows, files) = (
+        read_all(|page| engine.store().pins(id, page))?,
+        read_all(|page| engine.store().pin_files(id, page))?,
+    );
     let Some(row) = rows.iter().find(|row| row.pin.id == pin) else { return Ok(Exit::Done) };
     if app.out.json {
         app.out.json(&PinnedJson { conversation: key.to_owned(), pin: PinJson::new(row, &files) })?;
@@ -121,7 +124,10 @@ pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
     if !args.accept.is_empty() {
         accept((&engine, &writer), &found, &args.accept)?;
     }
-    let (rows, files) = (engine.store().pins(found.id)?, engine.store().pin_files(found.id)?);
+    let (rows, files) = (
+        read_all(|page| engine.store().pins(found.id, page))?,
+        read_all(|page| engine.store().pin_files(found.id, page))?,
+    );
     let proposals = if args.proposals { engine.proposed_pins(found.id)? } else { Vec::new() };
     if app.out.json {
         app.out.json(&PinsJson {

@@ -1,6 +1,7 @@
 //! `unforget reindex`.
 
 use std::io::Write;
+use unforget_store::read_all;
 
 use crate::app::App;
 use crate::args::ReindexArgs;
@@ -17,7 +18,7 @@ pub(crate) fn run(app: &mut App, args: &ReindexArgs) -> Outcome {
     };
     let all = match &args.conversation {
         Some(name) => vec![super::resolve(&engine, name)?.conversation],
-        None => engine.store().conversations()?,
+        None => read_all(|page| engine.store().conversations(page))?,
     };
     let bar =
         app.progress(all.len() as u64, "{msg:24!} {bar:24.cyan} {human_pos} of {human_len}  {eta} left");

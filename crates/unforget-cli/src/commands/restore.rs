@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use unforget_engine::{Engine, EngineError};
-use unforget_store::StoreError;
+use unforget_store::{StoreError, read_all};
 
 use crate::app::App;
 use crate::args::RestoreArgs;
@@ -47,7 +47,7 @@ pub(crate) fn run(app: &mut App, args: &RestoreArgs) -> Outcome {
         let fresh = beside(&db, "restoring");
         remove(&fresh)?;
         copy.store().backup(&fresh)?;
-        copy.store().conversations()?.len() as u64
+        read_all(|page| copy.store().conversations(page))?.len() as u64
     };
     let kept = if is_there { Some(set_aside(&db)?) } else { None };
     let fresh = beside(&db, "restoring");

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot};
+use unforget_store::{Conversation, EntryRow, GenerationRow, Snapshot, read_all, walk};
 
 use crate::app::App;
 use crate::args::ShowArgs;
@@ -27,12 +27,18 @@ pub(crate) fn run(app: &mut App, args: &ShowArgs) -> Outcome {
     let conversation = super::resolve(&engine, &args.conversation)?.conversation;
     let id = conversation.id;
     let rows = args.entries.map(|range| store.rows(id, range.first..range.last + 1)).transpose()?;
-    let others = store.conversations()?.into_iter();
+    let mut children = Vec::new();
+    for one in walk(|page| store.conversations(page)) {
+        let one = one?;
+        if one.parent.as_ref() == Some(&conversation.key) {
+            children.push(one.key.0);
+        }
+    }
     let shown = Shown {
-        children: others.filter(|c| c.parent.as_ref() == Some(&conversation.key)).map(|c| c.key.0).collect(),
-        generations: store.generations(id)?,
-        snapshots: store.snapshots(id)?,
-        summaries: store.summaries(id)?.len() as u64,
+        children,
+        generations: read_all(|page| store.generations(id, page))?,
+        snapshots: read_all(|page| store.snapshots(id, page))?,
+        summaries: store.count_summaries(id)?,
         rows,
         conversation,
     };

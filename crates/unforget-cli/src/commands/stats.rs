@@ -1,6 +1,7 @@
 //! `unforget stats`.
 
 use std::io::Write;
+use unforget_store::read_all;
 
 use crate::app::App;
 use crate::args::StatsArgs;
@@ -13,7 +14,7 @@ pub(crate) fn run(app: &mut App, args: &StatsArgs) -> Outcome {
     let engine = app.read()?;
     let all = match &args.conversation {
         Some(name) => vec![super::resolve(&engine, name)?.conversation],
-        None => engine.store().conversations()?,
+        None => read_all(|page| engine.store().conversations(page))?,
     };
     // Tables hold all conversations, so their sizes say nothing about one of them.
     let tables = if args.conversation.is_none() { engine.store().sizes()? } else { Vec::new() };

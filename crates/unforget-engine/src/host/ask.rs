@@ -13,7 +13,7 @@ use unforget_core::message::Request;
 use unforget_core::policy::Policy;
 use unforget_core::tokens::{Ruler, Tokens};
 use unforget_core::zoo::{self, Bug};
-use unforget_store::DecisionRow;
+use unforget_store::{DecisionRow, NewDecision, read_all};
 use unforget_wire::Family;
 
 use super::deliver::Delivery;
@@ -91,7 +91,7 @@ impl Lane {
 
     /// Drops the prompt that is kept if the pins are other ones.
     fn look_at_pins(&mut self) -> Result<(), HostError> {
-        let pins = self.engine.store().pins(self.conversation)?;
+        let pins = read_all(|page| self.engine.store().pins(self.conversation, page))?;
         if pins != self.pins {
             self.pins = pins;
             self.view.fail();
@@ -354,7 +354,7 @@ fn keep(
     let mut context = [0; 16];
     context.iter_mut().zip(Digest::of(&state).0).for_each(|(to, from)| *to = from);
     let row = unforget_store::Recipe { context, state, body };
-    let turn = turn.map(|turn| (turn, DECISIONS_KEPT));
+    let turn = turn.map(|row| NewDecision { row, keep: DECISIONS_KEPT });
     engine.store().put_recipe(conversation, &row, RECIPES, turn).ok()
 }
 

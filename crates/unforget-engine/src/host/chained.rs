@@ -2,7 +2,7 @@
 
 use unforget_core::deliver::{Base, Fate, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
-use unforget_store::Name;
+use unforget_store::{Name, NamedEntry};
 use unforget_wire::journal::{self, After};
 
 use super::deliver::{Carrying, Writing};
@@ -84,7 +84,7 @@ impl Lane {
             self.return_to(Some(last), &[], now)?
         };
         if let Some(at) = at {
-            self.write(Vec::new(), vec![(name, at)])?;
+            self.write(Vec::new(), vec![NamedEntry::new(name, at)])?;
         }
         Ok(at)
     }
@@ -139,7 +139,7 @@ impl Lane {
         let plan = Plan { why, base: Base::Head, fates };
         // An answer of no words is called by what it answers.
         let last = answered.id.as_deref().map(|id| (names::answer_id(id), answered.asked_at));
-        let carrying = Carrying { haste: answered.haste, last, ..Carrying::new(false, now) };
+        let carrying = Carrying { latency: answered.latency, last, ..Carrying::new(false, now) };
         Ok(self.carry_out(&plan, incoming, carrying, interrupted)?.0)
     }
 
@@ -181,7 +181,12 @@ impl Lane {
         let aside = lines.len() as u64;
         let told = interrupted(answered, now).into_iter();
         lines.extend(told.map(|(text, names)| Line { text, parent: head, names, is_open: false }));
-        let asked = answered.id.as_deref().map(names::asked).zip(answered.asked_at);
+        let asked = answered
+            .id
+            .as_deref()
+            .map(names::asked)
+            .zip(answered.asked_at)
+            .map(|(name, seq)| NamedEntry::new(name, seq));
         self.write(lines, asked.into_iter().collect())?;
         Ok(receipt(self, aside))
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use unforget_core::id::{ConversationId, Seq};
 use unforget_core::pin::PinId;
-use unforget_store::Conversation;
+use unforget_store::{Conversation, read_all};
 
 use super::register::is_internal;
 use crate::prompt::{How, Part, Recipe, Session};
@@ -158,7 +158,7 @@ impl Engine {
     ///
     /// Cost: O(all conversations).
     pub fn recent(&self, most: usize) -> Result<Vec<Conversation>, EngineError> {
-        let mut all = self.store().conversations()?;
+        let mut all = read_all(|page| self.store().conversations(page))?;
         all.retain(|one| !is_internal(&one.key));
         all.sort_by_key(|one| Reverse(one.time.map(|(_, last)| last)));
         all.truncate(most);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use unforget_core::deliver::{self, Base, Fate, How, Item, Plan, Why};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::zoo::{self, Bug};
-use unforget_store::{Haste, Name};
+use unforget_store::{Name, NamedEntry, WriteLatency};
 use unforget_wire::journal::{self, After};
 
 use super::lane::{Known, Lane, Line, SEEN};
@@ -35,7 +35,7 @@ pub(super) struct Manner {
 pub(super) struct Carrying {
     pub(super) is_open: bool,
     pub(super) now: Timestamp,
-    pub(super) haste: Haste,
+    pub(super) latency: WriteLatency,
     /// A name for the entry that the last message is; for this one if that is none.
     pub(super) last: Option<(Name, Option<Seq>)>,
 }
@@ -43,7 +43,7 @@ pub(super) struct Carrying {
 impl Carrying {
     /// At once, and with no other name.
     pub(super) const fn new(is_open: bool, now: Timestamp) -> Self {
-        Self { is_open, now, haste: Haste::Now, last: None }
+        Self { is_open, now, latency: WriteLatency::Now, last: None }
     }
 }
 
@@ -93,7 +93,7 @@ impl Lane {
         &mut self,
         plan: &Plan,
         incoming: &[Incoming],
-        Carrying { is_open, now, haste, last }: Carrying,
+        Carrying { is_open, now, latency, last }: Carrying,
         behind: Vec<(String, Vec<Name>)>,
     ) -> Result<(Receipt, Vec<Option<Seq>>), HostError> {
         let known = self.known(incoming.iter().flat_map(Incoming::wanted))?;
@@ -105,9 +105,9 @@ impl Lane {
         }
         lines.extend(behind.into_iter().map(|(text, names)| Line { text, parent, names, is_open: false }));
         if let Some((name, instead)) = last {
-            names.extend(places.last().copied().flatten().or(instead).map(|seq| (name, seq)));
+            names.extend(places.last().copied().flatten().or(instead).map(|seq| NamedEntry::new(name, seq)));
         }
-        self.write_soon(haste, lines, names)?;
+        self.write_soon(latency, lines, names)?;
         let receipt =
             Receipt { why: plan.why, added, aside, generation: self.generation(), head: self.head() };
         Ok((receipt, places))
@@ -215,7 +215,7 @@ pub(super) struct Writing<'a> {
     now: Timestamp,
     is_open: bool,
     pub(super) lines: Vec<Line>,
-    pub(super) names: Vec<(Name, Seq)>,
+    pub(super) names: Vec<NamedEntry>,
     /// The newest entry of the path as it will be.
     parent: Option<Seq>,
     /// The entry of the path that each message is.
@@ -327,7 +327,7 @@ impl<'a> Writing<'a> {
         match fate {
             Fate::Known(seq) => {
                 let new = incoming.learnt().filter(|name| !self.known.of(name).contains(&seq));
-                self.names.extend(new.map(|name| (name, seq)));
+                self.names.extend(new.map(|name| NamedEntry::new(name, seq)));
                 return Ok(Some(seq));
             }
             Fate::Append => self.append(incoming, None)?,
@@ -335,8 +335,11 @@ impl<'a> Writing<'a> {
                 if let Some(copy) = self.beside(incoming, Some(seq))? {
                     // Its bytes are the entry's only if they say the same.
                     match fate {
-                        Fate::Face(_) => self.names.push((incoming.face(), seq)),
-                        _ => self.names.extend([(incoming.face(), copy), (names::again(copy), seq)]),
+                        Fate::Face(_) => self.names.push(NamedEntry::new(incoming.face(), seq)),
+                        _ => self.names.extend([
+                            NamedEntry::new(incoming.face(), copy),
+                            NamedEntry::new(names::again(copy), seq),
+                        ]),
                     }
                 }
                 return Ok(Some(seq));
@@ -351,7 +354,7 @@ impl<'a> Writing<'a> {
             Fate::Insert | Fate::Misplaced if zoo::is(Bug::LateDropped) => return Ok(None),
             Fate::Insert | Fate::Misplaced | Fate::Aside => {
                 let copy = self.beside(incoming, None)?;
-                self.names.extend(copy.map(|copy| (incoming.face(), copy)));
+                self.names.extend(copy.map(|copy| NamedEntry::new(incoming.face(), copy)));
                 return Ok(None);
             }
         }
@@ -400,7 +403,7 @@ impl<'a> Writing<'a> {
         self.lines.push(Line { text: line, parent, names: incoming.kept().collect(), is_open });
         if let Some(original) = original {
             self.aside += 1;
-            self.names.push((names::replay(original), seq));
+            self.names.push(NamedEntry::new(names::replay(original), seq));
         } else {
             self.added += 1;
             self.parent = Some(seq);
@@ -457,7 +460,7 @@ impl<'a> Writing<'a> {
         };
         let incoming = Incoming::read(self.lane.form, delivered, 0, None)?.at_place(place);
         self.moved.insert(seq, self.next());
-        self.names.push((names::again(seq), self.next()));
+        self.names.push(NamedEntry::new(names::again(seq), self.next()));
         self.append(&incoming, None)
     }
 

@@ -10,7 +10,7 @@ use unforget_core::id::{Seq, Timestamp};
 use unforget_core::message::wordless;
 use unforget_core::recover::Refused;
 use unforget_core::tokens::Tokens;
-use unforget_store::{Haste, Name};
+use unforget_store::{Name, WriteLatency};
 use unforget_wire::Format;
 use unforget_wire::exchange::annotations;
 use unforget_wire::journal::{self, After};
@@ -177,7 +177,7 @@ pub struct Answered {
     /// Why it is not whole, if it is not.
     pub interrupted: Option<String>,
     /// How soon it has to be stored.
-    pub haste: Haste,
+    pub latency: WriteLatency,
 }
 
 impl Host {

@@ -9,7 +9,9 @@ use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use unforget_core::inherit::{self, Shared, Unfit, pins_until};
 use unforget_core::pin::Pin;
 use unforget_core::zoo::{self, Bug};
-use unforget_store::{ContextRow, Durability, EntryRow, Haste, Name, PinRow, Raw, StoreError};
+use unforget_store::{
+    ContextRow, Durability, EntryRow, Name, NamedEntry, PinRow, Raw, StoreError, WriteLatency, read_all,
+};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
@@ -272,7 +274,7 @@ impl Lane {
                 let lines = rows.iter().zip(&raws).map(|(row, raw)| copied(self.form, row, raw));
                 let Some(lines) = lines.collect::<Option<Vec<Line>>>() else { return Ok(false) };
                 let others = self.names_of_copies(from, &raws, portion.seqs.end)?;
-                self.write_durably((Durability::WithNext, Haste::Now), lines, others)?;
+                self.write_durably((Durability::WithNext, WriteLatency::Now), lines, others)?;
             }
         }
         Ok(true)
@@ -284,12 +286,12 @@ impl Lane {
         from: ConversationId,
         raws: &[Raw],
         end: u64,
-    ) -> Result<Vec<(Name, Seq)>, HostError> {
+    ) -> Result<Vec<NamedEntry>, HostError> {
         let mut found = Vec::new();
         for kept in raws.iter().map(|raw| journal::read_line(&raw.body)).filter(|kept| kept.of.is_some()) {
             found.extend(self.engine.store().named(from, &names::wanted_of_line(self.form, &kept))?);
         }
-        found.retain(|(_, seq)| seq.0 < end);
+        found.retain(|found| found.seq.0 < end);
         Ok(found)
     }
 
@@ -299,9 +301,9 @@ impl Lane {
             let seqs = from..(from + NAMES).min(plan.until + 1);
             let moves: Vec<Name> = seqs.map(|seq| names::again(Seq(seq))).collect();
             let mut moved = self.engine.store().named(ConversationId(plan.conversation), &moves)?;
-            moved.retain(|(_, to)| to.0 <= plan.until);
+            moved.retain(|moved| moved.seq.0 <= plan.until);
             if !moved.is_empty() {
-                self.engine.store().put_names(self.conversation, &moved, Haste::Now)?;
+                self.engine.store().put_names(self.conversation, &moved, WriteLatency::Now)?;
                 self.learn(&moved);
             }
         }
@@ -329,7 +331,8 @@ impl Lane {
         place: impl Fn(Option<Seq>) -> Option<Seq>,
     ) -> Result<(), HostError> {
         let store = self.engine.store();
-        let (rows, own) = (store.pins(from)?, store.pins(self.conversation)?);
+        let (rows, own) =
+            (read_all(|page| store.pins(from, page))?, read_all(|page| store.pins(self.conversation, page))?);
         if rows.is_empty() || !own.is_empty() {
             return Ok(());
         }
@@ -338,7 +341,7 @@ impl Lane {
         let pins = pins.map(|pin| Pin { source: place(pin.source), ..pin });
         let rows: Vec<_> = pins.zip(&rows).map(|(pin, row)| PinRow { pin, ..row.clone() }).collect();
         // Pins keep their numbers and places, and with them their files.
-        let files = store.pin_files(from)?;
+        let files = read_all(|page| store.pin_files(from, page))?;
         Ok(store.put_pins(self.conversation, &own, &rows, &files)?)
     }
 }

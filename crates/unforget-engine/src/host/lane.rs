@@ -12,7 +12,8 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread
 use unforget_core::loop_view::LoopView;
 use unforget_core::zoo::{self, Bug};
 use unforget_store::{
-    Append, ContextRow, Durability, EntryRow, Haste, Name, NewConversation, OpenedBy, Packer, PinRow, Target,
+    Append, ContextRow, Durability, EntryRow, Name, NamedEntry, NewConversation, OpenedBy, Packer, PinRow,
+    Target, WriteLatency,
 };
 use unforget_wire::journal::{self, After};
 use unforget_wire::{Format, decode};
@@ -334,35 +335,35 @@ impl Lane {
     /// Writes lines and names in one transaction that survives power loss, then shows them to the open prompts.
     ///
     /// Cost: O(lines), whatever the history.
-    pub(super) fn write(&mut self, lines: Vec<Line>, names: Vec<(Name, Seq)>) -> Result<(), HostError> {
-        self.write_soon(Haste::Now, lines, names)
+    pub(super) fn write(&mut self, lines: Vec<Line>, names: Vec<NamedEntry>) -> Result<(), HostError> {
+        self.write_soon(WriteLatency::Now, lines, names)
     }
 
     /// The same, as soon as said.
     pub(super) fn write_soon(
         &mut self,
-        haste: Haste,
+        latency: WriteLatency,
         lines: Vec<Line>,
-        names: Vec<(Name, Seq)>,
+        names: Vec<NamedEntry>,
     ) -> Result<(), HostError> {
-        self.write_durably((Durability::OnReturn, haste), lines, names)
+        self.write_durably((Durability::OnReturn, latency), lines, names)
     }
 
     /// Writes a line that means nothing until something after it is written, here or in another lane.
     pub(super) fn write_ahead(&mut self, line: Line) -> Result<(), HostError> {
-        self.write_durably((Durability::WithNext, Haste::Now), vec![line], Vec::new())
+        self.write_durably((Durability::WithNext, WriteLatency::Now), vec![line], Vec::new())
     }
 
     /// The same, as durable and as soon as said.
     pub(super) fn write_durably(
         &mut self,
-        (durability, haste): (Durability, Haste),
+        (durability, latency): (Durability, WriteLatency),
         lines: Vec<Line>,
-        names: Vec<(Name, Seq)>,
+        names: Vec<NamedEntry>,
     ) -> Result<(), HostError> {
         if lines.is_empty() {
             if !names.is_empty() {
-                self.engine.store().put_names(self.conversation, &names, haste)?;
+                self.engine.store().put_names(self.conversation, &names, latency)?;
                 self.learn(&names);
             }
             return Ok(());
@@ -383,7 +384,7 @@ impl Lane {
             let entry = Arc::new(record.entry.clone());
             let standing = Standing { thread: Thread(0), parent: line.parent, is_orphan: false };
             let new = new_entry(Incoming { record, seq, standing, chain, bytes: start..bytes });
-            names.extend(line.names.into_iter().map(|name| (name, seq)));
+            names.extend(line.names.into_iter().map(|name| NamedEntry::new(name, seq)));
             written.push((new.row.clone(), entry, line.is_open));
             packer.push(new);
         }
@@ -397,16 +398,17 @@ impl Lane {
         let state = || ContextRow { thread: STATE, budget: PATH, state: self.track.encode() };
         self.engine.store().append(Append {
             conversation: self.conversation,
+            entries: self.track.next,
             target,
             packed: packer.finish(),
             snapshot: None,
             context: is_due.then(state),
             names: if zoo::is(Bug::WriteNotAtomic) { Vec::new() } else { names.clone() },
             durability,
-            haste,
+            latency,
         })?;
         if zoo::is(Bug::WriteNotAtomic) {
-            self.engine.store().put_names(self.conversation, &names, haste)?;
+            self.engine.store().put_names(self.conversation, &names, latency)?;
         }
         self.learn(&names);
         if is_due {

@@ -2,7 +2,7 @@
 
 use unforget_core::id::Seq;
 use unforget_core::pin::PinId;
-use unforget_store::{PinFileRow, PinRow};
+use unforget_store::{PinFileRow, PinRow, read_all};
 use unforget_wire::Format;
 
 use super::Host;
@@ -41,12 +41,16 @@ impl Host {
 
     /// All pins of a lane by number, those that do not hold any more too.
     pub fn pins(&self, key: &LaneKey, form: Format) -> Result<Vec<PinRow>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.engine.store().pins(lane.conversation)?))
+        self.with(key, form, |lane, _| {
+            Ok(read_all(|page| lane.engine.store().pins(lane.conversation, page))?)
+        })
     }
 
     /// Files that pins of a lane follow, or followed, by place.
     pub fn pin_files(&self, key: &LaneKey, form: Format) -> Result<Vec<PinFileRow>, HostError> {
-        self.with(key, form, |lane, _| Ok(lane.engine.store().pin_files(lane.conversation)?))
+        self.with(key, form, |lane, _| {
+            Ok(read_all(|page| lane.engine.store().pin_files(lane.conversation, page))?)
+        })
     }
 
     /// Sentences that a person may want to pin. O(history).

@@ -1,6 +1,7 @@
 //! Prompts of the past: listed, and composed again from their recipes.
 
 use std::borrow::Cow;
+use unforget_store::{Page, read_all};
 
 use unforget_core::admit::Certificate;
 use unforget_core::id::{ConversationId, Seq, Thread};
@@ -53,7 +54,7 @@ pub(super) fn with_live_input<'a>(
 impl Engine {
     /// Recipes of the prompts of a conversation that are kept, oldest first, with their numbers.
     pub fn recipes(&self, conversation: ConversationId) -> Result<Vec<(u64, Recipe)>, EngineError> {
-        let rows = self.store().recipes(conversation)?;
+        let rows = read_all(|page| self.store().recipes(conversation, page))?;
         Ok(rows.into_iter().filter_map(|row| Some((row.number, Recipe::decode(&row.body)?))).collect())
     }
 
@@ -67,8 +68,8 @@ impl Engine {
             what,
             hint: "unforget prompts lists those that are kept".to_owned(),
         };
-        let rows = self.store().recipes(conversation)?;
-        let row = rows.into_iter().find(|row| row.number == number);
+        let page = Page { after: number.checked_sub(1), limit: 1 };
+        let row = self.store().recipes(conversation, page)?.pop().filter(|row| row.number == number);
         let row = row.ok_or_else(|| missing(format!("there is no prompt r{number}")))?;
         let recipe = Recipe::decode(&row.body).ok_or_else(|| missing(format!("r{number} is damaged")))?;
         let state = self.store().recipe_state(conversation, &row.context)?;

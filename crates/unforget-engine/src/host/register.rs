@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use unforget_core::caller::{self, Candidate, Choice, Hint};
 use unforget_core::id::{ConversationKey, Seq};
-use unforget_store::{Haste, Name, NewConversation};
+use unforget_store::{Name, NamedEntry, NewConversation, WriteLatency};
 use unforget_wire::Format;
 use unforget_wire::journal::{self, After};
 
@@ -168,16 +168,16 @@ impl Host {
         asking: &Asking<'_>,
         lane: &Recognised,
         said: &Said,
-        (answer, haste): (Option<&str>, Haste),
+        (answer, latency): (Option<&str>, WriteLatency),
     ) -> Result<(), HostError> {
         let beginning = said.beginnings(seed(asking)).pop();
         let names = beginning.into_iter().chain(answer.map(names::answer_id));
-        self.name_line(asking.tenant, lane.line, (names, haste))
+        self.name_line(asking.tenant, lane.line, (names, latency))
     }
 
     /// Remembers the provider's id of an answer that was given in the lane with this line of the register.
     pub fn remember_answer(&self, tenant: &str, line: Seq, answer: &str) -> Result<(), HostError> {
-        self.name_line(tenant, line, (std::iter::once(names::answer_id(answer)), Haste::Now))
+        self.name_line(tenant, line, (std::iter::once(names::answer_id(answer)), WriteLatency::Now))
     }
 
     /// Gives names to a line of the register. While the store writes, other calls have the register.
@@ -185,12 +185,12 @@ impl Host {
         &self,
         tenant: &str,
         line: Seq,
-        (names, haste): (impl Iterator<Item = Name>, Haste),
+        (names, latency): (impl Iterator<Item = Name>, WriteLatency),
     ) -> Result<(), HostError> {
-        let names: Vec<_> = names.map(|name| (name, line)).collect();
+        let names: Vec<_> = names.map(|name| NamedEntry::new(name, line)).collect();
         let register = register(tenant);
         let conversation = self.with(&register, FORM, |lane, _| Ok(lane.conversation))?;
-        self.engine.store().put_names(conversation, &names, haste)?;
+        self.engine.store().put_names(conversation, &names, latency)?;
         self.with(&register, FORM, |lane, _| {
             lane.learn(&names);
             Ok(())

@@ -6,7 +6,7 @@ use unforget_core::digest::Chain;
 use unforget_core::entry::Entry;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Thread};
 use unforget_store::{
-    Append, Durability, EntryRow, Haste, NewConversation, OpenedBy, Packer, Snapshot, Target,
+    Append, Durability, EntryRow, NewConversation, OpenedBy, Packer, Snapshot, Target, WriteLatency, read_all,
 };
 use unforget_wire::{Record, Source};
 
@@ -128,13 +128,14 @@ impl Live {
         let snapshot = snapshot.map(|snapshot| Snapshot { length: self.length + count, ..snapshot });
         let receipt = self.engine.store().append(Append {
             conversation,
+            entries: self.next,
             target,
             packed,
             snapshot,
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
-            haste: Haste::Now,
+            latency: WriteLatency::Now,
         })?;
         self.next += count;
         self.length += count;
@@ -159,7 +160,7 @@ impl Live {
             self.target = Target::Open { parent: None, opened_by: OpenedBy::Rotation };
             return Ok(None);
         };
-        let generations = store.generations(self.conversation)?;
+        let generations = read_all(|page| store.generations(self.conversation, page))?;
         let whole = generations.iter().any(|row| row.number == generation && row.length == length);
         if !whole {
             let parent = Some((generation, Position(length)));

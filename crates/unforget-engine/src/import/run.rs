@@ -8,7 +8,10 @@ use unforget_core::digest::Chain;
 use unforget_core::id::{ConversationId, Generation, Position, Seq, Timestamp};
 use unforget_core::reconcile::{self, Delivered, Plan, Stored};
 use unforget_recall::segment::SegmentBuilder;
-use unforget_store::{Conversation, NewConversation, OpenedBy, Packed, Receipt, Snapshot, Store, Target};
+use unforget_store::{
+    Conversation, FoundSnapshot, NewConversation, OpenedBy, Packed, Receipt, Snapshot, Store, Target,
+    read_all,
+};
 use unforget_wire::{Reader, Record, Warning};
 
 use super::crew::{Crew, Incoming, Prepared};
@@ -136,7 +139,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         store: &dyn Store,
         conversation: &Conversation,
     ) -> Result<(Plan, Done), EngineError> {
-        let generations = store.generations(conversation.id)?;
+        let generations = read_all(|page| store.generations(conversation.id, page))?;
         let head = (!generations.is_empty()).then_some((conversation.current, conversation.length));
         let mut known = Known::new(store, conversation.id, generations, conversation.current)?;
         let mut first_new = None;
@@ -148,7 +151,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
                 None => first_new = Some((record, chain)),
             }
         }
-        let latest = store.snapshots(conversation.id)?.pop();
+        let latest = store.latest_snapshot(conversation.id)?;
         let stored = Stored {
             head,
             same_trailer: latest.as_ref().is_some_and(|latest| latest.trailer == self.reader.trailer()),
@@ -278,7 +281,7 @@ impl<'a, R: BufRead> Walk<'a, R> {
         latest: Option<Snapshot>,
     ) -> Result<Done, EngineError> {
         let seen = store.snapshot_of_path(&self.place.name)?;
-        let is_seen = seen.is_some_and(|(_, seen)| {
+        let is_seen = seen.is_some_and(|FoundSnapshot { snapshot: seen, .. }| {
             latest.as_ref().is_some_and(|latest| latest.number == seen.number && latest.time == seen.time)
                 && seen.modified_ns == self.place.modified_ns
         });

@@ -1,7 +1,7 @@
 //! Writes batches into the store, one transaction each.
 
-use unforget_core::id::{ConversationId, Generation, Seq};
-use unforget_store::{Append, Durability, Haste, Receipt, Snapshot, Store, StoreError, Target};
+use unforget_core::id::{ConversationId, Generation};
+use unforget_store::{Append, Durability, Receipt, Snapshot, Store, Target, WriteLatency};
 
 use super::crew::Prepared;
 use crate::EngineError;
@@ -34,20 +34,16 @@ impl<'a> Writer<'a> {
         let count = packed.len() as u64;
         let append = Append {
             conversation: self.id,
+            entries: self.next,
             target: self.target,
             packed,
             snapshot,
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
-            haste: Haste::Now,
+            latency: WriteLatency::Now,
         };
         let receipt = self.store.append(append)?;
-        if count > 0 && receipt.first_seq != Seq(self.next) {
-            // Another writer appended to this conversation without taking a turn.
-            let (expected, found) = (self.next, receipt.first_seq.0);
-            return Err(StoreError::Moved { generation: receipt.generation, expected, found }.into());
-        }
         self.next += count;
         self.added += count;
         self.target = Target::Extend(receipt.generation, self.length_before() + count);
@@ -64,7 +60,7 @@ impl<'a> Writer<'a> {
 
     /// Number of the conversation's latest snapshot; 0 if there is none.
     pub(super) fn latest_snapshot(&self) -> Result<u64, EngineError> {
-        Ok(self.store.snapshots(self.id)?.last().map_or(0, |latest| latest.number))
+        Ok(self.store.latest_snapshot(self.id)?.map_or(0, |latest| latest.number))
     }
 
     /// Writes the remaining documents of the search index.

@@ -8,7 +8,7 @@ use unforget_recall::source::{MemoryIndex, PostingSource, SegmentIndex};
 use unforget_recall::terms::Term;
 use unforget_store::{Conversation, Store};
 
-use super::upkeep::{build, gaps};
+use super::upkeep::{build, gaps, heads};
 use crate::EngineError;
 
 /// Number of low bits of a corpus-wide number that hold the seq; the bits above hold the conversation.
@@ -67,7 +67,7 @@ fn open<'a>(
     conversation: &Conversation,
 ) -> Result<SegmentIndex<Fetch<'a>>, EngineError> {
     let id: ConversationId = conversation.id;
-    let heads = store.segments(id)?;
+    let heads = heads(store, id)?;
     let gaps = gaps(&heads, conversation.entries);
     // Stored segments and, for gaps, segments built in memory; ascending.
     let mut readers: Vec<(SegmentReader, Blocks)> = Vec::new();

@@ -1,10 +1,11 @@
 //! Keeps the index complete and small: fills gaps and merges small segments.
 
+use std::cmp::Reverse;
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::segment::{self, SegmentBuilder, SegmentReader};
-use unforget_store::{Conversation, Segment, SegmentHead, Store};
+use unforget_store::{Conversation, Segment, SegmentHead, Store, read_all};
 use unforget_wire::{Format, decode};
 
 use super::{BUILDER_BYTES, Documents, stored};
@@ -69,7 +70,7 @@ pub(crate) fn upkeep(store: &dyn Store, id: ConversationId, least: u64) -> Resul
 
 fn upkeep_with(store: &dyn Store, id: ConversationId, least: u64, put: &Put<'_>) -> Result<(), EngineError> {
     let conversation = store.conversation(id)?;
-    let gaps = gaps(&store.segments(id)?, conversation.entries);
+    let gaps = gaps(&heads(store, id)?, conversation.entries);
     if gaps.iter().map(|gap| gap.end - gap.start).sum::<u64>() >= least {
         for gap in gaps {
             build(store, &conversation, gap, &mut |built| put(&built, &[]).map(|_| ()))?;
@@ -88,11 +89,24 @@ fn is_due(
     seqs: &Range<u64>,
     replaces: &[u64],
 ) -> Result<bool, EngineError> {
-    let heads = store.segments(id)?;
+    let heads = heads(store, id)?;
     if replaces.is_empty() {
         return Ok(gaps(&heads, seqs.end).iter().any(|gap| gap.start <= seqs.start && gap.end == seqs.end));
     }
     Ok(replaces.iter().all(|number| heads.iter().any(|head| head.number == *number)))
+}
+
+/// Heads of the segments of a conversation, ascending. Left out are those that a merge replaced while they were read.
+pub(crate) fn heads(store: &dyn Store, id: ConversationId) -> Result<Vec<SegmentHead>, EngineError> {
+    let mut heads = read_all(|page| store.segments(id, page))?;
+    heads.sort_by_key(|head| (head.seqs.start, Reverse(head.seqs.end), head.number));
+    let mut end = 0;
+    heads.retain(|head| {
+        let is_new = head.seqs.end > end || head.seqs.is_empty();
+        end = end.max(head.seqs.end);
+        is_new
+    });
+    Ok(heads)
 }
 
 /// Entries that no segment covers, ascending.
@@ -143,7 +157,7 @@ pub(crate) fn build(
 
 /// Merges the first long enough run of small neighbours; false if there is none, or if another thread was faster.
 fn merge_once(store: &dyn Store, id: ConversationId, put: &Put<'_>) -> Result<bool, EngineError> {
-    let heads = store.segments(id)?;
+    let heads = heads(store, id)?;
     let Some(run) = mergeable(&heads)? else { return Ok(false) };
     let heads = heads.get(run).unwrap_or_default();
     let (Some(first), Some(last)) = (heads.first(), heads.last()) else { return Ok(false) };
@@ -225,12 +239,13 @@ mod tests {
             host.catch_up(&lane, Format::Pi, page).unwrap();
         };
         more();
-        let (store, id) = (engine.store(), engine.store().conversations().unwrap()[0].id);
+        let (store, id) =
+            (engine.store(), read_all(|page| engine.store().conversations(page)).unwrap()[0].id);
         let late = |segment: &Segment, replaces: &[u64]| {
             upkeep(store, id, 1)?;
             is_due(store, id, &segment.seqs, replaces)
         };
-        let written = |before: usize| store.segments(id).unwrap().len() - before;
+        let written = |before: usize| read_all(|page| store.segments(id, page)).unwrap().len() - before;
         upkeep_with(store, id, 1, &late).unwrap();
         assert_eq!(written(0), 1, "the other one's");
         for _ in 0..20 {
@@ -238,7 +253,7 @@ mod tests {
             upkeep_with(store, id, 1, &late).unwrap();
         }
         engine.maintain_index(id).unwrap();
-        let heads = store.segments(id).unwrap();
+        let heads = read_all(|page| store.segments(id, page)).unwrap();
         let entries = store.conversation(id).unwrap().entries;
         assert!(heads.windows(2).all(|two| two[0].seqs.end == two[1].seqs.start), "{heads:?}");
         assert_eq!(heads.last().unwrap().seqs.end, entries);

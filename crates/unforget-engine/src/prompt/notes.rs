@@ -3,7 +3,7 @@
 use unforget_core::compact::{Break, Pressure};
 use unforget_core::group::{Group, Kind};
 use unforget_core::id::Seq;
-use unforget_store::DecisionRow;
+use unforget_store::{DecisionRow, NewDecision};
 
 use super::{Counters, Prompt, Session};
 use crate::error::EngineError;
@@ -56,7 +56,8 @@ impl Session {
             plan.groups,
             self.rewritten.len()
         );
-        self.engine.store().decide(self.conversation, &self.decision("break", why), DECISIONS_KEPT)?;
+        let row = &self.decision("break", why);
+        self.engine.store().decide(self.conversation, NewDecision { row, keep: DECISIONS_KEPT })?;
         Ok(())
     }
 

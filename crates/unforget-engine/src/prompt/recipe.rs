@@ -1,6 +1,7 @@
 //! How a prompt was composed, in few bytes, and composing it again.
 
 use std::collections::BTreeSet;
+use unforget_store::read_all;
 
 use unforget_core::admit::{Admitted, Rung, admit};
 use unforget_core::digest::Digest;
@@ -292,8 +293,10 @@ impl Session {
 
 /// The pins of a conversation with only these active.
 fn pins_then(engine: &Engine, lane: Lane, active: &[PinId]) -> Result<Pins, EngineError> {
-    let (rows, files) =
-        (engine.store().pins(lane.conversation)?, engine.store().pin_files(lane.conversation)?);
+    let (rows, files) = (
+        read_all(|page| engine.store().pins(lane.conversation, page))?,
+        read_all(|page| engine.store().pin_files(lane.conversation, page))?,
+    );
     let then = |pin: Pin| {
         let state = if active.contains(&pin.id) { PinState::Active } else { PinState::Retired };
         Pin { state, ..pin }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use unforget_core::compact::Root;
-use unforget_store::SummaryKey;
+use unforget_store::{NewJob, SummaryKey};
 
 use super::summaries::name;
 use super::{Session, Written};
@@ -56,7 +56,7 @@ impl Session {
             return Ok(());
         }
         let wanted = roots.iter().filter(|root| !self.is_rewritten(root));
-        let jobs: Vec<_> = wanted.map(|root| (self.key(root), root.span)).collect();
+        let jobs: Vec<_> = wanted.map(|root| NewJob { key: self.key(root), span: root.span }).collect();
         if jobs.is_empty() {
             return Ok(());
         }

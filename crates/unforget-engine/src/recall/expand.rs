@@ -6,7 +6,7 @@ use unforget_core::entry::{Origin, Role};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Timestamp};
 use unforget_core::tokens::Ruler;
-use unforget_store::{EntryRow, Raw, SummaryRow};
+use unforget_store::{EntryRow, Raw, SummaryRow, read_all};
 use unforget_wire::{Format, decode};
 
 use super::faces::Face;
@@ -290,7 +290,7 @@ impl Engine {
     /// The entries of a summary: the visible entries of its span, on a path with as many of them as the summary counts.
     pub(crate) fn sources(&self, id: ConversationId, row: &SummaryRow) -> Result<Vec<EntryRow>, EngineError> {
         let conversation = self.store().conversation(id)?;
-        let mut generations = self.store().generations(id)?;
+        let mut generations = read_all(|page| self.store().generations(id, page))?;
         generations.sort_by_key(|one| (one.number != conversation.current, one.number));
         let mut closest = Vec::new();
         for generation in generations {

@@ -11,7 +11,7 @@ use unforget_core::entry::Role;
 use unforget_core::id::{ConversationId, ConversationKey, Seq, Thread, Timestamp};
 use unforget_recall::grep::Pattern;
 use unforget_recall::parts::Probe;
-use unforget_store::{ChunkBytes, Conversation, EntryRow, Holed, Scan as ChunkScan, Scratch};
+use unforget_store::{ChunkBytes, Conversation, EntryRow, Holed, Scan as ChunkScan, Scratch, read_all};
 
 use crate::{Engine, EngineError};
 
@@ -115,7 +115,7 @@ impl Engine {
         let mut answer = GrepAnswer::default();
         let mut units = Vec::new();
         for (at, conversation) in conversations.iter().enumerate() {
-            let filters = self.store().filters(conversation.id)?;
+            let filters = read_all(|page| self.store().filters(conversation.id, page))?;
             answer.entries_total += conversation.entries;
             answer.chunks_total += filters.len() as u64;
             units.extend(fitting(&filters, &pattern).into_iter().map(|task| Unit { at, task }));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, ConversationKey};
-use unforget_store::{Conversation, SummaryKey, SummaryRow};
+use unforget_store::{Conversation, SummaryKey, SummaryRow, walk};
 
 use crate::{Engine, EngineError};
 
@@ -117,9 +117,11 @@ impl Engine {
 
     fn summary_address(&self, only: Option<ConversationId>, name: &str) -> Result<Address, EngineError> {
         for conversation in self.conversations_in(only)? {
-            let rows = self.store().summaries(conversation.id)?;
-            if let Some(row) = rows.into_iter().find(|row| summary_name(&row.key) == name) {
-                return Ok(Address::Summary { conversation: conversation.id, row: Box::new(row) });
+            for row in walk(|page| self.store().summaries(conversation.id, page)) {
+                let row = row?;
+                if summary_name(&row.key) == name {
+                    return Ok(Address::Summary { conversation: conversation.id, row: Box::new(row) });
+                }
             }
         }
         Err(unknown(name))

@@ -11,7 +11,7 @@ use unforget_recall::fields::{author_term, role_term, tool_term};
 use unforget_recall::query::Query;
 use unforget_recall::rank::{self, Limits, Ranked};
 use unforget_recall::terms::{Analyser, Term};
-use unforget_store::{Conversation, EntryRow, StoreError};
+use unforget_store::{Conversation, EntryRow, StoreError, read_all};
 use unforget_wire::{Format, decode};
 
 use super::text;
@@ -175,7 +175,7 @@ impl Engine {
     ) -> Result<Vec<Conversation>, EngineError> {
         Ok(match only {
             Some(id) => vec![self.store().conversation(id)?],
-            None => self.store().conversations()?,
+            None => read_all(|page| self.store().conversations(page))?,
         })
     }
 

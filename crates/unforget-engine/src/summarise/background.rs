@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use unforget_store::read_all;
 
 use unforget_core::id::{ConversationId, Timestamp};
 use unforget_llm::{Cancel, Urgency};
@@ -126,7 +127,7 @@ impl Round<'_> {
     /// * `lengths` - number of entries of each conversation at the last look.
     fn run(&self, lengths: &mut BTreeMap<ConversationId, u64>) -> Result<bool, EngineError> {
         let Some(models) = self.current.get() else { return Ok(false) };
-        let due = self.engine.store().due((self.time)())?;
+        let due = read_all(|page| self.engine.store().due((self.time)(), page))?;
         let mut waiting = Vec::with_capacity(due.len());
         for id in due {
             waiting.push((id, self.engine.store().conversation(id)?.entries));

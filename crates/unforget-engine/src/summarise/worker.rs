@@ -10,7 +10,7 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::policy::Policy;
 use unforget_core::tokens::Ruler as _;
 use unforget_llm::{Brief, Cancel, Closed, Made, Task, Urgency, Work};
-use unforget_store::{DecisionRow, JobEnd, JobRow, Spend, SummaryRow};
+use unforget_store::{DecisionRow, JobEnd, JobRow, NewDecision, Spend, SummaryRow};
 use unforget_text::{Source, Summary, render};
 use unforget_wire::{Format, decode};
 
@@ -151,14 +151,14 @@ impl Engine {
                 // The person asked for all jobs, and all were tried.
                 let why = "asked for once already".to_owned();
                 let end = JobEnd::NotAsked { due: clock(), why };
-                self.store().end_job(conversation, (&job.key, job.attempts), &end, clock())?;
+                self.store().end_job(conversation, job.lease(), &end, clock())?;
                 break;
             }
             seen.push(job.key);
             let mut worker = Worker { engine: self, models, conversation, job: &job, urgency, cancel };
             let (mut report, end, stop) = worker.run(clock(), until, &clock)?;
             let ended_at = clock();
-            let kept = self.store().end_job(conversation, (&job.key, job.attempts), &end, ended_at)?;
+            let kept = self.store().end_job(conversation, job.lease(), &end, ended_at)?;
             if !kept {
                 report.ended = Ended::Lost;
             }
@@ -214,7 +214,7 @@ impl Engine {
                 format!("{} (refused: {})", report.why, flaws.join(", "))
             },
         };
-        self.store().decide(conversation, &row, DECISIONS_KEPT)?;
+        self.store().decide(conversation, NewDecision { row: &row, keep: DECISIONS_KEPT })?;
         Ok(())
     }
 }

@@ -7,9 +7,9 @@ use std::time::UNIX_EPOCH;
 use unforget_core::entry::Origin;
 use unforget_core::id::Seq;
 use unforget_recall::segment::SegmentReader;
-use unforget_store::{Conversation, Snapshot};
+use unforget_store::{Conversation, Snapshot, walk};
 
-use crate::index::{UNINDEXED_MAX, gaps};
+use crate::index::{UNINDEXED_MAX, gaps, heads};
 use crate::{Engine, EngineError};
 
 /// Number of rows read at once.
@@ -33,8 +33,9 @@ impl Engine {
     /// [`EngineError::Store`].
     pub fn doctor(&self) -> Result<Vec<Finding>, EngineError> {
         let mut findings = Vec::new();
-        for conversation in self.store().conversations()? {
-            let latest = self.store().snapshots(conversation.id)?.pop();
+        for conversation in walk(|page| self.store().conversations(page)) {
+            let conversation = conversation?;
+            let latest = self.store().latest_snapshot(conversation.id)?;
             check_import(&conversation, latest.as_ref(), &mut findings);
             self.check_parent(&conversation, &mut findings)?;
             self.check_search(&conversation, &mut findings)?;
@@ -62,7 +63,7 @@ impl Engine {
         conversation: &Conversation,
         findings: &mut Vec<Finding>,
     ) -> Result<(), EngineError> {
-        let heads = self.store().segments(conversation.id)?;
+        let heads = heads(self.store(), conversation.id)?;
         let missing: u64 = gaps(&heads, conversation.entries).iter().map(|gap| gap.end - gap.start).sum();
         let broken = heads
             .iter()

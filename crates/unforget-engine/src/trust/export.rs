@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use unforget_core::id::{ConversationId, Generation};
-use unforget_store::{Snapshot, Store, StoreError};
+use unforget_store::{Page, Snapshot, Store, StoreError};
 
 use crate::{Engine, EngineError};
 
@@ -66,9 +66,9 @@ impl Engine {
         id: ConversationId,
         number: Option<u64>,
     ) -> Result<Option<Snapshot>, EngineError> {
-        let mut all = self.store().snapshots(id)?;
-        let Some(number) = number else { return Ok(all.pop()) };
-        match all.into_iter().find(|snapshot| snapshot.number == number) {
+        let Some(number) = number else { return Ok(self.store().latest_snapshot(id)?) };
+        let page = Page { after: number.checked_sub(1), limit: 1 };
+        match self.store().snapshots(id, page)?.pop().filter(|snapshot| snapshot.number == number) {
             Some(snapshot) => Ok(Some(snapshot)),
             None => Err(StoreError::Missing { id, what: format!("snapshot {number}") }.into()),
         }

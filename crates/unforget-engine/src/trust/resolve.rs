@@ -1,7 +1,7 @@
 //! Resolves the names of conversations that people type.
 
 use unforget_core::id::{ConversationKey, Thread};
-use unforget_store::Conversation;
+use unforget_store::{Conversation, read_all};
 
 use crate::{Engine, EngineError};
 
@@ -38,7 +38,7 @@ impl Engine {
         let found = self.store().find(&ConversationKey(base.to_owned()))?;
         let conversation = match found {
             Some(conversation) => conversation,
-            None => pick(base, name, &self.store().conversations()?)?,
+            None => pick(base, name, &read_all(|page| self.store().conversations(page))?)?,
         };
         Ok(Resolved { conversation, thread: thread.unwrap_or_default(), snapshot })
     }

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use unforget_core::id::{ConversationId, Seq};
 use unforget_recall::segment::{self, SegmentReader};
-use unforget_store::{Conversation, JobRow, JobState, Problem, Purged, Snapshot, SummaryKey, SummaryRow};
+use unforget_store::{
+    Conversation, JobRow, JobState, Problem, Purged, Snapshot, SummaryKey, SummaryRow, read_all, walk,
+};
 use unforget_text::Summary;
 
 use crate::recall::summary_name;
@@ -45,7 +47,8 @@ impl Engine {
         if !is_readable {
             return Ok(verified);
         }
-        for conversation in self.store().conversations()? {
+        for conversation in walk(|page| self.store().conversations(page)) {
+            let conversation = conversation?;
             verified.conversations += 1;
             verified.entries += conversation.entries;
             self.check_index(&conversation, &mut verified)?;
@@ -56,7 +59,7 @@ impl Engine {
         Ok(verified)
     }
 
-    /// The effect of purging these entries; see [`unforget_store::Store::purge_plan`].
+    /// The effect of purging these entries; see [`unforget_store::Log::purge_plan`].
     ///
     /// # Errors
     /// [`EngineError::Store`].
@@ -86,7 +89,9 @@ impl Engine {
 
     fn check_index(&self, conversation: &Conversation, verified: &mut Verified) -> Result<(), EngineError> {
         let mut next = 0;
-        for head in self.store().segments(conversation.id)? {
+        let mut heads = read_all(|page| self.store().segments(conversation.id, page))?;
+        heads.sort_by_key(|head| (head.seqs.start, head.number));
+        for head in heads {
             verified.segments += 1;
             let mut wrong = |what: String| verified.problems.push(problem(conversation, None, "index", what));
             if head.seqs.start < next || head.seqs.end > conversation.entries {
@@ -129,7 +134,8 @@ impl Engine {
         conversation: &Conversation,
         verified: &mut Verified,
     ) -> Result<(), EngineError> {
-        for row in self.store().summaries(conversation.id)? {
+        for row in walk(|page| self.store().summaries(conversation.id, page)) {
+            let row = row?;
             verified.summaries += 1;
             let name = summary_name(&row.key);
             let mut wrong = |what: String| {
@@ -158,8 +164,9 @@ impl Engine {
         verified: &mut Verified,
     ) -> Result<(), EngineError> {
         let (store, id) = (self.store(), conversation.id);
-        let jobs = store.jobs(id)?;
-        let rewrites: BTreeSet<SummaryKey> = store.rewrites(id)?.into_iter().collect();
+        let jobs = read_all(|page| store.jobs(id, page))?;
+        let rewrites: BTreeSet<SummaryKey> =
+            walk(|page| store.rewrites(id, page)).collect::<Result<_, _>>()?;
         verified.rewrites += (jobs.len() + rewrites.len()) as u64;
         for key in &rewrites {
             let what = match (store.rewrite(id, key), store.summary(id, key)?) {
@@ -200,9 +207,9 @@ impl Engine {
         conversation: &Conversation,
         verified: &mut Verified,
     ) -> Result<(), EngineError> {
-        let snapshots = self.store().snapshots(conversation.id)?;
-        let latest = snapshots.last().map(|latest| latest.number);
-        for snapshot in snapshots {
+        let latest = self.store().latest_snapshot(conversation.id)?.map(|latest| latest.number);
+        for snapshot in walk(|page| self.store().snapshots(conversation.id, page)) {
+            let snapshot = snapshot?;
             verified.snapshots += 1;
             let length = if latest == Some(snapshot.number) {
                 self.written_length(conversation, &snapshot)?

@@ -21,7 +21,7 @@ use unforget_engine::prompt::{Lane, Prompt, Session, Shape};
 use unforget_engine::summarise::{Config, Priced, Summarisers};
 use unforget_engine::view::Answers;
 use unforget_llm::{CallPolicy, Cancel, Clock, Model};
-use unforget_store::{Spend, SummaryRow};
+use unforget_store::{Spend, SummaryRow, read_all};
 use unforget_wire::{Dialect, Reader, Record};
 
 /// A clock that advances only on request.
@@ -183,7 +183,7 @@ impl Play {
     /// The models' summaries, found through their finished jobs.
     pub fn rewrites(&self) -> Vec<SummaryRow> {
         let store = self.engine.store();
-        let jobs = store.jobs(self.id).unwrap();
+        let jobs = read_all(|page| store.jobs(self.id, page)).unwrap();
         jobs.iter().filter_map(|job| store.rewrite(self.id, &job.key).unwrap()).collect()
     }
 }

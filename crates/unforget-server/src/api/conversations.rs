@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use unforget_engine::host::is_internal;
 use unforget_engine::trust::Resolved;
 use unforget_engine::{Engine, Folded};
-use unforget_store::Conversation;
+use unforget_store::{Conversation, read_all, walk};
 use utoipa::IntoParams;
 
 use super::asked::{Asked, At, Named};
@@ -61,7 +61,7 @@ pub(super) async fn list(
 ) -> Done<Response> {
     let (limit, after) = (paged.limit()?, paged.after::<2>()?);
     seen.with(move |engine, _| {
-        let mut all = engine.store().conversations()?;
+        let mut all = read_all(|page| engine.store().conversations(page))?;
         all.retain(|one| !is_internal(&one.key));
         all.retain(|one| listed.format.as_ref().is_none_or(|format| *format == one.format));
         all.sort_by_key(place);
@@ -79,20 +79,26 @@ pub(super) async fn list(
     .await
 }
 
+fn has_snapshot(engine: &Engine, found: &Resolved, number: u64) -> Done<bool> {
+    let page = unforget_store::Page { after: number.checked_sub(1), limit: 1 };
+    let next = engine.store().snapshots(found.conversation.id, page)?;
+    Ok(next.first().is_some_and(|one| one.number == number))
+}
+
 /// A conversation with all its details except its entries.
 pub(super) fn full(engine: &Engine, found: &Resolved) -> Done<Shown> {
     let (store, conversation) = (engine.store(), &found.conversation);
     let id = conversation.id;
-    let others = store.conversations()?.into_iter();
+    let children = walk(|page| store.conversations(page)).filter_map(|one| match one {
+        Ok(one) => (one.parent.as_ref() == Some(&conversation.key)).then_some(Ok(one.key.0)),
+        Err(error) => Some(Err(error)),
+    });
     Shown::new(&ShowJson {
         conversation: conversation.into(),
-        children: others
-            .filter(|one| one.parent.as_ref() == Some(&conversation.key))
-            .map(|one| one.key.0)
-            .collect(),
-        generations: store.generations(id)?.iter().map(GenerationJson::from).collect(),
-        snapshots: store.snapshots(id)?.iter().map(SnapshotJson::from).collect(),
-        summaries: store.summaries(id)?.len() as u64,
+        children: children.collect::<Result<_, _>>()?,
+        generations: read_all(|page| store.generations(id, page))?.iter().map(GenerationJson::from).collect(),
+        snapshots: read_all(|page| store.snapshots(id, page))?.iter().map(SnapshotJson::from).collect(),
+        summaries: store.count_summaries(id)?,
         rows: None,
     })
 }
@@ -191,8 +197,9 @@ pub(super) async fn export(seen: Seen, At(named): At<Named>, Asked(save): Asked<
                 Problem::new(503, "busy", format!("{EXPORTS} exports run already"), "try again later")
             })?;
             let number = save.snapshot.or(found.snapshot);
-            let there = engine.store().snapshots(found.conversation.id)?;
-            if let Some(number) = number.filter(|number| there.iter().all(|one| one.number != *number)) {
+            if let Some(number) = number
+                && !has_snapshot(engine, &found, number)?
+            {
                 let what = format!("{} has no save {number}", found.conversation.key);
                 return Err(Problem::absent("no-snapshot", what, "GET on the conversation lists its saves"));
             }

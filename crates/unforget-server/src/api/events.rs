@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use unforget_core::id::ConversationId;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
-use unforget_store::{Told, What};
+use unforget_store::{Change, OnChange};
 use utoipa::{IntoParams, ToSchema};
 
 use super::asked::Asked;
@@ -40,7 +40,7 @@ const LAST: HeaderName = HeaderName::from_static("last-event-id");
 #[derive(Clone)]
 enum Happened {
     /// A conversation changed.
-    Changed(ConversationId, What),
+    Changed(ConversationId, Change),
     /// A tenant's task changed its state.
     Task(Arc<str>, Box<Task>),
 }
@@ -81,7 +81,7 @@ impl Events {
     /// The engine, reporting its changes here.
     pub fn on(self: &Arc<Self>, engine: Engine) -> Engine {
         let events = Arc::clone(self);
-        let told: Told = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
+        let told: OnChange = Arc::new(move |id, what| events.push(Happened::Changed(id, what)));
         engine.watched(told)
     }
 
@@ -205,7 +205,7 @@ impl Reader {
         self.from = next;
         let Some(happened) = happened else { return Some(vec![self.reset()]) };
         let last = |number: u64| format!("{:x}-{number}", self.events.boot);
-        let mut changed: BTreeMap<(ConversationId, What), u64> = BTreeMap::new();
+        let mut changed: BTreeMap<(ConversationId, Change), u64> = BTreeMap::new();
         let mut tasks = BTreeMap::new();
         for (number, one) in (from..).zip(happened) {
             match one {
@@ -240,7 +240,7 @@ impl Reader {
 fn shown(
     engine: &Engine,
     tenant: &str,
-    changed: &BTreeMap<(ConversationId, What), u64>,
+    changed: &BTreeMap<(ConversationId, Change), u64>,
 ) -> Vec<(u64, &'static str, ChangedJson)> {
     let told = changed.iter().filter_map(|((id, what), number)| {
         let now = engine.store().conversation(*id).ok()?;
@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn who_comes_back_goes_on_or_is_told() {
         let events = Events::default();
-        let happen = || events.push(Happened::Changed(ConversationId(1), What::Entries));
+        let happen = || events.push(Happened::Changed(ConversationId(1), Change::Entries));
         (0..3).for_each(|_| happen());
         let id = |number: u64| format!("{:x}-{number}", events.boot);
         let table = [

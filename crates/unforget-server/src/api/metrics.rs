@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
+use unforget_store::{read_all, walk};
 
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -98,11 +99,14 @@ fn describe() {
 /// Shows the figures, in the text format of Prometheus.
 pub(super) async fn show(State(_): State<Arc<Api>>, Owned(seen): Owned) -> Done<Response> {
     seen.with(|engine, _| {
-        let all = engine.store().conversations()?;
-        let entries: u64 = all.iter().map(|one| one.entries).sum();
-        let tokens: u64 = all.iter().map(|one| one.tokens).sum();
-        let due = engine.store().due(super::prompts::now())?;
-        metrics::gauge!("unforget_conversations").set(all.len() as f64);
+        let (mut conversations, mut entries, mut tokens) = (0_u64, 0, 0);
+        for one in walk(|page| engine.store().conversations(page)) {
+            let one = one?;
+            (conversations, entries, tokens) =
+                (conversations + 1, entries + one.entries, tokens + one.tokens);
+        }
+        let due = read_all(|page| engine.store().due(super::prompts::now(), page))?;
+        metrics::gauge!("unforget_conversations").set(conversations as f64);
         metrics::gauge!("unforget_entries").set(entries as f64);
         metrics::gauge!("unforget_stored_tokens").set(tokens as f64);
         metrics::gauge!("unforget_jobs").set(due.len() as f64);

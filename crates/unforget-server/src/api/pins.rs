@@ -1,6 +1,7 @@
 //! Rules that stand in every prompt.
 
 use std::path::PathBuf;
+use unforget_store::read_all;
 
 use axum::http::StatusCode;
 use axum::http::header::{HeaderMap, LOCATION};
@@ -42,8 +43,8 @@ impl Words {
 }
 
 fn all(engine: &Engine, found: &Resolved) -> Done<Shown> {
-    let rows = engine.store().pins(found.conversation.id)?;
-    let files = engine.store().pin_files(found.conversation.id)?;
+    let rows = read_all(|page| engine.store().pins(found.conversation.id, page))?;
+    let files = read_all(|page| engine.store().pin_files(found.conversation.id, page))?;
     Shown::new(&PinsJson {
         conversation: found.conversation.key.0.clone(),
         pins: rows.iter().map(|row| PinJson::new(row, &files)).collect(),
@@ -52,10 +53,10 @@ fn all(engine: &Engine, found: &Resolved) -> Done<Shown> {
 }
 
 fn one(engine: &Engine, found: &Resolved, id: PinId) -> Done<PinnedJson> {
-    let rows = engine.store().pins(found.conversation.id)?;
+    let rows = read_all(|page| engine.store().pins(found.conversation.id, page))?;
     let row = rows.iter().find(|row| row.pin.id == id);
     let row = row.ok_or_else(|| Problem::absent("no-pin", format!("there is no {id}"), "GET the pins"))?;
-    let files = engine.store().pin_files(found.conversation.id)?;
+    let files = read_all(|page| engine.store().pin_files(found.conversation.id, page))?;
     Ok(PinnedJson { conversation: found.conversation.key.0.clone(), pin: PinJson::new(row, &files) })
 }
 

@@ -1,5 +1,6 @@
 //! The tenant of a request, and the tenant's view of the engine.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
@@ -10,6 +11,7 @@ use unforget_core::id::{ConversationId, ConversationKey};
 use unforget_engine::Engine;
 use unforget_engine::host::LaneKey;
 use unforget_engine::trust::Resolved;
+use unforget_store::walk;
 
 use super::Api;
 use super::problem::{Done, Problem};
@@ -108,8 +110,14 @@ impl Seen {
         if self.is_owner() {
             return Ok(engine.clone());
         }
-        let all = engine.store().conversations()?.into_iter();
-        Ok(engine.confined(all.filter(|one| is_of(&self.tenant, &one.key)).map(|one| one.id).collect()))
+        let mut only = BTreeSet::new();
+        for one in walk(|page| engine.store().conversations(page)) {
+            let one = one?;
+            if is_of(&self.tenant, &one.key) {
+                only.insert(one.id);
+            }
+        }
+        Ok(engine.confined(only))
     }
 }
 

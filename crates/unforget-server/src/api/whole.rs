@@ -1,6 +1,7 @@
 //! Figures, checks and upkeep of the whole store.
 
 use std::path::Path;
+use unforget_store::read_all;
 
 use axum::http::StatusCode;
 use axum::http::header::HeaderMap;
@@ -19,7 +20,7 @@ use crate::json::{BackupJson, ConfigJson, DoctorJson, ReindexJson, StatsJson, Ve
 #[utoipa::path(get, path = "/stats", tag = "store", responses((status = 200, description = "Done", body = StatsJson), Problems))]
 pub(super) async fn stats(seen: Seen, headers: HeaderMap) -> Done<Response> {
     seen.with(move |engine, api| {
-        let all = engine.store().conversations()?;
+        let all = read_all(|page| engine.store().conversations(page))?;
         let tables = if engine.is_writer() { engine.store().sizes()? } else { Vec::new() };
         Ok(Shown::new(&StatsJson::new(api.settings.db.clone(), &all, tables))?.answer(&headers))
     })
@@ -124,7 +125,7 @@ pub(super) async fn reindex(seen: Seen, Asked(which): Asked<Which>) -> Done<Resp
     let task = seen.with(move |engine, api| {
         let all = match &which.conversation {
             Some(name) => vec![engine.resolve(name)?.conversation],
-            None => engine.store().conversations()?,
+            None => read_all(|page| engine.store().conversations(page))?,
         };
         let (engine, key) =
             (api.engine().clone(), which.conversation.and(all.first().map(|one| one.key.0.clone())));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use unforget_engine::trust::{Exported, Finding, Verified};
-use unforget_store::{Conversation, Problem};
+use unforget_store::{Conversation, Problem, TableSize};
 use utoipa::ToSchema;
 
 /// How much is stored.
@@ -41,13 +41,13 @@ pub struct TableJson {
 
 impl StatsJson {
     /// * `tables` - sizes of all tables; empty if `all` is not the whole store.
-    pub fn new(db: String, all: &[Conversation], tables: Vec<(String, u64)>) -> Self {
+    pub fn new(db: String, all: &[Conversation], tables: Vec<TableSize>) -> Self {
         let mut formats = BTreeMap::new();
         for conversation in all {
             *formats.entry(conversation.format.clone()).or_default() += 1;
         }
         let raw_bytes = all.iter().map(|conversation| conversation.raw_bytes).sum();
-        let stored_bytes = (!tables.is_empty()).then(|| tables.iter().map(|(_, bytes)| bytes).sum::<u64>());
+        let stored_bytes = (!tables.is_empty()).then(|| tables.iter().map(|table| table.bytes).sum::<u64>());
         Self {
             db,
             conversations: all.len() as u64,
@@ -57,7 +57,10 @@ impl StatsJson {
             stored_bytes,
             ratio: stored_bytes.filter(|_| raw_bytes > 0).map(|stored| stored as f64 / raw_bytes as f64),
             formats,
-            tables: tables.into_iter().map(|(name, bytes)| TableJson { name, bytes }).collect(),
+            tables: tables
+                .into_iter()
+                .map(|table| TableJson { name: table.name, bytes: table.bytes })
+                .collect(),
         }
     }
 }

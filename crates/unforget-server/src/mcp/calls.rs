@@ -8,7 +8,7 @@ use unforget_engine::host::is_internal;
 use unforget_engine::recall::{Address, Grant, GrepQuery, Question, Reader, SearchQuery};
 use unforget_engine::summarise::Cancel;
 use unforget_engine::{Engine, EngineError};
-use unforget_store::{Conversation, StoreError};
+use unforget_store::{Conversation, StoreError, read_all};
 
 use super::Answerer;
 use super::page::{Page, Place, Told};
@@ -172,7 +172,7 @@ fn describe(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
 /// Lists the conversations, most recently used first.
 fn list(engine: &Engine, given: &Arguments) -> Result<Told, Trouble> {
     let place = Place::parse(given.text("cursor"))?;
-    let mut all = engine.store().conversations()?;
+    let mut all = read_all(|page| engine.store().conversations(page))?;
     all.retain(|one| !is_internal(&one.key));
     all.sort_by_key(|one| std::cmp::Reverse((one.time.map(|(_, last)| last), one.id)));
     let mut page = Page::new(given.tokens());

@@ -17,7 +17,7 @@ use unforget_core::tokens::Ruler as _;
 use unforget_engine::Engine;
 use unforget_engine::host::is_internal;
 use unforget_engine::recall::summary_name;
-use unforget_store::{Conversation, EntryRow, SummaryRow};
+use unforget_store::{Conversation, EntryRow, SummaryRow, read_all};
 
 use super::calls::{Trouble, expand};
 use super::page::{Page, Told};
@@ -52,7 +52,7 @@ pub(super) fn list(
             return Err(Trouble::new("this is no cursor of the list", "take it from the page before"));
         }
     };
-    let mut all = engine.store().conversations()?;
+    let mut all = read_all(|page| engine.store().conversations(page))?;
     all.retain(|one| !is_internal(&one.key));
     all.retain(|one| one.id < before);
     all.sort_by_key(|one| std::cmp::Reverse(one.id));
@@ -118,7 +118,7 @@ pub(super) fn conversation(engine: &Engine, one: &Conversation, tokens: u64) -> 
         ),
         value,
     ));
-    let tops = tops(engine.store().summaries(one.id)?);
+    let tops = tops(read_all(|page| engine.store().summaries(one.id, page))?);
     let mut left_out = Vec::new();
     let mut room = tokens;
     // The newest are most relevant: they are placed first while there is room, and shown in order in the end.

@@ -1,6 +1,7 @@
 //! Which conversations a client may read.
 
 use std::collections::BTreeSet;
+use unforget_store::{Page, walk};
 
 use unforget_core::id::ConversationId;
 use unforget_engine::{Engine, EngineError};
@@ -42,8 +43,14 @@ impl Scope {
             Self::All => engine.clone(),
             Self::Only(ids) => engine.confined(ids.clone()),
             Self::Under(start) => {
-                let all = engine.store().conversations()?.into_iter();
-                engine.confined(all.filter(|one| one.key.0.starts_with(start)).map(|one| one.id).collect())
+                let mut only = BTreeSet::new();
+                for one in walk(|page| engine.store().conversations(page)) {
+                    let one = one?;
+                    if one.key.0.starts_with(start) {
+                        only.insert(one.id);
+                    }
+                }
+                engine.confined(only)
             }
         })
     }
@@ -57,7 +64,7 @@ pub(super) fn narrow(engine: Engine, name: Option<&str>) -> Result<Engine, Engin
 
 /// The only conversation in scope; `None` if there are several.
 pub(super) fn at_hand(engine: &Engine) -> Result<Option<ConversationId>, EngineError> {
-    let all = engine.store().conversations()?;
+    let all = engine.store().conversations(Page::first(2))?;
     Ok(match all.as_slice() {
         [one] => Some(one.id),
         _ => None,

@@ -11,7 +11,7 @@ use unforget_engine::Engine;
 use unforget_engine::host::{HostError, Page};
 use unforget_engine::summarise::{Config, Priced, Shift, Summarisers, Urgency};
 use unforget_llm::{Answer, CallPolicy, Callback, Cancel, Cause, Clock, Model, Request, Stop, Usage};
-use unforget_store::{JobState, Spend};
+use unforget_store::{JobState, Spend, read_all};
 
 use super::World;
 use super::call::{Item, Way};
@@ -179,7 +179,7 @@ impl World {
         let key = ConversationKey(format!("journal:{}", self.lanes[lane].key.0));
         let Some(stored) = store.find(&key).map_err(|error| error.to_string())? else { return Ok(()) };
         let fault = |error| format!("jobs: {error}");
-        for job in store.jobs(stored.id).map_err(fault)? {
+        for job in read_all(|page| store.jobs(stored.id, page)).map_err(fault)? {
             let Some(row) = store.rewrite(stored.id, &job.key).map_err(fault)? else { continue };
             hold!(matches!(job.state, JobState::Done { .. }), "I19 job: written and {:?}", job.state);
             let plain = store.summary(stored.id, &job.key).map_err(fault)?;

@@ -4,10 +4,13 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 
 use super::tape::{Tape, entry, opening, snapshot};
-use super::{derived, desk, purge};
+use super::{derived, desk, pages, purge};
 use crate::error::StoreError;
 use crate::pack::{CHUNK_BYTES, Packed, pack};
-use crate::port::{Append, Durability, FilterOf, Haste, Name, NewConversation, Segment, Store, Target};
+use crate::port::{
+    Append, Durability, FilterOf, FoundSnapshot, Name, NamedEntry, NewConversation, Page, Segment, Store,
+    Target, WriteLatency, read_all,
+};
 
 /// A named check on an empty store.
 pub(super) type Check = (&'static str, fn(&dyn Store));
@@ -42,6 +45,7 @@ pub(super) const ALL: &[Check] = &[
     ("recipes are bounded", derived::recipes_bounded),
     ("purge takes bytes and leaves tombstones", purge::purge_takes),
     ("purge is idempotent", purge::purge_twice),
+    ("lists are read in pages", pages::lists_in_pages),
     ("verify finds nothing wrong", verify_clean),
 ];
 
@@ -49,23 +53,24 @@ fn names_find(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     let other = Tape::new(store, "t:2");
     let name = |n: u8| Name([n; 16]);
+    let of = |n: u8, seq: u64| NamedEntry { name: name(n), seq: Seq(seq) };
     let mut append = tape.plan(opening(None), &[b"a".to_vec(), b"b".to_vec()]);
-    append.names = vec![(name(1), Seq(0)), (name(2), Seq(1)), (name(1), Seq(1))];
+    append.names = vec![of(1, 0), of(2, 1), of(1, 1)];
     store.append(append).unwrap();
-    let both = vec![(name(1), Seq(0)), (name(1), Seq(1))];
+    let both = vec![of(1, 0), of(1, 1)];
     assert_eq!(
         store.named(tape.id, &[name(9), name(1), name(1)]).unwrap(),
         both,
         "each once, by name, then seq"
     );
-    store.put_names(tape.id, &[(name(1), Seq(0)), (name(9), Seq(0))], Haste::Soon).unwrap();
-    assert_eq!(store.named(tape.id, &[name(1), name(9)]).unwrap(), [both, vec![(name(9), Seq(0))]].concat());
+    store.put_names(tape.id, &[of(1, 0), of(9, 0)], WriteLatency::Soon).unwrap();
+    assert_eq!(store.named(tape.id, &[name(1), name(9)]).unwrap(), [both, vec![of(9, 0)]].concat());
     assert_eq!(store.named(other.id, &[name(1)]).unwrap(), [], "a name belongs to its conversation");
     let many: Vec<Name> = (0..5_000_u32).map(|n| Name(blake3_16(n))).chain([name(2), name(1)]).collect();
     let found = store.named(tape.id, &many).unwrap();
-    assert_eq!(found, [(name(1), Seq(0)), (name(1), Seq(1)), (name(2), Seq(1))], "many at once");
+    assert_eq!(found, [of(1, 0), of(1, 1), of(2, 1)], "many at once");
     store.purge(tape.id, 1..2).unwrap();
-    assert_eq!(store.named(tape.id, &[name(1), name(2)]).unwrap(), [(name(1), Seq(0))], "purge takes names");
+    assert_eq!(store.named(tape.id, &[name(1), name(2)]).unwrap(), [of(1, 0)], "purge takes names");
 }
 
 fn blake3_16(n: u32) -> [u8; 16] {
@@ -89,8 +94,11 @@ fn ensure_finds_or_makes(store: &dyn Store) {
     assert_eq!(again, made, "what is there stays as it is");
     assert_eq!(store.find(&new.key).unwrap(), Some(made.clone()));
     let other = Tape::new(store, "pi:y");
-    let ids: Vec<_> =
-        store.conversations().unwrap().into_iter().map(|conversation| conversation.id).collect();
+    let ids: Vec<_> = read_all(|page| store.conversations(page))
+        .unwrap()
+        .into_iter()
+        .map(|conversation| conversation.id)
+        .collect();
     assert_eq!(ids, [made.id, other.id], "by id");
 }
 
@@ -101,36 +109,44 @@ fn unknown_conversations(store: &dyn Store) {
     let packed = || pack(Vec::new(), &|_| Vec::new(), None);
     let append = Append {
         conversation: id,
+        entries: 0,
         target: opening(None),
         packed: packed(),
         snapshot: None,
         context: None,
         names: Vec::new(),
         durability: Durability::OnReturn,
-        haste: Haste::Now,
+        latency: WriteLatency::Now,
     };
     let errors = [
         store.conversation(id).err(),
-        store.generations(id).err(),
-        store.snapshots(id).err(),
+        store.generations(id, Page::first(1)).err(),
+        store.snapshots(id, Page::first(1)).err(),
+        store.latest_snapshot(id).err(),
+        store.count_summaries(id).err(),
+        store.pins(id, Page::first(1)).err(),
+        store.pin_files(id, Page::first(1)).err(),
+        store.recipes(id, Page::first(1)).err(),
+        store.jobs(id, Page::first(1)).err(),
+        store.rewrites(id, Page::first(1)).err(),
         store.append(append).err(),
         store.by_chain(id, Chain::root()).err(),
         store.named(id, &[Name([0; 16])]).err(),
-        store.put_names(id, &[], Haste::Now).err(),
+        store.put_names(id, &[], WriteLatency::Now).err(),
         store.chains(id, Generation(0), 0..1).err(),
         store.path(id, Generation(0), 1).err(),
         store.rows(id, 0..1).err(),
         store.raw(id, 0..1).err(),
-        store.filters(id).err(),
+        store.filters(id, Page::first(1)).err(),
         store.chunk(id, 0).err(),
         store.blob(id, Digest([0; 32])).err(),
         store.put_segment(id, &segment, &[]).err(),
-        store.segments(id).err(),
+        store.segments(id, Page::first(1)).err(),
         store.block(id, 0, 0).err(),
         store.drop_segments(id).err(),
         store.put_summaries(id, &[], None).err(),
         store.summary(id, &key).err(),
-        store.summaries(id).err(),
+        store.summaries(id, Page::first(1)).err(),
         store.context(id, Thread(0), 1).err(),
         store.purge_plan(id, 0..1).err(),
         store.purge(id, 0..1).err(),
@@ -139,7 +155,7 @@ fn unknown_conversations(store: &dyn Store) {
         let right = matches!(error, Some(StoreError::NoConversation { id: ConversationId(77) }));
         assert!(right, "method {number}: {error:?}");
     }
-    assert!(store.conversations().unwrap().is_empty());
+    assert!(read_all(|page| store.conversations(page)).unwrap().is_empty());
 }
 
 fn append_counts(store: &dyn Store) {
@@ -191,6 +207,16 @@ fn stale_append(store: &dyn Store) {
         }
         assert_eq!(super::observe(store), before, "{why}: nothing was written");
     }
+    for (entries, target) in [(1, tape.end(0)), (3, tape.end(0)), (1, opening(None)), (0, open(0, 1))] {
+        let late = Append { entries, ..tape.plan(target, &[b"x".to_vec()]) };
+        let result = store.append(late);
+        let right = |id, expected, found| id == tape.id && expected == entries && found == 2;
+        assert!(
+            matches!(result, Err(StoreError::Overtaken { id, expected, found }) if right(id, expected, found)),
+            "{entries} {target:?}: {result:?}"
+        );
+        assert_eq!(super::observe(store), before, "{entries} {target:?}: nothing was written");
+    }
 }
 
 fn paths_share(store: &dyn Store) {
@@ -218,7 +244,7 @@ fn paths_share(store: &dyn Store) {
         );
         assert_eq!(tape.read(generation, length).join(" "), want);
     }
-    let rows = store.generations(tape.id).unwrap();
+    let rows = read_all(|page| store.generations(tape.id, page)).unwrap();
     let lengths: Vec<_> = rows.iter().map(|row| (row.number.0, row.length)).collect();
     assert_eq!(lengths, [(0, 4), (1, 5), (2, 4), (3, 1)]);
     assert_eq!(rows[2].parent, Some((Generation(1), Position(3))));
@@ -266,13 +292,21 @@ fn snapshots_found(store: &dyn Store) {
     add(&one, opening(None), 1, "a");
     add(&two, opening(None), 1, "a");
     add(&one, one.end(0), 2, "b");
-    let numbers: Vec<_> =
-        store.snapshots(one.id).unwrap().iter().map(|found| (found.number, found.length)).collect();
+    let numbers: Vec<_> = read_all(|page| store.snapshots(one.id, page))
+        .unwrap()
+        .iter()
+        .map(|found| (found.number, found.length))
+        .collect();
     assert_eq!(numbers, [(1, 1), (2, 2)]);
-    let (id, found) = store.snapshot_of_path("a").unwrap().unwrap();
-    assert_eq!((id, found.number), (two.id, 1), "the latest, in any conversation");
+    assert_eq!(store.latest_snapshot(one.id).unwrap().map(|found| found.number), Some(2));
+    let FoundSnapshot { conversation, snapshot: found } = store.snapshot_of_path("a").unwrap().unwrap();
+    assert_eq!((conversation, found.number), (two.id, 1), "the latest, in any conversation");
     let want = crate::port::Snapshot { number: 2, ..snapshot(2, "b") };
-    assert_eq!(store.snapshot_of_path("b").unwrap(), Some((one.id, want)), "as it was given");
+    assert_eq!(
+        store.snapshot_of_path("b").unwrap(),
+        Some(FoundSnapshot { conversation: one.id, snapshot: want }),
+        "as it was given"
+    );
     assert_eq!(store.snapshot_of_path("c").unwrap(), None);
 }
 
@@ -340,7 +374,7 @@ fn large_parts_once(store: &dyn Store) {
     let bodies: Vec<&str> = bodies.iter().map(String::as_str).collect();
     tape.open(None, &bodies[..40]);
     tape.append(tape.end(0), &bodies[40..]);
-    let filters = store.filters(tape.id).unwrap();
+    let filters = read_all(|page| store.filters(tape.id, page)).unwrap();
     let blobs: Vec<_> = filters.iter().filter(|filter| matches!(filter.of, FilterOf::Blob(_))).collect();
     assert_eq!(blobs.len(), 1);
     let mut holders = Vec::new();
@@ -352,8 +386,8 @@ fn large_parts_once(store: &dyn Store) {
         }
     }
     assert!(holders.len() == 85 && blobs[0].holders == holders, "all entries hold it, each in its chunk");
-    let (bytes, seqs) = store.blob(tape.id, Digest::of(large.as_bytes())).unwrap();
-    assert_eq!((bytes.len(), seqs.len()), (40_000, 85));
+    let blob = store.blob(tape.id, Digest::of(large.as_bytes())).unwrap();
+    assert_eq!((blob.bytes.len(), blob.holders.len()), (40_000, 85));
     assert_eq!(tape.read(0, 99), bodies);
     let missing = store.blob(tape.id, Digest::of(b"none"));
     assert!(matches!(missing, Err(StoreError::Missing { .. })));
@@ -364,7 +398,7 @@ fn chunks_cover(store: &dyn Store) {
     let big = "b".repeat(CHUNK_BYTES - 60_000);
     tape.open(None, &["first", &big, "a#####c", &big, "last"]);
     let mut covered = Vec::new();
-    let filters = store.filters(tape.id).unwrap();
+    let filters = read_all(|page| store.filters(tape.id, page)).unwrap();
     for filter in &filters {
         let bytes = match filter.of {
             FilterOf::Chunk(number) => {
@@ -375,7 +409,7 @@ fn chunks_cover(store: &dyn Store) {
                 );
                 chunk.bytes
             }
-            FilterOf::Blob(digest) => store.blob(tape.id, digest).unwrap().0,
+            FilterOf::Blob(digest) => store.blob(tape.id, digest).unwrap().bytes,
         };
         assert_eq!(filter.bytes, Digest::of(&bytes).0, "made of the uncompressed bytes");
     }

@@ -5,7 +5,9 @@ use unforget_core::pin::{PinId, PinState, Pins, Reading, Trouble};
 
 use super::tape::{Tape, opening, summary};
 use crate::error::StoreError;
-use crate::port::{ContextRow, DecisionRow, PinFileRow, PinRow, Recipe, Segment, Store, Target};
+use crate::port::{
+    ContextRow, DecisionRow, NewDecision, PinFileRow, PinRow, Recipe, Segment, Store, Target, read_all,
+};
 
 pub(super) fn segments_replace(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
@@ -18,14 +20,10 @@ pub(super) fn segments_replace(store: &dyn Store) {
     let second = store.put_segment(tape.id, &make(0..10), &[]).unwrap();
     assert_eq!((first, second), (0, 1));
     let heads = |store: &dyn Store| -> Vec<_> {
-        store
-            .segments(tape.id)
-            .unwrap()
-            .into_iter()
-            .map(|head| (head.number, head.seqs, head.header))
-            .collect()
+        let heads = read_all(|page| store.segments(tape.id, page)).unwrap();
+        heads.into_iter().map(|head| (head.number, head.seqs, head.header)).collect()
     };
-    assert_eq!(heads(store), [(1, 0..10, vec![0]), (0, 10..20, vec![10])]);
+    assert_eq!(heads(store), [(0, 10..20, vec![10]), (1, 0..10, vec![0])]);
     let merged = store.put_segment(tape.id, &make(0..20), &[0, 1, 55]).unwrap();
     assert_eq!(heads(store), [(merged, 0..20, vec![0])]);
     assert_eq!(store.block(tape.id, merged, 0).unwrap(), [20]);
@@ -35,7 +33,7 @@ pub(super) fn segments_replace(store: &dyn Store) {
         assert!(matches!(store.block(tape.id, segment, block), Err(StoreError::Missing { .. })));
     }
     store.drop_segments(tape.id).unwrap();
-    assert!(store.segments(tape.id).unwrap().is_empty());
+    assert!(read_all(|page| store.segments(tape.id, page)).unwrap().is_empty());
     assert_eq!(store.put_segment(tape.id, &make(0..1), &[]).unwrap(), 3, "numbers are never used twice");
     assert_eq!(store.conversation(tape.id).unwrap().revision, 0, "derived things do not count");
 }
@@ -48,7 +46,7 @@ pub(super) fn summaries_stay(store: &dyn Store) {
     let other = crate::port::SummaryRow { body: "other".into(), ..leaf.clone() };
     store.put_summaries(tape.id, &[other], None).unwrap();
     assert_eq!(store.summary(tape.id, &leaf.key).unwrap(), Some(leaf.clone()), "the first stays");
-    assert_eq!(store.summaries(tape.id).unwrap(), [merged, leaf.clone()], "by span");
+    assert_eq!(read_all(|page| store.summaries(tape.id, page)).unwrap(), [merged, leaf.clone()], "by span");
     let unknown = crate::port::SummaryKey { grain: 7, ..leaf.key };
     assert_eq!(store.summary(tape.id, &unknown).unwrap(), None);
 }
@@ -81,34 +79,34 @@ fn pin_rows(pins: &Pins, changed: i64) -> Vec<PinRow> {
 pub(super) fn pins_compare_and_set(store: &dyn Store) {
     let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
     tape.open(None, &["a", "b", "c"]);
-    assert_eq!(store.pins(tape.id).unwrap(), []);
+    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap(), []);
     let mut pins = Pins::default();
     pins.pin("never push\n  to main", Some(Seq(1))).unwrap();
     pins.pin("be brief", None).unwrap();
     let one = pin_rows(&pins, 5);
     store.put_pins(tape.id, &[], &one, &[]).unwrap();
-    assert_eq!(store.pins(tape.id).unwrap(), one, "verbatim");
-    assert_eq!(store.pins(other.id).unwrap(), [], "a pin belongs to its conversation");
+    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap(), one, "verbatim");
+    assert_eq!(read_all(|page| store.pins(other.id, page)).unwrap(), [], "a pin belongs to its conversation");
     pins.supersede(PinId(2), "be very brief", Some(Seq(2))).unwrap();
     pins.pin("ask first", Some(Seq(2))).unwrap();
     pins.unpin(PinId(4)).unwrap();
     let two = pin_rows(&pins, 9);
     let stale = store.put_pins(tape.id, &[], &two, &[]);
     assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
-    assert_eq!(store.pins(tape.id).unwrap(), one, "nothing was written");
+    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap(), one, "nothing was written");
     store.put_pins(tape.id, &one, &two, &[]).unwrap();
-    let stored = store.pins(tape.id).unwrap();
+    let stored = read_all(|page| store.pins(tape.id, page)).unwrap();
     assert_eq!(stored, two, "states, successors, sources, times");
     assert_eq!(Pins::restore(stored.into_iter().map(|row| row.pin).collect(), vec![]).unwrap(), pins);
     assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "pins do not count");
     store.purge(tape.id, 1..2).unwrap();
-    let first = &store.pins(tape.id).unwrap()[0].pin;
+    let first = &read_all(|page| store.pins(tape.id, page)).unwrap()[0].pin;
     assert_eq!(
         (first.text.as_str(), first.state),
         (PinRow::PURGED, PinState::Retired),
         "words of purged entries"
     );
-    assert_eq!(store.pins(tape.id).unwrap()[1..], two[1..], "others stay");
+    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap()[1..], two[1..], "others stay");
 }
 
 fn file_rows(pins: &Pins, read: i64) -> Vec<PinFileRow> {
@@ -118,37 +116,60 @@ fn file_rows(pins: &Pins, read: i64) -> Vec<PinFileRow> {
 pub(super) fn pin_files_by_place(store: &dyn Store) {
     let (tape, other) = (Tape::new(store, "t:1"), Tape::new(store, "t:2"));
     tape.open(None, &["a", "b", "c"]);
-    assert_eq!(store.pin_files(tape.id).unwrap(), []);
+    assert_eq!(read_all(|page| store.pin_files(tape.id, page)).unwrap(), []);
     let mut pins = Pins::default();
     pins.pin("be brief", Some(Seq(1))).unwrap();
     pins.pin_file("/w/CLAUDE.md", "never push\n", None).unwrap();
     let (one, files) = (pin_rows(&pins, 5), file_rows(&pins, 5));
     store.put_pins(tape.id, &[], &one, &files).unwrap();
     assert_eq!(
-        (store.pins(tape.id).unwrap(), store.pin_files(tape.id).unwrap()),
+        (
+            read_all(|page| store.pins(tape.id, page)).unwrap(),
+            read_all(|page| store.pin_files(tape.id, page)).unwrap()
+        ),
         (one.clone(), files.clone())
     );
-    assert_eq!(store.pin_files(other.id).unwrap(), [], "a file belongs to its conversation");
+    assert_eq!(
+        read_all(|page| store.pin_files(other.id, page)).unwrap(),
+        [],
+        "a file belongs to its conversation"
+    );
     pins.follow("/w/CLAUDE.md", &Reading::Words("push on Fridays\n".to_owned())).unwrap();
     pins.pin_file("/w/MORE.md", "more", None).unwrap();
     let two = pin_rows(&pins, 9);
     let stale = store.put_pins(tape.id, &[], &two, &file_rows(&pins, 9));
     assert!(matches!(stale, Err(StoreError::PinsMoved { .. })), "{stale:?}");
-    assert_eq!(store.pin_files(tape.id).unwrap(), files, "one transaction: nothing was written");
+    assert_eq!(
+        read_all(|page| store.pin_files(tape.id, page)).unwrap(),
+        files,
+        "one transaction: nothing was written"
+    );
     store.put_pins(tape.id, &one, &two, &file_rows(&pins, 9)).unwrap();
-    assert_eq!(store.pin_files(tape.id).unwrap(), file_rows(&pins, 9), "over those of the same places");
+    assert_eq!(
+        read_all(|page| store.pin_files(tape.id, page)).unwrap(),
+        file_rows(&pins, 9),
+        "over those of the same places"
+    );
     for trouble in Trouble::ALL {
         pins.follow("/w/MORE.md", &Reading::Trouble(trouble));
         let changed = file_rows(&pins, 9).split_off(1);
         store.put_pins(tape.id, &two, &two, &changed).unwrap();
-        assert_eq!(store.pin_files(tape.id).unwrap(), file_rows(&pins, 9), "{trouble:?}; others stay");
+        assert_eq!(
+            read_all(|page| store.pin_files(tape.id, page)).unwrap(),
+            file_rows(&pins, 9),
+            "{trouble:?}; others stay"
+        );
     }
-    let stored = store.pins(tape.id).unwrap().into_iter().map(|row| row.pin).collect();
-    let files = store.pin_files(tape.id).unwrap();
+    let stored = read_all(|page| store.pins(tape.id, page)).unwrap().into_iter().map(|row| row.pin).collect();
+    let files = read_all(|page| store.pin_files(tape.id, page)).unwrap();
     assert_eq!(Pins::restore(stored, files.iter().map(|row| row.file.clone()).collect()).unwrap(), pins);
     store.purge(tape.id, 0..3).unwrap();
-    assert_eq!(store.pin_files(tape.id).unwrap(), files, "no entry has the words of a file");
-    assert_eq!(store.pins(tape.id).unwrap()[1..], two[1..], "nor takes them along");
+    assert_eq!(
+        read_all(|page| store.pin_files(tape.id, page)).unwrap(),
+        files,
+        "no entry has the words of a file"
+    );
+    assert_eq!(read_all(|page| store.pins(tape.id, page)).unwrap()[1..], two[1..], "nor takes them along");
 }
 
 pub(super) fn recipes_bounded(store: &dyn Store) {
@@ -164,11 +185,13 @@ pub(super) fn recipes_bounded(store: &dyn Store) {
             decided: "calm".into(),
             why: String::new(),
         };
-        store.put_recipe(tape.id, &recipe, 3, (context == 2).then_some((&row, 2))).unwrap()
+        store
+            .put_recipe(tape.id, &recipe, 3, (context == 2).then_some(NewDecision { row: &row, keep: 2 }))
+            .unwrap()
     };
     let numbers = [put(1, b"a"), put(1, b"b"), put(2, b"c"), put(2, b"d"), put(2, b"e")];
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
-    let rows = store.recipes(tape.id).unwrap();
+    let rows = read_all(|page| store.recipes(tape.id, page)).unwrap();
     let seen: Vec<_> = rows.iter().map(|row| (row.number, row.context[0], row.body.as_slice())).collect();
     assert_eq!(seen, [(3, 2, &b"c"[..]), (4, 2, b"d"), (5, 2, b"e")], "the newest stay");
     assert_eq!(store.recipe_state(tape.id, &[1; 16]).unwrap(), None, "a context goes with its last recipe");
@@ -176,6 +199,6 @@ pub(super) fn recipes_bounded(store: &dyn Store) {
     let decisions: Vec<_> = store.decisions(tape.id).unwrap().into_iter().map(|row| row.number).collect();
     assert_eq!(decisions, [2, 3], "decisions of turns, as many as are wanted");
     store.purge(tape.id, 0..1).unwrap();
-    assert_eq!(store.recipes(tape.id).unwrap(), [], "purge takes them");
+    assert_eq!(read_all(|page| store.recipes(tape.id, page)).unwrap(), [], "purge takes them");
     assert_eq!(store.recipe_state(tape.id, &[2; 16]).unwrap(), None);
 }

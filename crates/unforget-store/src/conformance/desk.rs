@@ -5,8 +5,8 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 use super::tape::{Tape, summary};
 use crate::error::StoreError;
 use crate::port::{
-    BreakerRow, DecisionRow, GrantRow, JobEnd, JobState, Reading, SPEND_HOURS, Spend, Store, SummaryKey,
-    SummaryRow,
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobState, Lease, NewDecision, NewJob, Reading, SPEND_HOURS,
+    Spend, Store, SummaryKey, SummaryRow, read_all,
 };
 
 const fn at(ms: i64) -> Timestamp {
@@ -17,7 +17,7 @@ pub(super) fn jobs_leased(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     tape.open(None, &["a", "b", "c", "d", "e", "f"]);
     let (early, late, merge) = (summary(1, 1), summary(3, 3), summary(0, 1));
-    let names = [&merge, &late, &early].map(|row| (row.key, row.span));
+    let names = [&merge, &late, &early].map(|row| NewJob { key: row.key, span: row.span });
     assert_eq!(store.put_jobs(tape.id, &names, at(10)).unwrap(), 3);
     assert_eq!(store.put_jobs(tape.id, &names, at(99)).unwrap(), 0, "those that are there stay");
     assert_eq!(store.take_job(tape.id, at(9), at(20), false).unwrap(), None, "nothing is due");
@@ -27,43 +27,65 @@ pub(super) fn jobs_leased(store: &dyn Store) {
     let again = store.take_job(tape.id, at(20), at(30), false).unwrap().unwrap();
     assert_eq!((again.key, again.attempts), (early.key, 2), "a lease that is over is taken");
     let done = JobEnd::Done(Box::new(early.clone()));
-    assert!(!store.end_job(tape.id, (&early.key, 1), &done, at(21)).unwrap(), "the first worker lost it");
-    assert!(!store.end_job(tape.id, (&early.key, 2), &done, at(30)).unwrap(), "I19: the lease is over");
-    assert!(!store.end_job(tape.id, (&late.key, 1), &done, at(21)).unwrap(), "nobody took that one");
+    assert!(
+        !store.end_job(tape.id, Lease { key: early.key, attempt: 1 }, &done, at(21)).unwrap(),
+        "the first worker lost it"
+    );
+    assert!(
+        !store.end_job(tape.id, Lease { key: early.key, attempt: 2 }, &done, at(30)).unwrap(),
+        "I19: the lease is over"
+    );
+    assert!(
+        !store.end_job(tape.id, Lease { key: late.key, attempt: 1 }, &done, at(21)).unwrap(),
+        "nobody took that one"
+    );
     assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), None, "nothing was written");
-    assert!(store.end_job(tape.id, (&early.key, 2), &done, at(29)).unwrap());
+    assert!(store.end_job(tape.id, Lease { key: early.key, attempt: 2 }, &done, at(29)).unwrap());
     assert_eq!(store.rewrite(tape.id, &early.key).unwrap(), Some(early.clone()));
     assert_eq!(store.summary(tape.id, &early.key).unwrap(), None, "they are apart");
 
     let next = store.take_job(tape.id, at(30), at(40), false).unwrap().unwrap();
     let later = JobEnd::Later { due: at(100), why: "busy".into() };
-    assert!(store.end_job(tape.id, (&next.key, next.attempts), &later, at(31)).unwrap());
+    assert!(store.end_job(tape.id, next.lease(), &later, at(31)).unwrap());
     let third = store.take_job(tape.id, at(32), at(40), false).unwrap().unwrap();
     assert_eq!((next.key, third.key), (late.key, merge.key));
     let end = JobEnd::GivenUp { why: "no".into() };
-    assert!(store.end_job(tape.id, (&merge.key, 1), &end, at(33)).unwrap());
+    assert!(store.end_job(tape.id, Lease { key: merge.key, attempt: 1 }, &end, at(33)).unwrap());
     assert_eq!(store.take_job(tape.id, at(99), at(120), false).unwrap(), None);
-    let states: Vec<_> = store.jobs(tape.id).unwrap().into_iter().map(|job| (job.state, job.why)).collect();
+    let states: Vec<_> = read_all(|page| store.jobs(tape.id, page))
+        .unwrap()
+        .into_iter()
+        .map(|job| (job.state, job.why))
+        .collect();
     let want = [
         (JobState::Done { at: at(29) }, ""),
         (JobState::Waiting { due: at(100) }, "busy"),
         (JobState::GivenUp { at: at(33) }, "no"),
     ];
     assert_eq!(states, want.map(|(state, why)| (state, why.to_owned())));
-    assert_eq!((store.due(at(99)).unwrap(), store.due(at(100)).unwrap()), (vec![], vec![tape.id]));
+    assert_eq!(
+        (
+            read_all(|page| store.due(at(99), page)).unwrap(),
+            read_all(|page| store.due(at(100), page)).unwrap()
+        ),
+        (vec![], vec![tape.id])
+    );
     let asked = store.take_job(tape.id, at(50), at(60), true).unwrap().unwrap();
     assert_eq!((asked.key, asked.attempts), (late.key, 2), "a person may ask early");
-    assert_eq!(store.due(at(55)).unwrap(), [], "a worker is at it");
+    assert_eq!(read_all(|page| store.due(at(55), page)).unwrap(), [], "a worker is at it");
     let none = JobEnd::NotAsked { due: at(70), why: "nobody there".into() };
-    assert!(store.end_job(tape.id, (&late.key, 2), &none, at(55)).unwrap());
-    assert!(!store.end_job(tape.id, (&late.key, 2), &none, at(55)).unwrap(), "a lease ends once");
+    assert!(store.end_job(tape.id, Lease { key: late.key, attempt: 2 }, &none, at(55)).unwrap());
+    assert!(
+        !store.end_job(tape.id, Lease { key: late.key, attempt: 2 }, &none, at(55)).unwrap(),
+        "a lease ends once"
+    );
     let job = store.job(tape.id, &late.key).unwrap().unwrap();
     assert_eq!((job.attempts, job.why.as_str()), (1, "nobody there"), "no attempt was made");
     assert_eq!(store.job(tape.id, &summary(5, 5).key).unwrap(), None);
     assert_eq!(store.take_job(tape.id, at(50), at(60), true).unwrap().unwrap().attempts, 2);
-    assert_eq!(store.rewrites(tape.id).unwrap(), [early.key]);
+    assert_eq!(read_all(|page| store.rewrites(tape.id, page)).unwrap(), [early.key]);
     assert_eq!(store.drop_jobs(tape.id, at(55)).unwrap(), 1, "all but the one under a lease, and done ones");
-    assert_eq!(store.jobs(tape.id).unwrap().len(), 2);
+    assert_eq!(read_all(|page| store.jobs(tape.id, page)).unwrap().len(), 2);
     assert_eq!(store.conversation(tape.id).unwrap().revision, 1, "only the append counts");
 }
 
@@ -71,13 +93,14 @@ pub(super) fn rewrites_taken_over(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     tape.open(None, &["a", "b", "c"]);
     let (first, second) = (summary(0, 0), summary(1, 1));
-    store.put_jobs(tape.id, &[(first.key, first.span)], at(10)).unwrap();
+    store.put_jobs(tape.id, &[NewJob { key: first.key, span: first.span }], at(10)).unwrap();
     for now in [20, 30] {
         store.put_rewrites(tape.id, &[first.clone(), second.clone()], at(now)).unwrap();
     }
     assert_eq!(store.rewrite(tape.id, &first.key).unwrap(), Some(first.clone()));
-    assert_eq!(store.rewrites(tape.id).unwrap(), [first.key, second.key]);
-    let states: Vec<_> = store.jobs(tape.id).unwrap().into_iter().map(|job| job.state).collect();
+    assert_eq!(read_all(|page| store.rewrites(tape.id, page)).unwrap(), [first.key, second.key]);
+    let states: Vec<_> =
+        read_all(|page| store.jobs(tape.id, page)).unwrap().into_iter().map(|job| job.state).collect();
     assert_eq!(states, [JobState::Done { at: at(20) }; 2], "nobody is asked for it again");
     let other = SummaryRow { body: "other words".to_owned(), ..second.clone() };
     store.put_rewrites(tape.id, &[other], at(40)).unwrap();
@@ -133,19 +156,18 @@ pub(super) fn purge_takes_jobs(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
     tape.open(None, &["a", "b", "c", "d"]);
     let (touched, kept) = (summary(1, 1), summary(3, 3));
-    let names = [&touched, &kept].map(|row| (row.key, row.span));
+    let names = [&touched, &kept].map(|row| NewJob { key: row.key, span: row.span });
     store.put_jobs(tape.id, &names, at(0)).unwrap();
     let job = store.take_job(tape.id, at(0), at(9), false).unwrap().unwrap();
     store.purge(tape.id, 1..2).unwrap();
     let done = JobEnd::Done(Box::new(touched.clone()));
-    assert!(
-        !store.end_job(tape.id, (&job.key, job.attempts), &done, at(1)).unwrap(),
-        "its entries are purged"
-    );
+    assert!(!store.end_job(tape.id, job.lease(), &done, at(1)).unwrap(), "its entries are purged");
     assert_eq!(store.rewrite(tape.id, &touched.key).unwrap(), None);
     let job = store.take_job(tape.id, at(1), at(9), false).unwrap().unwrap();
     assert_eq!(job.key, kept.key);
-    store.end_job(tape.id, (&kept.key, 1), &JobEnd::Done(Box::new(kept.clone())), at(2)).unwrap();
+    store
+        .end_job(tape.id, Lease { key: kept.key, attempt: 1 }, &JobEnd::Done(Box::new(kept.clone())), at(2))
+        .unwrap();
     store.purge(tape.id, 3..4).unwrap();
     assert_eq!(store.rewrite(tape.id, &kept.key).unwrap(), None, "purge takes what a model wrote");
 }
@@ -188,7 +210,7 @@ pub(super) fn breakers_and_decisions(store: &dyn Store) {
         why: "hard".into(),
     };
     for number in 1..=5 {
-        assert_eq!(store.decide(tape.id, &decision(number), 3).unwrap(), number);
+        assert_eq!(store.decide(tape.id, NewDecision { row: &decision(number), keep: 3 }).unwrap(), number);
     }
     assert_eq!(store.decisions(tape.id).unwrap(), [decision(3), decision(4), decision(5)]);
 }

@@ -4,7 +4,7 @@ use unforget_core::digest::Digest;
 use unforget_core::id::Thread;
 
 use super::tape::{Tape, opening, snapshot, summary};
-use crate::port::{ContextRow, FilterOf, Segment, Store};
+use crate::port::{ContextRow, FilterOf, Segment, Store, read_all};
 
 pub(super) fn purge_takes(store: &dyn Store) {
     let tape = Tape::new(store, "t:1");
@@ -36,12 +36,12 @@ pub(super) fn purge_takes(store: &dyn Store) {
         let purged = [1, 2, 4].contains(&before.seq.0);
         assert_eq!(after, crate::port::EntryRow { purged, ..before }, "rows stay as tombstones");
     }
-    assert_eq!(store.segments(tape.id).unwrap().len(), 1);
-    assert_eq!(store.summaries(tape.id).unwrap().len(), 2);
+    assert_eq!(read_all(|page| store.segments(tape.id, page)).unwrap().len(), 1);
+    assert_eq!(read_all(|page| store.summaries(tape.id, page)).unwrap().len(), 2);
     assert_eq!(store.context(tape.id, Thread(0), 1).unwrap(), None);
     assert_eq!(store.conversation(tape.id).unwrap().revision, revision + 2);
     assert!(store.verify(&mut |_, _| {}).unwrap().is_empty(), "the chain verifies around the tombstones");
-    for filter in store.filters(tape.id).unwrap() {
+    for filter in read_all(|page| store.filters(tape.id, page)).unwrap() {
         if let FilterOf::Chunk(number) = filter.of {
             let chunk = store.chunk(tape.id, number).unwrap();
             let text = String::from_utf8_lossy(&chunk.bytes).into_owned();
@@ -61,7 +61,10 @@ pub(super) fn purge_twice(store: &dyn Store) {
     store.append(append).unwrap();
     tape.append(tape.end(0), &["{\"half a line\"}"]);
     assert_eq!(store.purge(tape.id, 0..2).unwrap().entries, 2);
-    assert!(store.snapshots(tape.id).unwrap()[0].trailer.is_empty(), "the half line was the second entry");
+    assert!(
+        read_all(|page| store.snapshots(tape.id, page)).unwrap()[0].trailer.is_empty(),
+        "the half line was the second entry"
+    );
     let once = super::observe(store);
     assert_eq!(store.purge(tape.id, 0..2).unwrap(), crate::port::Purged::default());
     assert_eq!(super::observe(store), once);

@@ -5,7 +5,7 @@ use unforget_core::id::Seq;
 
 use super::tape::Tape;
 use crate::error::StoreError;
-use crate::port::{Holed, Scan, Store};
+use crate::port::{BlobBytes, Holed, Scan, Store};
 use crate::unpack::Scratch;
 
 /// A scan sees every byte of a chunk, in each of its modes.
@@ -56,6 +56,6 @@ pub(super) fn scans_see_all(store: &dyn Store) {
         seen = bytes.to_vec();
         true
     });
-    assert_eq!((seen, holders.unwrap()), store.blob(tape.id, large).unwrap());
+    assert_eq!(BlobBytes { bytes: seen, holders: holders.unwrap() }, store.blob(tape.id, large).unwrap());
     assert_eq!(store.scan_blob(tape.id, large, &mut scratch, &mut |_| false).unwrap(), []);
 }

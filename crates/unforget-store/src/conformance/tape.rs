@@ -10,8 +10,8 @@ use unforget_core::tokens::Tokens;
 
 use crate::pack::pack;
 use crate::port::{
-    Append, ContextRow, Durability, EntryRow, Haste, NewConversation, NewEntry, OpenedBy, Segment, Snapshot,
-    Store, SummaryKey, SummaryRow, Target, kept_content,
+    Append, ContextRow, Durability, EntryRow, NewConversation, NewEntry, OpenedBy, Segment, Snapshot, Store,
+    SummaryKey, SummaryRow, Target, WriteLatency, kept_content, read_all,
 };
 
 /// One operation. Numbers are taken modulo the number of existing things, so that every step has an effect.
@@ -67,7 +67,7 @@ impl<'a> Tape<'a> {
 
     /// The target that extends a generation at its end.
     pub fn end(&self, generation: u64) -> Target {
-        let rows = self.store.generations(self.id).unwrap();
+        let rows = read_all(|page| self.store.generations(self.id, page)).unwrap();
         Target::Extend(Generation(generation), rows.get(generation as usize).map_or(0, |row| row.length))
     }
 
@@ -91,13 +91,14 @@ impl<'a> Tape<'a> {
         let packed = pack(entries, &|bytes| Digest::of(bytes).0.to_vec(), self.store.dictionary().as_deref());
         Append {
             conversation: self.id,
+            entries: self.store.conversation(self.id).unwrap().entries,
             target,
             packed,
             snapshot: None,
             context: None,
             names: Vec::new(),
             durability: Durability::OnReturn,
-            haste: Haste::Now,
+            latency: WriteLatency::Now,
         }
     }
 
@@ -210,7 +211,7 @@ pub fn summary(first: u64, last: u64) -> SummaryRow {
 pub fn play(store: &dyn Store, step: &Step) -> String {
     let tape = Tape::new(store, "test:1");
     let head = store.conversation(tape.id).unwrap();
-    let generations = store.generations(tape.id).unwrap();
+    let generations = read_all(|page| store.generations(tape.id, page)).unwrap();
     let length = |number: u64| generations.get(number as usize).map_or(0, |row| row.length);
     let some = |number: u64| number % (generations.len() as u64).max(1);
     let seqs = |from: u64, count: u64| from % (head.entries + 1)..from % (head.entries + 1) + count % 6;

@@ -6,8 +6,8 @@ use unforget_core::id::{ConversationId, Seq, Timestamp};
 
 use super::MemoryStore;
 use crate::port::{
-    BreakerRow, DecisionRow, GrantRow, JobEnd, JobRow, JobState, Jobs, Reading, Result, SPEND_HOURS, Spend,
-    SummaryKey, SummaryRow,
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
+    Page, PageRow, Reading, Result, SPEND_HOURS, Spend, SummaryKey, SummaryRow, page_of,
 };
 
 /// The jobs and other work of one conversation.
@@ -16,11 +16,11 @@ pub(super) struct Desk {
     jobs: BTreeMap<SummaryKey, JobRow>,
     rewrites: BTreeMap<SummaryKey, SummaryRow>,
     spend: BTreeMap<i64, Spend>,
-    decisions: Vec<DecisionRow>,
+    pub(super) decisions: Vec<DecisionRow>,
 }
 
 impl Desk {
-    pub(super) fn decide(&mut self, row: &DecisionRow, keep: u64) -> u64 {
+    pub(super) fn decide(&mut self, NewDecision { row, keep }: NewDecision<'_>) -> u64 {
         let number = self.decisions.last().map_or(0, |last| last.number) + 1;
         self.decisions.push(DecisionRow { number, ..row.clone() });
         let surplus = self.decisions.len().saturating_sub(keep.max(1) as usize);
@@ -47,7 +47,7 @@ impl Desk {
 }
 
 impl MemoryStore {
-    fn desk<T>(&self, id: ConversationId, act: impl FnOnce(&mut Desk) -> T) -> Result<T> {
+    pub(super) fn desk<T>(&self, id: ConversationId, act: impl FnOnce(&mut Desk) -> T) -> Result<T> {
         let mut inner = self.lock();
         Ok(act(&mut inner.get_mut(id)?.desk))
     }
@@ -58,13 +58,13 @@ fn is_leased(job: &JobRow, now: Timestamp) -> bool {
 }
 
 impl Jobs for MemoryStore {
-    fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64> {
+    fn put_jobs(&self, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Result<u64> {
         self.desk(id, |desk| {
             let before = desk.jobs.len();
-            for (key, span) in jobs {
+            for NewJob { key, span } in jobs.iter().copied() {
                 let state = JobState::Waiting { due: now };
-                let job = JobRow { key: *key, span: *span, state, attempts: 0, why: String::new() };
-                desk.jobs.entry(*key).or_insert(job);
+                let job = JobRow { key, span, state, attempts: 0, why: String::new() };
+                desk.jobs.entry(key).or_insert(job);
             }
             (desk.jobs.len() - before) as u64
         })
@@ -87,23 +87,17 @@ impl Jobs for MemoryStore {
                 JobState::GivenUp { .. } => all,
                 JobState::Done { .. } => false,
             };
-            let job = desk.jobs.values_mut().filter(is_ready).min_by_key(|job| order(job))?;
+            let job = desk.jobs.values_mut().filter(is_ready).min_by_key(|job| job.page_key())?;
             job.state = JobState::Leased { until };
             job.attempts += 1;
             Some(job.clone())
         })
     }
 
-    fn end_job(
-        &self,
-        id: ConversationId,
-        (key, attempt): (&SummaryKey, u32),
-        end: &JobEnd,
-        now: Timestamp,
-    ) -> Result<bool> {
+    fn end_job(&self, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Result<bool> {
         self.desk(id, |desk| {
-            let job = desk.jobs.get_mut(key);
-            let Some(job) = job.filter(|job| job.attempts == attempt && is_leased(job, now)) else {
+            let job = desk.jobs.get_mut(&lease.key);
+            let Some(job) = job.filter(|job| job.lease() == lease && is_leased(job, now)) else {
                 return false;
             };
             (job.state, job.why) = match end {
@@ -127,16 +121,16 @@ impl Jobs for MemoryStore {
         self.desk(id, |desk| desk.jobs.get(key).cloned())
     }
 
-    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>> {
+    fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>> {
         let inner = self.lock();
-        Ok(inner.desks().filter(|(_, desk)| desk.has_due(now)).map(|(id, _)| id).collect())
+        Ok(page_of(inner.desks().filter(|(_, desk)| desk.has_due(now)).map(|(id, _)| id), page))
     }
 
-    fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
+    fn jobs(&self, id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>> {
         self.desk(id, |desk| {
             let mut jobs: Vec<JobRow> = desk.jobs.values().cloned().collect();
-            jobs.sort_by_key(order);
-            jobs
+            jobs.sort_by_key(PageRow::page_key);
+            page_of(jobs.into_iter(), page)
         })
     }
 
@@ -166,13 +160,8 @@ impl Jobs for MemoryStore {
         self.desk(id, |desk| desk.rewrites.get(key).cloned())
     }
 
-    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>> {
-        self.desk(id, |desk| {
-            let mut keys: Vec<_> =
-                desk.rewrites.values().map(|row| (row.span, row.key.level, row.key)).collect();
-            keys.sort_unstable();
-            keys.into_iter().map(|(_, _, key)| key).collect()
-        })
+    fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {
+        self.desk(id, |desk| page_of(desk.rewrites.keys().copied(), page))
     }
 
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
@@ -217,14 +206,6 @@ impl Jobs for MemoryStore {
         Ok(())
     }
 
-    fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
-        self.desk(id, |desk| desk.decide(row, keep))
-    }
-
-    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
-        self.desk(id, |desk| desk.decisions.clone())
-    }
-
     fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {
         let grants = &mut self.lock().grants;
         let number = grants.last().map_or(0, |last| last.number) + 1;
@@ -258,8 +239,4 @@ impl Jobs for MemoryStore {
     fn grants(&self) -> Result<Vec<GrantRow>> {
         Ok(self.lock().grants.clone())
     }
-}
-
-fn order(job: &JobRow) -> (u8, (Seq, Seq), SummaryKey) {
-    (job.key.level, job.span, job.key)
 }

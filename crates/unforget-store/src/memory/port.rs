@@ -5,19 +5,21 @@ use std::ops::Range;
 use std::path::Path;
 
 use unforget_core::digest::{Chain, Digest};
-use unforget_core::id::Seq;
-use unforget_core::id::{ConversationId, ConversationKey, Generation, Thread};
+use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
+use unforget_core::pin::PinId;
 
-use super::{Held, History, MemoryStore};
+use super::{Appended, Held, HeldRecipe, History, MemoryStore};
 use crate::error::StoreError;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf, GenerationRow,
-    Haste, Name, NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow,
-    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter, FilterOf,
+    FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page, PageRow,
+    PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
+    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, WriteLatency,
+    page_of,
 };
 use crate::unpack::Scratch;
 
-impl Store for MemoryStore {
+impl Log for MemoryStore {
     fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
         if let Some(found) = self.find(&new.key)? {
             return Ok(found);
@@ -41,44 +43,53 @@ impl Store for MemoryStore {
         Ok(self.lock().get(id)?.head.clone())
     }
 
-    fn conversations(&self) -> Result<Vec<Conversation>> {
-        Ok(self.lock().all.values().map(|history| history.head.clone()).collect())
+    fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
+        Ok(page_of(self.lock().all.values().map(|history| history.head.clone()), page))
     }
 
-    fn generations(&self, id: ConversationId) -> Result<Vec<GenerationRow>> {
-        Ok(self.lock().get(id)?.generations.clone())
+    fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>> {
+        Ok(page_of(self.lock().get(id)?.generations.iter().copied(), page))
     }
 
-    fn snapshots(&self, id: ConversationId) -> Result<Vec<Snapshot>> {
+    fn snapshots(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<Snapshot>> {
         let inner = self.lock();
         inner.get(id)?;
-        Ok(inner.snapshots.iter().filter(|(of, _)| *of == id).map(|(_, snapshot)| snapshot.clone()).collect())
+        Ok(page_of(inner.snapshots_of(id).cloned(), page))
     }
 
-    fn snapshot_of_path(&self, path: &str) -> Result<Option<(ConversationId, Snapshot)>> {
-        Ok(self.lock().snapshots.iter().rev().find(|(_, snapshot)| snapshot.path == path).cloned())
+    fn latest_snapshot(&self, id: ConversationId) -> Result<Option<Snapshot>> {
+        let inner = self.lock();
+        inner.get(id)?;
+        Ok(inner.snapshots_of(id).last().cloned())
+    }
+
+    fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>> {
+        Ok(self.lock().snapshots.iter().rev().find(|found| found.snapshot.path == path).cloned())
     }
 
     fn append(&self, append: Append) -> Result<Receipt> {
         let mut inner = self.lock();
-        let id = append.conversation;
-        let (receipt, snapshot) = inner.get_mut(id)?.append(append)?;
+        let conversation = append.conversation;
+        let Appended { receipt, snapshot } = inner.get_mut(conversation)?.append(append)?;
         if let Some(mut snapshot) = snapshot {
-            snapshot.number = 1 + inner.snapshots.iter().filter(|(of, _)| *of == id).count() as u64;
-            inner.snapshots.push((id, snapshot));
+            snapshot.number = 1 + inner.snapshots_of(conversation).count() as u64;
+            inner.snapshots.push(FoundSnapshot { conversation, snapshot });
         }
         Ok(receipt)
     }
 
-    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
+    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
         let inner = self.lock();
         let all = &inner.get(id)?.names;
         let wanted: BTreeSet<&Name> = names.iter().collect();
-        let of = |name: &Name| all.range((*name, Seq(0))..=(*name, Seq(u64::MAX))).copied();
+        let of = |name: &Name| {
+            let [first, last] = [0, u64::MAX].map(|seq| NamedEntry { name: *name, seq: Seq(seq) });
+            all.range(first..=last).copied()
+        };
         Ok(wanted.into_iter().flat_map(of).collect())
     }
 
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], _: Haste) -> Result<()> {
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], _: WriteLatency) -> Result<()> {
         self.lock().get_mut(id)?.names.extend(names);
         Ok(())
     }
@@ -117,7 +128,25 @@ impl Store for MemoryStore {
         Ok(inner.get(id)?.slice(&seqs).iter().map(raw).collect())
     }
 
-    fn filters(&self, id: ConversationId) -> Result<Vec<Filter>> {
+    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        Ok(self.lock().get(id)?.plan(&seqs))
+    }
+
+    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        let mut inner = self.lock();
+        let (purged, positions) = inner.get_mut(id)?.purge(&seqs);
+        for FoundSnapshot { conversation, snapshot } in &mut inner.snapshots {
+            let says_something = !snapshot.trailer.trim_ascii().is_empty();
+            if *conversation == id && positions.contains(&snapshot.length) && says_something {
+                snapshot.trailer.clear();
+            }
+        }
+        Ok(purged)
+    }
+}
+
+impl Index for MemoryStore {
+    fn filters(&self, id: ConversationId, page: Page<FilterOf>) -> Result<Vec<Filter>> {
         let inner = self.lock();
         let history = inner.get(id)?;
         let chunks = history.chunks.iter();
@@ -126,12 +155,12 @@ impl Store for MemoryStore {
             bytes: chunk.filter.clone(),
             holders: Vec::new(),
         });
-        let blobs = history.blobs.iter().map(|blob| Filter {
-            of: FilterOf::Blob(blob.digest),
+        let blobs = history.blobs.iter().map(|(digest, blob)| Filter {
+            of: FilterOf::Blob(*digest),
             bytes: blob.filter.clone(),
-            holders: history.holders_in_chunks(blob.digest),
+            holders: history.holders_in_chunks(*digest),
         });
-        Ok(chunks.chain(blobs).collect())
+        Ok(page_of(chunks.chain(blobs), page))
     }
 
     fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
@@ -181,6 +210,14 @@ impl Store for MemoryStore {
         Ok(Scanned { entries: found.entries.len() as u64, chunk: wanted.then_some(found) })
     }
 
+    fn blob(&self, id: ConversationId, digest: Digest) -> Result<BlobBytes> {
+        let inner = self.lock();
+        let history = inner.get(id)?;
+        let missing = || StoreError::Missing { id, what: format!("blob {digest:?}") };
+        let blob = history.blobs.get(&digest).ok_or_else(missing)?;
+        Ok(BlobBytes { bytes: blob.bytes.clone(), holders: history.holders(digest) })
+    }
+
     fn scan_blob(
         &self,
         id: ConversationId,
@@ -188,16 +225,8 @@ impl Store for MemoryStore {
         _scratch: &mut Scratch,
         wants: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Vec<Seq>> {
-        let (bytes, holders) = self.blob(id, digest)?;
-        Ok(if wants(&bytes) { holders } else { Vec::new() })
-    }
-
-    fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)> {
-        let inner = self.lock();
-        let history = inner.get(id)?;
-        let missing = || StoreError::Missing { id, what: format!("blob {digest:?}") };
-        let blob = history.blobs.iter().find(|blob| blob.digest == digest).ok_or_else(missing)?;
-        Ok((blob.bytes.clone(), history.holders(digest)))
+        let blob = self.blob(id, digest)?;
+        Ok(if wants(&blob.bytes) { blob.holders } else { Vec::new() })
     }
 
     fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
@@ -210,15 +239,14 @@ impl Store for MemoryStore {
         Ok(number)
     }
 
-    fn segments(&self, id: ConversationId) -> Result<Vec<SegmentHead>> {
+    fn segments(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SegmentHead>> {
         let inner = self.lock();
-        let mut heads: Vec<SegmentHead> = Vec::new();
-        for (number, segment) in &inner.get(id)?.segments {
-            let (seqs, header) = (segment.seqs.clone(), segment.header.clone());
-            heads.push(SegmentHead { number: *number, seqs, header });
-        }
-        heads.sort_by_key(|head| (head.seqs.start, head.number));
-        Ok(heads)
+        let heads = inner.get(id)?.segments.iter().map(|(number, segment)| SegmentHead {
+            number: *number,
+            seqs: segment.seqs.clone(),
+            header: segment.header.clone(),
+        });
+        Ok(page_of(heads, page))
     }
 
     fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
@@ -233,7 +261,9 @@ impl Store for MemoryStore {
         self.lock().get_mut(id)?.segments.clear();
         Ok(())
     }
+}
 
+impl Summaries for MemoryStore {
     fn put_summaries(
         &self,
         id: ConversationId,
@@ -265,22 +295,26 @@ impl Store for MemoryStore {
         Ok(rows.max_by_key(|row| (row.span.1, std::cmp::Reverse(row.key.end))).cloned())
     }
 
-    fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
+    fn summaries(&self, id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>> {
         let mut rows: Vec<SummaryRow> = self.lock().get(id)?.summaries.values().cloned().collect();
-        rows.sort_by_key(|row| (row.span, row.key.level, row.key.thread, row.key.grain, row.key.end));
-        Ok(rows)
+        rows.sort_by_key(PageRow::page_key);
+        Ok(page_of(rows.into_iter(), page))
+    }
+
+    fn count_summaries(&self, id: ConversationId) -> Result<u64> {
+        Ok(self.lock().get(id)?.summaries.len() as u64)
     }
 
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
         Ok(self.lock().get(id)?.contexts.get(&(thread, budget)).cloned())
     }
 
-    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
-        Ok(self.lock().get(id)?.pins.clone())
+    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
+        Ok(page_of(self.lock().get(id)?.pins.iter().cloned(), page))
     }
 
-    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
-        Ok(self.lock().get(id)?.pin_files.clone())
+    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
+        Ok(page_of(self.lock().get(id)?.pin_files.iter().cloned(), page))
     }
 
     fn put_pins(
@@ -296,6 +330,7 @@ impl Store for MemoryStore {
             return Err(StoreError::PinsMoved { id });
         }
         history.pins = after.to_vec();
+        history.pins.sort_by_key(|row| row.pin.id);
         history.pin_files.retain(|row| files.iter().all(|file| file.file.place != row.file.place));
         history.pin_files.extend_from_slice(files);
         history.pin_files.sort_by_key(|row| row.file.place);
@@ -307,47 +342,41 @@ impl Store for MemoryStore {
         id: ConversationId,
         recipe: &Recipe,
         keep: u64,
-        turn: Option<(&DecisionRow, u64)>,
+        turn: Option<NewDecision<'_>>,
     ) -> Result<u64> {
         let mut inner = self.lock();
         let history = inner.get_mut(id)?;
-        if let Some((row, keep)) = turn {
-            history.desk.decide(row, keep);
+        if let Some(decision) = turn {
+            history.desk.decide(decision);
         }
-        let number = history.recipes.last().map_or(0, |(row, _)| row.number) + 1;
+        let number = history.recipes.last().map_or(0, |recipe| recipe.row.number) + 1;
         let row = RecipeRow { number, context: recipe.context, body: recipe.body.clone() };
-        history.recipes.push((row, recipe.state.clone()));
+        history.recipes.push(HeldRecipe { row, state: recipe.state.clone() });
         let excess = (history.recipes.len() as u64).saturating_sub(keep.max(1));
         history.recipes.drain(..excess as usize);
         Ok(number)
     }
 
-    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
-        Ok(self.lock().get(id)?.recipes.iter().map(|(row, _)| row.clone()).collect())
+    fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
+        Ok(page_of(self.lock().get(id)?.recipes.iter().map(|recipe| recipe.row.clone()), page))
     }
 
     fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
         let inner = self.lock();
-        let found = inner.get(id)?.recipes.iter().find(|(row, _)| row.context == *context);
-        Ok(found.map(|(_, state)| state.clone()))
+        let found = inner.get(id)?.recipes.iter().find(|recipe| recipe.row.context == *context);
+        Ok(found.map(|recipe| recipe.state.clone()))
     }
 
-    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        Ok(self.lock().get(id)?.plan(&seqs))
+    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
+        self.desk(id, |desk| desk.decide(decision))
     }
 
-    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        let mut inner = self.lock();
-        let (purged, positions) = inner.get_mut(id)?.purge(&seqs);
-        for (of, snapshot) in &mut inner.snapshots {
-            let says_something = !snapshot.trailer.trim_ascii().is_empty();
-            if *of == id && positions.contains(&snapshot.length) && says_something {
-                snapshot.trailer.clear();
-            }
-        }
-        Ok(purged)
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
+        self.desk(id, |desk| desk.decisions.clone())
     }
+}
 
+impl Upkeep for MemoryStore {
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
         let inner = self.lock();
         let total = inner.all.values().map(|history| history.head.entries).sum();
@@ -379,10 +408,11 @@ impl Store for MemoryStore {
         })
     }
 
-    fn sizes(&self) -> Result<Vec<(String, u64)>> {
+    fn sizes(&self) -> Result<Vec<TableSize>> {
         let inner = self.lock();
-        let bytes = inner.all.values().flat_map(|history| &history.entries);
-        Ok(vec![("entries".to_owned(), bytes.map(|held| (held.lead.len() + held.body.len()) as u64).sum())])
+        let held = inner.all.values().flat_map(|history| &history.entries);
+        let bytes = held.map(|held| (held.lead.len() + held.body.len()) as u64).sum();
+        Ok(vec![TableSize { name: "entries".to_owned(), bytes }])
     }
 
     fn maintain(&self) -> Result<()> {

@@ -2,8 +2,8 @@
 
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 
-use super::Result;
 use super::values::{SummaryKey, SummaryRow};
+use super::{JobPlace, Page, Result};
 
 /// A job: a summary that a model should write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,13 @@ pub struct JobRow {
     pub attempts: u32,
     /// The outcome of the last attempt, for a person; empty before the first.
     pub why: String,
+}
+
+impl JobRow {
+    /// The lease that the last taker was given.
+    pub const fn lease(&self) -> Lease {
+        Lease { key: self.key, attempt: self.attempts }
+    }
 }
 
 /// The state of a job.
@@ -214,14 +221,29 @@ impl Reading {
 /// Number of hours for which spend is kept.
 pub const SPEND_HOURS: i64 = 168;
 
-/// The rest of the port: work of models. The rules of [`super::Store`] apply: every method is atomic, writes are
-/// durable, unknown conversations are errors.
-///
-/// None of it counts as a change of the conversation. [`super::Store::purge`] removes jobs and rewrites over purged
-/// entries, and all decisions.
+/// A job to add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewJob {
+    /// Its name: the summary's key.
+    pub key: SummaryKey,
+    /// First and last entry.
+    pub span: (Seq, Seq),
+}
+
+/// A lease of a job: the right to end it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// The job.
+    pub key: SummaryKey,
+    /// The attempt that the lease was given for, see [`JobRow::attempts`].
+    pub attempt: u32,
+}
+
+/// Work of models. None of it counts as a change of the conversation. [`Log::purge`](super::Log::purge) removes jobs and
+/// rewrites over purged entries.
 pub trait Jobs {
     /// Adds jobs that are due at once; existing keys stay unchanged. Returns the number of new jobs.
-    fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64>;
+    fn put_jobs(&self, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Result<u64>;
 
     /// Takes the next job under a lease until `until` and counts the attempt: lower levels first, then the oldest span.
     /// A job with an expired lease counts as waiting. `None` if nothing is due, or if another job of the conversation
@@ -236,39 +258,32 @@ pub trait Jobs {
         all: bool,
     ) -> Result<Option<JobRow>>;
 
-    /// Ends an attempt and stores its result, in one transaction. The job and its number of attempts identify the
-    /// lease. Returns false, and writes nothing, if another lease was given since, if the lease is over, or if the job
-    /// is gone (I19). An existing rewrite stays.
-    fn end_job(
-        &self,
-        id: ConversationId,
-        lease: (&SummaryKey, u32),
-        end: &JobEnd,
-        now: Timestamp,
-    ) -> Result<bool>;
+    /// Ends an attempt and stores its result, in one transaction. Returns false, and writes nothing, if another lease
+    /// was given since, if the lease is over, or if the job is gone (I19). An existing rewrite stays.
+    fn end_job(&self, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Result<bool>;
 
     /// One job.
     fn job(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<JobRow>>;
 
-    /// Conversations for which [`Jobs::take_job`] would return a due job, ascending. One read.
-    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>>;
+    /// Conversations for which [`Jobs::take_job`] would return a due job, by id.
+    fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>>;
 
-    /// All jobs, ordered by level, span, then the rest of the key.
-    fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>>;
+    /// Jobs of a conversation, ordered by level, span, then the rest of the key.
+    fn jobs(&self, id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>>;
 
     /// Drops all jobs except completed ones, so that nothing is asked for twice, and those under a valid lease. Returns
     /// the number of dropped jobs.
     fn drop_jobs(&self, id: ConversationId, now: Timestamp) -> Result<u64>;
 
-    /// Writes summaries that a model wrote for the same entries of another conversation, and marks their jobs as done at `now`.
-    /// Existing keys are left unchanged. Derived.
+    /// Writes summaries that a model wrote for entries with equal content in another conversation, and marks their jobs
+    /// as done at `now`. Existing keys are left unchanged. Derived.
     fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()>;
 
     /// The model's summary with this key.
     fn rewrite(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
 
-    /// Keys of all summaries by models, ordered by span, then level, then the rest of the key.
-    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>>;
+    /// Keys of summaries by models, in their order.
+    fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>>;
 
     /// Adds the greatest possible cost of a call, unless the hour's sum would exceed `caps`: then nothing is written.
     /// Returns whether it was added. Hours older than [`SPEND_HOURS`] are dropped.
@@ -282,18 +297,11 @@ pub trait Jobs {
     /// The spend of an hour.
     fn spent(&self, id: ConversationId, hour: i64) -> Result<Spend>;
 
-    /// All breakers, by account.
+    /// The breakers, by account: one for each.
     fn breakers(&self) -> Result<Vec<BreakerRow>>;
 
     /// Writes breakers, replacing those of the given accounts; others stay.
     fn put_breakers(&self, rows: &[BreakerRow]) -> Result<()>;
-
-    /// Adds a decision and drops all but the newest `keep`. Returns its number. Counts as derived: it is removed with
-    /// the prompt state that it led to.
-    fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64>;
-
-    /// The stored decisions, oldest first.
-    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>>;
 
     /// Adds a grant and drops all but the newest `keep`. Its number is set here; its use and outcome are stored as
     /// given. Returns its number.
@@ -306,6 +314,6 @@ pub trait Jobs {
     /// Revokes a grant. Returns false, and writes nothing, if it was revoked before or is missing.
     fn end_grant(&self, number: u64, how: &str, now: Timestamp) -> Result<bool>;
 
-    /// The stored grants, oldest first.
+    /// The kept grants, oldest first: at most as many as [`Jobs::put_grant`] keeps.
     fn grants(&self) -> Result<Vec<GrantRow>>;
 }

@@ -9,6 +9,7 @@ use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, S
 use unforget_core::pin::{Pin, PinFile};
 use unforget_core::tokens::Tokens;
 
+use super::NamedEntry;
 use crate::pack::Packed;
 
 /// A conversation as stored.
@@ -188,9 +189,9 @@ pub enum Durability {
     WithNext,
 }
 
-/// The urgency of a write.
+/// How soon a write is carried out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Haste {
+pub enum WriteLatency {
     /// A caller waits for it.
     #[default]
     Now,
@@ -203,6 +204,9 @@ pub enum Haste {
 pub struct Append {
     /// The conversation.
     pub conversation: ConversationId,
+    /// Number of entries of the conversation for which the append was planned: the seq of its first entry. Compared
+    /// within the commit, so that rows can name each other by seq before they are written.
+    pub entries: u64,
     /// The target.
     pub target: Target,
     /// The entries; may be empty when only the head moves.
@@ -212,12 +216,12 @@ pub struct Append {
     /// New state of the prompt, stored in the same transaction.
     pub context: Option<ContextRow>,
     /// Names of the entries, and of other stored ones.
-    pub names: Vec<(Name, Seq)>,
+    pub names: Vec<NamedEntry>,
     /// `WithNext` for data that means nothing until something else is stored. Appends that share a commit are all
     /// durable if one is.
     pub durability: Durability,
-    /// The urgency.
-    pub haste: Haste,
+    /// How soon it is carried out.
+    pub latency: WriteLatency,
 }
 
 /// The result of an append.
@@ -301,7 +305,7 @@ pub struct Scanned {
 }
 
 /// A filter of a chunk or blob, opaque to the store.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The chunk or blob that it filters.
     pub of: FilterOf,
@@ -311,8 +315,8 @@ pub struct Filter {
     pub holders: Vec<(u64, Seq)>,
 }
 
-/// The subject of a filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The subject of a filter. Chunks come before blobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FilterOf {
     /// A chunk, by number.
     Chunk(u64),
@@ -354,6 +358,11 @@ pub struct SummaryKey {
     /// Content digest chain of the view up to the end of its span: an equal history gives an equal key, on every branch
     /// that shares it.
     pub end: Digest,
+}
+
+impl SummaryKey {
+    /// The smallest key.
+    pub(crate) const FIRST: Self = Self { thread: Thread(0), grain: 0, level: 0, end: Digest([0; 32]) };
 }
 
 /// A summary as stored. Never changed.

@@ -12,7 +12,7 @@ use super::{SqliteStore, verify};
 use crate::error::{BoxError, StoreError};
 use crate::port::Result;
 
-/// See [`crate::Store::backup`].
+/// See [`crate::Upkeep::backup`].
 pub(super) fn backup(store: &SqliteStore, to: &Path) -> Result<()> {
     if to.symlink_metadata().is_ok() {
         return Err(failed(format!("{} is there already", to.display())));

@@ -1,6 +1,5 @@
 //! Chunks, blobs and filters, and entries assembled from them.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -8,20 +7,27 @@ use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Seq};
 
 use super::Dictionaries;
-use super::codes::{digest, int, uint};
+use super::codes::{after, digest, int, limit, uint};
 use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::port::{ChunkBytes, Filter, FilterOf, Holed, Raw, Scan, Scanned};
+use crate::port::{BlobBytes, ChunkBytes, Filter, FilterOf, Holed, Page, Raw, Scan, Scanned};
 use crate::unpack::Scratch;
 
 /// A value, or a description of the damage in the stored bytes.
 pub(super) type Checked<T> = Result<T, String>;
 
+/// A chunk by its conversation and number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChunkAt {
+    pub(super) id: ConversationId,
+    pub(super) number: u64,
+}
+
 /// Offsets of large parts in a body as received, ascending, and their bytes.
 type Holes = Vec<(u64, Vec<u8>)>;
 
-/// See [`crate::Store::raw`].
+/// See [`crate::Log::raw`].
 pub(super) fn raw(
     conn: &Connection,
     dictionaries: &Dictionaries,
@@ -82,7 +88,7 @@ impl<'a> Assembler<'a> {
     fn chunk(&mut self, number: u64) -> Outcome<&Checked<Vec<u8>>> {
         let open = match self.open.take() {
             Some(open) if open.0 == number => open,
-            _ => (number, read_chunk(self.conn, self.dictionaries, self.id, number)?),
+            _ => (number, read_chunk(self.conn, self.dictionaries, ChunkAt { id: self.id, number })?),
         };
         Ok(&self.open.insert(open).1)
     }
@@ -142,21 +148,18 @@ fn fill(body: &[u8], holes: &[(u64, Vec<u8>)]) -> Checked<Vec<u8>> {
 pub(super) fn read_chunk(
     conn: &Connection,
     dictionaries: &Dictionaries,
-    id: ConversationId,
-    number: u64,
+    of: ChunkAt,
 ) -> Outcome<Checked<Vec<u8>>> {
     let mut scratch = Scratch::default();
-    let read = read_into(conn, dictionaries, (id, number), &mut scratch)?;
+    let read = read_into(conn, dictionaries, of, &mut scratch)?;
     Ok(read.map(|()| scratch.bytes))
 }
 
 /// Reads the uncompressed bytes of a chunk.
-///
-/// * `chunk` - its conversation and number.
 pub(super) fn read_into(
     conn: &Connection,
     dictionaries: &Dictionaries,
-    (id, number): (ConversationId, u64),
+    ChunkAt { id, number }: ChunkAt,
     scratch: &mut Scratch,
 ) -> Outcome<Checked<()>> {
     let mut select = conn.prepare_cached(
@@ -189,34 +192,28 @@ fn open_blob(wanted: Digest, raw_len: u64, data: &[u8], scratch: &mut Scratch) -
     }
 }
 
-/// See [`crate::Store::chunk`].
-pub(super) fn chunk(
-    conn: &Connection,
-    dictionaries: &Dictionaries,
-    id: ConversationId,
-    number: u64,
-) -> Outcome<ChunkBytes> {
+/// See [`crate::Index::chunk`].
+pub(super) fn chunk(conn: &Connection, dictionaries: &Dictionaries, of: ChunkAt) -> Outcome<ChunkBytes> {
     let mut wants = |_: &[u8], _: Option<&[Range<usize>]>| Some(true);
     let all = Scan { wants: &mut wants, holed: None };
-    let scanned = scan((conn, dictionaries), (id, number), &mut Scratch::default(), all)?;
-    scanned.chunk.ok_or_else(|| missing_chunk(id, number).into())
+    let scanned = scan(conn, dictionaries, of, &mut Scratch::default(), all)?;
+    scanned.chunk.ok_or_else(|| missing_chunk(of).into())
 }
 
-fn missing_chunk(id: ConversationId, number: u64) -> StoreError {
+fn missing_chunk(ChunkAt { id, number }: ChunkAt) -> StoreError {
     StoreError::Missing { id, what: format!("chunk {number}") }
 }
 
-/// See [`crate::Store::scan`].
-///
-/// * `of` - conversation and number of the chunk.
+/// See [`crate::Index::scan`].
 pub(super) fn scan(
-    (conn, dictionaries): (&Connection, &Dictionaries),
-    of: (ConversationId, u64),
+    conn: &Connection,
+    dictionaries: &Dictionaries,
+    of: ChunkAt,
     scratch: &mut Scratch,
     scan: Scan<'_>,
 ) -> Outcome<Scanned> {
-    let (id, number) = of;
-    let seqs = chunk_seqs(conn, id, number)?.ok_or_else(|| missing_chunk(id, number))?;
+    let ChunkAt { id, number } = of;
+    let seqs = chunk_seqs(conn, of)?.ok_or_else(|| missing_chunk(of))?;
     read_into(conn, dictionaries, of, scratch)?.map_err(|detail| damaged(id, seqs.start, detail))?;
     let entries = seqs.end - seqs.start;
     let wanted = match (scan.wants)(&scratch.bytes, None) {
@@ -231,7 +228,7 @@ pub(super) fn scan(
     if let Some(asked) = scan.holed {
         // The chunk's bytes stay in place while its blobs are read.
         let mut blobs = scratch.beside();
-        let done = holed(conn, of, (&scratch.bytes, &mut blobs), asked);
+        let done = holed(conn, of, &scratch.bytes, &mut blobs, asked);
         scratch.rejoin(blobs);
         done?;
     }
@@ -266,7 +263,7 @@ fn spans(entry: &Stored, length: usize) -> Checked<(Range<usize>, Range<usize>)>
 /// of its bytes, so that nothing can hide.
 fn places(
     conn: &Connection,
-    (id, number): (ConversationId, u64),
+    ChunkAt { id, number }: ChunkAt,
     seqs: &Range<u64>,
     length: usize,
 ) -> Outcome<Option<Vec<Range<usize>>>> {
@@ -293,8 +290,9 @@ fn places(
 /// Passes the requested entries of a chunk on as whole bodies.
 fn holed(
     conn: &Connection,
-    (id, number): (ConversationId, u64),
-    (chunk, scratch): (&[u8], &mut Scratch),
+    ChunkAt { id, number }: ChunkAt,
+    chunk: &[u8],
+    scratch: &mut Scratch,
     asked: Holed<'_>,
 ) -> Outcome<()> {
     let Holed { seqs, wants, each } = asked;
@@ -319,25 +317,26 @@ fn holed(
 }
 
 /// The seqs for which a chunk was made; `None` if it is missing.
-pub(super) fn chunk_seqs(conn: &Connection, id: ConversationId, number: u64) -> Outcome<Option<Range<u64>>> {
+pub(super) fn chunk_seqs(conn: &Connection, of: ChunkAt) -> Outcome<Option<Range<u64>>> {
     let found: Option<(i64, i64)> = conn
         .prepare_cached("SELECT first_seq, entries FROM chunk WHERE conversation = ? AND number = ?")?
-        .query_row([int(id.0), int(number)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .query_row([int(of.id.0), int(of.number)], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
     Ok(found.map(|(first, count)| uint(first)..uint(first.saturating_add(count))))
 }
 
-/// See [`crate::Store::blob`].
-pub(super) fn blob(conn: &Connection, id: ConversationId, wanted: Digest) -> Outcome<(Vec<u8>, Vec<Seq>)> {
+/// See [`crate::Index::blob`].
+pub(super) fn blob(conn: &Connection, id: ConversationId, wanted: Digest) -> Outcome<BlobBytes> {
     let mut scratch = Scratch::default();
-    let holders = scan_blob(conn, (id, wanted), &mut scratch, &mut |_| true)?;
-    Ok((scratch.bytes, holders))
+    let holders = scan_blob(conn, id, wanted, &mut scratch, &mut |_| true)?;
+    Ok(BlobBytes { bytes: scratch.bytes, holders })
 }
 
-/// See [`crate::Store::scan_blob`].
+/// See [`crate::Index::scan_blob`].
 pub(super) fn scan_blob(
     conn: &Connection,
-    (id, wanted): (ConversationId, Digest),
+    id: ConversationId,
+    wanted: Digest,
     scratch: &mut Scratch,
     wants: &mut dyn FnMut(&[u8]) -> bool,
 ) -> Outcome<Vec<Seq>> {
@@ -365,57 +364,72 @@ pub(super) fn blob_holders(conn: &Connection, blob: i64) -> Outcome<Vec<Seq>> {
     Ok(seqs.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`crate::Store::filters`].
-pub(super) fn filters(conn: &Connection, id: ConversationId) -> Outcome<Vec<Filter>> {
-    let mut all = Vec::new();
-    let mut ends = Vec::new();
-    let mut chunks = conn.prepare_cached(
-        "SELECT chunk.number, chunk_filter.data, chunk.first_seq, chunk.entries FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
-         WHERE chunk.conversation = ? ORDER BY chunk.number",
-    )?;
-    let mut rows = chunks.query([int(id.0)])?;
-    while let Some(row) = rows.next()? {
-        let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-        let number = uint(row.get(0)?);
-        let first = uint(row.get(2)?);
-        ends.push((first.saturating_add(uint(row.get(3)?)), first, number));
-        all.push(Filter { of: FilterOf::Chunk(number), bytes, holders: Vec::new() });
-    }
-    let mut holders = holders(conn, id, &ends)?;
-    let mut blobs = conn.prepare_cached(
-        "SELECT blob.digest, blob_filter.data, blob.id FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
-         WHERE blob.conversation = ? ORDER BY blob.id",
-    )?;
-    let mut rows = blobs.query([int(id.0)])?;
-    while let Some(row) = rows.next()? {
-        let Some(wanted) = row.get_ref(0)?.as_bytes().ok().and_then(digest) else { continue };
-        let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
-        let holders = holders.remove(&row.get(2)?).unwrap_or_default();
-        all.push(Filter { of: FilterOf::Blob(wanted), bytes, holders });
+/// See [`crate::Index::filters`].
+pub(super) fn filters(conn: &Connection, id: ConversationId, page: Page<FilterOf>) -> Outcome<Vec<Filter>> {
+    let (chunks, blobs): (_, &[u8]) = match &page.after {
+        None => (Some(None), &[]),
+        Some(FilterOf::Chunk(number)) => (Some(Some(*number)), &[]),
+        Some(FilterOf::Blob(digest)) => (None, &digest.0),
+    };
+    let mut all = match chunks {
+        Some(after) => chunk_filters(conn, id, Page { after, limit: page.limit })?,
+        None => Vec::new(),
+    };
+    let left = page.limit.saturating_sub(all.len());
+    if left > 0 {
+        all.extend(blob_filters(conn, id, blobs, left)?);
     }
     Ok(all)
 }
 
-/// For each row of a blob, the entries that hold the blob, ascending, without duplicates, each with its chunk.
-///
-/// * `ends` - for each chunk, ascending: the seq after its last entry, its first seq, its number.
-fn holders(
-    conn: &Connection,
-    id: ConversationId,
-    ends: &[(u64, u64, u64)],
-) -> Outcome<BTreeMap<i64, Vec<(u64, Seq)>>> {
-    let mut select = conn.prepare_cached("SELECT blob, seq FROM hole WHERE conversation = ? ORDER BY seq")?;
-    let mut rows = select.query([int(id.0)])?;
-    let mut all: BTreeMap<i64, Vec<(u64, Seq)>> = BTreeMap::new();
+fn chunk_filters(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<Filter>> {
+    let mut select = conn.prepare_cached(
+        "SELECT chunk.number, chunk_filter.data FROM chunk LEFT JOIN chunk_filter ON chunk_filter.chunk = chunk.id
+         WHERE chunk.conversation = ? AND chunk.number > ? ORDER BY chunk.number LIMIT ?",
+    )?;
+    let rows = select.query_map([int(id.0), after(page.after), limit(page.limit)], |row| {
+        Ok(Filter {
+            of: FilterOf::Chunk(uint(row.get(0)?)),
+            bytes: row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default(),
+            holders: Vec::new(),
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// * `after` - the digest before the page; empty for the first page.
+fn blob_filters(conn: &Connection, id: ConversationId, after: &[u8], most: usize) -> Outcome<Vec<Filter>> {
+    let mut blobs = conn.prepare_cached(
+        "SELECT blob.digest, blob_filter.data, blob.id FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
+         WHERE blob.conversation = ? AND blob.digest > ? ORDER BY blob.digest LIMIT ?",
+    )?;
+    let mut rows = blobs.query(params![int(id.0), after, limit(most)])?;
+    let mut all = Vec::new();
     while let Some(row) = rows.next()? {
-        let seq = uint(row.get(1)?);
-        let after = ends.partition_point(|(end, ..)| *end <= seq);
-        let found = ends.get(after).filter(|(_, first, _)| *first <= seq);
-        let (.., number) = found.ok_or_else(|| damaged(id, seq, "its chunk is missing"))?;
-        let holders = all.entry(row.get(0)?).or_default();
-        if holders.last() != Some(&(*number, Seq(seq))) {
-            holders.push((*number, Seq(seq)));
-        }
+        let Some(wanted) = row.get_ref(0)?.as_bytes().ok().and_then(digest) else { continue };
+        let bytes = row.get::<_, Option<Vec<u8>>>(1)?.unwrap_or_default();
+        all.push(Filter { of: FilterOf::Blob(wanted), bytes, holders: holders(conn, id, row.get(2)?)? });
+    }
+    Ok(all)
+}
+
+/// The entries that hold a blob, ascending, without duplicates, each with its chunk.
+///
+/// * `blob` - its row.
+fn holders(conn: &Connection, id: ConversationId, blob: i64) -> Outcome<Vec<(u64, Seq)>> {
+    let mut select = conn.prepare_cached(
+        "SELECT DISTINCT hole.seq, chunk.number FROM hole
+           LEFT JOIN entry ON entry.id = (hole.conversation << 32) + hole.seq
+           LEFT JOIN chunk ON chunk.conversation = hole.conversation AND chunk.number = entry.chunk
+         WHERE hole.blob = ? ORDER BY hole.seq",
+    )?;
+    let mut rows = select.query([blob])?;
+    let mut all = Vec::new();
+    while let Some(row) = rows.next()? {
+        let seq = uint(row.get(0)?);
+        let number: Option<i64> = row.get(1)?;
+        let number = number.ok_or_else(|| damaged(id, seq, "its chunk is missing"))?;
+        all.push((uint(number), Seq(seq)));
     }
     Ok(all)
 }

@@ -10,6 +10,16 @@ pub(super) fn int(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
+/// The key that a page begins after: a number below all keys for the first page.
+pub(super) fn after(key: Option<u64>) -> i64 {
+    key.map_or(-1, int)
+}
+
+/// Most rows of a page.
+pub(super) fn limit(rows: usize) -> i64 {
+    int(rows as u64)
+}
+
 /// From SQLite. A negative number can only be damage and becomes a value that matches nothing.
 pub(super) fn uint(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)

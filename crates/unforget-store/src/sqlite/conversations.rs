@@ -3,15 +3,17 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Timestamp};
 
-use super::codes::{int, opened_by, uint};
+use super::codes::{after, int, limit, opened_by, uint};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::port::{Conversation, EntryRow, GenerationRow, NewConversation, OpenedBy, Snapshot};
+use crate::port::{
+    Conversation, EntryRow, FoundSnapshot, GenerationRow, NewConversation, OpenedBy, Page, Snapshot,
+};
 
 const COLUMNS: &str = "id, key, format, title, parent, revision, entries, current, length, tokens, raw_bytes, \
     first_ms, last_ms";
 
-/// See [`crate::Store::find`].
+/// See [`crate::Log::find`].
 pub(super) fn find(conn: &Connection, key: &ConversationKey) -> Outcome<Option<Conversation>> {
     let sql = format!("SELECT {COLUMNS} FROM conversation WHERE key = ?");
     Ok(conn.prepare_cached(&sql)?.query_row([&key.0], read).optional()?)
@@ -28,7 +30,7 @@ pub(super) fn insert(tx: &Connection, new: &NewConversation) -> Outcome<()> {
     Ok(())
 }
 
-/// See [`crate::Store::conversation`].
+/// See [`crate::Log::conversation`].
 pub(super) fn get(conn: &Connection, id: ConversationId) -> Outcome<Conversation> {
     let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id = ?");
     let found = conn.prepare_cached(&sql)?.query_row([int(id.0)], read).optional()?;
@@ -41,11 +43,12 @@ pub(super) fn require(conn: &Connection, id: ConversationId) -> Outcome<()> {
     if found { Ok(()) } else { Err(StoreError::NoConversation { id }.into()) }
 }
 
-/// See [`crate::Store::conversations`].
-pub(super) fn all(conn: &Connection) -> Outcome<Vec<Conversation>> {
-    let sql = format!("SELECT {COLUMNS} FROM conversation ORDER BY id");
-    let all = conn.prepare_cached(&sql)?.query_map([], read)?.collect::<rusqlite::Result<_>>()?;
-    Ok(all)
+/// See [`crate::Log::conversations`].
+pub(super) fn page(conn: &Connection, page: Page<ConversationId>) -> Outcome<Vec<Conversation>> {
+    let sql = format!("SELECT {COLUMNS} FROM conversation WHERE id > ? ORDER BY id LIMIT ?");
+    let place = [after(page.after.map(|id| id.0)), limit(page.limit)];
+    let rows = conn.prepare_cached(&sql)?.query_map(place, read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Conversation> {
@@ -145,12 +148,18 @@ pub(super) fn put_counters(tx: &Connection, id: ConversationId, counters: &Count
     Ok(())
 }
 
-/// See [`crate::Store::generations`].
-pub(super) fn generations(conn: &Connection, id: ConversationId) -> Outcome<Vec<GenerationRow>> {
+/// See [`crate::Log::generations`].
+pub(super) fn generations(
+    conn: &Connection,
+    id: ConversationId,
+    page: Page<Generation>,
+) -> Outcome<Vec<GenerationRow>> {
     let mut select = conn.prepare_cached(
-        "SELECT number, parent, fork, opened_by, length FROM generation WHERE conversation = ? ORDER BY number",
+        "SELECT number, parent, fork, opened_by, length FROM generation
+         WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?",
     )?;
-    let rows = select.query_map([int(id.0)], |row| {
+    let place = [int(id.0), after(page.after.map(|number| number.0)), limit(page.limit)];
+    let rows = select.query_map(place, |row| {
         let parent: Option<i64> = row.get(1)?;
         let fork: Option<i64> = row.get(2)?;
         Ok(GenerationRow {
@@ -166,20 +175,27 @@ pub(super) fn generations(conn: &Connection, id: ConversationId) -> Outcome<Vec<
 const SNAPSHOT: &str =
     "number, generation, length, trailer, file_bytes, path, modified_ns, time_ms, conversation FROM snapshot";
 
-/// See [`crate::Store::snapshots`].
-pub(super) fn snapshots(conn: &Connection, id: ConversationId) -> Outcome<Vec<Snapshot>> {
-    let sql = format!("SELECT {SNAPSHOT} WHERE conversation = ? ORDER BY number");
-    let all =
-        conn.prepare_cached(&sql)?.query_map([int(id.0)], read_snapshot)?.collect::<rusqlite::Result<_>>()?;
-    Ok(all)
+/// See [`crate::Log::snapshots`].
+pub(super) fn snapshots(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<Snapshot>> {
+    let sql = format!("SELECT {SNAPSHOT} WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?");
+    let place = [int(id.0), after(page.after), limit(page.limit)];
+    let rows =
+        conn.prepare_cached(&sql)?.query_map(place, read_snapshot)?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
 }
 
-/// See [`crate::Store::snapshot_of_path`].
-pub(super) fn snapshot_of_path(conn: &Connection, path: &str) -> Outcome<Option<(ConversationId, Snapshot)>> {
+/// See [`crate::Log::latest_snapshot`].
+pub(super) fn latest_snapshot(conn: &Connection, id: ConversationId) -> Outcome<Option<Snapshot>> {
+    let sql = format!("SELECT {SNAPSHOT} WHERE conversation = ? ORDER BY number DESC LIMIT 1");
+    Ok(conn.prepare_cached(&sql)?.query_row([int(id.0)], read_snapshot).optional()?)
+}
+
+/// See [`crate::Log::snapshot_of_path`].
+pub(super) fn snapshot_of_path(conn: &Connection, path: &str) -> Outcome<Option<FoundSnapshot>> {
     let sql = format!("SELECT {SNAPSHOT} WHERE path = ? ORDER BY id DESC LIMIT 1");
-    let found = conn
-        .prepare_cached(&sql)?
-        .query_row([path], |row| Ok((ConversationId(uint(row.get(8)?)), read_snapshot(row)?)));
+    let found = conn.prepare_cached(&sql)?.query_row([path], |row| {
+        Ok(FoundSnapshot { conversation: ConversationId(uint(row.get(8)?)), snapshot: read_snapshot(row)? })
+    });
     Ok(found.optional()?)
 }
 

@@ -10,6 +10,7 @@ use unforget_core::tokens::Tokens;
 use super::codes::{int, origin, origin_code, role, role_code, status, status_code, uint};
 use super::conversations::{self, Counters};
 use super::fault::Outcome;
+use super::paths::PathEnd;
 use super::{names, paths, summaries};
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
@@ -42,11 +43,13 @@ pub(super) fn keys(id: ConversationId, seqs: &Range<u64>) -> [i64; 2] {
 
 /// Carries out one append inside the caller's transaction.
 pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
-    let Append { conversation: id, target, packed, snapshot, context, names, durability: _, haste: _ } =
-        append;
+    let Append { conversation: id, entries, target, packed, snapshot, context, names, .. } = append;
     let mut counters = conversations::counters(tx, id)?;
+    if entries != counters.entries {
+        return Err(StoreError::Overtaken { id, expected: entries, found: counters.entries }.into());
+    }
     let count = packed.len() as u64;
-    let (generation, length) = paths::enter(tx, id, target, &mut counters)?;
+    let PathEnd { generation, length } = paths::enter(tx, id, target, &mut counters)?;
     let first_seq = counters.entries;
     if first_seq.saturating_add(count) > SEQS_MAX {
         let source = "the conversation has 2^32 entries and can have no more".into();
@@ -63,7 +66,7 @@ pub(super) fn append(tx: &Connection, append: Append) -> Outcome<Receipt> {
     counters.entries += count;
     counters.revision += 1;
     if let Some(snapshot) = snapshot {
-        write_snapshot(tx, id, (generation, length + count), &snapshot, &mut counters)?;
+        write_snapshot(tx, id, PathEnd { generation, length: length + count }, &snapshot, &mut counters)?;
     }
     if let Some(context) = context {
         summaries::put_context(tx, id, &context)?;
@@ -175,15 +178,15 @@ fn require_dictionary(tx: &Connection, dictionary: u32) -> Outcome<()> {
 
 /// Records a snapshot and makes it current.
 ///
-/// * `path` - the generation written to and the current length of its path.
+/// * `path` - the generation written to.
 fn write_snapshot(
     tx: &Connection,
     id: ConversationId,
-    path: (u64, u64),
+    path: PathEnd,
     snapshot: &Snapshot,
     counters: &mut Counters,
 ) -> Outcome<()> {
-    let (generation, length) = path;
+    let PathEnd { generation, length } = path;
     if snapshot.length > length {
         let generation = Generation(generation);
         return Err(StoreError::Moved { generation, expected: snapshot.length, found: length }.into());
@@ -295,7 +298,7 @@ pub(super) fn stored_each(
     Ok(all)
 }
 
-/// See [`crate::Store::by_chain`].
+/// See [`crate::Log::by_chain`].
 pub(super) fn by_chain(conn: &Connection, id: ConversationId, chain: Chain) -> Outcome<Option<EntryRow>> {
     let (head, rest) = split_chain(chain);
     let sql = format!(

@@ -3,13 +3,13 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 
-use super::codes::{digest, int, uint};
+use super::codes::{after, digest, int, limit, uint};
 use super::fault::Outcome;
 use super::summaries::{self, Table};
 use super::{SqliteStore, conversations, grants};
 use crate::port::{
-    BreakerRow, DecisionRow, GrantRow, JobEnd, JobRow, JobState, Jobs, Reading, Result, SPEND_HOURS, Spend,
-    SummaryKey, SummaryRow,
+    BreakerRow, DecisionRow, GrantRow, JobEnd, JobPlace, JobRow, JobState, Jobs, Lease, NewDecision, NewJob,
+    Page, Reading, Result, SPEND_HOURS, Spend, SummaryKey, SummaryRow,
 };
 
 /// Drops everything derived from purged entries.
@@ -68,25 +68,19 @@ const fn code(state: JobState) -> i64 {
     }
 }
 
-fn put(
-    tx: &Connection,
-    id: ConversationId,
-    jobs: &[(SummaryKey, (Seq, Seq))],
-    now: Timestamp,
-) -> Outcome<u64> {
+fn put(tx: &Connection, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Outcome<u64> {
     let mut insert = tx.prepare_cached(
         "INSERT OR IGNORE INTO job (conversation, thread, grain, level, end, first_seq, last_seq, state, due_ms, attempts, why)
          VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, 0, '')",
     )?;
     let mut new = 0;
-    for (key, span) in jobs {
-        let key = (int(key.thread.0), key.grain, key.level, key.end.0);
+    for NewJob { key, span } in jobs {
         new += insert.execute(params![
             int(id.0),
-            key.0,
-            key.1,
-            key.2,
-            key.3,
+            int(key.thread.0),
+            key.grain,
+            key.level,
+            key.end.0,
             int(span.0.0),
             int(span.1.0),
             now.0
@@ -142,13 +136,8 @@ fn write(tx: &Connection, id: ConversationId, job: &JobRow) -> Outcome<()> {
     Ok(())
 }
 
-fn end(
-    tx: &Connection,
-    id: ConversationId,
-    (key, attempt): (&SummaryKey, u32),
-    end: &JobEnd,
-    now: Timestamp,
-) -> Outcome<bool> {
+fn end(tx: &Connection, id: ConversationId, lease: Lease, end: &JobEnd, now: Timestamp) -> Outcome<bool> {
+    let Lease { key, attempt } = lease;
     let sql = format!(
         "SELECT {COLUMNS} FROM job WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ?
            AND state = 1 AND due_ms > ? AND attempts = ?"
@@ -204,7 +193,8 @@ fn put_spend(tx: &Connection, id: ConversationId, hour: i64, sum: Spend) -> Outc
     Ok(())
 }
 
-pub(super) fn decide(tx: &Connection, id: ConversationId, row: &DecisionRow, keep: u64) -> Outcome<u64> {
+pub(super) fn decide(tx: &Connection, id: ConversationId, decision: NewDecision<'_>) -> Outcome<u64> {
+    let NewDecision { row, keep } = decision;
     let number: i64 = tx
         .prepare_cached("SELECT coalesce(max(number), 0) + 1 FROM decision WHERE conversation = ?")?
         .query_row([int(id.0)], |row| row.get(0))?;
@@ -222,7 +212,7 @@ pub(super) fn decide(tx: &Connection, id: ConversationId, row: &DecisionRow, kee
     Ok(uint(number))
 }
 
-fn decisions(conn: &Connection, id: ConversationId) -> Outcome<Vec<DecisionRow>> {
+pub(super) fn decisions(conn: &Connection, id: ConversationId) -> Outcome<Vec<DecisionRow>> {
     let mut select = conn.prepare_cached(
         "SELECT number, seq, time_ms, looked, decided, why FROM decision WHERE conversation = ? ORDER BY number",
     )?;
@@ -241,7 +231,7 @@ fn decisions(conn: &Connection, id: ConversationId) -> Outcome<Vec<DecisionRow>>
 
 impl SqliteStore {
     /// Reads from an existing conversation.
-    fn desk<T>(
+    pub(super) fn desk<T>(
         &self,
         operation: &'static str,
         id: ConversationId,
@@ -268,7 +258,7 @@ impl SqliteStore {
 }
 
 impl Jobs for SqliteStore {
-    fn put_jobs(&self, id: ConversationId, jobs: &[(SummaryKey, (Seq, Seq))], now: Timestamp) -> Result<u64> {
+    fn put_jobs(&self, id: ConversationId, jobs: &[NewJob], now: Timestamp) -> Result<u64> {
         self.put_desk("put_jobs", id, |tx| put(tx, id, jobs, now))
     }
 
@@ -282,13 +272,7 @@ impl Jobs for SqliteStore {
         self.put_desk("take_job", id, |tx| take(tx, id, now, until, all))
     }
 
-    fn end_job(
-        &self,
-        id: ConversationId,
-        lease: (&SummaryKey, u32),
-        how: &JobEnd,
-        now: Timestamp,
-    ) -> Result<bool> {
+    fn end_job(&self, id: ConversationId, lease: Lease, how: &JobEnd, now: Timestamp) -> Result<bool> {
         self.put_desk("end_job", id, |tx| end(tx, id, lease, how, now))
     }
 
@@ -302,23 +286,41 @@ impl Jobs for SqliteStore {
         })
     }
 
-    fn due(&self, now: Timestamp) -> Result<Vec<ConversationId>> {
+    fn due(&self, now: Timestamp, page: Page<ConversationId>) -> Result<Vec<ConversationId>> {
         self.read("due", |conn| {
             let mut select = conn.prepare_cached(
-                "SELECT DISTINCT conversation FROM job AS ready WHERE state IN (0, 1) AND due_ms <= ?1 AND NOT EXISTS
+                "SELECT DISTINCT conversation FROM job AS ready
+                 WHERE state IN (0, 1) AND due_ms <= ?1 AND conversation > ?2 AND NOT EXISTS
                    (SELECT 1 FROM job WHERE conversation = ready.conversation AND state = 1 AND due_ms > ?1)
-                 ORDER BY conversation",
+                 ORDER BY conversation LIMIT ?3",
             )?;
-            let ids = select.query_map([now.0], |row| Ok(ConversationId(uint(row.get(0)?))))?;
+            let place = [now.0, after(page.after.map(|id| id.0)), limit(page.limit)];
+            let ids = select.query_map(place, |row| Ok(ConversationId(uint(row.get(0)?))))?;
             Ok(ids.collect::<rusqlite::Result<_>>()?)
         })
     }
 
-    fn jobs(&self, id: ConversationId) -> Result<Vec<JobRow>> {
+    fn jobs(&self, id: ConversationId, page: Page<JobPlace>) -> Result<Vec<JobRow>> {
         self.desk("jobs", id, |conn| {
-            let sql = format!("SELECT {COLUMNS} FROM job WHERE conversation = ? ORDER BY {ORDER}");
+            let sql = format!(
+                "SELECT {COLUMNS} FROM job WHERE conversation = ? AND ({ORDER}) > (?, ?, ?, ?, ?, ?)
+                 ORDER BY {ORDER} LIMIT ?"
+            );
             let mut select = conn.prepare_cached(&sql)?;
-            let rows = select.query_map([int(id.0)], read)?;
+            let level = after(page.after.map(|place| u64::from(place.level)));
+            let [first, last] = page.after.map_or([0, 0], |place| [int(place.span.0.0), int(place.span.1.0)]);
+            let key = page.after.map_or(SummaryKey::FIRST, |place| place.key);
+            let place = params![
+                int(id.0),
+                level,
+                first,
+                last,
+                int(key.thread.0),
+                key.grain,
+                key.end.0,
+                limit(page.limit)
+            ];
+            let rows = select.query_map(place, read)?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
@@ -333,13 +335,13 @@ impl Jobs for SqliteStore {
 
     fn put_rewrites(&self, id: ConversationId, rows: &[SummaryRow], now: Timestamp) -> Result<()> {
         self.put_desk("put_rewrites", id, |tx| {
-            let jobs: Vec<_> = rows.iter().map(|row| (row.key, row.span)).collect();
+            let jobs: Vec<_> = rows.iter().map(|row| NewJob { key: row.key, span: row.span }).collect();
             put(tx, id, &jobs, now)?;
             let mut done = tx.prepare_cached(
                 "UPDATE job SET state = 2, due_ms = ?, why = ''
                  WHERE conversation = ? AND end = ? AND level = ? AND grain = ? AND thread = ? AND state <> 2",
             )?;
-            for (key, _) in jobs {
+            for NewJob { key, .. } in jobs {
                 done.execute(params![now.0, int(id.0), key.end.0, key.level, key.grain, int(key.thread.0)])?;
             }
             summaries::put(tx, Table::Rewrite, id, rows)
@@ -350,8 +352,8 @@ impl Jobs for SqliteStore {
         self.desk("rewrite", id, |conn| summaries::get(conn, Table::Rewrite, id, key))
     }
 
-    fn rewrites(&self, id: ConversationId) -> Result<Vec<SummaryKey>> {
-        self.desk("rewrites", id, |conn| summaries::keys(conn, Table::Rewrite, id))
+    fn rewrites(&self, id: ConversationId, page: Page<SummaryKey>) -> Result<Vec<SummaryKey>> {
+        self.desk("rewrites", id, |conn| summaries::rewrite_keys(conn, id, page))
     }
 
     fn charge(&self, id: ConversationId, hour: i64, spend: Spend, caps: Spend) -> Result<bool> {
@@ -397,17 +399,6 @@ impl Jobs for SqliteStore {
             }
             Ok(())
         })
-    }
-
-    fn decide(&self, id: ConversationId, row: &DecisionRow, keep: u64) -> Result<u64> {
-        self.write_derived("decide", |tx| {
-            conversations::require(tx, id)?;
-            decide(tx, id, row, keep)
-        })
-    }
-
-    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
-        self.desk("decisions", id, |conn| decisions(conn, id))
     }
 
     fn put_grant(&self, grant: &GrantRow, keep: u64) -> Result<u64> {

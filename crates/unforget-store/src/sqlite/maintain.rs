@@ -1,5 +1,6 @@
 //! Housekeeping: the dictionary, checkpoints, free pages, sizes.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,11 +8,13 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
+use super::bytes::ChunkAt;
 use super::codes::uint;
 use super::fault::Outcome;
 use super::{Dictionaries, SqliteStore, bytes};
 use crate::pack::Dictionary;
 use crate::port::Result;
+use crate::port::TableSize;
 
 /// Least number of small chunks for which a dictionary is worth its space.
 const SAMPLES_MIN: usize = 200;
@@ -26,7 +29,7 @@ const DICTIONARY_BYTES: usize = 112 * 1024;
 /// Most time per call for releasing free pages.
 const VACUUM_SLICE: Duration = Duration::from_millis(20);
 
-/// See [`crate::Store::maintain`].
+/// See [`crate::Upkeep::maintain`].
 pub(super) fn maintain(store: &SqliteStore) -> Result<()> {
     let writer = store.writer()?;
     if store.dictionaries.current().is_none() {
@@ -99,8 +102,8 @@ fn samples(conn: &Connection, dictionaries: &Dictionaries) -> Outcome<Vec<Vec<u8
     let mut rows = select.query([SAMPLES_MAX as i64])?;
     let (mut all, mut total) = (Vec::new(), 0);
     while let Some(row) = rows.next()? {
-        let (id, number) = (ConversationId(uint(row.get(0)?)), uint(row.get(1)?));
-        if let Ok(sample) = bytes::read_chunk(conn, dictionaries, id, number)? {
+        let of = ChunkAt { id: ConversationId(uint(row.get(0)?)), number: uint(row.get(1)?) };
+        if let Ok(sample) = bytes::read_chunk(conn, dictionaries, of)? {
             total += sample.len();
             all.push(sample);
         }
@@ -140,8 +143,8 @@ pub(super) fn load_dictionary(
     Ok(Dictionary::new(id, &data).map(Arc::new).map_err(|error| format!("dictionary {id}: {error}")))
 }
 
-/// See [`crate::Store::sizes`].
-pub(super) fn sizes(conn: &Connection) -> Outcome<Vec<(String, u64)>> {
+/// See [`crate::Upkeep::sizes`].
+pub(super) fn sizes(conn: &Connection) -> Outcome<Vec<TableSize>> {
     let mut select = conn.prepare("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE")?;
     let mut rows = select.query([])?;
     let mut groups: BTreeMap<&str, u64> = BTreeMap::new();
@@ -155,8 +158,10 @@ pub(super) fn sizes(conn: &Connection) -> Outcome<Vec<(String, u64)>> {
         |row| row.get(0),
     )?;
     groups.insert("free", uint(free));
-    let mut all: Vec<_> = groups.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
-    all.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(&right.0)));
+    let mut all: Vec<_> =
+        groups.into_iter().map(|(name, bytes)| TableSize { name: name.to_owned(), bytes }).collect();
+    // Stable: equal sizes stay in order of their names.
+    all.sort_by_key(|size| Reverse(size.bytes));
     Ok(all)
 }
 

@@ -5,22 +5,22 @@ use unforget_core::id::{ConversationId, Seq};
 
 use super::codes::{int, uint};
 use super::fault::Outcome;
-use crate::port::Name;
+use crate::port::{Name, NamedEntry};
 
 /// From this number of names on, one pass over the table is faster than separate look-ups.
 const MANY: usize = 1_024;
 
 /// Adds names; existing ones stay.
-pub(super) fn put(tx: &Connection, id: ConversationId, names: &[(Name, Seq)]) -> Outcome<()> {
+pub(super) fn put(tx: &Connection, id: ConversationId, names: &[NamedEntry]) -> Outcome<()> {
     let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO name VALUES (?, ?, ?)")?;
-    for (name, seq) in names {
+    for NamedEntry { name, seq } in names {
         insert.execute(params![int(id.0), name.0, int(seq.0)])?;
     }
     Ok(())
 }
 
-/// See [`crate::Store::named`].
-pub(super) fn find(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<(Name, Seq)>> {
+/// See [`crate::Log::named`].
+pub(super) fn find(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<NamedEntry>> {
     let mut names = names.to_vec();
     names.sort_unstable();
     names.dedup();
@@ -33,14 +33,14 @@ pub(super) fn find(conn: &Connection, id: ConversationId, names: &[Name]) -> Out
     for name in names {
         let mut rows = select.query(params![int(id.0), name.0])?;
         while let Some(row) = rows.next()? {
-            found.push((name, Seq(uint(row.get(0)?))));
+            found.push(NamedEntry { name, seq: Seq(uint(row.get(0)?)) });
         }
     }
     Ok(found)
 }
 
 /// * `names` - sorted.
-fn scan(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<(Name, Seq)>> {
+fn scan(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<NamedEntry>> {
     let mut select =
         conn.prepare_cached("SELECT name, seq FROM name WHERE conversation = ? ORDER BY name, seq")?;
     let mut rows = select.query([int(id.0)])?;
@@ -50,7 +50,9 @@ fn scan(conn: &Connection, id: ConversationId, names: &[Name]) -> Outcome<Vec<(N
         let name = Name(row.get(0)?);
         while wanted.next_if(|wanted| **wanted < name).is_some() {}
         match wanted.peek() {
-            Some(wanted) if **wanted == name => found.push((name, Seq(uint(row.get(1)?)))),
+            Some(wanted) if **wanted == name => {
+                found.push(NamedEntry { name, seq: Seq(uint(row.get(1)?)) });
+            }
             Some(_) => {}
             None => break,
         }

@@ -13,13 +13,20 @@ use super::fault::Outcome;
 use crate::error::StoreError;
 use crate::port::{OpenedBy, Target};
 
-/// Finds or opens the target generation of an append. Returns its number and its path's length.
+/// A generation and the length of its path.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathEnd {
+    pub(super) generation: u64,
+    pub(super) length: u64,
+}
+
+/// Finds or opens the target generation of an append.
 pub(super) fn enter(
     tx: &Connection,
     id: ConversationId,
     target: Target,
     counters: &mut Counters,
-) -> Outcome<(u64, u64)> {
+) -> Outcome<PathEnd> {
     match target {
         Target::Extend(generation, expected) => {
             let found = length(tx, id, generation.0)?;
@@ -27,7 +34,7 @@ pub(super) fn enter(
                 let found = found.unwrap_or(0);
                 return Err(StoreError::Moved { generation, expected, found }.into());
             }
-            Ok((generation.0, expected))
+            Ok(PathEnd { generation: generation.0, length: expected })
         }
         Target::Open { parent, opened_by } => open(tx, id, parent, opened_by, counters),
     }
@@ -39,7 +46,7 @@ fn open(
     parent: Option<(Generation, Position)>,
     opened_by: OpenedBy,
     counters: &mut Counters,
-) -> Outcome<(u64, u64)> {
+) -> Outcome<PathEnd> {
     let fork = parent.map_or(0, |(_, fork)| fork.0);
     if let Some((generation, _)) = parent {
         let found = length(tx, id, generation.0)?;
@@ -57,7 +64,7 @@ fn open(
         opened_by_code(opened_by),
         int(fork)
     ])?;
-    Ok((number, fork))
+    Ok(PathEnd { generation: number, length: fork })
 }
 
 /// Lengthens a generation's path, `length` entries long, by a range of seqs.
@@ -169,7 +176,7 @@ fn joined(runs: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     all
 }
 
-/// See [`crate::Store::chains`].
+/// See [`crate::Log::chains`].
 pub(super) fn chains(
     conn: &Connection,
     id: ConversationId,

@@ -5,21 +5,21 @@ use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationId, Seq, Timestamp};
 use unforget_core::pin::{Pin, PinFile, PinId, PinState, Trouble};
 
-use super::codes::{int, uint};
+use super::codes::{after, int, limit, uint};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::port::{PinFileRow, PinRow, Recipe, RecipeRow};
+use crate::port::{Page, PinFileRow, PinRow, Recipe, RecipeRow};
 
-/// See [`crate::Store::pins`].
-pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<PinRow>> {
-    let all = conn
+/// See [`crate::Summaries::pins`].
+pub(super) fn page(conn: &Connection, id: ConversationId, page: Page<PinId>) -> Outcome<Vec<PinRow>> {
+    let rows = conn
         .prepare_cached(
             "SELECT number, text, source, state, successor, place, made_ms, changed_ms FROM pin
-             WHERE conversation = ? ORDER BY number",
+             WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?",
         )?
-        .query_map([int(id.0)], read)?
+        .query_map([int(id.0), after(page.after.map(|pin| pin.0)), limit(page.limit)], read)?
         .collect::<rusqlite::Result<_>>()?;
-    Ok(all)
+    Ok(rows)
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<PinRow> {
@@ -39,15 +39,16 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PinRow> {
     Ok(PinRow { pin, made: Timestamp(row.get(6)?), changed: Timestamp(row.get(7)?) })
 }
 
-/// See [`crate::Store::pin_files`].
-pub(super) fn files(conn: &Connection, id: ConversationId) -> Outcome<Vec<PinFileRow>> {
-    let all = conn
+/// See [`crate::Summaries::pin_files`].
+pub(super) fn files(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<PinFileRow>> {
+    let rows = conn
         .prepare_cached(
-            "SELECT place, path, pin, digest, trouble, read_ms FROM pin_file WHERE conversation = ? ORDER BY place",
+            "SELECT place, path, pin, digest, trouble, read_ms FROM pin_file
+             WHERE conversation = ? AND place > ? ORDER BY place LIMIT ?",
         )?
-        .query_map([int(id.0)], read_file)?
+        .query_map([int(id.0), after(page.after), limit(page.limit)], read_file)?
         .collect::<rusqlite::Result<_>>()?;
-    Ok(all)
+    Ok(rows)
 }
 
 fn read_file(row: &Row<'_>) -> rusqlite::Result<PinFileRow> {
@@ -66,19 +67,19 @@ fn read_file(row: &Row<'_>) -> rusqlite::Result<PinFileRow> {
     Ok(PinFileRow { file, read: Timestamp(row.get(5)?) })
 }
 
-/// See [`crate::Store::put_pins`].
+/// See [`crate::Summaries::put_pins`].
 pub(super) fn put(
     tx: &Connection,
     id: ConversationId,
     before: &[PinRow],
-    after: &[PinRow],
+    changed: &[PinRow],
     files: &[PinFileRow],
 ) -> Outcome<()> {
-    if all(tx, id)? != before {
+    if page(tx, id, Page::first(usize::MAX))? != before {
         return Err(StoreError::PinsMoved { id }.into());
     }
     let mut write = tx.prepare_cached("INSERT OR REPLACE INTO pin VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")?;
-    for row in after.iter().filter(|row| !before.contains(row)) {
+    for row in changed.iter().filter(|row| !before.contains(row)) {
         let (state, successor) = match row.pin.state {
             PinState::Active => (0, None),
             PinState::Retired => (1, None),
@@ -125,7 +126,7 @@ pub(super) fn purge(tx: &Connection, id: ConversationId, from: i64, to: i64) -> 
     Ok(())
 }
 
-/// See [`crate::Store::put_recipe`].
+/// See [`crate::Summaries::put_recipe`].
 pub(super) fn put_recipe(tx: &Connection, id: ConversationId, recipe: &Recipe, keep: u64) -> Outcome<u64> {
     let newest: Option<i64> = tx
         .prepare_cached("SELECT max(number) FROM recipe WHERE conversation = ?")?
@@ -156,18 +157,21 @@ pub(super) fn put_recipe(tx: &Connection, id: ConversationId, recipe: &Recipe, k
     Ok(number)
 }
 
-/// See [`crate::Store::recipes`].
-pub(super) fn recipes(conn: &Connection, id: ConversationId) -> Outcome<Vec<RecipeRow>> {
-    let all = conn
-        .prepare_cached("SELECT number, context, body FROM recipe WHERE conversation = ? ORDER BY number")?
-        .query_map([int(id.0)], |row| {
+/// See [`crate::Summaries::recipes`].
+pub(super) fn recipes(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<RecipeRow>> {
+    let rows = conn
+        .prepare_cached(
+            "SELECT number, context, body FROM recipe
+             WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?",
+        )?
+        .query_map([int(id.0), after(page.after), limit(page.limit)], |row| {
             Ok(RecipeRow { number: uint(row.get(0)?), context: row.get(1)?, body: row.get(2)? })
         })?
         .collect::<rusqlite::Result<_>>()?;
-    Ok(all)
+    Ok(rows)
 }
 
-/// See [`crate::Store::recipe_state`].
+/// See [`crate::Summaries::recipe_state`].
 pub(super) fn recipe_state(
     conn: &Connection,
     id: ConversationId,

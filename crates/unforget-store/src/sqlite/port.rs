@@ -6,7 +6,11 @@ use std::sync::Arc;
 
 use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread};
+use unforget_core::pin::PinId;
 
+use super::bytes::ChunkAt;
+use super::summaries::Table;
+use super::writer::WriteMode;
 use super::{
     SqliteStore, backup, bytes, conversations, entries, jobs, names, paths, pins, purge, segments, summaries,
     verify,
@@ -14,13 +18,14 @@ use super::{
 use crate::error::StoreError;
 use crate::pack::Dictionary;
 use crate::port::{
-    Append, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter, GenerationRow,
-    Haste, Name, NewConversation, PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow,
-    Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Store, SummaryKey, SummaryRow,
+    Append, BlobBytes, ChunkBytes, ContextRow, Conversation, DecisionRow, Durability, EntryRow, Filter,
+    FilterOf, FoundSnapshot, GenerationRow, Index, Log, Name, NamedEntry, NewConversation, NewDecision, Page,
+    PinFileRow, PinRow, Problem, Purged, Raw, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment,
+    SegmentHead, Snapshot, Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, WriteLatency,
 };
 use crate::unpack::Scratch;
 
-impl Store for SqliteStore {
+impl Log for SqliteStore {
     fn ensure(&self, new: &NewConversation) -> Result<Conversation> {
         if let Some(found) = self.find(&new.key)? {
             return Ok(found);
@@ -44,53 +49,46 @@ impl Store for SqliteStore {
         self.read("conversation", |conn| conversations::get(conn, id))
     }
 
-    fn conversations(&self) -> Result<Vec<Conversation>> {
-        self.read("conversations", conversations::all)
+    fn conversations(&self, page: Page<ConversationId>) -> Result<Vec<Conversation>> {
+        self.read("conversations", |conn| conversations::page(conn, page))
     }
 
-    fn generations(&self, id: ConversationId) -> Result<Vec<GenerationRow>> {
-        self.read("generations", |conn| {
-            conversations::require(conn, id)?;
-            conversations::generations(conn, id)
-        })
+    fn generations(&self, id: ConversationId, page: Page<Generation>) -> Result<Vec<GenerationRow>> {
+        self.desk("generations", id, |conn| conversations::generations(conn, id, page))
     }
 
-    fn snapshots(&self, id: ConversationId) -> Result<Vec<Snapshot>> {
-        self.read("snapshots", |conn| {
-            conversations::require(conn, id)?;
-            conversations::snapshots(conn, id)
-        })
+    fn snapshots(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<Snapshot>> {
+        self.desk("snapshots", id, |conn| conversations::snapshots(conn, id, page))
     }
 
-    fn snapshot_of_path(&self, path: &str) -> Result<Option<(ConversationId, Snapshot)>> {
+    fn latest_snapshot(&self, id: ConversationId) -> Result<Option<Snapshot>> {
+        self.desk("latest_snapshot", id, |conn| conversations::latest_snapshot(conn, id))
+    }
+
+    fn snapshot_of_path(&self, path: &str) -> Result<Option<FoundSnapshot>> {
         self.read("snapshot_of_path", |conn| conversations::snapshot_of_path(conn, path))
     }
 
     fn append(&self, append: Append) -> Result<Receipt> {
-        let how = (append.durability, append.haste);
-        self.writer()?.share("append", how, &self.path, move |tx| entries::append(tx, append))
+        let mode = WriteMode { durability: append.durability, latency: append.latency };
+        self.writer()?.share("append", mode, &self.path, move |tx| entries::append(tx, append))
     }
 
-    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<(Name, Seq)>> {
-        self.read("named", |conn| {
-            conversations::require(conn, id)?;
-            names::find(conn, id, names)
-        })
+    fn named(&self, id: ConversationId, names: &[Name]) -> Result<Vec<NamedEntry>> {
+        self.desk("named", id, |conn| names::find(conn, id, names))
     }
 
-    fn put_names(&self, id: ConversationId, names: &[(Name, Seq)], haste: Haste) -> Result<()> {
+    fn put_names(&self, id: ConversationId, names: &[NamedEntry], latency: WriteLatency) -> Result<()> {
         let names = names.to_vec();
-        self.writer()?.share("put_names", (Durability::WithNext, haste), &self.path, move |tx| {
+        let mode = WriteMode { durability: Durability::WithNext, latency };
+        self.writer()?.share("put_names", mode, &self.path, move |tx| {
             conversations::require(tx, id)?;
             names::put(tx, id, &names)
         })
     }
 
     fn by_chain(&self, id: ConversationId, chain: Chain) -> Result<Option<EntryRow>> {
-        self.read("by_chain", |conn| {
-            conversations::require(conn, id)?;
-            entries::by_chain(conn, id, chain)
-        })
+        self.desk("by_chain", id, |conn| entries::by_chain(conn, id, chain))
     }
 
     fn chains(
@@ -99,17 +97,11 @@ impl Store for SqliteStore {
         generation: Generation,
         positions: Range<u64>,
     ) -> Result<Vec<Chain>> {
-        self.read("chains", |conn| {
-            conversations::require(conn, id)?;
-            paths::chains(conn, id, generation.0, positions)
-        })
+        self.desk("chains", id, |conn| paths::chains(conn, id, generation.0, positions))
     }
 
     fn path(&self, id: ConversationId, generation: Generation, length: u64) -> Result<Vec<Range<u64>>> {
-        self.read("path", |conn| {
-            conversations::require(conn, id)?;
-            paths::runs(conn, id, generation.0, 0..length)
-        })
+        self.desk("path", id, |conn| paths::runs(conn, id, generation.0, 0..length))
     }
 
     fn rows(&self, id: ConversationId, seqs: Range<u64>) -> Result<Vec<EntryRow>> {
@@ -133,25 +125,35 @@ impl Store for SqliteStore {
         })
     }
 
-    fn filters(&self, id: ConversationId) -> Result<Vec<Filter>> {
-        self.read("filters", |conn| {
-            conversations::require(conn, id)?;
-            bytes::filters(conn, id)
+    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        self.read("purge_plan", |conn| {
+            let seqs = clamped(conversations::counters(conn, id)?.entries, seqs);
+            purge::plan(conn, id, &seqs)
         })
+    }
+
+    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
+        purge::carry_out(self, id, seqs)
+    }
+}
+
+impl Index for SqliteStore {
+    fn filters(&self, id: ConversationId, page: Page<FilterOf>) -> Result<Vec<Filter>> {
+        self.desk("filters", id, |conn| bytes::filters(conn, id, page))
     }
 
     fn chunk(&self, id: ConversationId, chunk: u64) -> Result<ChunkBytes> {
-        self.read("chunk", |conn| {
-            conversations::require(conn, id)?;
-            bytes::chunk(conn, &self.dictionaries, id, chunk)
-        })
+        self.desk("chunk", id, |conn| bytes::chunk(conn, &self.dictionaries, ChunkAt { id, number: chunk }))
     }
 
     fn scan(&self, id: ConversationId, chunk: u64, scratch: &mut Scratch, scan: Scan<'_>) -> Result<Scanned> {
-        self.read("scan", |conn| {
-            conversations::require(conn, id)?;
-            bytes::scan((conn, &self.dictionaries), (id, chunk), scratch, scan)
+        self.desk("scan", id, |conn| {
+            bytes::scan(conn, &self.dictionaries, ChunkAt { id, number: chunk }, scratch, scan)
         })
+    }
+
+    fn blob(&self, id: ConversationId, digest: Digest) -> Result<BlobBytes> {
+        self.desk("blob", id, |conn| bytes::blob(conn, id, digest))
     }
 
     fn scan_blob(
@@ -161,35 +163,19 @@ impl Store for SqliteStore {
         scratch: &mut Scratch,
         wants: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Vec<Seq>> {
-        self.read("scan_blob", |conn| {
-            conversations::require(conn, id)?;
-            bytes::scan_blob(conn, (id, digest), scratch, wants)
-        })
-    }
-
-    fn blob(&self, id: ConversationId, digest: Digest) -> Result<(Vec<u8>, Vec<Seq>)> {
-        self.read("blob", |conn| {
-            conversations::require(conn, id)?;
-            bytes::blob(conn, id, digest)
-        })
+        self.desk("scan_blob", id, |conn| bytes::scan_blob(conn, id, digest, scratch, wants))
     }
 
     fn put_segment(&self, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Result<u64> {
         self.write_derived("put_segment", |tx| segments::put(tx, id, segment, replaces))
     }
 
-    fn segments(&self, id: ConversationId) -> Result<Vec<SegmentHead>> {
-        self.read("segments", |conn| {
-            conversations::require(conn, id)?;
-            segments::heads(conn, id)
-        })
+    fn segments(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<SegmentHead>> {
+        self.desk("segments", id, |conn| segments::heads(conn, id, page))
     }
 
     fn block(&self, id: ConversationId, segment: u64, block: usize) -> Result<Vec<u8>> {
-        self.read("block", |conn| {
-            conversations::require(conn, id)?;
-            segments::block(conn, id, segment, block)
-        })
+        self.desk("block", id, |conn| segments::block(conn, id, segment, block))
     }
 
     fn drop_segments(&self, id: ConversationId) -> Result<()> {
@@ -198,7 +184,9 @@ impl Store for SqliteStore {
             segments::drop_all(tx, id)
         })
     }
+}
 
+impl Summaries for SqliteStore {
     fn put_summaries(
         &self,
         id: ConversationId,
@@ -207,51 +195,37 @@ impl Store for SqliteStore {
     ) -> Result<()> {
         self.write_derived("put_summaries", |tx| {
             conversations::require(tx, id)?;
-            summaries::put(tx, summaries::Table::Summary, id, rows)?;
+            summaries::put(tx, Table::Summary, id, rows)?;
             context.map_or(Ok(()), |context| summaries::put_context(tx, id, context))
         })
     }
 
     fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>> {
-        self.read("summary", |conn| {
-            conversations::require(conn, id)?;
-            summaries::get(conn, summaries::Table::Summary, id, key)
-        })
+        self.desk("summary", id, |conn| summaries::get(conn, Table::Summary, id, key))
     }
 
     fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>> {
-        self.read("summary_before", |conn| {
-            conversations::require(conn, id)?;
-            summaries::before(conn, id, key, seq)
-        })
+        self.desk("summary_before", id, |conn| summaries::before(conn, id, key, seq))
     }
 
-    fn summaries(&self, id: ConversationId) -> Result<Vec<SummaryRow>> {
-        self.read("summaries", |conn| {
-            conversations::require(conn, id)?;
-            summaries::all(conn, id)
-        })
+    fn summaries(&self, id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>> {
+        self.desk("summaries", id, |conn| summaries::page(conn, id, page))
+    }
+
+    fn count_summaries(&self, id: ConversationId) -> Result<u64> {
+        self.desk("count_summaries", id, |conn| summaries::count(conn, id))
     }
 
     fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>> {
-        self.read("context", |conn| {
-            conversations::require(conn, id)?;
-            summaries::context(conn, id, thread, budget)
-        })
+        self.desk("context", id, |conn| summaries::context(conn, id, thread, budget))
     }
 
-    fn pins(&self, id: ConversationId) -> Result<Vec<PinRow>> {
-        self.read("pins", |conn| {
-            conversations::require(conn, id)?;
-            pins::all(conn, id)
-        })
+    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>> {
+        self.desk("pins", id, |conn| pins::page(conn, id, page))
     }
 
-    fn pin_files(&self, id: ConversationId) -> Result<Vec<PinFileRow>> {
-        self.read("pin_files", |conn| {
-            conversations::require(conn, id)?;
-            pins::files(conn, id)
-        })
+    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>> {
+        self.desk("pin_files", id, |conn| pins::files(conn, id, page))
     }
 
     fn put_pins(
@@ -272,42 +246,38 @@ impl Store for SqliteStore {
         id: ConversationId,
         recipe: &Recipe,
         keep: u64,
-        turn: Option<(&DecisionRow, u64)>,
+        turn: Option<NewDecision<'_>>,
     ) -> Result<u64> {
         self.write_derived("put_recipe", |tx| {
             conversations::require(tx, id)?;
-            if let Some((row, keep)) = turn {
-                jobs::decide(tx, id, row, keep)?;
+            if let Some(decision) = turn {
+                jobs::decide(tx, id, decision)?;
             }
             pins::put_recipe(tx, id, recipe, keep)
         })
     }
 
-    fn recipes(&self, id: ConversationId) -> Result<Vec<RecipeRow>> {
-        self.read("recipes", |conn| {
-            conversations::require(conn, id)?;
-            pins::recipes(conn, id)
-        })
+    fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>> {
+        self.desk("recipes", id, |conn| pins::recipes(conn, id, page))
     }
 
     fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>> {
-        self.read("recipe_state", |conn| {
-            conversations::require(conn, id)?;
-            pins::recipe_state(conn, id, context)
+        self.desk("recipe_state", id, |conn| pins::recipe_state(conn, id, context))
+    }
+
+    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64> {
+        self.write_derived("decide", |tx| {
+            conversations::require(tx, id)?;
+            jobs::decide(tx, id, decision)
         })
     }
 
-    fn purge_plan(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        self.read("purge_plan", |conn| {
-            let seqs = clamped(conversations::counters(conn, id)?.entries, seqs);
-            purge::plan(conn, id, &seqs)
-        })
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>> {
+        self.desk("decisions", id, |conn| jobs::decisions(conn, id))
     }
+}
 
-    fn purge(&self, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
-        purge::carry_out(self, id, seqs)
-    }
-
+impl Upkeep for SqliteStore {
     fn verify(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
         verify::store(self, progress)
     }
@@ -316,7 +286,7 @@ impl Store for SqliteStore {
         backup::backup(self, to)
     }
 
-    fn sizes(&self) -> Result<Vec<(String, u64)>> {
+    fn sizes(&self) -> Result<Vec<TableSize>> {
         self.read("sizes", super::maintain::sizes)
     }
 

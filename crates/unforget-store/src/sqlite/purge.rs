@@ -6,6 +6,7 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
+use super::bytes::ChunkAt;
 use super::codes::{int, uint};
 use super::entries::{self, Stored, damaged};
 use super::fault::Outcome;
@@ -15,7 +16,7 @@ use super::{Dictionaries, SqliteStore, bytes, conversations, jobs, names, pins, 
 use crate::pack::Encoder;
 use crate::port::{Purged, Result};
 
-/// See [`crate::Store::purge_plan`].
+/// See [`crate::Log::purge_plan`].
 ///
 /// * `seqs` - clamped.
 pub(super) fn plan(conn: &Connection, id: ConversationId, seqs: &Range<u64>) -> Outcome<Purged> {
@@ -51,7 +52,7 @@ pub(super) fn plan(conn: &Connection, id: ConversationId, seqs: &Range<u64>) -> 
     })
 }
 
-/// See [`crate::Store::purge`].
+/// See [`crate::Log::purge`].
 pub(super) fn carry_out(store: &SqliteStore, id: ConversationId, seqs: Range<u64>) -> Result<Purged> {
     let purged = store.write("purge", |tx| {
         let counters = conversations::counters(tx, id)?;
@@ -123,7 +124,9 @@ fn rewrite_chunk(store: &SqliteStore, tx: &Connection, id: ConversationId, numbe
         .prepare_cached("SELECT id FROM chunk WHERE conversation = ? AND number = ?")?
         .query_row(key, |row| row.get(0))
         .optional()?;
-    let (Some(row), Some(seqs)) = (row, bytes::chunk_seqs(tx, id, number)?) else { return Ok(()) };
+    let (Some(row), Some(seqs)) = (row, bytes::chunk_seqs(tx, ChunkAt { id, number })?) else {
+        return Ok(());
+    };
     tx.prepare_cached("DELETE FROM chunk_filter WHERE chunk = ?")?.execute([row])?;
     let mut kept: Vec<Stored> = entries::stored(tx, id, seqs.clone())?;
     kept.retain(|entry| entry.chunk == Some(number));
@@ -131,7 +134,7 @@ fn rewrite_chunk(store: &SqliteStore, tx: &Connection, id: ConversationId, numbe
         tx.prepare_cached("DELETE FROM chunk WHERE id = ?")?.execute([row])?;
         return Ok(());
     }
-    let old = bytes::read_chunk(tx, &store.dictionaries, id, number)?
+    let old = bytes::read_chunk(tx, &store.dictionaries, ChunkAt { id, number })?
         .map_err(|detail| damaged(id, seqs.start, detail))?;
     let mut new = Vec::new();
     for mut entry in kept {
@@ -178,9 +181,10 @@ fn retire_dictionaries(tx: &Connection, dictionaries: &Dictionaries) -> Outcome<
     let mut encoder = Encoder::new(None);
     for (row, conversation, number) in chunks {
         let id = ConversationId(uint(conversation));
-        let first = || bytes::chunk_seqs(tx, id, uint(number)).ok().flatten().map_or(0, |seqs| seqs.start);
-        let bytes = bytes::read_chunk(tx, dictionaries, id, uint(number))?
-            .map_err(|detail| damaged(id, first(), detail))?;
+        let of = ChunkAt { id, number: uint(number) };
+        let first = || bytes::chunk_seqs(tx, of).ok().flatten().map_or(0, |seqs| seqs.start);
+        let bytes =
+            bytes::read_chunk(tx, dictionaries, of)?.map_err(|detail| damaged(id, first(), detail))?;
         let (data, _) = encoder.encode_plain(&bytes);
         tx.prepare_cached("UPDATE chunk SET dictionary = NULL, data = ? WHERE id = ?")?
             .execute(params![data, row])?;

@@ -1,8 +1,8 @@
 //! The queue of waiting writes, and the choice of the thread that carries them out.
 //!
-//! One of the waiting threads leads: it carries out the queued writes and reports the results. The next `Now` writer
-//! leads after it. A thread wakes only for its own result or for leadership, and a finished one never waits for others.
-//! A `Now` leader takes only `Now` writes; a leader whose patience ran out takes all writes.
+//! One of the waiting threads leads: it carries out the queued writes and reports the results. Then the next urgent
+//! (`Now`) writer takes over. A thread wakes only for its own result or for leadership, and a finished one never waits
+//! for others. An urgent leader takes only urgent writes; a leader whose patience ran out takes all writes.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::fault::Outcome;
-use crate::port::{Haste, Result};
+use crate::port::{Result, WriteLatency};
 
 /// How long a write without a waiting caller lets others go first, and then how long it waits for another's sync.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2);
@@ -20,21 +20,21 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(2);
 type Work = Box<dyn FnOnce(&Connection) -> Outcome<()> + Send>;
 
 /// A write before queueing.
-pub(super) struct Write {
+pub(super) struct QueuedWrite {
     pub(super) operation: &'static str,
     pub(super) work: Work,
 }
 
 /// A write in the queue.
 pub(super) struct Waiting {
-    write: Write,
+    write: QueuedWrite,
     number: u64,
-    haste: Haste,
-    told: Sender<Told>,
+    latency: WriteLatency,
+    told: Sender<Message>,
 }
 
 /// A message to a waiting write.
-pub(super) enum Told {
+pub(super) enum Message {
     /// The result: the number of its transaction.
     Done(Result<u64>),
     /// The order to carry out its own write and others.
@@ -44,16 +44,16 @@ pub(super) enum Told {
 /// A place in the queue.
 pub(super) struct Ticket {
     number: u64,
-    haste: Haste,
-    hears: Receiver<Told>,
+    latency: WriteLatency,
+    hears: Receiver<Message>,
 }
 
 /// The queue of waiting writes. Its rules are in the module documentation.
 #[derive(Default)]
-pub(super) struct Queue(Mutex<State>);
+pub(super) struct WriteQueue(Mutex<QueueState>);
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     waiting: Vec<Waiting>,
     /// Whether a thread leads, or was told to.
     is_led: bool,
@@ -71,25 +71,25 @@ pub(super) enum Turn<'a> {
     Lost,
 }
 
-impl Queue {
+impl WriteQueue {
     /// Queues a write.
-    pub(super) fn enter(&self, write: Write, haste: Haste) -> Ticket {
+    pub(super) fn enter(&self, write: QueuedWrite, latency: WriteLatency) -> Ticket {
         let (told, hears) = channel();
         let mut state = self.state();
         state.count += 1;
         let number = state.count;
-        state.waiting.push(Waiting { write, number, haste, told });
-        if haste == Haste::Now && !state.is_led {
+        state.waiting.push(Waiting { write, number, latency, told });
+        if latency == WriteLatency::Now && !state.is_led {
             state.appoint();
         }
-        Ticket { number, haste, hears }
+        Ticket { number, latency, hears }
     }
 
     /// Waits until a write is done, or its thread has to lead. A leader calls it once more afterwards.
     pub(super) fn turn(&self, ticket: &Ticket) -> Turn<'_> {
-        let told = match ticket.haste {
-            Haste::Now => ticket.hears.recv().ok(),
-            Haste::Soon => match ticket.hears.recv_timeout(PATIENCE) {
+        let told = match ticket.latency {
+            WriteLatency::Now => ticket.hears.recv().ok(),
+            WriteLatency::Soon => match ticket.hears.recv_timeout(PATIENCE) {
                 Err(RecvTimeoutError::Timeout) => {
                     self.hurry(ticket.number);
                     ticket.hears.recv().ok()
@@ -98,8 +98,8 @@ impl Queue {
             },
         };
         match told {
-            Some(Told::Done(done)) => Turn::Done(done),
-            Some(Told::Lead) => Turn::Lead(Lead { queue: self, haste: ticket.haste }),
+            Some(Message::Done(done)) => Turn::Done(done),
+            Some(Message::Lead) => Turn::Lead(Lead { queue: self, latency: ticket.latency }),
             None => Turn::Lost,
         }
     }
@@ -108,40 +108,40 @@ impl Queue {
     fn hurry(&self, number: u64) {
         let mut state = self.state();
         if let Some(own) = state.waiting.iter_mut().find(|one| one.number == number) {
-            own.haste = Haste::Now;
+            own.latency = WriteLatency::Now;
             if !state.is_led {
                 state.appoint();
             }
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Tells the first `Now` write to lead. Others become `Now` themselves once their patience runs out.
+impl QueueState {
+    /// Tells the first urgent writer to lead. The others become urgent themselves once their patience runs out.
     fn appoint(&mut self) {
-        let mut in_haste = self.waiting.iter().filter(|one| one.haste == Haste::Now);
-        self.is_led = in_haste.any(|one| one.told.send(Told::Lead).is_ok());
+        let mut urgent = self.waiting.iter().filter(|one| one.latency == WriteLatency::Now);
+        self.is_led = urgent.any(|one| one.told.send(Message::Lead).is_ok());
     }
 }
 
 /// The leadership of a queue. Dropping it passes it on.
 pub(super) struct Lead<'a> {
-    queue: &'a Queue,
-    /// Urgency of the leader's write.
-    haste: Haste,
+    queue: &'a WriteQueue,
+    /// Latency of the leader's own write.
+    latency: WriteLatency,
 }
 
 impl Lead<'_> {
     /// The writes to carry out now, in order.
     pub(super) fn taken(&self) -> Vec<Waiting> {
         let waiting = &mut self.queue.state().waiting;
-        match self.haste {
-            Haste::Now => waiting.extract_if(.., |one| one.haste == Haste::Now).collect(),
-            Haste::Soon => std::mem::take(waiting),
+        match self.latency {
+            WriteLatency::Now => waiting.extract_if(.., |one| one.latency == WriteLatency::Now).collect(),
+            WriteLatency::Soon => std::mem::take(waiting),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Drop for Lead<'_> {
 
 impl Waiting {
     /// The write, and the channel for its result.
-    pub(super) fn begin(self) -> (Write, Sender<Told>) {
+    pub(super) fn begin(self) -> (QueuedWrite, Sender<Message>) {
         (self.write, self.told)
     }
 }
@@ -165,11 +165,11 @@ mod tests {
 
     use super::*;
 
-    fn write(operation: &'static str) -> Write {
-        Write { operation, work: Box::new(|_| Ok(())) }
+    fn write(operation: &'static str) -> QueuedWrite {
+        QueuedWrite { operation, work: Box::new(|_| Ok(())) }
     }
 
-    fn lead<'a>(queue: &'a Queue, ticket: &Ticket) -> Lead<'a> {
+    fn lead<'a>(queue: &'a WriteQueue, ticket: &Ticket) -> Lead<'a> {
         match queue.turn(ticket) {
             Turn::Lead(lead) => lead,
             Turn::Done(_) | Turn::Lost => panic!("it does not lead"),
@@ -180,32 +180,34 @@ mod tests {
     fn carry_out(lead: &Lead<'_>) -> Vec<&'static str> {
         let all = lead.taken().into_iter().map(|one| {
             let (write, told) = one.begin();
-            told.send(Told::Done(Ok(1))).unwrap();
+            told.send(Message::Done(Ok(1))).unwrap();
             write.operation
         });
         all.collect()
     }
 
     #[test]
-    fn one_leads_and_the_next_in_haste_after_it() {
-        let queue = Queue::default();
-        let soon = queue.enter(write("soon"), Haste::Soon);
-        let [first, second] = ["first", "second"].map(|name| queue.enter(write(name), Haste::Now));
+    fn one_leads_and_the_next_urgent_writer_takes_over() {
+        let queue = WriteQueue::default();
+        let soon = queue.enter(write("soon"), WriteLatency::Soon);
+        let [first, second] = ["first", "second"].map(|name| queue.enter(write(name), WriteLatency::Now));
         let leading = lead(&queue, &first);
-        assert_eq!(carry_out(&leading), ["first", "second"], "those in haste, in order");
+        assert_eq!(carry_out(&leading), ["first", "second"], "the urgent ones, in order");
         drop(leading);
         let leading = lead(&queue, &soon);
-        let third = queue.enter(write("third"), Haste::Now);
-        assert_eq!(carry_out(&leading), ["soon", "third"], "who waited takes all");
+        let third = queue.enter(write("third"), WriteLatency::Now);
+        assert_eq!(carry_out(&leading), ["soon", "third"], "a leader that waited takes all");
         drop(leading);
         for ticket in [&soon, &first, &second, &third] {
             assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
         }
-        let third = queue.enter(write("third"), Haste::Now);
+        let third = queue.enter(write("third"), WriteLatency::Now);
         let leading = lead(&queue, &third);
         assert_eq!(leading.taken().len(), 1);
-        let (later, fourth) =
-            (queue.enter(write("later"), Haste::Soon), queue.enter(write("fourth"), Haste::Now));
+        let (later, fourth) = (
+            queue.enter(write("later"), WriteLatency::Soon),
+            queue.enter(write("fourth"), WriteLatency::Now),
+        );
         drop(leading);
         assert!(matches!(queue.turn(&third), Turn::Lost), "it did not carry out what it took");
         assert_eq!(carry_out(&lead(&queue, &fourth)), ["fourth"]);
@@ -214,9 +216,9 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_in_haste_leads_when_nobody_else_does() {
-        let queue = Queue::default();
-        let tickets = ["a", "b"].map(|name| queue.enter(write(name), Haste::Soon));
+    fn a_patient_writer_leads_if_no_other_does() {
+        let queue = WriteQueue::default();
+        let tickets = ["a", "b"].map(|name| queue.enter(write(name), WriteLatency::Soon));
         let [first, second] = &tickets;
         assert_eq!(carry_out(&lead(&queue, second)), ["a", "b"]);
         assert!(matches!(queue.turn(first), Turn::Done(Ok(1))));
@@ -224,41 +226,41 @@ mod tests {
     }
 
     #[test]
-    fn who_waited_long_enough_is_not_passed_over() {
-        let queue = Queue::default();
-        let [soon, other] = ["soon", "other"].map(|name| queue.enter(write(name), Haste::Soon));
-        let first = queue.enter(write("first"), Haste::Now);
+    fn a_writer_out_of_patience_is_not_passed_over() {
+        let queue = WriteQueue::default();
+        let [soon, other] = ["soon", "other"].map(|name| queue.enter(write(name), WriteLatency::Soon));
+        let first = queue.enter(write("first"), WriteLatency::Now);
         let leading = lead(&queue, &first);
         assert_eq!(carry_out(&leading), ["first"]);
         queue.hurry(soon.number);
-        let later = queue.enter(write("later"), Haste::Now);
+        let later = queue.enter(write("later"), WriteLatency::Now);
         drop(leading);
         assert_eq!(
             carry_out(&lead(&queue, &soon)),
             ["soon", "other", "later"],
-            "it leads before who came later"
+            "it leads before later writers"
         );
         for ticket in [&other, &later] {
             assert!(matches!(queue.turn(ticket), Turn::Done(Ok(1))));
         }
         // Or the present leader takes it along, if it has not begun yet.
-        let soon = queue.enter(write("soon"), Haste::Soon);
-        let first = queue.enter(write("first"), Haste::Now);
+        let soon = queue.enter(write("soon"), WriteLatency::Soon);
+        let first = queue.enter(write("first"), WriteLatency::Now);
         let leading = lead(&queue, &first);
         queue.hurry(soon.number);
         assert_eq!(carry_out(&leading), ["soon", "first"]);
     }
 
     #[test]
-    fn who_went_away_does_not_get_the_lead() {
-        let queue = Queue::default();
-        let first = queue.enter(write("first"), Haste::Now);
+    fn a_writer_that_went_away_does_not_lead() {
+        let queue = WriteQueue::default();
+        let first = queue.enter(write("first"), WriteLatency::Now);
         let leading = lead(&queue, &first);
-        drop(queue.enter(write("gone"), Haste::Now));
-        let last = queue.enter(write("last"), Haste::Now);
+        drop(queue.enter(write("gone"), WriteLatency::Now));
+        let last = queue.enter(write("last"), WriteLatency::Now);
         leading.taken().truncate(1);
         let (gone, last_but_one) =
-            (queue.enter(write("gone"), Haste::Now), queue.enter(write("here"), Haste::Now));
+            (queue.enter(write("gone"), WriteLatency::Now), queue.enter(write("here"), WriteLatency::Now));
         drop(gone);
         drop(leading);
         assert_eq!(carry_out_all(&lead(&queue, &last_but_one)), ["gone", "here"]);

@@ -3,12 +3,12 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use unforget_core::id::ConversationId;
 
-use super::codes::{int, uint};
+use super::codes::{after, int, limit, uint};
 use super::fault::Outcome;
 use crate::error::StoreError;
-use crate::port::{Segment, SegmentHead};
+use crate::port::{Page, Segment, SegmentHead};
 
-/// See [`crate::Store::put_segment`].
+/// See [`crate::Index::put_segment`].
 pub(super) fn put(tx: &Connection, id: ConversationId, segment: &Segment, replaces: &[u64]) -> Outcome<u64> {
     let number: Option<i64> = tx
         .prepare_cached(
@@ -39,12 +39,13 @@ pub(super) fn put(tx: &Connection, id: ConversationId, segment: &Segment, replac
     Ok(number)
 }
 
-/// See [`crate::Store::segments`].
-pub(super) fn heads(conn: &Connection, id: ConversationId) -> Outcome<Vec<SegmentHead>> {
+/// See [`crate::Index::segments`].
+pub(super) fn heads(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outcome<Vec<SegmentHead>> {
     let mut select = conn.prepare_cached(
-        "SELECT number, first_seq, end_seq, header FROM segment WHERE conversation = ? ORDER BY first_seq, number",
+        "SELECT number, first_seq, end_seq, header FROM segment
+         WHERE conversation = ? AND number > ? ORDER BY number LIMIT ?",
     )?;
-    let rows = select.query_map([int(id.0)], |row| {
+    let rows = select.query_map([int(id.0), after(page.after), limit(page.limit)], |row| {
         Ok(SegmentHead {
             number: uint(row.get(0)?),
             seqs: uint(row.get(1)?)..uint(row.get(2)?),
@@ -54,7 +55,7 @@ pub(super) fn heads(conn: &Connection, id: ConversationId) -> Outcome<Vec<Segmen
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`crate::Store::block`].
+/// See [`crate::Index::block`].
 pub(super) fn block(conn: &Connection, id: ConversationId, segment: u64, block: usize) -> Outcome<Vec<u8>> {
     let found = conn
         .prepare_cached(
@@ -67,7 +68,7 @@ pub(super) fn block(conn: &Connection, id: ConversationId, segment: u64, block: 
         .ok_or_else(|| StoreError::Missing { id, what: format!("block {block} of segment {segment}") })?)
 }
 
-/// See [`crate::Store::drop_segments`].
+/// See [`crate::Index::drop_segments`].
 pub(super) fn drop_all(tx: &Connection, id: ConversationId) -> Outcome<()> {
     drop_where(tx, "conversation = ?", &[int(id.0)])
 }

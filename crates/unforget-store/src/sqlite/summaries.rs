@@ -5,9 +5,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use unforget_core::id::{ConversationId, Seq, Thread, Timestamp};
 use zstd::bulk::Compressor;
 
-use super::codes::{digest, int, uint};
+use super::codes::{after, digest, int, limit, uint};
 use super::fault::Outcome;
-use crate::port::{ContextRow, SummaryKey, SummaryRow};
+use crate::port::{ContextRow, Page, SummaryKey, SummaryPlace, SummaryRow};
 
 /// zstd level for bodies, which are written once and rarely read.
 const BODY_LEVEL: i32 = 6;
@@ -34,7 +34,7 @@ impl Table {
     }
 }
 
-/// See [`crate::Store::put_summaries`].
+/// See [`crate::Summaries::put_summaries`].
 pub(super) fn put(tx: &Connection, table: Table, id: ConversationId, rows: &[SummaryRow]) -> Outcome<()> {
     let mut insert = tx.prepare_cached(&format!(
         "INSERT OR IGNORE INTO {} (conversation, thread, grain, level, end, first_seq, last_seq, count, sources,
@@ -76,7 +76,7 @@ pub(super) fn put_context(tx: &Connection, id: ConversationId, context: &Context
     Ok(())
 }
 
-/// See [`crate::Store::context`].
+/// See [`crate::Summaries::context`].
 pub(super) fn context(
     conn: &Connection,
     id: ConversationId,
@@ -93,7 +93,7 @@ pub(super) fn context(
 const COLUMNS: &str = "thread, grain, level, end, first_seq, last_seq, count, sources, writer, body, tokens_source, \
     tokens_body, time_ms";
 
-/// See [`crate::Store::summary`].
+/// See [`crate::Summaries::summary`].
 pub(super) fn get(
     conn: &Connection,
     table: Table,
@@ -112,29 +112,60 @@ pub(super) fn get(
     Ok(found)
 }
 
-/// See [`crate::Store::summaries`].
-pub(super) fn all(conn: &Connection, id: ConversationId) -> Outcome<Vec<SummaryRow>> {
+/// See [`crate::Summaries::summaries`].
+pub(super) fn page(
+    conn: &Connection,
+    id: ConversationId,
+    page: Page<SummaryPlace>,
+) -> Outcome<Vec<SummaryRow>> {
     let sql = format!(
-        "SELECT {COLUMNS} FROM summary WHERE conversation = ?
-         ORDER BY first_seq, last_seq, level, thread, grain, end"
+        "SELECT {COLUMNS} FROM summary
+         WHERE conversation = ? AND (first_seq, last_seq, level, thread, grain, end) > (?, ?, ?, ?, ?, ?)
+         ORDER BY first_seq, last_seq, level, thread, grain, end LIMIT ?"
     );
-    let all = conn.prepare_cached(&sql)?.query_map([int(id.0)], read)?.collect::<rusqlite::Result<_>>()?;
-    Ok(all)
+    let [first, last] = page.after.map_or([-1, -1], |place| [int(place.span.0.0), int(place.span.1.0)]);
+    let key = page.after.map_or(SummaryKey::FIRST, |place| place.key);
+    let place = params![
+        int(id.0),
+        first,
+        last,
+        key.level,
+        int(key.thread.0),
+        key.grain,
+        key.end.0,
+        limit(page.limit)
+    ];
+    let rows = conn.prepare_cached(&sql)?.query_map(place, read)?.collect::<rusqlite::Result<_>>()?;
+    Ok(rows)
 }
 
-/// Keys of all summaries, ordered by span, then level, then the rest of the key.
-pub(super) fn keys(conn: &Connection, table: Table, id: ConversationId) -> Outcome<Vec<SummaryKey>> {
-    let sql = format!(
-        "SELECT thread, grain, level, end FROM {} WHERE conversation = ?
-         ORDER BY first_seq, last_seq, level, thread, grain, end",
-        table.name()
-    );
-    let mut select = conn.prepare_cached(&sql)?;
-    let keys = select.query_map([int(id.0)], read_key)?.collect::<rusqlite::Result<_>>()?;
+/// See [`crate::Summaries::count_summaries`].
+pub(super) fn count(conn: &Connection, id: ConversationId) -> Outcome<u64> {
+    let count = conn
+        .prepare_cached("SELECT count(*) FROM summary WHERE conversation = ?")?
+        .query_row([int(id.0)], |row| row.get(0))?;
+    Ok(uint(count))
+}
+
+/// See [`crate::Jobs::rewrites`].
+pub(super) fn rewrite_keys(
+    conn: &Connection,
+    id: ConversationId,
+    page: Page<SummaryKey>,
+) -> Outcome<Vec<SummaryKey>> {
+    let mut select = conn.prepare_cached(
+        "SELECT thread, grain, level, end FROM rewrite
+         WHERE conversation = ? AND (thread, grain, level, end) > (?, ?, ?, ?)
+         ORDER BY thread, grain, level, end LIMIT ?",
+    )?;
+    let thread = after(page.after.map(|key| key.thread.0));
+    let key = page.after.unwrap_or(SummaryKey::FIRST);
+    let place = params![int(id.0), thread, key.grain, key.level, key.end.0, limit(page.limit)];
+    let keys = select.query_map(place, read_key)?.collect::<rusqlite::Result<_>>()?;
     Ok(keys)
 }
 
-/// See [`crate::Store::summary_before`].
+/// See [`crate::Summaries::summary_before`].
 pub(super) fn before(
     conn: &Connection,
     id: ConversationId,

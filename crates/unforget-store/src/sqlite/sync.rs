@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::queue::PATIENCE;
 use crate::error::{BoxError, StoreError};
-use crate::port::Haste;
+use crate::port::WriteLatency;
 
 /// The error after the disk refused data.
 ///
@@ -25,12 +25,12 @@ pub(super) fn failed(operation: &'static str, source: impl Into<BoxError>) -> St
 pub(super) struct Syncs {
     /// Closing it is harmless, since SQLite holds no locks on the log.
     log: File,
-    state: Mutex<State>,
+    state: Mutex<SyncState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct SyncState {
     /// Number of committed transactions.
     written: u64,
     /// Number of transactions on the disk.
@@ -40,7 +40,7 @@ struct State {
     failed: Option<(io::ErrorKind, String)>,
 }
 
-impl State {
+impl SyncState {
     fn check(&self) -> io::Result<()> {
         match &self.failed {
             Some((kind, what)) => Err(io::Error::new(*kind, what.clone())),
@@ -71,10 +71,10 @@ impl Syncs {
     ///
     /// # Errors
     /// The error of the disk: from then on it is unknown how much of the log is there.
-    pub(super) fn wait(&self, number: u64, haste: Haste) -> io::Result<()> {
+    pub(super) fn wait(&self, number: u64, latency: WriteLatency) -> io::Result<()> {
         let mut state = self.state();
-        if haste == Haste::Soon {
-            let is_open = |state: &mut State| state.synced < number && state.failed.is_none();
+        if latency == WriteLatency::Soon {
+            let is_open = |state: &mut SyncState| state.synced < number && state.failed.is_none();
             let waited = self.ended.wait_timeout_while(state, PATIENCE, is_open);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -117,7 +117,7 @@ impl Syncs {
         state.synced == state.written
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SyncState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,11 +139,11 @@ mod tests {
     fn a_sync_that_failed_is_not_tried_until_it_succeeds() {
         let syncs = broken();
         let [first, second] = [syncs.written(), syncs.written()];
-        let told = syncs.wait(first, Haste::Now).unwrap_err();
+        let told = syncs.wait(first, WriteLatency::Now).unwrap_err();
         assert_eq!(syncs.state().failed.as_ref().map(|(kind, _)| *kind), Some(told.kind()));
         syncs.state().is_syncing = true;
         // A second attempt would wait for ever.
-        assert_eq!(syncs.wait(second, Haste::Now).unwrap_err().kind(), told.kind());
-        assert_eq!(syncs.wait(second, Haste::Soon).unwrap_err().kind(), told.kind());
+        assert_eq!(syncs.wait(second, WriteLatency::Now).unwrap_err().kind(), told.kind());
+        assert_eq!(syncs.wait(second, WriteLatency::Soon).unwrap_err().kind(), told.kind());
     }
 }

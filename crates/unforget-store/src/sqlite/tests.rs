@@ -16,7 +16,8 @@ use super::{OpenOptions, SqliteStore};
 
 use crate::conformance::{Step, Tape, check_all, observe, play, steps, summary};
 use crate::memory::MemoryStore;
-use crate::port::{JobEnd, JobState, Jobs as _, Store};
+use crate::port::{JobEnd, JobState, Jobs as _, Log as _, NewJob, Upkeep as _, read_all};
+use crate::watched::WatchedStore;
 
 /// Opens a store with the filter of the suite's tapes.
 fn open(folder: &Path) -> SqliteStore {
@@ -38,6 +39,12 @@ fn sqlite_keeps_the_contract() {
     });
 }
 
+/// A layer passes every method on.
+#[test]
+fn layers_keep_the_contract() {
+    check_all(&|| Box::new(WatchedStore::new(Arc::new(MemoryStore::new()), Arc::new(|_, _| {}))));
+}
+
 #[test]
 fn memory_keeps_the_contract() {
     check_all(&|| Box::new(MemoryStore::new()));
@@ -53,16 +60,20 @@ fn i19_leases_end_with_their_owner() {
     let tape = Tape::new(&store, "t:1");
     tape.open(None, &["a", "b", "c"]);
     let id = tape.id;
-    store.put_jobs(id, &[(one.key, one.span)], at(10)).unwrap();
+    store.put_jobs(id, &[NewJob { key: one.key, span: one.span }], at(10)).unwrap();
     let dead = store.take_job(id, at(10), at(900), false).unwrap().unwrap();
     drop(store);
     let reader = SqliteStore::open_reader(folder.path().join("store.sqlite"), &options()).unwrap();
-    assert_eq!(reader.jobs(id).unwrap()[0].state, JobState::Leased { until: at(900) }, "readers own nothing");
+    assert_eq!(
+        read_all(|page| reader.jobs(id, page)).unwrap()[0].state,
+        JobState::Leased { until: at(900) },
+        "readers own nothing"
+    );
     drop(reader);
     let store = open(folder.path());
-    assert_eq!(store.due(at(11)).unwrap(), [id]);
+    assert_eq!(read_all(|page| store.due(at(11), page)).unwrap(), [id]);
     let end = JobEnd::Done(Box::new(one.clone()));
-    assert!(!store.end_job(id, (&one.key, dead.attempts), &end, at(11)).unwrap());
+    assert!(!store.end_job(id, dead.lease(), &end, at(11)).unwrap());
     let again = store.take_job(id, at(11), at(900), false).unwrap().unwrap();
     assert_eq!((again.key, again.attempts), (one.key, 2), "the attempt of the one who is gone counts");
 }
@@ -99,10 +110,10 @@ proptest! {
         if !purged {
             prop_assert_eq!(observe(&store), observe(&memory));
         }
-        for conversation in store.conversations().unwrap() {
+        for conversation in read_all(|page| store.conversations(page)).unwrap() {
             prop_assert_eq!(store.rows(conversation.id, 0..u64::MAX).unwrap(), memory.rows(conversation.id, 0..u64::MAX).unwrap());
             prop_assert_eq!(store.raw(conversation.id, 0..u64::MAX).unwrap(), memory.raw(conversation.id, 0..u64::MAX).unwrap());
-            prop_assert_eq!(store.snapshots(conversation.id).unwrap(), memory.snapshots(conversation.id).unwrap());
+            prop_assert_eq!(read_all(|page| store.snapshots(conversation.id, page)).unwrap(), read_all(|page| memory.snapshots(conversation.id, page)).unwrap());
         }
         prop_assert_eq!(store.verify(&mut |_, _| {}).unwrap(), vec![]);
         prop_assert_eq!(memory.verify(&mut |_, _| {}).unwrap(), vec![]);

@@ -12,17 +12,17 @@ use super::entries::{self, Stored};
 use super::fault::Outcome;
 use super::{SqliteStore, conversations, maintain, paths, summaries};
 use crate::error::StoreError;
-use crate::port::{Conversation, GenerationRow, Problem, Result};
+use crate::port::{Conversation, GenerationRow, Page, Problem, Result};
 
 /// Entries per read transaction: short transactions hold back neither writer nor checkpoint.
 const PAGE: u64 = 512;
 
-/// See [`crate::Store::verify`].
+/// See [`crate::Upkeep::verify`].
 pub(super) fn store(store: &SqliteStore, progress: &mut dyn FnMut(u64, u64)) -> Result<Vec<Problem>> {
     let mut found = Findings::default();
     let checked = store.read("verify", |conn| database(conn, &mut found));
     found.or_error(None, checked)?;
-    let all = store.read("verify", conversations::all);
+    let all = store.read("verify", |conn| conversations::page(conn, Page::first(usize::MAX)));
     let all = found.or_error(None, all)?.unwrap_or_default();
     let total = all.iter().map(|conversation| conversation.entries).sum();
     let mut before = 0;
@@ -126,7 +126,7 @@ type Extent = (u64, u64, u64, u64);
 /// Checks generations, extents and the head. Returns the extents by seq.
 fn check_paths(conn: &Connection, conversation: &Conversation, found: &mut Findings) -> Outcome<Vec<Extent>> {
     let (id, key) = (conversation.id, Some(&conversation.key));
-    let generations = conversations::generations(conn, id)?;
+    let generations = conversations::generations(conn, id, Page::first(usize::MAX))?;
     let mut select = conn.prepare_cached(
         "SELECT seq, count, generation, position FROM extent WHERE conversation = ? ORDER BY generation, position",
     )?;
@@ -333,15 +333,16 @@ fn check_rest(conn: &Connection, conversation: &Conversation, found: &mut Findin
     if unheld > 0 {
         found.add(key, None, "blob", format!("{unheld} blobs belong to no entry"));
     }
-    let generations = conversations::generations(conn, conversation.id)?;
-    for (number, snapshot) in (1..).zip(conversations::snapshots(conn, conversation.id)?) {
+    let generations = conversations::generations(conn, conversation.id, Page::first(usize::MAX))?;
+    let snapshots = conversations::snapshots(conn, conversation.id, Page::first(usize::MAX))?;
+    for (number, snapshot) in (1..).zip(snapshots) {
         let length =
             generations.get(snapshot.generation.0 as usize).map_or(0, |generation| generation.length);
         if snapshot.number != number || snapshot.length > length {
             found.add(key, None, "snapshot", format!("snapshot {number} is missing or longer than its path"));
         }
     }
-    for summary in summaries::all(conn, ConversationId(id))? {
+    for summary in summaries::page(conn, ConversationId(id), Page::first(usize::MAX))? {
         if summary.span.0 > summary.span.1 || summary.span.1.0 >= conversation.entries {
             found.add(
                 key,

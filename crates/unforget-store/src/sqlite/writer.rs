@@ -1,6 +1,6 @@
 //! The only connection that writes.
 //!
-//! Writes that wait together share one transaction (see [`Queue`]), and durable ones share one `fsync` (see [`Syncs`]).
+//! Writes that wait together share one transaction (see [`WriteQueue`]), and durable ones share one `fsync` (see [`Syncs`]).
 //! Each write has a separate savepoint, except a single write.
 
 use std::path::Path;
@@ -12,10 +12,24 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::checkpoint::Checkpoints;
 use super::fault::{Fault, Outcome};
 use super::identity::Identity;
-use super::queue::{Queue, Told, Turn, Waiting, Write};
+use super::queue::{Message, QueuedWrite, Turn, Waiting, WriteQueue};
 use super::sync::{self, Syncs};
 use crate::error::StoreError;
-use crate::port::{Durability, Haste, Result};
+use crate::port::{Durability, Result, WriteLatency};
+
+/// When a write survives a power loss, and how soon it is carried out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WriteMode {
+    pub(super) durability: Durability,
+    pub(super) latency: WriteLatency,
+}
+
+impl WriteMode {
+    /// For a write that a caller waits for.
+    const fn now(durability: Durability) -> Self {
+        Self { durability, latency: WriteLatency::Now }
+    }
+}
 
 /// The writing connection and the queue before it.
 pub(super) struct Writer {
@@ -25,7 +39,7 @@ pub(super) struct Writer {
     syncs: Syncs,
     /// The greatest durability that a transaction can ask for.
     most: Durability,
-    queue: Queue,
+    queue: WriteQueue,
     identity: Identity,
     /// Why the file can no longer be trusted; once it is set, nothing is written.
     stopped: Arc<OnceLock<StoreError>>,
@@ -38,7 +52,7 @@ impl Writer {
     /// # Errors
     /// If the thread for checkpoints cannot start, or the log cannot be opened.
     pub(super) fn new(mut conn: Connection, most: Durability, identity: Identity) -> Outcome<Self> {
-        let (queue, stopped) = (Queue::default(), Arc::default());
+        let (queue, stopped) = (WriteQueue::default(), Arc::default());
         let checkpoints = Checkpoints::of(&mut conn, identity.db(), &stopped)?;
         let syncs = Syncs::of(identity.db())
             .map_err(|error| StoreError::Backend { operation: "open", source: error.into() })?;
@@ -52,7 +66,7 @@ impl Writer {
         work: impl FnOnce(&Connection) -> Outcome<T>,
     ) -> Outcome<T> {
         let (value, number) = self.transact(&mut self.conn(), work)?;
-        self.sync((durability, Haste::Now), number)?;
+        self.sync(WriteMode::now(durability), number)?;
         Ok(value)
     }
 
@@ -70,7 +84,7 @@ impl Writer {
         self.look_for_damage(&outcome);
         let number = self.syncs.written();
         drop(conn);
-        self.sync((Durability::OnReturn, Haste::Now), number)?;
+        self.sync(WriteMode::now(Durability::OnReturn), number)?;
         outcome
     }
 
@@ -78,7 +92,7 @@ impl Writer {
     pub(super) fn share<T: Send + Sync + 'static>(
         &self,
         operation: &'static str,
-        (durability, haste): (Durability, Haste),
+        mode: WriteMode,
         path: &Path,
         work: impl FnOnce(&Connection) -> Outcome<T> + Send + 'static,
     ) -> Result<T> {
@@ -87,7 +101,7 @@ impl Writer {
             let made = Arc::clone(&made);
             Box::new(move |tx: &Connection| work(tx).map(|value| drop(made.set(value))))
         };
-        let ticket = self.queue.enter(Write { operation, work }, haste);
+        let ticket = self.queue.enter(QueuedWrite { operation, work }, mode.latency);
         let died = || StoreError::Backend { operation, source: "the writer that had this died".into() };
         let number = loop {
             match self.queue.turn(&ticket) {
@@ -99,7 +113,7 @@ impl Writer {
                 Turn::Lost => return Err(died()),
             }
         };
-        self.sync((durability, haste), number)?;
+        self.sync(mode, number)?;
         Arc::into_inner(made).and_then(OnceLock::into_inner).ok_or_else(died)
     }
 
@@ -110,7 +124,7 @@ impl Writer {
         let write = |tx: &Connection| {
             let mut damage = None;
             for one in waiting.drain(..) {
-                let (Write { operation, work }, told) = one.begin();
+                let (QueuedWrite { operation, work }, told) = one.begin();
                 let written = match &damage {
                     Some(damage) => Err(Fault::Store(again(damage))),
                     // A full disk may have rolled back the whole transaction; later writes must not commit on their
@@ -136,20 +150,20 @@ impl Writer {
         let done = || outcome.as_ref().map(|((), number)| *number).map_err(again);
         for (told, written) in replies {
             // A caller that has gone away does not need the result.
-            told.send(Told::Done(written.and_then(|()| done()))).ok();
+            told.send(Message::Done(written.and_then(|()| done()))).ok();
         }
         // Left over if the transaction could not even begin.
         for left in waiting {
-            left.begin().1.send(Told::Done(done())).ok();
+            left.begin().1.send(Message::Done(done())).ok();
         }
     }
 
     /// Waits until a transaction has its required durability.
-    fn sync(&self, (durability, haste): (Durability, Haste), number: u64) -> Result<()> {
-        if durability == Durability::WithNext || self.most == Durability::WithNext {
+    fn sync(&self, mode: WriteMode, number: u64) -> Result<()> {
+        if mode.durability == Durability::WithNext || self.most == Durability::WithNext {
             return Ok(());
         }
-        self.syncs.wait(number, haste).map_err(|error| {
+        self.syncs.wait(number, mode.latency).map_err(|error| {
             let error = unsynced(error);
             // Data in the log but not on the disk may be lost, so nothing is written behind it.
             self.stop(again(&error));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use unforget_core::id::Seq;
-use unforget_store::Name;
+use unforget_store::{Name, NamedEntry};
 
 use super::super::types::HostError;
 use super::Lane;
@@ -52,7 +52,7 @@ impl Lane {
         seen.reserve(unseen.len());
         for name in unseen {
             let mut seqs = Vec::new();
-            while let Some((_, seq)) = found.next_if(|(other, _)| *other == name) {
+            while let Some(NamedEntry { seq, .. }) = found.next_if(|found| found.name == name) {
                 seqs.push(seq);
             }
             seen.insert(name, if seqs.is_empty() { Arc::default() } else { seqs.into() });
@@ -90,9 +90,9 @@ impl Lane {
     }
 
     /// Names that are stored now.
-    pub(in crate::host) fn learn(&mut self, names: &[(Name, Seq)]) {
+    pub(in crate::host) fn learn(&mut self, names: &[NamedEntry]) {
         let mut new: HashMap<Name, Vec<Seq>> = HashMap::new();
-        for (name, seq) in names {
+        for NamedEntry { name, seq } in names {
             new.entry(*name).or_default().push(*seq);
         }
         let seen = self.seen.get_mut();

@@ -1,5 +1,6 @@
 //! Plans the reads of a grep.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use unforget_core::digest::Digest;
@@ -54,6 +55,8 @@ pub(super) fn fitting(filters: &[Filter], pattern: &Pattern) -> Vec<Task> {
             FilterOf::Blob(digest) => blobs.push((digest, filter)),
         }
     }
+    // Blobs come by digest. A blob is as old as its first holder.
+    blobs.sort_by_key(|(_, filter)| Reverse(filter.holders.first().copied()));
     if !pattern.holds_quote() {
         let blobs =
             blobs.into_iter().filter(|(_, filter)| fits(filter)).map(|(digest, _)| Task::Blob(digest));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::open;
 use crate::conformance::{Tape, opening};
 use crate::error::StoreError;
-use crate::port::{Append, Durability, Haste, Segment, Store};
+use crate::port::{Append, Durability, Index as _, Log as _, Segment, Upkeep as _, WriteLatency, read_all};
 use crate::sqlite::{OpenOptions, SqliteStore};
 
 /// Passes the path of the database to a child of this test executable.
@@ -133,7 +133,7 @@ fn after_a_sync_that_failed_nothing_is_written_or_read() {
     tape.open(None, &["first"]);
     let [first, second] = [1, 2].map(|number| tape.plan(tape.end(0), &[body(number)]));
     store.writer().unwrap().syncs().fail();
-    let names = store.put_names(tape.id, &[], Haste::Now);
+    let names = store.put_names(tape.id, &[], WriteLatency::Now);
     let told = [names.err(), store.append(first).err(), store.append(second).err()];
     assert!(told[0].is_none(), "of what need not be durable nobody is told that it is: {told:?}");
     for told in &told[1..] {
@@ -263,7 +263,7 @@ fn f079_many_writers_share_the_writer_fairly() {
             });
         }
     });
-    for conversation in store.conversations().unwrap() {
+    for conversation in read_all(|page| store.conversations(page)).unwrap() {
         assert_eq!((conversation.entries, conversation.revision), (26, 26));
     }
     assert_eq!(store.verify(&mut |_, _| {}).unwrap(), []);

@@ -16,6 +16,7 @@ mod checks;
 mod derived;
 mod desk;
 mod observe;
+mod pages;
 mod purge;
 mod scans;
 mod tape;

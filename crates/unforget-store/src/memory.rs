@@ -15,9 +15,9 @@ use unforget_core::pin::PinState;
 use crate::error::StoreError;
 use crate::pack::{Packed, PackedEntry};
 use crate::port::{
-    Append, ContextRow, Conversation, EntryRow, GenerationRow, GrantRow, Name, NewConversation, PinFileRow,
-    PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey, SummaryRow, Target,
-    kept_content,
+    Append, ContextRow, Conversation, EntryRow, FoundSnapshot, GenerationRow, GrantRow, NamedEntry,
+    NewConversation, PinFileRow, PinRow, Purged, Receipt, RecipeRow, Result, Segment, Snapshot, SummaryKey,
+    SummaryRow, Target, kept_content,
 };
 use crate::unpack::decode;
 
@@ -48,8 +48,8 @@ impl fmt::Debug for MemoryStore {
 struct Inner {
     /// Histories by id, from 1.
     all: BTreeMap<u64, History>,
-    /// Conversations in order of their snapshots.
-    snapshots: Vec<(ConversationId, Snapshot)>,
+    /// In order of arrival.
+    snapshots: Vec<FoundSnapshot>,
     /// Breaker states by provider and credential.
     breakers: BTreeMap<(String, String), String>,
     grants: Vec<GrantRow>,
@@ -62,20 +62,18 @@ struct History {
     /// Seqs of each generation's whole path.
     paths: Vec<Vec<u64>>,
     entries: Vec<Held>,
-    chunks: BTreeMap<u64, Chunk>,
+    chunks: BTreeMap<u64, HeldChunk>,
     next_chunk: u64,
-    /// In order of arrival.
-    blobs: Vec<Blob>,
+    blobs: BTreeMap<Digest, HeldBlob>,
     segments: BTreeMap<u64, Segment>,
     next_segment: u64,
     summaries: BTreeMap<SummaryKey, SummaryRow>,
     contexts: BTreeMap<(Thread, u64), ContextRow>,
-    names: BTreeSet<(Name, Seq)>,
+    names: BTreeSet<NamedEntry>,
     desk: jobs::Desk,
     pins: Vec<PinRow>,
     pin_files: Vec<PinFileRow>,
-    /// Recipes, each with its context.
-    recipes: Vec<(RecipeRow, Vec<u8>)>,
+    recipes: Vec<HeldRecipe>,
 }
 
 struct Held {
@@ -101,20 +99,36 @@ impl Held {
     }
 }
 
-struct Chunk {
+struct HeldChunk {
     seqs: Range<u64>,
     filter: Vec<u8>,
 }
 
-struct Blob {
-    digest: Digest,
+struct HeldBlob {
     bytes: Vec<u8>,
     filter: Vec<u8>,
+}
+
+struct HeldRecipe {
+    row: RecipeRow,
+    /// Its context.
+    state: Vec<u8>,
+}
+
+/// A completed append; the snapshot has no number yet.
+struct Appended {
+    receipt: Receipt,
+    snapshot: Option<Snapshot>,
 }
 
 impl Inner {
     fn get(&self, id: ConversationId) -> Result<&History> {
         self.all.get(&id.0).ok_or(StoreError::NoConversation { id })
+    }
+
+    /// Snapshots of a conversation, by number.
+    fn snapshots_of(&self, id: ConversationId) -> impl DoubleEndedIterator<Item = &Snapshot> {
+        self.snapshots.iter().filter(move |found| found.conversation == id).map(|found| &found.snapshot)
     }
 
     fn desks(&self) -> impl Iterator<Item = (ConversationId, &jobs::Desk)> {
@@ -149,7 +163,7 @@ impl History {
             entries: Vec::new(),
             chunks: BTreeMap::new(),
             next_chunk: 0,
-            blobs: Vec::new(),
+            blobs: BTreeMap::new(),
             segments: BTreeMap::new(),
             next_segment: 0,
             summaries: BTreeMap::new(),
@@ -193,7 +207,11 @@ impl History {
         }
     }
 
-    fn append(&mut self, append: Append) -> Result<(Receipt, Option<Snapshot>)> {
+    fn append(&mut self, append: Append) -> Result<Appended> {
+        if append.entries != self.head.entries {
+            let (id, expected, found) = (self.head.id, append.entries, self.head.entries);
+            return Err(StoreError::Overtaken { id, expected, found });
+        }
         let (generation, before) = self.landing(append.target)?;
         let length = before + append.packed.len() as u64;
         let mut snapshot = append.snapshot;
@@ -228,20 +246,19 @@ impl History {
             self.contexts.insert((context.thread, context.budget), context);
         }
         self.head.revision += 1;
-        Ok((Receipt { generation, first_seq, revision: self.head.revision }, snapshot))
+        let receipt = Receipt { generation, first_seq, revision: self.head.revision };
+        Ok(Appended { receipt, snapshot })
     }
 
     fn add(&mut self, generation: Generation, packed: Packed, unpacked: Unpacked) {
         let first_chunk = self.next_chunk;
         for chunk in packed.chunks {
-            let chunk = Chunk { seqs: 0..0, filter: chunk.filter };
+            let chunk = HeldChunk { seqs: 0..0, filter: chunk.filter };
             self.chunks.insert(self.next_chunk, chunk);
             self.next_chunk += 1;
         }
         for (blob, bytes) in packed.blobs.into_iter().zip(unpacked.blobs) {
-            if self.blobs.iter().all(|held| held.digest != blob.digest) {
-                self.blobs.push(Blob { digest: blob.digest, bytes, filter: blob.filter });
-            }
+            self.blobs.entry(blob.digest).or_insert(HeldBlob { bytes, filter: blob.filter });
         }
         for entry in packed.entries {
             let chunk = unpacked.chunks.get(entry.chunk).map(Vec::as_slice).unwrap_or_default();
@@ -258,7 +275,7 @@ impl History {
         let mut body = chunk.get(middle..middle + entry.body_len as usize).unwrap_or_default().to_vec();
         let mut holes = Vec::new();
         for (at, digest) in entry.holes {
-            let bytes = self.blobs.iter().find(|blob| blob.digest == digest).map(|blob| blob.bytes.clone());
+            let bytes = self.blobs.get(&digest).map(|blob| blob.bytes.clone());
             let bytes = bytes.unwrap_or_default();
             let at = at as usize;
             holes.push((at..at + bytes.len(), digest));
@@ -338,7 +355,7 @@ impl History {
         }
         let used: BTreeSet<Digest> =
             self.entries.iter().flat_map(|held| &held.holes).map(|(_, digest)| *digest).collect();
-        self.blobs.retain(|blob| used.contains(&blob.digest));
+        self.blobs.retain(|digest, _| used.contains(digest));
         self.summaries.retain(|_, row| row.span.0.0 >= seqs.end || row.span.1.0 < seqs.start);
         self.segments.retain(|_, segment| segment.seqs.start >= seqs.end || segment.seqs.end <= seqs.start);
         self.desk.purge(&seqs);
@@ -351,7 +368,7 @@ impl History {
                 row.pin.state = PinState::Retired;
             }
         }
-        self.names.retain(|(_, seq)| !seqs.contains(&seq.0));
+        self.names.retain(|named| !seqs.contains(&named.seq.0));
         if plan.entries > 0 {
             self.head.revision += 1;
         }

@@ -1,0 +1,92 @@
+//! The part of the port for what prompts are made of: summaries, contexts, pins, recipes, decisions.
+
+use unforget_core::id::{ConversationId, Seq, Thread};
+use unforget_core::pin::PinId;
+
+use super::{
+    ContextRow, DecisionRow, Page, PinFileRow, PinRow, Recipe, RecipeRow, Result, SummaryKey, SummaryPlace,
+    SummaryRow,
+};
+
+/// A decision to store, and how many to keep.
+#[derive(Clone, Copy, Debug)]
+pub struct NewDecision<'a> {
+    /// The decision; its number is set by the store.
+    pub row: &'a DecisionRow,
+    /// Number of the newest decisions to keep.
+    pub keep: u64,
+}
+
+/// What prompts are made of. None of it counts as a change of the conversation.
+pub trait Summaries {
+    /// Writes summaries and, with them, the state of a prompt. A summary with an existing key is not replaced. Derived.
+    fn put_summaries(
+        &self,
+        id: ConversationId,
+        rows: &[SummaryRow],
+        context: Option<&ContextRow>,
+    ) -> Result<()>;
+
+    /// One summary.
+    fn summary(&self, id: ConversationId, key: &SummaryKey) -> Result<Option<SummaryRow>>;
+
+    /// The last summary that ends before an entry, with the thread, grain and level of `key`. It may belong to another
+    /// path.
+    fn summary_before(&self, id: ConversationId, key: &SummaryKey, seq: Seq) -> Result<Option<SummaryRow>>;
+
+    /// Summaries of a conversation, ordered by span, then level, then the rest of the key.
+    fn summaries(&self, id: ConversationId, page: Page<SummaryPlace>) -> Result<Vec<SummaryRow>>;
+
+    /// Number of summaries of a conversation.
+    fn count_summaries(&self, id: ConversationId) -> Result<u64>;
+
+    /// State of the prompt of one view.
+    fn context(&self, id: ConversationId, thread: Thread, budget: u64) -> Result<Option<ContextRow>>;
+
+    /// Pins of a conversation, by number.
+    fn pins(&self, id: ConversationId, page: Page<PinId>) -> Result<Vec<PinRow>>;
+
+    /// Files that are or were pinned in a conversation, by place.
+    fn pin_files(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<PinFileRow>>;
+
+    /// Writes pins over the stored ones with equal numbers, and files over those of equal places.
+    ///
+    /// * `before` - all pins, as [`Summaries::pins`] gave them.
+    /// * `after` - all pins after the change.
+    /// * `files` - changed and new files; the others stay.
+    ///
+    /// # Errors
+    /// [`StoreError::PinsMoved`](crate::StoreError::PinsMoved) if the stored pins are not `before`.
+    fn put_pins(
+        &self,
+        id: ConversationId,
+        before: &[PinRow],
+        after: &[PinRow],
+        files: &[PinFileRow],
+    ) -> Result<()>;
+
+    /// Stores how a prompt was composed, and drops all but the newest `keep` recipes together with the contexts that
+    /// only they used. Returns its number. Derived.
+    ///
+    /// * `turn` - the decision about the turn that begins with this prompt; see [`Summaries::decide`].
+    fn put_recipe(
+        &self,
+        id: ConversationId,
+        recipe: &Recipe,
+        keep: u64,
+        turn: Option<NewDecision<'_>>,
+    ) -> Result<u64>;
+
+    /// Recipes of a conversation, by number.
+    fn recipes(&self, id: ConversationId, page: Page<u64>) -> Result<Vec<RecipeRow>>;
+
+    /// The context that recipes refer to by this name.
+    fn recipe_state(&self, id: ConversationId, context: &[u8; 16]) -> Result<Option<Vec<u8>>>;
+
+    /// Adds a decision and drops older ones. Returns its number. Counts as derived: it is removed with the prompt state
+    /// that it led to.
+    fn decide(&self, id: ConversationId, decision: NewDecision<'_>) -> Result<u64>;
+
+    /// The kept decisions, oldest first: at most [`NewDecision::keep`].
+    fn decisions(&self, id: ConversationId) -> Result<Vec<DecisionRow>>;
+}

@@ -34,15 +34,15 @@ pub(crate) fn normalise(text: &str, out: &mut String) {
 pub(crate) fn runs<'a>(text: &'a str, mut each: impl FnMut(Run<'a>)) {
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
-        let kind = Kind::of(first);
-        let end = rest.find(|c| Kind::of(c) != kind).unwrap_or(rest.len());
+        let kind = CharKind::of(first);
+        let end = rest.find(|c| CharKind::of(c) != kind).unwrap_or(rest.len());
         let (run, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
         rest = after;
         match kind {
-            Kind::Spaceless => each(Run::Spaceless(run)),
-            Kind::Emoji => run.split_inclusive(|_| true).for_each(|c| each(Run::Word(c))),
-            Kind::Other if run.is_ascii() => each(Run::Ascii(run)),
-            Kind::Other => run.unicode_words().for_each(|word| {
+            CharKind::Spaceless => each(Run::Spaceless(run)),
+            CharKind::Emoji => run.split_inclusive(|_| true).for_each(|c| each(Run::Word(c))),
+            CharKind::Other if run.is_ascii() => each(Run::Ascii(run)),
+            CharKind::Other => run.unicode_words().for_each(|word| {
                 each(if word.is_ascii() { Run::Ascii(word) } else { Run::Word(word) });
             }),
         }
@@ -71,13 +71,13 @@ pub(crate) fn pairs(run: &str, sink: &mut impl Sink) {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CharKind {
     Spaceless,
     Emoji,
     Other,
 }
 
-impl Kind {
+impl CharKind {
     fn of(c: char) -> Self {
         match c {
             '\u{0E00}'..='\u{0EFF}' // Thai, Lao

@@ -7,7 +7,7 @@ use crate::error::ReadError;
 use crate::format::{self, Format, Head, Layout};
 use crate::json::{Object, Tape, Value};
 use crate::reader::Source;
-use crate::split::Piece;
+use crate::split::FilePiece;
 
 /// The start of a file, as far as detection looks at it.
 pub(crate) struct Start<'a> {
@@ -16,7 +16,7 @@ pub(crate) struct Start<'a> {
     /// The document's fields in front of its records.
     pub(crate) header: Option<&'a [u8]>,
     /// The first pieces of the file.
-    pub(crate) pieces: Vec<&'a Piece>,
+    pub(crate) pieces: Vec<&'a FilePiece>,
     /// The bytes behind the last record, if the file is that short.
     pub(crate) trailer: &'a [u8],
 }

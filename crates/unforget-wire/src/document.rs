@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 
 use crate::format::{Layout, RECORD_KEYS, TASK_KEY};
 use crate::json::plain_len;
-use crate::split::Splitter;
+use crate::split::FileSplitter;
 
 /// Longest key that is compared with the names of record arrays.
 const KEY_BYTES_MAX: usize = 16;
@@ -96,7 +96,10 @@ impl Document {
     /// Returns the offset in the lead at which the record starts; the record ends at the lead's end. An offset equal to
     /// the lead's end means that the lead became too long and has to be cut. `None` means that the document or the file
     /// has ended.
-    pub(crate) fn next_record<R: BufRead>(&mut self, file: &mut Splitter<R>) -> io::Result<Option<usize>> {
+    pub(crate) fn next_record<R: BufRead>(
+        &mut self,
+        file: &mut FileSplitter<R>,
+    ) -> io::Result<Option<usize>> {
         if self.is_closed {
             return Ok(None);
         }
@@ -133,7 +136,7 @@ impl Document {
     }
 
     /// Keeps the fields in front of the first record array.
-    fn open<R>(&mut self, file: &mut Splitter<R>, key: &'static str) {
+    fn open<R>(&mut self, file: &mut FileSplitter<R>, key: &'static str) {
         self.has_records = true;
         if file.layout.is_none() {
             file.layout = Some(Layout::Under(key));

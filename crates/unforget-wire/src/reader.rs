@@ -13,7 +13,7 @@ use crate::error::{ReadError, Warning};
 use crate::format::follow::Follow;
 use crate::format::{self, Format};
 use crate::json::{Tape, Value};
-use crate::split::{Piece, RECORD_BYTES_MAX, Splitter};
+use crate::split::{FilePiece, FileSplitter, RECORD_BYTES_MAX};
 
 /// A transcript's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,8 +59,8 @@ const AHEAD_BYTES: usize = 1024 * 1024;
 /// while being written yields the first records of the finished file. A record longer than 256 MiB is cut into opaque
 /// records.
 pub struct Reader<R> {
-    splitter: Splitter<R>,
-    ahead: VecDeque<Piece>,
+    splitter: FileSplitter<R>,
+    ahead: VecDeque<FilePiece>,
     follow: Follow,
     source: Source,
     /// Whether the splitter's tape holds the current piece.
@@ -80,7 +80,7 @@ impl<R: BufRead> Reader<R> {
 
     /// [`Reader::open`] with another limit for the bytes of one record.
     pub(crate) fn open_with(input: R, record_max: usize) -> Result<Self, ReadError> {
-        let mut splitter = Splitter::new(input, record_max);
+        let mut splitter = FileSplitter::new(input, record_max);
         let mut ahead = VecDeque::new();
         let mut bytes = 0;
         while ahead.len() < AHEAD_RECORDS_MAX && bytes < AHEAD_BYTES {
@@ -128,8 +128,8 @@ impl<R: BufRead> Reader<R> {
         if self.ahead.is_empty() { self.splitter.trailer_warning.as_ref() } else { None }
     }
 
-    fn record(&mut self, piece: Piece) -> Record {
-        let Piece { lead, body, place, is_json, mut odd, group } = piece;
+    fn record(&mut self, piece: FilePiece) -> Record {
+        let FilePiece { lead, body, place, is_json, mut odd, group } = piece;
         let mut large = Vec::new();
         let mut entry = Entry::bare(Origin::Opaque);
         if is_json {
@@ -166,6 +166,6 @@ fn text_of<'a>(body: &'a [u8], tape: &mut Tape, odd: &mut Option<String>) -> Cow
     text
 }
 
-fn io_error<R>(splitter: &Splitter<R>, source: io::Error) -> ReadError {
+fn io_error<R>(splitter: &FileSplitter<R>, source: io::Error) -> ReadError {
     ReadError::Io { byte: splitter.consumed(), source }
 }

@@ -26,7 +26,7 @@ const RESYNC_TRIES: usize = 16;
 
 /// One record's bytes.
 #[derive(Debug)]
-pub(crate) struct Piece {
+pub(crate) struct FilePiece {
     /// Bytes between the previous body and this one.
     pub(crate) lead: Vec<u8>,
     /// The record.
@@ -56,14 +56,14 @@ enum Mode {
 }
 
 /// The current line.
-struct Line {
+struct CurrentLine {
     bytes: Vec<u8>,
     at: usize,
     is_ended: bool,
 }
 
 /// Cuts a file into pieces.
-pub(crate) struct Splitter<R> {
+pub(crate) struct FileSplitter<R> {
     /// The file.
     pub(crate) input: Input<R>,
     /// The values of the last piece, if it is JSON.
@@ -83,7 +83,7 @@ pub(crate) struct Splitter<R> {
     /// Start of `lead`.
     place: Place,
     mode: Mode,
-    line: Option<Line>,
+    line: Option<CurrentLine>,
     /// Whether a document came before, so that every further value may be one too.
     pub(crate) is_sequence: bool,
     /// The beginnings of good records up to their first key, for finding records behind torn ones.
@@ -91,7 +91,7 @@ pub(crate) struct Splitter<R> {
     record_max: usize,
 }
 
-impl<R> Splitter<R> {
+impl<R> FileSplitter<R> {
     /// Number of bytes consumed so far.
     pub(crate) fn consumed(&self) -> u64 {
         self.input.consumed
@@ -103,7 +103,7 @@ impl<R> Splitter<R> {
     }
 }
 
-impl<R: BufRead> Splitter<R> {
+impl<R: BufRead> FileSplitter<R> {
     /// Starts at the first byte. `record_max` is [`RECORD_BYTES_MAX`] except in tests.
     pub(crate) fn new(reader: R, record_max: usize) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl<R: BufRead> Splitter<R> {
     }
 
     /// The next piece; `None` at the end of the file. The trailer is known then.
-    pub(crate) fn next_piece(&mut self) -> io::Result<Option<Piece>> {
+    pub(crate) fn next_piece(&mut self) -> io::Result<Option<FilePiece>> {
         loop {
             let piece = match std::mem::replace(&mut self.mode, Mode::Start) {
                 Mode::Start => {
@@ -231,16 +231,16 @@ impl<R: BufRead> Splitter<R> {
     }
 
     /// Cuts a piece: everything since the last one is its lead.
-    fn cut(&mut self, body: Vec<u8>, is_json: bool, odd: Option<String>) -> Piece {
+    fn cut(&mut self, body: Vec<u8>, is_json: bool, odd: Option<String>) -> FilePiece {
         let lead = std::mem::take(&mut self.lead);
         let place = self.place.after(&lead);
         self.place = place.after(&body);
         let nuls = memchr::memchr_iter(0, &lead).count();
         let odd = odd.or_else(|| (nuls > 0).then(|| format!("{nuls} NUL bytes before it were skipped")));
-        Piece { lead, body, place, is_json, odd, group: self.group }
+        FilePiece { lead, body, place, is_json, odd, group: self.group }
     }
 
-    fn next_in_line(&mut self) -> io::Result<Option<Piece>> {
+    fn next_in_line(&mut self) -> io::Result<Option<FilePiece>> {
         let Some(mut line) = self.line.take() else { return self.read_line() };
         let rest = line.bytes.get(line.at..).unwrap_or_default();
         let blank = blank_len(rest);
@@ -264,7 +264,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    fn read_line(&mut self) -> io::Result<Option<Piece>> {
+    fn read_line(&mut self) -> io::Result<Option<FilePiece>> {
         let mut bytes = Vec::new();
         match self.input.read_line(&mut bytes, self.record_max)? {
             LineEnd::File if bytes.is_empty() => self.mode = self.end(None),
@@ -276,13 +276,13 @@ impl<R: BufRead> Splitter<R> {
                     Some("a line too long for one record was cut".into()),
                 )));
             }
-            end => self.line = Some(Line { bytes, at: 0, is_ended: end == LineEnd::Newline }),
+            end => self.line = Some(CurrentLine { bytes, at: 0, is_ended: end == LineEnd::Newline }),
         }
         Ok(None)
     }
 
     /// Moves to the next line. Endless blank lines must not fill memory, so they are cut too.
-    fn end_line(&mut self, line: &Line) -> Option<Piece> {
+    fn end_line(&mut self, line: &CurrentLine) -> Option<FilePiece> {
         if !line.is_ended {
             self.mode = self.end(None);
             return None;
@@ -298,7 +298,7 @@ impl<R: BufRead> Splitter<R> {
         Some(self.cut(blank, false, Some("blank lines without end were cut".into())))
     }
 
-    fn take_value(&mut self, mut line: Line, length: usize) -> Piece {
+    fn take_value(&mut self, mut line: CurrentLine, length: usize) -> FilePiece {
         self.layout.get_or_insert(Layout::Lines);
         self.remember_opener(line.bytes.get(line.at..).unwrap_or_default());
         let is_whole = line.at == 0 && length == line.bytes.len();
@@ -317,7 +317,7 @@ impl<R: BufRead> Splitter<R> {
 
     /// Takes unparsable bytes as one opaque piece, up to the end of the line or to a place from which a record parses
     /// again: a record appended to a torn line is not lost.
-    fn take_broken(&mut self, mut line: Line) -> Piece {
+    fn take_broken(&mut self, mut line: CurrentLine) -> FilePiece {
         self.layout.get_or_insert(Layout::Lines);
         let rest = line.bytes.get(line.at..).unwrap_or_default();
         let length = self.resync(rest).unwrap_or_else(|| rest.len() - usize::from(rest.ends_with(b"\r")));
@@ -353,7 +353,7 @@ impl<R: BufRead> Splitter<R> {
         }
     }
 
-    fn next_of_long_line(&mut self) -> io::Result<Option<Piece>> {
+    fn next_of_long_line(&mut self) -> io::Result<Option<FilePiece>> {
         let mut bytes = Vec::new();
         let end = self.input.read_line(&mut bytes, self.record_max)?;
         if end == LineEnd::File {
@@ -370,7 +370,7 @@ impl<R: BufRead> Splitter<R> {
         Ok(piece)
     }
 
-    fn next_in_document(&mut self, mut document: Document) -> io::Result<Option<Piece>> {
+    fn next_in_document(&mut self, mut document: Document) -> io::Result<Option<FilePiece>> {
         self.is_sequence = true;
         let Some(start) = document.next_record(self)? else {
             if document.is_closed() {

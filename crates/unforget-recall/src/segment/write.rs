@@ -72,8 +72,8 @@ impl Writer {
                 self.block.put(u64::from(doc), self.doc_bits);
                 break;
             }
-            let (k, t) = widths(rest);
-            let fitting = 1 + fitting(rest, (k, t), room);
+            let widths = widths(rest);
+            let fitting = 1 + fitting(rest, widths, room);
             // For a few postings the end of a block is not worth the head of a list.
             if fitting < rest.len() && fitting < 16 && self.lists > 0 {
                 self.close();
@@ -82,7 +82,7 @@ impl Writer {
             let (part, after) = rest.split_at_checked(fitting).unwrap_or((rest, &[]));
             rest = after;
             self.term(term);
-            self.many(part, k, t);
+            self.many(part, widths.gaps, widths.counts);
         }
         self.list = list;
         self.list.clear();
@@ -167,9 +167,18 @@ impl Writer {
     }
 }
 
+/// Parameters of Rice codes, in bits.
+#[derive(Clone, Copy)]
+struct RiceWidths {
+    /// For gaps between documents.
+    gaps: u32,
+    /// For counts of a term in a document.
+    counts: u32,
+}
+
 /// The widths that make a list short: for gaps, from their mean down, since documents with a word come in clusters; for
 /// counts, all.
-fn widths(list: &[(u32, u32)]) -> (u32, u32) {
+fn widths(list: &[(u32, u32)]) -> RiceWidths {
     let bits =
         |values: &mut dyn Iterator<Item = u32>, k| values.map(|value| rice_bits(value, k)).sum::<usize>();
     let span = match list {
@@ -181,7 +190,7 @@ fn widths(list: &[(u32, u32)]) -> (u32, u32) {
     let gaps = || list.windows(2).map(gap);
     let k = (top.saturating_sub(3)..=top).min_by_key(|&k| bits(&mut gaps(), k)).unwrap_or(top);
     let t = (0..=2).min_by_key(|&t| bits(&mut list.iter().map(|posting| posting.1 - 1), t)).unwrap_or(0);
-    (k, t)
+    RiceWidths { gaps: k, counts: t }
 }
 
 /// Number of documents between two postings.
@@ -190,11 +199,12 @@ fn gap(two: &[(u32, u32)]) -> u32 {
 }
 
 /// Number of postings after the first that fit into this many bits.
-fn fitting(list: &[(u32, u32)], (k, t): (u32, u32), room: usize) -> usize {
+fn fitting(list: &[(u32, u32)], widths: RiceWidths, room: usize) -> usize {
     let mut bits = 0;
     list.windows(2)
         .take_while(|two| {
-            bits += rice_bits(gap(two), k) + two.last().map_or(0, |posting| rice_bits(posting.1 - 1, t));
+            bits += rice_bits(gap(two), widths.gaps)
+                + two.last().map_or(0, |posting| rice_bits(posting.1 - 1, widths.counts));
             bits <= room
         })
         .count()

@@ -2,7 +2,7 @@
 
 use unforget_core::message::Speaker;
 
-use super::form::{Answer, Form, Piece};
+use super::form::{Form, Piece, ResultForm};
 use super::json::Json;
 
 /// System blocks and the opening of the messages.
@@ -36,7 +36,7 @@ pub(super) fn message(form: &Form<'_>, json: &mut Json) {
     json.lit("]}");
 }
 
-fn result(answer: &Answer<'_>, json: &mut Json) {
+fn result(answer: &ResultForm<'_>, json: &mut Json) {
     json.comma().lit(r#"{"type":"tool_result","tool_use_id":"#).string(&answer.id);
     json.lit(r#","content":["#);
     for piece in &answer.content {

@@ -2,7 +2,7 @@
 
 use unforget_core::message::Speaker;
 
-use super::form::{Answer, Form, Piece};
+use super::form::{Form, Piece, ResultForm};
 use super::json::Json;
 
 /// System blocks and the opening of the messages.
@@ -31,7 +31,7 @@ pub(super) fn message(form: &Form<'_>, json: &mut Json) {
     json.lit("]}");
 }
 
-fn result(answer: &Answer<'_>, json: &mut Json) {
+fn result(answer: &ResultForm<'_>, json: &mut Json) {
     json.comma().lit(r#"{"toolResult":{"toolUseId":"#).string(&answer.id).lit(r#","content":["#);
     answer.content.iter().for_each(|piece| block(piece, json));
     json.lit("]");

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use unforget_core::entry::{Media, Part, ToolCall, ToolResult};
 use unforget_core::message::{Block, Message, Speaker};
 
-use super::head::{CallHead, Head};
+use super::head::{BodyHead, CallHead};
 use super::item;
 use super::json::{is_object, without_cache_control};
-use super::media::{self, Keep, Place};
+use super::media::{self, Keep, MediaPlace};
 use super::reasoning::{Thinking, is_base64};
 use super::server::{Servers, is_of_server_tool};
 use super::{Dropped, PLACEHOLDER};
@@ -28,13 +28,13 @@ pub(super) struct Form<'a> {
     /// Model that wrote it.
     pub(super) model: Option<&'a str>,
     /// Results of calls, first. Empty for an assistant.
-    pub(super) answers: Vec<Answer<'a>>,
+    pub(super) answers: Vec<ResultForm<'a>>,
     /// Everything else, in order. Empty only if there are answers.
     pub(super) pieces: Vec<Piece<'a>>,
 }
 
 /// The result of a call.
-pub(super) struct Answer<'a> {
+pub(super) struct ResultForm<'a> {
     /// Id of the call, spelled for the dialect.
     pub(super) id: Cow<'a, str>,
     /// Name of the tool, spelled for the dialect.
@@ -136,7 +136,7 @@ struct Former<'a, 'd> {
     dialect: Dialect,
     speaker: Speaker,
     model: Option<&'a str>,
-    answers: Vec<Answer<'a>>,
+    answers: Vec<ResultForm<'a>>,
     pieces: Vec<Piece<'a>>,
     /// Images of results, in dialects that can only send them outside of results.
     pictures: Vec<Piece<'a>>,
@@ -203,7 +203,7 @@ impl<'a> Former<'a, '_> {
         if content.is_empty() {
             content.push(Piece::Text(Cow::Borrowed(PLACEHOLDER)));
         }
-        self.answers.push(Answer {
+        self.answers.push(ResultForm {
             id: self.target.call_id(&result.call_id),
             name: self.dialect.tool_name(&result.name),
             is_error: result.is_error,
@@ -222,7 +222,7 @@ impl<'a> Former<'a, '_> {
     }
 
     fn media_of_result(&mut self, media: &'a Media, content: &mut Vec<Piece<'a>>) {
-        let image = media::piece(media, Place::InResult, self.dialect);
+        let image = media::piece(media, MediaPlace::InResult, self.dialect);
         if image.is_none()
             && let Some(own) = self.own(&media.raw)
         {
@@ -241,7 +241,7 @@ impl<'a> Former<'a, '_> {
 
     fn media(&mut self, media: &'a Media) {
         if self.speaker == Speaker::User {
-            let piece = media::piece(media, Place::Beside, self.dialect);
+            let piece = media::piece(media, MediaPlace::Beside, self.dialect);
             let piece = match piece {
                 Some(piece) => self.keep.takes(&piece, media).then_some(piece),
                 None => self.own(&media.raw),
@@ -264,7 +264,7 @@ impl<'a> Former<'a, '_> {
 
     fn opaque(&mut self, raw: &'a str, servers: &Servers<'a>) {
         let (block, foreign) = (self.block, self.target.is_foreign(self.model, None) && self.model.is_some());
-        let kept = Head::of(raw).filter(|head| match (self.dialect, self.speaker) {
+        let kept = BodyHead::of(raw).filter(|head| match (self.dialect, self.speaker) {
             (Dialect::Anthropic, Speaker::User) => {
                 self.target.is_own || matches!(&*head.kind, "document" | "search_result" | "container_upload")
             }
@@ -338,7 +338,7 @@ fn sign_first_call(pieces: &mut [Piece<'_>]) {
 
 /// An opaque block inside a result, if Anthropic knows its type.
 fn in_result(raw: &str, dialect: Dialect) -> Option<Piece<'_>> {
-    let head = Head::of(raw)?;
+    let head = BodyHead::of(raw)?;
     let known = matches!(&*head.kind, "document" | "search_result" | "tool_reference");
     if dialect != Dialect::Anthropic || !known {
         return None;

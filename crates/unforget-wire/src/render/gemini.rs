@@ -2,7 +2,7 @@
 
 use unforget_core::message::Speaker;
 
-use super::form::{Answer, Form, Piece};
+use super::form::{Form, Piece, ResultForm};
 use super::json::Json;
 
 /// The instructions and the opening of the contents.
@@ -32,7 +32,7 @@ pub(super) fn content(form: &Form<'_>, json: &mut Json) {
 }
 
 /// A response is an object: `output` with the tool's text, or `error`. [`super::form`] keeps images out of it.
-fn response(answer: &Answer<'_>, json: &mut Json) {
+fn response(answer: &ResultForm<'_>, json: &mut Json) {
     let text = |piece: &Piece<'_>| match piece {
         Piece::Text(text) => Some(text.clone().into_owned()),
         _ => None,

@@ -11,7 +11,7 @@ use super::json::is_object;
 /// The fields that identify a block of any provider. A field of another type counts as absent.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Head<'a> {
+pub(super) struct BodyHead<'a> {
     /// Type of the block, empty if it has none.
     #[serde(rename = "type", deserialize_with = "word")]
     pub(super) kind: Cow<'a, str>,
@@ -79,7 +79,7 @@ impl Reasoning<'_> {
     }
 }
 
-impl<'a> Head<'a> {
+impl<'a> BodyHead<'a> {
     /// Reads the head of a block; `None` unless the block is one JSON object that strict parsers accept.
     pub(super) fn of(raw: &'a str) -> Option<Self> {
         if is_object(raw) { serde_json::from_str(raw).ok() } else { None }

@@ -8,7 +8,7 @@ use unforget_core::entry::{Media, Part};
 use unforget_core::message::{Block, Message, Request, Speaker};
 
 use super::form::Piece;
-use super::head::Head;
+use super::head::BodyHead;
 use super::json::without_cache_control;
 use crate::dialect::Dialect;
 use crate::pixels;
@@ -50,7 +50,7 @@ const fn limits(dialect: Dialect) -> Limits {
 
 /// The place of a medium in a user's message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum MediaPlace {
     /// Among the blocks.
     Beside,
     /// In the result of a call.
@@ -58,14 +58,14 @@ pub(super) enum Place {
 }
 
 /// A medium as the dialect accepts it at this place, considered alone; `None` if it does not.
-pub(super) fn piece(media: &Media, place: Place, dialect: Dialect) -> Option<Piece<'_>> {
-    let document = || (place == Place::Beside).then(|| document(media, dialect)).flatten();
+pub(super) fn piece(media: &Media, place: MediaPlace, dialect: Dialect) -> Option<Piece<'_>> {
+    let document = || (place == MediaPlace::Beside).then(|| document(media, dialect)).flatten();
     image(media, dialect).or_else(document)
 }
 
 /// A document in Anthropic's own form.
 fn document(media: &Media, dialect: Dialect) -> Option<Piece<'_>> {
-    let head = Head::of(&media.raw)?;
+    let head = BodyHead::of(&media.raw)?;
     let taken = dialect == Dialect::Anthropic && head.kind == "document";
     taken.then(|| without_cache_control(&media.raw).map(Piece::Raw)).flatten()
 }
@@ -89,7 +89,7 @@ impl Keep {
     /// request stays stable for a while. Free of cost for a request far from the limits.
     pub(super) fn of(request: &Request, dialect: Dialect) -> Self {
         let limits = limits(dialect);
-        let all: Vec<(&Media, Place)> = request.messages.iter().flat_map(sent_media).collect();
+        let all: Vec<(&Media, MediaPlace)> = request.messages.iter().flat_map(sent_media).collect();
         let bytes: usize = all.iter().map(|(media, _)| media.raw.len()).sum();
         if all.len() < limits.count.min(limits.many.0) && bytes <= limits.total {
             return Self::all();
@@ -129,15 +129,15 @@ fn oldest(sizes: &[usize], limits: Limits) -> usize {
 }
 
 /// Sendable media of a message, in the order in which the form visits them.
-fn sent_media(message: &Message) -> impl Iterator<Item = (&Media, Place)> {
+fn sent_media(message: &Message) -> impl Iterator<Item = (&Media, MediaPlace)> {
     let is_user = message.speaker == Speaker::User;
     let parts = message.blocks.iter().filter(move |_| is_user).flat_map(|block| {
         let (parts, place) = match block {
             Block::Part(Part::ToolResult(result)) | Block::Result(result) => {
-                (result.content.as_slice(), Place::InResult)
+                (result.content.as_slice(), MediaPlace::InResult)
             }
-            Block::Part(part) => (std::slice::from_ref(part), Place::Beside),
-            Block::Call(_) | Block::Ours(_) => (&[][..], Place::Beside),
+            Block::Part(part) => (std::slice::from_ref(part), MediaPlace::Beside),
+            Block::Call(_) | Block::Ours(_) => (&[][..], MediaPlace::Beside),
         };
         parts.iter().map(move |part| (part, place))
     });

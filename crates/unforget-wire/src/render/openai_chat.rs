@@ -6,7 +6,7 @@
 use unforget_core::message::Speaker;
 
 use super::PLACEHOLDER;
-use super::form::{Answer, Form, Piece};
+use super::form::{Form, Piece, ResultForm};
 use super::json::Json;
 use crate::target::Family;
 
@@ -64,7 +64,7 @@ fn reasoning(form: &Form<'_>, calls: bool, json: &mut Json) {
     }
 }
 
-fn tool(answer: &Answer<'_>, json: &mut Json) {
+fn tool(answer: &ResultForm<'_>, json: &mut Json) {
     json.comma().lit(r#"{"role":"tool","tool_call_id":"#).string(&answer.id).lit(r#","content":"#);
     content(&answer.content, json);
     json.lit("}");

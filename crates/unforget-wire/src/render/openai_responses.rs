@@ -3,8 +3,8 @@
 
 use unforget_core::message::Speaker;
 
-use super::form::{Answer, Form, Piece};
-use super::head::Head;
+use super::form::{Form, Piece, ResultForm};
+use super::head::BodyHead;
 use super::json::Json;
 
 /// The instructions, joined by an empty line, and the opening of the input.
@@ -40,7 +40,7 @@ pub(super) fn items(form: &Form<'_>, json: &mut Json) {
 fn is_content(piece: &Piece<'_>) -> bool {
     match piece {
         Piece::Text(_) | Piece::Image { .. } | Piece::ImageUrl(_) => true,
-        Piece::Raw(raw) => Head::of(raw).is_some_and(|head| head.kind.starts_with("input_")),
+        Piece::Raw(raw) => BodyHead::of(raw).is_some_and(|head| head.kind.starts_with("input_")),
         _ => false,
     }
 }
@@ -95,7 +95,7 @@ fn item(piece: &Piece<'_>, json: &mut Json) {
 }
 
 /// A string for one text, else an array of parts.
-fn output(answer: &Answer<'_>, json: &mut Json) {
+fn output(answer: &ResultForm<'_>, json: &mut Json) {
     json.comma().lit(r#"{"type":"function_call_output","call_id":"#).string(&answer.id).lit(r#","output":"#);
     if let [Piece::Text(text)] = answer.content.as_slice() {
         json.string(text);

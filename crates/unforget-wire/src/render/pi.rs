@@ -5,7 +5,7 @@
 
 use unforget_core::message::Speaker;
 
-use super::form::{Answer, Form, Piece};
+use super::form::{Form, Piece, ResultForm};
 use super::json::Json;
 
 const NO_USAGE: &str = concat!(
@@ -48,7 +48,7 @@ pub(super) fn messages(form: &Form<'_>, json: &mut Json) {
     json.lit(r#","timestamp":0}"#);
 }
 
-fn tool_result(answer: &Answer<'_>, json: &mut Json) {
+fn tool_result(answer: &ResultForm<'_>, json: &mut Json) {
     json.comma().lit(r#"{"role":"toolResult","toolCallId":"#).string(&answer.id);
     json.lit(r#","toolName":"#).string(&answer.name).lit(r#","content":["#);
     answer.content.iter().for_each(|piece| block(piece, json));

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::form::{Piece, is_blank};
-use super::head::Head;
+use super::head::BodyHead;
 use super::json::without_cache_control;
 use crate::dialect::Dialect;
 use crate::target::{Family, Target};
@@ -26,7 +26,7 @@ impl<'a> Thinking<'a> {
     ///
     /// Source: F053, F055, F056, F057.
     pub(super) fn piece(self, target: Target) -> Option<Piece<'a>> {
-        let head = self.raw.and_then(Head::of).unwrap_or_default();
+        let head = self.raw.and_then(BodyHead::of).unwrap_or_default();
         if target.is_foreign(self.model, home(&head)) {
             return None;
         }
@@ -47,7 +47,7 @@ impl<'a> Thinking<'a> {
     /// Anthropic accepts its own reasoning byte for byte and refuses foreign signatures.
     ///
     /// A block in Anthropic's own form is Anthropic's. In other forms the model's name has to prove it.
-    fn anthropic(self, head: Head<'a>) -> Option<Piece<'a>> {
+    fn anthropic(self, head: BodyHead<'a>) -> Option<Piece<'a>> {
         let own = match &*head.kind {
             "thinking" => head.signature.is_some_and(|signature| !is_blank(&signature)),
             "redacted_thinking" => head.data.is_some_and(|data| !is_blank(&data)),
@@ -73,7 +73,7 @@ impl<'a> Thinking<'a> {
     }
 
     /// pi keeps all reasoning. Other forms are converted to pi's; OpenAI's item becomes pi's signature.
-    fn pi(self, head: Head<'a>) -> Option<Piece<'a>> {
+    fn pi(self, head: BodyHead<'a>) -> Option<Piece<'a>> {
         let Self { text, signature, .. } = self;
         match (&*head.kind, self.raw) {
             ("thinking", Some(raw)) if head.signature.is_none() => Some(Piece::Raw(Cow::Borrowed(raw))),
@@ -91,7 +91,7 @@ impl<'a> Thinking<'a> {
     }
 
     /// Gemini's thought with its signature. The API ignores a thought without one.
-    fn gemini(self, head: &Head<'a>) -> Option<Piece<'a>> {
+    fn gemini(self, head: &BodyHead<'a>) -> Option<Piece<'a>> {
         let whole = head.thought == Some(true) && head.text.is_some();
         if whole && head.proof.as_deref().is_some_and(is_base64) {
             return self.raw.map(|raw| Piece::RawThinking(Cow::Borrowed(raw)));
@@ -103,7 +103,7 @@ impl<'a> Thinking<'a> {
     }
 
     /// Claude's reasoning: its signatures are valid on all platforms.
-    fn bedrock(self, head: &Head<'a>) -> Option<Piece<'a>> {
+    fn bedrock(self, head: &BodyHead<'a>) -> Option<Piece<'a>> {
         if let Some(reasoning) = &head.reasoning_content
             && reasoning.proof().is_some_and(|proof| !is_blank(proof))
         {
@@ -117,7 +117,7 @@ impl<'a> Thinking<'a> {
 }
 
 /// The family to which the block's form belongs.
-fn home(head: &Head<'_>) -> Option<Family> {
+fn home(head: &BodyHead<'_>) -> Option<Family> {
     match &*head.kind {
         "thinking" if head.signature.is_some() => Some(Family::Claude),
         "redacted_thinking" => Some(Family::Claude),
@@ -146,7 +146,7 @@ pub(super) fn is_base64(signature: &str) -> bool {
 /// A reasoning item of OpenAI that carries its own content, so that it depends on nothing stored at the provider.
 fn reasoning_item(raw: Option<&str>) -> Option<Piece<'_>> {
     let raw = raw?;
-    let head = Head::of(raw)?;
+    let head = BodyHead::of(raw)?;
     let whole = head.encrypted_content.is_some_and(|content| !is_blank(&content)) && head.summary.is_some();
     (head.kind == "reasoning" && whole).then_some(Piece::RawThinking(Cow::Borrowed(raw)))
 }

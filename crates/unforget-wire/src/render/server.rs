@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use unforget_core::entry::Part;
 use unforget_core::message::{Block, Message};
 
-use super::head::Head;
+use super::head::BodyHead;
 use super::json::without_cache_control;
 use crate::dialect::Dialect;
 use crate::target::Target;
@@ -34,7 +34,7 @@ impl<'a> Servers<'a> {
     /// Whether the block is half of a complete pair.
     ///
     /// * `block` - its index in the message.
-    pub(super) fn are_whole(&self, head: &Head<'_>, block: usize) -> bool {
+    pub(super) fn are_whole(&self, head: &BodyHead<'_>, block: usize) -> bool {
         match self {
             Self::None => false,
             Self::Broken(broken) => is_server_tool(head) && !touches(head, broken),
@@ -44,17 +44,17 @@ impl<'a> Servers<'a> {
 }
 
 /// Whether a block looks like one half of a provider-run tool, complete or not.
-pub(super) fn is_of_server_tool(head: &Head<'_>) -> bool {
+pub(super) fn is_of_server_tool(head: &BodyHead<'_>) -> bool {
     matches!(&*head.kind, "server_tool_use" | "mcp_tool_use") || head.kind.ends_with("_tool_result")
 }
 
 /// Whether the block is one half of a provider-run tool. Their names follow a pattern, so that a new tool survives too
 /// (F050).
-fn is_server_tool(head: &Head<'_>) -> bool {
+fn is_server_tool(head: &BodyHead<'_>) -> bool {
     is_server_call(head) || (head.kind.ends_with("_tool_result") && head.tool_use_id.is_some())
 }
 
-fn is_server_call(head: &Head<'_>) -> bool {
+fn is_server_call(head: &BodyHead<'_>) -> bool {
     let prefix = match &*head.kind {
         "server_tool_use" => "srvtoolu_",
         "mcp_tool_use" => "mcptoolu_",
@@ -65,7 +65,7 @@ fn is_server_call(head: &Head<'_>) -> bool {
     rest.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(legal))
 }
 
-fn touches(head: &Head<'_>, ids: &BTreeSet<Cow<'_, str>>) -> bool {
+fn touches(head: &BodyHead<'_>, ids: &BTreeSet<Cow<'_, str>>) -> bool {
     [&head.id, &head.tool_use_id].into_iter().flatten().any(|id| ids.contains(id))
 }
 
@@ -81,7 +81,8 @@ fn broken(message: &Message) -> BTreeSet<Cow<'_, str>> {
     let mut broken = BTreeSet::new();
     for raw in message.blocks.iter().filter_map(opaque) {
         // An unsendable half does not complete the other one.
-        let sent = Head::of(raw).filter(|head| is_server_tool(head) && without_cache_control(raw).is_some());
+        let sent =
+            BodyHead::of(raw).filter(|head| is_server_tool(head) && without_cache_control(raw).is_some());
         let Some(head) = sent else { continue };
         if is_server_call(&head) {
             let Some(id) = head.id else { continue };
@@ -104,7 +105,7 @@ fn code(message: &Message) -> Vec<usize> {
     let mut pairs = Vec::new();
     let mut before = None;
     for (index, block) in message.blocks.iter().enumerate() {
-        let Some(head) = opaque(block).and_then(Head::of).filter(|head| head.kind.is_empty()) else {
+        let Some(head) = opaque(block).and_then(BodyHead::of).filter(|head| head.kind.is_empty()) else {
             before = None;
             continue;
         };

@@ -5,7 +5,7 @@ use super::*;
 
 /// Cuts a file with at most 16 bytes per record. Returns the pieces as text, and proves the partition.
 fn cut(file: &str) -> (Vec<String>, String) {
-    let mut splitter = Splitter::new(file.as_bytes(), 16);
+    let mut splitter = FileSplitter::new(file.as_bytes(), 16);
     let (mut pieces, mut again) = (Vec::new(), Vec::new());
     while let Some(piece) = splitter.next_piece().unwrap() {
         again.extend_from_slice(&piece.lead);

@@ -2,19 +2,19 @@
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 use super::walk::{Turn, dialogue};
 use super::{blank, field, items};
 
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     system(body, found);
     dialogue(body, found, Some(instructions), content);
     starts_with_thinking(body, found);
     marks(body, found);
 }
 
-fn system(body: &Value, found: &mut Found) {
+fn system(body: &Value, found: &mut FoundViolations) {
     match body.get("system") {
         None => {}
         Some(Value::Array(blocks)) => {
@@ -29,7 +29,7 @@ fn system(body: &Value, found: &mut Found) {
 
 /// Instructions between messages, accepted by newer models: text, behind a user message, and last or before an
 /// assistant message.
-fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
+fn instructions(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     found.fields(turn.value, &["role", "content", "cache_control", "output_config"], turn.place);
     let before = turn.before.and_then(|before| field(before, "role"));
     found.want(before == Some("user"), "system-place", turn.place, "instructions do not stand behind a user");
@@ -48,7 +48,7 @@ fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
     }
 }
 
-fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     let place = format!("{}/content", turn.place);
     let blocks = match turn.value.get("content") {
         Some(Value::Array(blocks)) => blocks,
@@ -92,7 +92,13 @@ fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) {
     found.want(whole, "server-tool-pair", &place, "call of a provider's tool without its result");
 }
 
-fn server_call<'a>(block: &'a Value, kind: &str, place: &str, servers: &mut Pairs<'a>, found: &mut Found) {
+fn server_call<'a>(
+    block: &'a Value,
+    kind: &str,
+    place: &str,
+    servers: &mut Pairs<'a>,
+    found: &mut FoundViolations,
+) {
     let id = field(block, "id").unwrap_or_default();
     let prefix = if kind == "mcp_tool_use" { "mcptoolu_" } else { "srvtoolu_" };
     let legal = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -101,7 +107,7 @@ fn server_call<'a>(block: &'a Value, kind: &str, place: &str, servers: &mut Pair
     servers.open.insert(id);
 }
 
-fn call<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn call<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     found.fields(block, &["type", "id", "name", "input", "cache_control", "caller"], place);
     let id = field(block, "id").unwrap_or_default();
     found.call_id(id, 64, place);
@@ -110,7 +116,7 @@ fn call<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Fo
     pairs.call(id, place, found);
 }
 
-fn result<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn result<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     found.fields(block, &["type", "tool_use_id", "content", "is_error", "cache_control"], place);
     let id = field(block, "tool_use_id").unwrap_or_default();
     found.call_id(id, 64, place);
@@ -137,7 +143,7 @@ fn result<'a>(block: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut 
     }
 }
 
-fn thinking(block: &Value, kind: &str, place: &str, found: &mut Found) {
+fn thinking(block: &Value, kind: &str, place: &str, found: &mut FoundViolations) {
     let proof = if kind == "thinking" { "signature" } else { "data" };
     let signed = field(block, proof).is_some_and(|proof| !blank(proof));
     let readable = kind != "thinking" || field(block, "thinking").is_some();
@@ -152,7 +158,7 @@ fn thinking(block: &Value, kind: &str, place: &str, found: &mut Found) {
 }
 
 /// With thinking switched on, the answer that a tool loop continues must begin with its thinking.
-fn starts_with_thinking(body: &Value, found: &mut Found) {
+fn starts_with_thinking(body: &Value, found: &mut FoundViolations) {
     let thinking = body.get("thinking").and_then(|thinking| field(thinking, "type"));
     let [.., asked, last] = items(body, "messages") else { return };
     let in_loop = items(last, "content").iter().any(|block| field(block, "type") == Some("tool_result"));
@@ -164,7 +170,7 @@ fn starts_with_thinking(body: &Value, found: &mut Found) {
     found.want(good, "thinking-first", "/messages", "the answer in the open tool loop has lost its thinking");
 }
 
-fn image(block: &Value, place: &str, found: &mut Found) {
+fn image(block: &Value, place: &str, found: &mut FoundViolations) {
     let source = block.get("source").unwrap_or(&Value::Null);
     match field(source, "type").unwrap_or_default() {
         "base64" => {
@@ -184,7 +190,7 @@ fn image(block: &Value, place: &str, found: &mut Found) {
 }
 
 /// Marks for caching: in the order tools, system, messages.
-fn marks(body: &Value, found: &mut Found) {
+fn marks(body: &Value, found: &mut FoundViolations) {
     let mut marks = Vec::new();
     collect(body.get("tools"), &mut marks);
     collect(body.get("system"), &mut marks);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 use super::walk::{Turn, dialogue};
 use super::{blank, field, items};
@@ -29,7 +29,7 @@ struct Counts {
     documents: usize,
 }
 
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     let mut counts = Counts::default();
     for (index, block) in items(body, "system").iter().enumerate() {
         if block.get("cachePoint").is_some() {
@@ -48,7 +48,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     starts_with_thinking(body, found);
 }
 
-fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, counts: &mut Counts, found: &mut Found) {
+fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, counts: &mut Counts, found: &mut FoundViolations) {
     let place = format!("{}/content", turn.place);
     let Some(blocks) = turn.value.get("content").and_then(Value::as_array) else {
         return found.add("content-shape", &place, "content is no list");
@@ -92,13 +92,13 @@ fn content<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, counts: &mut Counts, 
     }
 }
 
-fn mark(block: &Value, place: &str, counts: &mut Counts, found: &mut Found) {
+fn mark(block: &Value, place: &str, counts: &mut Counts, found: &mut FoundViolations) {
     counts.marks += 1;
     let good = block.get("cachePoint").and_then(|point| field(point, "type")) == Some("default");
     found.want(good, "cache-shape", place, "cache point is not of type default");
 }
 
-fn call<'a>(call: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn call<'a>(call: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     let whole = field(call, "toolUseId").is_some() && call.get("input").is_some();
     found.want(whole, "call-shape", place, "call has no toolUseId or no input");
     found.fields(call, &["toolUseId", "name", "input", "type"], place);
@@ -110,7 +110,7 @@ fn call<'a>(call: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Fou
     pairs.call(id, place, found);
 }
 
-fn result<'a>(result: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn result<'a>(result: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     found.fields(result, &["toolUseId", "content", "status", "type"], place);
     let id = field(result, "toolUseId").unwrap_or_default();
     found.call_id(id, 64, place);
@@ -137,7 +137,7 @@ fn result<'a>(result: &'a Value, place: &str, pairs: &mut Pairs<'a>, found: &mut
     }
 }
 
-fn thinking(inner: &Value, place: &str, found: &mut Found) {
+fn thinking(inner: &Value, place: &str, found: &mut FoundViolations) {
     let signed = inner.get("reasoningText").is_some_and(|text| {
         field(text, "text").is_some() && field(text, "signature").is_some_and(|signature| !blank(signature))
     });
@@ -146,7 +146,7 @@ fn thinking(inner: &Value, place: &str, found: &mut Found) {
 }
 
 /// With thinking switched on, the answer that a tool loop continues must begin with its thinking.
-fn starts_with_thinking(body: &Value, found: &mut Found) {
+fn starts_with_thinking(body: &Value, found: &mut FoundViolations) {
     let extra = body.get("additionalModelRequestFields").and_then(|extra| extra.get("thinking"));
     let [.., asked, last] = items(body, "messages") else { return };
     let in_loop = items(last, "content").iter().any(|block| block.get("toolResult").is_some());
@@ -162,7 +162,7 @@ fn starts_with_thinking(body: &Value, found: &mut Found) {
     );
 }
 
-fn image(image: &Value, place: &str, found: &mut Found) {
+fn image(image: &Value, place: &str, found: &mut FoundViolations) {
     let source = image.get("source").unwrap_or(&Value::Null);
     match (field(source, "bytes"), source.get("s3Location")) {
         (Some(data), _) => {
@@ -174,7 +174,7 @@ fn image(image: &Value, place: &str, found: &mut Found) {
     }
 }
 
-fn document(document: &Value, place: &str, counts: &mut Counts, found: &mut Found) {
+fn document(document: &Value, place: &str, counts: &mut Counts, found: &mut FoundViolations) {
     counts.documents += 1;
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '(' | ')' | '[' | ']');
     let name = field(document, "name").unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::dialect::Dialect;
 const TEXT_BYTES_MAX: usize = 10_485_760;
 
 /// Violations found so far.
-pub(super) struct Found {
+pub(super) struct FoundViolations {
     all: Vec<Violation>,
     /// The rules to check.
     pub(super) checks: Checks,
@@ -20,7 +20,7 @@ pub(super) struct Found {
     pub(super) tools_used: bool,
 }
 
-impl Found {
+impl FoundViolations {
     /// No violations yet.
     pub(super) fn new(checks: Checks) -> Self {
         Self { all: Vec::new(), checks, media: Seen::default(), tools_used: false }

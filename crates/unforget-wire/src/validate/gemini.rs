@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
@@ -30,7 +30,7 @@ struct Calls<'a> {
     names: BTreeMap<&'a str, &'a str>,
 }
 
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     if let Some(system) = body.get("systemInstruction") {
         let parts = items(system, "parts");
         found.want(!parts.is_empty(), "instructions", "/systemInstruction", "instructions have no parts");
@@ -76,14 +76,14 @@ fn current_turn(contents: &[Value]) -> usize {
 }
 
 /// Checks that the first call of each step of the current turn is signed.
-fn signed(turn: &Turn<'_, '_>, found: &mut Found) {
+fn signed(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     let first = items(turn.value, "parts").iter().find(|part| part.get("functionCall").is_some());
     let good =
         first.is_none_or(|part| field(part, "thoughtSignature").is_some_and(|signature| !blank(signature)));
     found.want(good, "call-signature", turn.place, "the first call of the step has no thoughtSignature");
 }
 
-fn content<'a>(turn: &Turn<'a, '_>, calls: &mut Calls<'a>, found: &mut Found) {
+fn content<'a>(turn: &Turn<'a, '_>, calls: &mut Calls<'a>, found: &mut FoundViolations) {
     let place = format!("{}/parts", turn.place);
     let Some(parts) = turn.value.get("parts").and_then(Value::as_array) else {
         return found.add("content-shape", &place, "content has no list parts");
@@ -124,7 +124,7 @@ fn content<'a>(turn: &Turn<'a, '_>, calls: &mut Calls<'a>, found: &mut Found) {
     found.want(!code_open, "server-tool-pair", &place, "code without its outcome");
 }
 
-fn signature(part: &Value, place: &str, found: &mut Found) {
+fn signature(part: &Value, place: &str, found: &mut FoundViolations) {
     let Some(signature) = part.get("thoughtSignature") else { return };
     let legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'-' | b'_' | b'=');
     let good = signature
@@ -133,7 +133,7 @@ fn signature(part: &Value, place: &str, found: &mut Found) {
     found.want(good, "thinking-signature", place, "thoughtSignature is no base64");
 }
 
-fn call<'a>(part: &'a Value, role: &str, place: &str, calls: &mut Calls<'a>, found: &mut Found) {
+fn call<'a>(part: &'a Value, role: &str, place: &str, calls: &mut Calls<'a>, found: &mut FoundViolations) {
     found.want(role == "model", "block-role", place, "a call outside the model's content");
     let call = part.get("functionCall").unwrap_or(&Value::Null);
     let known = call.is_object() && call.get("args").is_some();
@@ -148,7 +148,13 @@ fn call<'a>(part: &'a Value, role: &str, place: &str, calls: &mut Calls<'a>, fou
     calls.pairs.call(id, place, found);
 }
 
-fn response<'a>(part: &'a Value, role: &str, place: &str, calls: &mut Calls<'a>, found: &mut Found) {
+fn response<'a>(
+    part: &'a Value,
+    role: &str,
+    place: &str,
+    calls: &mut Calls<'a>,
+    found: &mut FoundViolations,
+) {
     found.want(role == "user", "block-role", place, "a response outside the user's content");
     let response = part.get("functionResponse").unwrap_or(&Value::Null);
     found.fields(response, &["id", "name", "response", "parts", "willContinue", "scheduling"], place);
@@ -160,7 +166,7 @@ fn response<'a>(part: &'a Value, role: &str, place: &str, calls: &mut Calls<'a>,
     calls.pairs.result(id, place, found);
 }
 
-fn image(part: &Value, place: &str, found: &mut Found) {
+fn image(part: &Value, place: &str, found: &mut FoundViolations) {
     let data = part.get("inlineData").unwrap_or(&Value::Null);
     found.fields(data, &["mimeType", "data", "displayName"], place);
     let label = field(data, "mimeType").unwrap_or_default();

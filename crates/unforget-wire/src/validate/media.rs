@@ -1,6 +1,6 @@
 //! The rules for images, alone and together.
 
-use super::found::Found;
+use super::found::FoundViolations;
 use crate::dialect::Dialect;
 use crate::pixels;
 
@@ -11,7 +11,7 @@ pub(super) struct Seen {
     longest_side: u32,
 }
 
-impl Found {
+impl FoundViolations {
     /// Checks an image's bytes: base64, of an accepted type that matches the label, not too large.
     pub(super) fn image(&mut self, label: &str, data: &str, place: &str) {
         let dialect = self.dialect();

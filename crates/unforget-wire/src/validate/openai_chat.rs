@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
@@ -11,7 +11,7 @@ use crate::target::Family;
 const FIELDS: [&str; 8] =
     ["role", "content", "name", "tool_calls", "tool_call_id", "refusal", "audio", "reasoning_content"];
 
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     let mut pairs = Pairs::default();
     let mut started = false;
     walk(body, "messages", found, |turn, found| {
@@ -56,7 +56,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     pairs.close("/messages", found);
 }
 
-fn author(turn: &Turn<'_, '_>, found: &mut Found) {
+fn author(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     let legal = |c: char| !c.is_whitespace() && !matches!(c, '<' | '>' | '|' | '\\' | '/');
     let good = turn.value.get("name").is_none_or(|name| {
         name.as_str().is_some_and(|name| (1..=64).contains(&name.len()) && name.chars().all(legal))
@@ -64,7 +64,7 @@ fn author(turn: &Turn<'_, '_>, found: &mut Found) {
     found.want(good, "author-name", turn.place, "name has a character or length that is refused");
 }
 
-fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
+fn instructions(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     match turn.value.get("content") {
         Some(Value::Array(parts)) if !parts.is_empty() => {
             for part in parts {
@@ -76,13 +76,13 @@ fn instructions(turn: &Turn<'_, '_>, found: &mut Found) {
 }
 
 /// Checks Mistral's rule: an assistant message between a result and a user.
-fn after_tool(turn: &Turn<'_, '_>, found: &mut Found) {
+fn after_tool(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     let behind = turn.before.and_then(|before| field(before, "role")) == Some("tool");
     let wrong = behind && found.checks.target.family == Some(Family::Mistral);
     found.want(!wrong, "after-tool-mistral", turn.place, "a user stands directly behind a result");
 }
 
-fn assistant<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn assistant<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     let (message, place) = (turn.value, turn.place);
     let calls = message.get("tool_calls");
     reasoning(turn, calls.is_some(), found);
@@ -110,7 +110,7 @@ fn assistant<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) 
 }
 
 /// Checks reasoning: some models require it beside their calls; all other servers refuse the field.
-fn reasoning(turn: &Turn<'_, '_>, calls: bool, found: &mut Found) {
+fn reasoning(turn: &Turn<'_, '_>, calls: bool, found: &mut FoundViolations) {
     let text = turn.value.get("reasoning_content");
     if found.checks.target.family.is_some_and(Family::replays_reasoning) {
         let there = text.and_then(Value::as_str).is_some_and(|text| !blank(text));
@@ -120,14 +120,14 @@ fn reasoning(turn: &Turn<'_, '_>, calls: bool, found: &mut Found) {
     }
 }
 
-fn call_id(id: &str, place: &str, found: &mut Found) {
+fn call_id(id: &str, place: &str, found: &mut FoundViolations) {
     found.call_id(id, 40, place);
     let nine = id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let good = nine || found.checks.target.family != Some(Family::Mistral);
     found.want(good, "call-id-mistral", place, "call id is not nine letters and digits");
 }
 
-fn tool<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) {
+fn tool<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut FoundViolations) {
     let id = field(turn.value, "tool_call_id").unwrap_or_default();
     call_id(id, turn.place, found);
     pairs.result(id, turn.place, found);
@@ -143,7 +143,7 @@ fn tool<'a>(turn: &Turn<'a, '_>, pairs: &mut Pairs<'a>, found: &mut Found) {
     }
 }
 
-fn content(turn: &Turn<'_, '_>, known: &[&str], found: &mut Found) {
+fn content(turn: &Turn<'_, '_>, known: &[&str], found: &mut FoundViolations) {
     let place = format!("{}/content", turn.place);
     match turn.value.get("content") {
         None | Some(Value::Null) => return found.add("content-not-empty", &place, "message has no content"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{blank, field, items};
@@ -25,7 +25,7 @@ const ALONE: [&str; 10] = [
 
 /// Facts about the items so far.
 #[derive(Default)]
-struct Items<'a> {
+struct InputItems<'a> {
     pairs: Pairs<'a>,
     /// Ids of the provider's store.
     ids: BTreeSet<&'a str>,
@@ -35,12 +35,12 @@ struct Items<'a> {
     reasoned: bool,
 }
 
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     match body.get("instructions") {
         None | Some(Value::Null) => {}
         Some(text) => found.instructions(text.as_str(), "/instructions"),
     }
-    let mut known = Items::default();
+    let mut known = InputItems::default();
     walk(body, "input", found, |turn, found| {
         let who = match turn.role {
             "" => Who::Other,
@@ -69,7 +69,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     known.pairs.close("/input", found);
 }
 
-fn message<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+fn message<'a>(turn: &Turn<'a, '_>, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     found.fields(turn.value, &["type", "id", "role", "content", "status", "phase"], turn.place);
     let kinds: &[&str] = match turn.role {
         "user" | "system" | "developer" => &["input_text", "input_image", "input_file"],
@@ -98,7 +98,7 @@ fn message<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
     }
 }
 
-fn call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+fn call<'a>(turn: &Turn<'a, '_>, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     let (item, place) = (turn.value, turn.place);
     found.fields(item, &["type", "id", "call_id", "name", "arguments", "status", "namespace"], place);
     item_id(turn, "fc", known, found);
@@ -111,7 +111,7 @@ fn call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
     known.pairs.call(id, place, found);
 }
 
-fn custom_call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+fn custom_call<'a>(turn: &Turn<'a, '_>, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     let (item, place) = (turn.value, turn.place);
     found.fields(item, &["type", "id", "call_id", "name", "input", "status", "namespace"], place);
     item_id(turn, "ctc", known, found);
@@ -124,7 +124,7 @@ fn custom_call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found
     known.custom.insert(id);
 }
 
-fn shell_call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+fn shell_call<'a>(turn: &Turn<'a, '_>, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     let (item, place) = (turn.value, turn.place);
     found.fields(item, &["type", "id", "call_id", "action", "status"], place);
     item_id(turn, "lsh", known, found);
@@ -135,7 +135,7 @@ fn shell_call<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found)
     known.pairs.call(id, place, found);
 }
 
-fn output<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+fn output<'a>(turn: &Turn<'a, '_>, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     let (item, place) = (turn.value, turn.place);
     found.fields(item, &["type", "id", "call_id", "output", "status"], place);
     let id = field(item, "call_id").unwrap_or_default();
@@ -164,7 +164,7 @@ fn output<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
     }
 }
 
-fn reasoning<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) {
+fn reasoning<'a>(turn: &Turn<'a, '_>, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     known.reasoned = true;
     item_id(turn, "rs", known, found);
     let whole = field(turn.value, "encrypted_content").is_some_and(|content| !blank(content));
@@ -179,7 +179,7 @@ fn reasoning<'a>(turn: &Turn<'a, '_>, known: &mut Items<'a>, found: &mut Found) 
 }
 
 /// Checks an id of the provider's store: of the right type, unique, and not without the reasoning that it implies.
-fn item_id<'a>(turn: &Turn<'a, '_>, prefix: &str, known: &mut Items<'a>, found: &mut Found) {
+fn item_id<'a>(turn: &Turn<'a, '_>, prefix: &str, known: &mut InputItems<'a>, found: &mut FoundViolations) {
     let Some(id) = turn.value.get("id") else { return };
     let id = id.as_str().unwrap_or_default();
     let good = id.starts_with(prefix);

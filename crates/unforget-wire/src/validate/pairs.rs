@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::found::Found;
+use super::found::FoundViolations;
 
 /// Calls and their results over a request.
 #[derive(Default)]
@@ -15,14 +15,14 @@ pub(super) struct Pairs<'a> {
 
 impl<'a> Pairs<'a> {
     /// Takes a call.
-    pub(super) fn call(&mut self, id: &'a str, place: &str, found: &mut Found) {
+    pub(super) fn call(&mut self, id: &'a str, place: &str, found: &mut FoundViolations) {
         found.tools_used = true;
         found.want(self.seen.insert(id), "call-id-unique", place, "call id is used twice");
         self.open.insert(id);
     }
 
     /// Takes a result.
-    pub(super) fn result(&mut self, id: &'a str, place: &str, found: &mut Found) {
+    pub(super) fn result(&mut self, id: &'a str, place: &str, found: &mut FoundViolations) {
         found.tools_used = true;
         if self.open.remove(id) {
             return;
@@ -35,7 +35,7 @@ impl<'a> Pairs<'a> {
     }
 
     /// Checks that no call stays open beyond this place.
-    pub(super) fn close(&mut self, place: &str, found: &mut Found) {
+    pub(super) fn close(&mut self, place: &str, found: &mut FoundViolations) {
         for id in std::mem::take(&mut self.open) {
             found.add("call-answered", place, format!("call {id} has no result where the provider wants it"));
         }

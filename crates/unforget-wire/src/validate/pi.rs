@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 use super::walk::{Turn, Who, walk};
 use super::{field, items};
 
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     if let Some(prompt) = body.get("systemPrompt") {
         found.instructions(prompt.as_str(), "/systemPrompt");
     }
@@ -58,7 +58,7 @@ pub(super) fn check(body: &Value, found: &mut Found) {
     pairs.close("/messages", found);
 }
 
-fn assistant_fields(turn: &Turn<'_, '_>, found: &mut Found) {
+fn assistant_fields(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     let (message, place) = (turn.value, turn.place);
     let named = ["api", "provider", "model"].iter().all(|key| field(message, key).is_some());
     found.want(named, "assistant-fields", place, "api, provider or model is missing");
@@ -74,7 +74,7 @@ fn assistant_fields(turn: &Turn<'_, '_>, found: &mut Found) {
     found.want(timed, "assistant-fields", place, "no timestamp");
 }
 
-fn result_fields(turn: &Turn<'_, '_>, found: &mut Found) {
+fn result_fields(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     let message = turn.value;
     let good = field(message, "toolCallId").is_some_and(|id| !id.is_empty())
         && field(message, "toolName").is_some()
@@ -83,7 +83,7 @@ fn result_fields(turn: &Turn<'_, '_>, found: &mut Found) {
     found.want(good, "result-fields", turn.place, "toolCallId, toolName, isError or timestamp is missing");
 }
 
-fn content(turn: &Turn<'_, '_>, found: &mut Found) {
+fn content(turn: &Turn<'_, '_>, found: &mut FoundViolations) {
     let place = format!("{}/content", turn.place);
     let blocks = match turn.value.get("content") {
         Some(Value::Array(blocks)) => blocks,
@@ -123,7 +123,7 @@ fn content(turn: &Turn<'_, '_>, found: &mut Found) {
     }
 }
 
-fn call(block: &Value, place: &str, found: &mut Found) {
+fn call(block: &Value, place: &str, found: &mut FoundViolations) {
     let whole = field(block, "id").is_some() && block.get("arguments").is_some();
     found.want(whole, "call-shape", place, "call has no id or no arguments");
     let object = block.get("arguments").is_none_or(Value::is_object);
@@ -134,7 +134,7 @@ fn call(block: &Value, place: &str, found: &mut Found) {
 }
 
 /// Ids of the calls of a message and their places.
-fn calls<'a>(turn: &Turn<'a, '_>, found: &mut Found) -> Vec<(&'a str, String)> {
+fn calls<'a>(turn: &Turn<'a, '_>, found: &mut FoundViolations) -> Vec<(&'a str, String)> {
     let mut ids = Vec::new();
     for (index, block) in items(turn.value, "content").iter().enumerate() {
         if field(block, "type") == Some("toolCall") {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::{field, items, name_char};
 use crate::dialect::Dialect;
 
@@ -38,7 +38,7 @@ const GEMINI_FIELDS: [&str; 22] = [
 ];
 
 /// Counts over one schema.
-struct Counts {
+struct SchemaCounts {
     strict: bool,
     properties: usize,
     values: usize,
@@ -46,12 +46,12 @@ struct Counts {
 }
 
 /// Checks the schema of one tool.
-pub(super) fn check(schema: &Value, strict: bool, place: &str, found: &mut Found) {
+pub(super) fn check(schema: &Value, strict: bool, place: &str, found: &mut FoundViolations) {
     let object = field(schema, "type").is_some_and(|kind| kind.eq_ignore_ascii_case("object"));
     found.want(object, "schema-object", place, "schema is not of type object");
     let union = ["anyOf", "oneOf", "allOf"].iter().any(|key| schema.get(key).is_some());
     found.want(!union, "schema-top", place, "schema is a union at its top");
-    let mut counts = Counts { strict, properties: 0, values: 0, deepest: 0 };
+    let mut counts = SchemaCounts { strict, properties: 0, values: 0, deepest: 0 };
     node(schema, 0, place, &mut counts, found);
     if strict {
         let deep = counts.deepest > STRICT_DEPTH_MAX;
@@ -64,7 +64,7 @@ pub(super) fn check(schema: &Value, strict: bool, place: &str, found: &mut Found
 }
 
 /// Checks one nested schema. The parser limits the depth.
-fn node(schema: &Value, depth: usize, place: &str, counts: &mut Counts, found: &mut Found) {
+fn node(schema: &Value, depth: usize, place: &str, counts: &mut SchemaCounts, found: &mut FoundViolations) {
     let Some(members) = schema.as_object() else { return };
     valid(schema, place, found);
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -103,7 +103,7 @@ fn node(schema: &Value, depth: usize, place: &str, counts: &mut Counts, found: &
 }
 
 /// Checks that keywords have the types of the schema language.
-fn valid(schema: &Value, place: &str, found: &mut Found) {
+fn valid(schema: &Value, place: &str, found: &mut FoundViolations) {
     let name = |kind: &Value| {
         let known = ["object", "array", "string", "number", "integer", "boolean", "null"];
         kind.as_str().is_some_and(|kind| known.iter().any(|known| kind.eq_ignore_ascii_case(known)))
@@ -119,7 +119,7 @@ fn valid(schema: &Value, place: &str, found: &mut Found) {
     found.want(kind && properties && required && values, "schema-valid", place, "no valid json schema");
 }
 
-fn gemini(schema: &Value, place: &str, found: &mut Found) {
+fn gemini(schema: &Value, place: &str, found: &mut FoundViolations) {
     let members = schema.as_object().into_iter().flat_map(|members| members.keys());
     for key in members.filter(|key| !GEMINI_FIELDS.contains(&key.as_str())) {
         found.add("schema-keyword", place, format!("keyword {key:?} is not known"));
@@ -135,7 +135,7 @@ fn gemini(schema: &Value, place: &str, found: &mut Found) {
 }
 
 /// Checks that every object is closed and requires all of its properties.
-fn strict(schema: &Value, place: &str, found: &mut Found) {
+fn strict(schema: &Value, place: &str, found: &mut FoundViolations) {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
     let required = items(schema, "required");
     let all = properties.keys().all(|key| required.iter().any(|name| name == key));

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use unforget_core::digest::Digest;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::{field, items};
 use crate::dialect::Dialect;
 
@@ -100,7 +100,7 @@ const fn list(dialect: Dialect) -> &'static str {
 }
 
 /// Checks every signature of the body.
-pub(super) fn check(body: &Value, signer: FakeSigner, found: &mut Found) {
+pub(super) fn check(body: &Value, signer: FakeSigner, found: &mut FoundViolations) {
     let (dialect, key) = (found.dialect(), list(found.dialect()));
     let rule = match signer.bound {
         Bound::Content => "signature-content",

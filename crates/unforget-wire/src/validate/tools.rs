@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::found::Found;
+use super::found::FoundViolations;
 use super::{field, items, schema};
 use crate::dialect::Dialect;
 
@@ -19,7 +19,7 @@ struct Tool<'a> {
 }
 
 /// Checks the tools of a body.
-pub(super) fn check(body: &Value, found: &mut Found) {
+pub(super) fn check(body: &Value, found: &mut FoundViolations) {
     let (key, list) = match found.dialect() {
         Dialect::BedrockConverse => {
             ("/toolConfig/tools", body.get("toolConfig").and_then(|c| c.get("tools")))
@@ -54,7 +54,7 @@ fn field_is(value: &Value, key: &str) -> bool {
     value.get(key) == Some(&Value::Bool(true))
 }
 
-fn description(spec: &Value, place: &str, found: &mut Found) {
+fn description(spec: &Value, place: &str, found: &mut FoundViolations) {
     let Some(text) = spec.get("description") else { return };
     let longest = match found.dialect() {
         Dialect::OpenAiChat | Dialect::OpenAiResponses => 1_024,

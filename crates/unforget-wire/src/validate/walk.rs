@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::field;
-use super::found::Found;
+use super::found::FoundViolations;
 use super::pairs::Pairs;
 
 /// The speaker of a message.
@@ -35,7 +35,7 @@ pub(super) struct Turn<'a, 'p> {
 
 impl Turn<'_, '_> {
     /// Checks that roles alternate.
-    pub(super) fn alternates(&self, found: &mut Found) {
+    pub(super) fn alternates(&self, found: &mut FoundViolations) {
         let same = self.before.and_then(|before| field(before, "role")) == Some(self.role);
         found.want(!same, "alternate", self.place, "two messages in a row have one role");
     }
@@ -47,8 +47,8 @@ impl Turn<'_, '_> {
 pub(super) fn walk<'a>(
     body: &'a Value,
     key: &str,
-    found: &mut Found,
-    mut each: impl FnMut(&Turn<'a, '_>, &mut Found) -> Who,
+    found: &mut FoundViolations,
+    mut each: impl FnMut(&Turn<'a, '_>, &mut FoundViolations) -> Who,
 ) {
     let Some(list) = body.get(key).and_then(Value::as_array) else {
         return found.add("shape", String::new(), format!("no list {key}"));
@@ -76,9 +76,9 @@ pub(super) fn walk<'a>(
 /// * `content` - checks a message's content and pairs its calls with results.
 pub(super) fn dialogue<'a>(
     body: &'a Value,
-    found: &mut Found,
-    instructions: Option<fn(&Turn<'_, '_>, &mut Found)>,
-    mut content: impl FnMut(&Turn<'a, '_>, &mut Pairs<'a>, &mut Found),
+    found: &mut FoundViolations,
+    instructions: Option<fn(&Turn<'_, '_>, &mut FoundViolations)>,
+    mut content: impl FnMut(&Turn<'a, '_>, &mut Pairs<'a>, &mut FoundViolations),
 ) {
     let mut pairs = Pairs::default();
     walk(body, "messages", found, |turn, found| {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::{Fields, Room, Texts};
-use super::{Facts, Usage, count};
+use super::{AnswerFacts, Usage, count};
 use crate::exchange::quoted;
 use crate::json::{Object, Tape, Value, is_space, is_value};
 
@@ -37,7 +37,7 @@ struct Counted {
 }
 
 impl Blocks {
-    pub(super) fn event(&mut self, name: &str, event: Object<'_>, facts: &mut Facts) {
+    pub(super) fn event(&mut self, name: &str, event: Object<'_>, facts: &mut AnswerFacts) {
         match name {
             "message_start" => {
                 if let Some(message) = event.obj("message") {
@@ -69,7 +69,7 @@ impl Blocks {
         }
     }
 
-    pub(super) fn whole(&mut self, body: Object<'_>, facts: &mut Facts) {
+    pub(super) fn whole(&mut self, body: Object<'_>, facts: &mut AnswerFacts) {
         facts.named(body);
         self.count(body.obj("usage"), facts);
         facts.stopped(body.string("stop_reason"));
@@ -97,7 +97,7 @@ impl Blocks {
     }
 
     /// Takes counts. They cover the whole message so far, so the latest value of each is valid.
-    fn count(&mut self, usage: Option<Object<'_>>, facts: &mut Facts) {
+    fn count(&mut self, usage: Option<Object<'_>>, facts: &mut AnswerFacts) {
         if usage.is_none() {
             return;
         }

@@ -1,7 +1,7 @@
 //! OpenAI Chat: chunks with deltas of choices. Only the first of several choices is kept.
 
 use super::merge::{Fields, Room, Texts};
-use super::{Facts, Usage, count};
+use super::{AnswerFacts, Usage, count};
 use crate::exchange::quoted;
 use crate::json::{Object, Value};
 
@@ -16,7 +16,7 @@ pub(super) struct Choice {
     others: Vec<(String, String)>,
     /// Items of lists that arrive in pieces (`reasoning_details`, `annotations`).
     lists: Vec<(String, String)>,
-    calls: Vec<Call>,
+    calls: Vec<StreamedCall>,
     /// The call of the legacy form.
     function: Texts,
     has_delta: bool,
@@ -24,7 +24,7 @@ pub(super) struct Choice {
 
 /// A call.
 #[derive(Debug, Default)]
-struct Call {
+struct StreamedCall {
     index: i64,
     id: String,
     /// The name of its inner object: `function` or `custom`.
@@ -37,7 +37,7 @@ struct Call {
 }
 
 impl Choice {
-    pub(super) fn chunk(&mut self, chunk: Object<'_>, facts: &mut Facts) {
+    pub(super) fn chunk(&mut self, chunk: Object<'_>, facts: &mut AnswerFacts) {
         top(chunk, facts);
         let mut first = None;
         for choice in chunk.items("choices").filter_map(Value::obj) {
@@ -50,12 +50,12 @@ impl Choice {
             self.delta(delta, &mut facts.room);
         }
         if ends(choice) {
-            self.calls.iter_mut().for_each(Call::seal);
+            self.calls.iter_mut().for_each(StreamedCall::seal);
         }
         facts.stopped(choice.string("finish_reason"));
     }
 
-    pub(super) fn whole(&mut self, body: Object<'_>, facts: &mut Facts) {
+    pub(super) fn whole(&mut self, body: Object<'_>, facts: &mut AnswerFacts) {
         top(body, facts);
         for choice in body.items("choices").filter_map(Value::obj) {
             if first_of(choice, facts) {
@@ -119,7 +119,7 @@ impl Choice {
     /// The call that a delta belongs to. Calls are told apart by index. Another id at an index is another call, since
     /// some providers give every call the index 0 or none.
     fn place(&mut self, index: Option<i64>, id: &str, room: &mut Room) -> Option<usize> {
-        let same = |call: &Call| {
+        let same = |call: &StreamedCall| {
             index.is_none_or(|index| call.index == index)
                 && (id.is_empty() || call.id.is_empty() || call.id == id)
         };
@@ -130,7 +130,7 @@ impl Choice {
             return None;
         }
         let index = index.unwrap_or(self.calls.len() as i64);
-        self.calls.push(Call { index, inner: "function", ..Call::default() });
+        self.calls.push(StreamedCall { index, inner: "function", ..StreamedCall::default() });
         Some(self.calls.len() - 1)
     }
 
@@ -153,7 +153,7 @@ impl Choice {
         }
         if !self.calls.is_empty() {
             self.calls.sort_by_key(|call| call.index);
-            let calls: Vec<String> = self.calls.into_iter().map(Call::json).collect();
+            let calls: Vec<String> = self.calls.into_iter().map(StreamedCall::json).collect();
             fields.set("tool_calls", format!("[{}]", calls.join(",")));
         }
         if !self.function.is_empty() {
@@ -163,7 +163,7 @@ impl Choice {
     }
 }
 
-impl Call {
+impl StreamedCall {
     /// Fixes the names of all calls: nothing behind the end of an answer may change them.
     fn seal(&mut self) {
         self.has_name |= self.texts.get("name").is_some_and(|name| !name.is_empty());
@@ -197,7 +197,7 @@ pub(in crate::exchange) fn ends(choice: Object<'_>) -> bool {
 }
 
 /// Takes the top-level fields of a chunk or a whole answer.
-fn top(body: Object<'_>, facts: &mut Facts) {
+fn top(body: Object<'_>, facts: &mut AnswerFacts) {
     facts.named(body);
     // Groq uses a field of its own.
     let usage = body.obj("usage").or_else(|| body.obj("x_groq")?.obj("usage"));
@@ -212,7 +212,7 @@ fn object(texts: &Texts) -> String {
 }
 
 /// Whether this is choice 0; counts the others.
-fn first_of(choice: Object<'_>, facts: &mut Facts) -> bool {
+fn first_of(choice: Object<'_>, facts: &mut AnswerFacts) -> bool {
     let index = choice.i64("index").unwrap_or_default();
     facts.choices = facts.choices.max(usize::try_from(index).unwrap_or_default().saturating_add(1));
     index == 0

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::merge::{Fields, Room};
-use super::{Facts, Usage, count};
+use super::{AnswerFacts, Usage, count};
 use crate::exchange::quoted;
 use crate::json::{Object, Tape, Value};
 
@@ -42,7 +42,7 @@ const DELTAS: [(&str, &str, &str, &str, &str); 4] = [
 ];
 
 impl Items {
-    pub(super) fn event(&mut self, name: &str, event: Object<'_>, facts: &mut Facts) {
+    pub(super) fn event(&mut self, name: &str, event: Object<'_>, facts: &mut AnswerFacts) {
         match name {
             "response.output_item.added" | "response.output_item.done" => {
                 if let (Some(index), Some(item)) = (event.i64("output_index"), event.obj("item")) {
@@ -61,7 +61,7 @@ impl Items {
     }
 
     /// Takes a whole response: a body, or the one at the start or end of a stream.
-    pub(super) fn response(&mut self, response: Object<'_>, facts: &mut Facts) {
+    pub(super) fn response(&mut self, response: Object<'_>, facts: &mut AnswerFacts) {
         facts.named(response);
         facts.usage = response.obj("usage").map(used).or(facts.usage);
         facts.choices = 1;

@@ -40,14 +40,14 @@ impl Fixed {
 
 /// The fixed parts of a body.
 #[derive(Default)]
-pub(super) struct Head {
+pub(super) struct RequestHead {
     /// All text that counts as input.
     pub(super) fixed: Vec<Fixed>,
     /// Digests of the texts of the instructions.
     pub(super) system: Vec<Digest>,
 }
 
-impl Head {
+impl RequestHead {
     /// * `leading` - the leading messages with instructions.
     pub(super) fn of(body: Object<'_>, leading: &[Value<'_>]) -> Self {
         let mut head = Self::default();

@@ -12,7 +12,7 @@ mod put_back;
 mod unknown;
 
 pub use context::Context;
-use context::{Found, Kind, Place};
+use context::{ContextKind, ContextPlace, Found};
 
 use super::is_instruction;
 use crate::json::{Object, Tape, Value};

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Dialect, Edit, Object, Step, edited, is_function, is_ours, quoted, set, with_object};
+use super::{Dialect, Edit, JoinStep, Object, edited, is_function, is_ours, quoted, set, with_object};
 
 #[derive(Default)]
-pub(super) struct Blocks {
+pub(super) struct JoinedBlocks {
     /// The client's index of each block of the current answer; `None` for our blocks.
     shown: BTreeMap<i64, Option<i64>>,
     next: i64,
@@ -17,8 +17,8 @@ pub(super) struct Blocks {
     output: i64,
 }
 
-impl Blocks {
-    pub(super) fn event(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+impl JoinedBlocks {
+    pub(super) fn event(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut JoinStep<'_>) {
         let kind = event.str("type").filter(|kind| !kind.is_empty());
         match kind.as_deref().unwrap_or(name) {
             "message_start" if step.before > 0 => {}
@@ -46,7 +46,7 @@ impl Blocks {
     }
 
     /// Begins a message, which may have blocks already.
-    fn begin(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+    fn begin(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut JoinStep<'_>) {
         let mut edits = Vec::new();
         if let Some(message) = event.obj("message") {
             for (index, block) in message.items("content").enumerate() {
@@ -67,7 +67,7 @@ impl Blocks {
         self.next - 1
     }
 
-    fn pass(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+    fn pass(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut JoinStep<'_>) {
         let Some(index) = event.i64("index") else { return };
         if !self.shown.contains_key(&index) {
             let next = self.take();

@@ -1,13 +1,13 @@
 //! OpenAI Chat: choice 0, and its calls by index.
 
-use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, quoted, set, with_object};
+use super::{Dialect, Edit, JoinStep, Object, Value, edited, is_function, is_ours, quoted, set, with_object};
 use crate::exchange::answer::chat::{delta, ends, says_again};
 use crate::exchange::cut_fields;
 
 #[derive(Default)]
-pub(super) struct Choice {
+pub(super) struct JoinedChoice {
     /// Calls of the current answer.
-    calls: Vec<Call>,
+    calls: Vec<JoinedCall>,
     /// The client's index of the next call.
     next: usize,
     /// The id of the first answer.
@@ -21,7 +21,7 @@ pub(super) struct Choice {
     output: i64,
 }
 
-struct Call {
+struct JoinedCall {
     index: Option<i64>,
     id: String,
     name: String,
@@ -41,8 +41,8 @@ enum Fate {
 /// Separates the texts of two answers.
 const GAP: &str = "\n\n";
 
-impl Choice {
-    pub(super) fn event(&mut self, name: &str, chunk: Object<'_>, data: &str, step: &mut Step<'_>) {
+impl JoinedChoice {
+    pub(super) fn event(&mut self, name: &str, chunk: Object<'_>, data: &str, step: &mut JoinStep<'_>) {
         if chunk.get("error").is_some_and(|error| !error.is_null()) {
             *step.is_over = true;
             return step.write(name, data);
@@ -96,7 +96,7 @@ impl Choice {
     }
 
     /// Selects the client's part of a delta. Returns whether there is any.
-    fn delta(&mut self, delta: Object<'_>, step: &Step<'_>, edits: &mut Vec<Edit>) -> bool {
+    fn delta(&mut self, delta: Object<'_>, step: &JoinStep<'_>, edits: &mut Vec<Edit>) -> bool {
         let is_later = step.before > 0;
         let (mut says, mut hides) = (false, false);
         for (key, value) in delta.fields() {
@@ -126,7 +126,7 @@ impl Choice {
     }
 
     /// Pieces of calls: the client's, with its index.
-    fn entries(&mut self, list: Value<'_>, step: &Step<'_>) -> Vec<String> {
+    fn entries(&mut self, list: Value<'_>, step: &JoinStep<'_>) -> Vec<String> {
         let mut kept = Vec::new();
         for entry in list.items().filter_map(Value::obj) {
             let at = self.place(entry);
@@ -164,7 +164,7 @@ impl Choice {
     /// Releases pieces of calls whose name ended while it could still become one of ours: they are the client's.
     fn left(&mut self) -> Vec<String> {
         let mut left = Vec::new();
-        let is_left = |call: &&mut Call| call.fate == Fate::Unknown && !call.name.is_empty();
+        let is_left = |call: &&mut JoinedCall| call.fate == Fate::Unknown && !call.name.is_empty();
         for call in self.calls.iter_mut().filter(is_left) {
             call.fate = Fate::Shown(self.next);
             left.extend(call.waiting.drain(..).map(|piece| shown(&piece, self.next, false)));
@@ -176,7 +176,7 @@ impl Choice {
     /// The call that a piece belongs to, as in [`super::super::Answer`].
     fn place(&mut self, entry: Object<'_>) -> usize {
         let (index, id) = (entry.i64("index"), entry.str("id").unwrap_or_default());
-        let is_it = |call: &Call| {
+        let is_it = |call: &JoinedCall| {
             index.is_none_or(|_| call.index == index)
                 && (id.is_empty() || call.id.is_empty() || call.id == id)
         };
@@ -187,7 +187,7 @@ impl Choice {
             return at;
         }
         let (id, name) = (id.into_owned(), String::new());
-        self.calls.push(Call { index, id, name, fate: Fate::Unknown, waiting: Vec::new() });
+        self.calls.push(JoinedCall { index, id, name, fate: Fate::Unknown, waiting: Vec::new() });
         self.calls.len() - 1
     }
 

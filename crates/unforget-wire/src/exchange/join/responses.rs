@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Dialect, Edit, Object, Step, Value, edited, is_function, is_ours, quoted, set};
+use super::{Dialect, Edit, JoinStep, Object, Value, edited, is_function, is_ours, quoted, set};
 
 #[derive(Default)]
-pub(super) struct Items {
+pub(super) struct JoinedItems {
     /// The client's index of each item of the current answer; `None` for our items.
     shown: BTreeMap<i64, Option<i64>>,
     next: i64,
@@ -18,8 +18,8 @@ pub(super) struct Items {
     output: i64,
 }
 
-impl Items {
-    pub(super) fn event(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut Step<'_>) {
+impl JoinedItems {
+    pub(super) fn event(&mut self, name: &str, event: Object<'_>, data: &str, step: &mut JoinStep<'_>) {
         let own = event.string("type").filter(|kind| !kind.is_empty());
         let kind = own.as_deref().unwrap_or(name);
         match kind {

@@ -5,7 +5,7 @@
 
 use unforget_core::standing::Rank;
 
-use super::{Kind, Place};
+use super::{ContextKind, ContextPlace};
 
 const OPEN: &str = "<system-reminder>";
 const CLOSE: &str = "</system-reminder>";
@@ -61,20 +61,20 @@ pub(super) const MARK: &str = "system-reminder";
 
 /// Classifies a text, if it is standing context. Before the first answer all blocks are; later ones only if their topic
 /// is known: others, such as a note about a changed file, are part of the history.
-pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
+pub(super) fn kind(text: &str, place: ContextPlace) -> Option<ContextKind> {
     let said = if place.is_instruction { text.trim() } else { inside(text)? };
     let Some((start, rank, topic, way)) = known(said) else {
-        return place.is_opening.then(|| Kind::adds(Rank::Other, "other"));
+        return place.is_opening.then(|| ContextKind::adds(Rank::Other, "other"));
     };
     Some(match way {
-        Way::Adds => Kind::adds(rank, topic),
-        Way::Replaces => Kind::replaces(rank, topic),
+        Way::Adds => ContextKind::adds(rank, topic),
+        Way::Replaces => ContextKind::replaces(rank, topic),
         Way::Files => {
             let files: Vec<String> = said.lines().filter_map(file).collect();
             match (files.is_empty(), topic) {
-                (false, _) => Kind::covering(Rank::Instructions, "instructions", files),
-                (true, "context") => Kind::replaces(rank, topic),
-                (true, _) => Kind::covering(rank, topic, [start.to_owned()]),
+                (false, _) => ContextKind::covering(Rank::Instructions, "instructions", files),
+                (true, "context") => ContextKind::replaces(rank, topic),
+                (true, _) => ContextKind::covering(rank, topic, [start.to_owned()]),
             }
         }
     })

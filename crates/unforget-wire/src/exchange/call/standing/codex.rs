@@ -3,7 +3,7 @@
 
 use unforget_core::standing::Rank;
 
-use super::{Kind, Place};
+use super::{ContextKind, ContextPlace};
 
 /// First words of project instructions; the folder follows.
 const AGENTS: &str = "# AGENTS.md instructions";
@@ -31,15 +31,15 @@ pub(super) const MARKS: [&str; 3] = ["AGENTS.md", "environment_context", "instru
 
 /// Whether a text of a user message before the first answer is this client's context.
 pub(super) fn is_its(text: &str) -> bool {
-    kind(text, Place { is_opening: true, is_instruction: false }).is_some()
+    kind(text, ContextPlace { is_opening: true, is_instruction: false }).is_some()
 }
 
 /// Classifies a text, if it is standing context.
-pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
+pub(super) fn kind(text: &str, place: ContextPlace) -> Option<ContextKind> {
     let text = text.trim();
     if !place.is_instruction && text.starts_with(AGENTS) {
         let folder = text.lines().next().unwrap_or_default();
-        return Some(Kind::covering(Rank::Instructions, "instructions", [folder.to_owned()]));
+        return Some(ContextKind::covering(Rank::Instructions, "instructions", [folder.to_owned()]));
     }
     let tags = if place.is_instruction { OF_DEVELOPER.as_slice() } else { OF_USER.as_slice() };
     let is_in = |tag: &str| {
@@ -50,8 +50,8 @@ pub(super) fn kind(text: &str, place: Place) -> Option<Kind> {
     let (_, rank, topic) = *tags.iter().find(|(tag, ..)| is_in(tag))?;
     Some(match topic {
         // A later one may contain only the changes.
-        "environment" => Kind::covering(rank, topic, text.lines().filter_map(field)),
-        _ => Kind::replaces(rank, topic),
+        "environment" => ContextKind::covering(rank, topic, text.lines().filter_map(field)),
+        _ => ContextKind::replaces(rank, topic),
     })
 }
 

@@ -12,13 +12,13 @@ use crate::json::{Object, Value, unescape};
 
 /// The classification of a text.
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
+pub(super) struct ContextKind {
     rank: Rank,
     topic: &'static str,
     covers: BTreeSet<String>,
 }
 
-impl Kind {
+impl ContextKind {
     /// A text that adds to earlier ones.
     pub(super) const fn adds(rank: Rank, topic: &'static str) -> Self {
         Self { rank, topic, covers: BTreeSet::new() }
@@ -41,7 +41,7 @@ impl Kind {
 
 /// The place of a text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct ContextPlace {
     /// Before the first answer.
     pub(super) is_opening: bool,
     /// In a message of role `system` or `developer`.
@@ -64,8 +64,8 @@ pub(super) struct Found {
 
 impl Found {
     /// Sets its classification.
-    pub(super) fn is(&mut self, kind: Kind) {
-        let Kind { rank, topic, covers } = kind;
+    pub(super) fn is(&mut self, kind: ContextKind) {
+        let ContextKind { rank, topic, covers } = kind;
         self.piece = Piece { rank, topic, covers, digest: self.piece.digest };
     }
 
@@ -177,7 +177,7 @@ impl Client {
         }
     }
 
-    fn kind(self, text: &str, place: Place) -> Option<Kind> {
+    fn kind(self, text: &str, place: ContextPlace) -> Option<ContextKind> {
         match self {
             Self::ClaudeCode => claude_code::kind(text, place),
             Self::Codex => codex::kind(text, place),
@@ -187,7 +187,8 @@ impl Client {
 
     /// The text, if it is standing context.
     fn take(self, mut found: Found, is_opening: bool) -> Option<Found> {
-        let kind = self.kind(&found.text(), Place { is_opening, is_instruction: found.is_instruction() })?;
+        let kind =
+            self.kind(&found.text(), ContextPlace { is_opening, is_instruction: found.is_instruction() })?;
         found.is(kind);
         Some(found)
     }
@@ -195,9 +196,9 @@ impl Client {
 
 /// Classifies instructions before the first answer: of whatever kind, they are standing context.
 fn as_instructions(client: Client, mut found: Found) -> Found {
-    let place = Place { is_opening: false, is_instruction: true };
+    let place = ContextPlace { is_opening: false, is_instruction: true };
     let known = client.kind(&found.text(), place);
-    found.is(known.unwrap_or_else(|| Kind::adds(Rank::Instructions, "instructions")));
+    found.is(known.unwrap_or_else(|| ContextKind::adds(Rank::Instructions, "instructions")));
     found
 }
 

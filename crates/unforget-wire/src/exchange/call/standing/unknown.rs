@@ -3,7 +3,7 @@
 
 use unforget_core::standing::Rank;
 
-use super::{Found, Kind};
+use super::{ContextKind, Found};
 
 /// Selects the standing context.
 ///
@@ -11,7 +11,7 @@ use super::{Found, Kind};
 pub(super) fn take(mut texts: Vec<Found>) -> Vec<Found> {
     texts.pop();
     for text in &mut texts {
-        text.is(Kind::adds(Rank::Other, "other"));
+        text.is(ContextKind::adds(Rank::Other, "other"));
     }
     texts
 }

@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::target::Target;
-use found::Found;
+use found::FoundViolations;
 
 pub use rules::{Rule, rules, wire_rules};
 pub use signer::{Bound, FakeSigner};
@@ -67,7 +67,7 @@ impl<T: Into<Target>> From<T> for Checks {
 /// Cost: O(bytes), one parse.
 pub fn validate(body: &str, checks: impl Into<Checks>) -> Result<(), Vec<Violation>> {
     let checks = checks.into();
-    let mut found = Found::new(checks);
+    let mut found = FoundViolations::new(checks);
     found.body_size(body.len());
     match serde_json::from_str::<Value>(body) {
         Err(error) => found.no_json(&error.to_string()),

@@ -170,7 +170,7 @@ impl<'a> Call<'a> {
         let standing = if call.hints.is_partial() { Vec::new() } else { standing::find(history) };
         call.standing = standing.iter().map(|message| message.range()).collect();
         call.messages.retain(|message| !call.standing.contains(message));
-        let mut fixed = head::Head::of(object, leading);
+        let mut fixed = head::RequestHead::of(object, leading);
         fixed.stand(&standing);
         (call.fixed, call.system) = (fixed.fixed, fixed.system);
         let in_list = leading.iter().chain(&standing).filter_map(|message| message.obj());

@@ -30,7 +30,7 @@ pub const BLOCKS_MAX: usize = 4_096;
 #[derive(Debug)]
 pub struct Answer {
     kind: Kind,
-    facts: Facts,
+    facts: AnswerFacts,
 }
 
 #[derive(Debug)]
@@ -42,7 +42,7 @@ enum Kind {
 
 /// Facts about an answer beside its content.
 #[derive(Debug, Default)]
-struct Facts {
+struct AnswerFacts {
     id: Option<String>,
     model: Option<String>,
     usage: Option<Usage>,
@@ -124,7 +124,7 @@ impl Answer {
             Dialect::OpenAiResponses => Kind::Responses(responses::Items::default()),
             _ => Kind::Chat(chat::Choice::default()),
         };
-        Self { kind, facts: Facts::default() }
+        Self { kind, facts: AnswerFacts::default() }
     }
 
     /// Takes an event of the stream.
@@ -219,7 +219,7 @@ impl Answer {
     }
 }
 
-impl Facts {
+impl AnswerFacts {
     /// Takes the top-level names of a response; the first value of each counts.
     fn named(&mut self, response: Object<'_>) {
         let text = |key: &str| response.string(key).filter(|text| !text.is_empty());

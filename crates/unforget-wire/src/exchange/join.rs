@@ -39,13 +39,13 @@ pub struct Join {
     held: Vec<(String, String)>,
     is_over: bool,
     is_lost: bool,
-    form: Form,
+    form: JoinForm,
 }
 
-enum Form {
-    Anthropic(anthropic::Blocks),
-    Chat(chat::Choice),
-    Responses(responses::Items),
+enum JoinForm {
+    Anthropic(anthropic::JoinedBlocks),
+    Chat(chat::JoinedChoice),
+    Responses(responses::JoinedItems),
 }
 
 /// One answer of several.
@@ -74,9 +74,9 @@ impl Join {
     /// * `ours` - names of our tools.
     pub fn new(dialect: Dialect, ours: &[&str]) -> Self {
         let form = match dialect {
-            Dialect::Anthropic => Form::Anthropic(anthropic::Blocks::default()),
-            Dialect::OpenAiResponses => Form::Responses(responses::Items::default()),
-            _ => Form::Chat(chat::Choice::default()),
+            Dialect::Anthropic => JoinForm::Anthropic(anthropic::JoinedBlocks::default()),
+            Dialect::OpenAiResponses => JoinForm::Responses(responses::JoinedItems::default()),
+            _ => JoinForm::Chat(chat::JoinedChoice::default()),
         };
         Self {
             dialect,
@@ -138,7 +138,7 @@ impl Join {
             }
             return;
         };
-        let mut step = Step {
+        let mut step = JoinStep {
             ours: &self.ours,
             before: self.before,
             held: &mut self.held,
@@ -146,9 +146,9 @@ impl Join {
             out,
         };
         match &mut self.form {
-            Form::Anthropic(blocks) => blocks.event(name, object, data, &mut step),
-            Form::Chat(choice) => choice.event(name, object, data, &mut step),
-            Form::Responses(items) => items.event(name, object, data, &mut step),
+            JoinForm::Anthropic(blocks) => blocks.event(name, object, data, &mut step),
+            JoinForm::Chat(choice) => choice.event(name, object, data, &mut step),
+            JoinForm::Responses(items) => items.event(name, object, data, &mut step),
         }
     }
 
@@ -179,15 +179,15 @@ impl Join {
         let held = std::mem::take(&mut self.held);
         for (_, data) in &held {
             with_object(data, |held| match &mut self.form {
-                Form::Anthropic(blocks) => blocks.leave(held, &self.ours),
-                Form::Chat(choice) => choice.leave(held, &self.ours),
-                Form::Responses(items) => items.leave(held, &self.ours),
+                JoinForm::Anthropic(blocks) => blocks.leave(held, &self.ours),
+                JoinForm::Chat(choice) => choice.leave(held, &self.ours),
+                JoinForm::Responses(items) => items.leave(held, &self.ours),
             });
         }
         match &mut self.form {
-            Form::Anthropic(blocks) => blocks.go_on(),
-            Form::Chat(choice) => choice.go_on(),
-            Form::Responses(items) => items.go_on(),
+            JoinForm::Anthropic(blocks) => blocks.go_on(),
+            JoinForm::Chat(choice) => choice.go_on(),
+            JoinForm::Responses(items) => items.go_on(),
         }
         self.before += 1;
         self.is_over = false;
@@ -200,9 +200,9 @@ impl Join {
         for (name, data) in &held {
             let mut edits = Vec::new();
             with_object(data, |held| match &mut self.form {
-                Form::Anthropic(blocks) => blocks.last(held, is_streamed, &self.ours, &mut edits),
-                Form::Chat(choice) => choice.last(held, is_streamed, &self.ours, &mut edits),
-                Form::Responses(items) => items.last(held, &self.ours, &mut edits),
+                JoinForm::Anthropic(blocks) => blocks.last(held, is_streamed, &self.ours, &mut edits),
+                JoinForm::Chat(choice) => choice.last(held, is_streamed, &self.ours, &mut edits),
+                JoinForm::Responses(items) => items.last(held, &self.ours, &mut edits),
             });
             let text = edited(data, &edits);
             if is_streamed {
@@ -230,7 +230,7 @@ impl Round {
 }
 
 /// The effects that an event may have.
-struct Step<'a> {
+struct JoinStep<'a> {
     ours: &'a [String],
     before: usize,
     held: &'a mut Vec<(String, String)>,
@@ -238,7 +238,7 @@ struct Step<'a> {
     out: &'a mut String,
 }
 
-impl Step<'_> {
+impl JoinStep<'_> {
     fn write(&mut self, name: &str, data: &str) {
         write(self.out, name, data);
     }

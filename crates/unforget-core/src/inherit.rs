@@ -34,7 +34,7 @@ pub enum Unfit {
     /// No prompt of the other lane has a beginning that the new one could share: none broke before the fork point.
     #[error("no prompt of the other lane broke before the fork point")]
     Unbroken,
-    /// Most lines of the other journal are off its path.
+    /// Most lines of the other journal belong to abandoned branches.
     #[error("most lines of the other lane are not on its path")]
     Left,
     /// What was purged does not come again, and nothing stands in its place.

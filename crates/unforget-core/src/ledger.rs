@@ -109,18 +109,18 @@ impl Ledger {
     fn settle(&mut self, called: &Called, answered: &Answered, at: Place) {
         let subjects = subjects(called);
         match ending(called, answered) {
-            Ending::Failed => {
+            WorkEnding::Failed => {
                 // A call of several deeds fails as a whole; its first deed names the failure.
                 if let Some(subject) = subjects.into_iter().next() {
                     self.fail(subject, called, answered, at);
                 }
             }
-            Ending::Proven => {
+            WorkEnding::Proven => {
                 for subject in subjects {
                     self.clear(subject, at);
                 }
             }
-            Ending::Unproven => {}
+            WorkEnding::Unproven => {}
         }
         for deed in &called.deeds {
             self.note(called, deed, answered, at);
@@ -257,13 +257,13 @@ impl Ledger {
 }
 
 /// The conclusion from a result.
-enum Ending {
+enum WorkEnding {
     Failed,
     Proven,
     Unproven,
 }
 
-fn ending(called: &Called, answered: &Answered) -> Ending {
+fn ending(called: &Called, answered: &Answered) -> WorkEnding {
     let told = called.deeds.iter().find_map(|deed| match deed {
         Deed::Ran(command) => Some((command.tells, command.tests)),
         _ => None,
@@ -272,11 +272,11 @@ fn ending(called: &Called, answered: &Answered) -> Ending {
     let failing = tests && answered.tests.is_some_and(|tests| tests.failed > 0);
     let unclear = tells.hides && answered.error.is_some();
     match answered.outcome {
-        _ if tells.hides && failing => Ending::Failed,
-        Outcome::Failed if tells.asks && answered.exit == Some(1) => Ending::Unproven,
-        Outcome::Failed => Ending::Failed,
-        Outcome::Done | Outcome::NotRun if unclear => Ending::Unproven,
-        Outcome::Done | Outcome::NotRun => Ending::Proven,
+        _ if tells.hides && failing => WorkEnding::Failed,
+        Outcome::Failed if tells.asks && answered.exit == Some(1) => WorkEnding::Unproven,
+        Outcome::Failed => WorkEnding::Failed,
+        Outcome::Done | Outcome::NotRun if unclear => WorkEnding::Unproven,
+        Outcome::Done | Outcome::NotRun => WorkEnding::Proven,
     }
 }
 

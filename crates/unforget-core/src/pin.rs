@@ -48,7 +48,7 @@ pub struct Pin {
     pub source: Option<Seq>,
     /// Whether it holds.
     pub state: PinState,
-    /// Its place in the block: that of the first pin of its line of succession.
+    /// Position in the block. A pin that supersedes another one takes over its position.
     pub order: u64,
 }
 
@@ -68,7 +68,7 @@ pub enum PinError {
         /// How long.
         bytes: usize,
     },
-    /// There are as many active pins as there may be.
+    /// The limit of active pins is reached.
     #[error("more than {} active pins", Pins::ACTIVE_MAX)]
     TooMany,
     /// There is no pin of that name.

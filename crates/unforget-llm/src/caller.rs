@@ -106,6 +106,12 @@ pub struct Closed {
     pub is_absent: bool,
 }
 
+/// A model and its place in the chain.
+struct ChainModel<'a> {
+    index: usize,
+    model: &'a dyn Model,
+}
+
 /// Calls a chain of models.
 pub struct Caller {
     chain: Vec<Arc<dyn Model>>,
@@ -176,7 +182,7 @@ impl Caller {
         let mut attempts = Vec::new();
         let mut fault: Option<Fault> = None;
         for (index, model) in self.chain.iter().enumerate().skip(from) {
-            match self.call_one(call, (index, model.as_ref()), deadline, &mut attempts) {
+            match self.call_one(call, &ChainModel { index, model: model.as_ref() }, deadline, &mut attempts) {
                 Ok(answer) => return Outcome { result: Ok((answer, index)), attempts },
                 Err(new) => {
                     let is_end = matches!(new.cause, Cause::Cancelled) || self.clock.elapsed() >= deadline;
@@ -197,10 +203,11 @@ impl Caller {
     fn call_one(
         &self,
         call: &Call<'_>,
-        (index, model): (usize, &dyn Model),
+        chosen: &ChainModel<'_>,
         deadline: Duration,
         attempts: &mut Vec<Attempt>,
     ) -> Result<Answer, Fault> {
+        let ChainModel { index, model } = *chosen;
         let mut note = |end, took| {
             attempts.push(Attempt { model: index, account: model.account().clone(), end, took });
         };

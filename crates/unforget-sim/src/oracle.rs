@@ -123,7 +123,7 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
             at += skipped + 1;
         } else {
             // The following path entries occur later in the array, so the history was edited here.
-            if is_edit(&out, (at, skipped), &items[index..]) || firm(out.get(at..), loose) {
+            if is_edit(out.iter().skip(at).take(skipped), &items[index..]) || firm(out.get(at..), loose) {
                 out.truncate(at);
             }
             out.extend(items.iter().skip(index).cloned());
@@ -137,9 +137,9 @@ pub fn whole_unnamed(path: &[Msg], items: &[Msg], loose: Loose<'_>) -> Vec<Msg> 
 }
 
 /// Whether any skipped entry occurs later in the array.
-fn is_edit(path: &[Msg], (at, skipped): (usize, usize), items: &[Msg]) -> bool {
+fn is_edit<'a>(mut skipped: impl Iterator<Item = &'a Msg>, items: &[Msg]) -> bool {
     let is_later = |one: &Msg| items.iter().skip(1).any(|other| other.text == one.text);
-    path.iter().skip(at).take(skipped).any(is_later)
+    skipped.any(is_later)
 }
 
 fn firm(rest: Option<&[Msg]>, loose: Loose<'_>) -> bool {

@@ -97,26 +97,26 @@ impl Heard {
 /// noticed. Dropping it ends it and all hanging connections.
 pub struct Provider {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedProvider>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedProvider {
+    state: Mutex<ProviderState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct ProviderState {
     script: VecDeque<Act>,
     always: Option<Act>,
     heard: Vec<Heard>,
     is_over: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedProvider {
+    fn lock(&self) -> MutexGuard<'_, ProviderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -145,7 +145,7 @@ impl Provider {
     pub fn start(script: impl IntoIterator<Item = Act>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("opening a port");
         let address = listener.local_addr().expect("reading the port");
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedProvider::default());
         shared.lock().script.extend(script);
         let for_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new()
@@ -190,7 +190,7 @@ impl Drop for Provider {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<SharedProvider>) {
     let mut threads = Vec::new();
     for stream in listener.incoming() {
         if shared.lock().is_over {

@@ -223,7 +223,7 @@ async fn take(
         return refused;
     }
     let is_streamed = request.get("stream").and_then(Value::as_bool).unwrap_or(false);
-    let whole = answers::whole(dialect, &sent, &say, (number, input));
+    let whole = answers::whole(dialect, &sent, &say, answers::RequestNumber { number, input });
     if dialect == Dialect::OpenAiResponses {
         shared.kept.keep(&request, &whole);
     }

@@ -85,32 +85,32 @@ fn shortened(text: &str, max: u64, cost: &dyn Fn(&str) -> u64) -> String {
 }
 
 /// A part of a text under one heading.
-struct Section<'a> {
-    lines: Vec<Line<'a>>,
+struct HostSection<'a> {
+    lines: Vec<HostLine<'a>>,
     cost: u64,
 }
 
-struct Line<'a> {
+struct HostLine<'a> {
     text: &'a str,
     cost: u64,
     /// Whether it belongs to a block of code, the block's marks included.
     is_code: bool,
 }
 
-fn sections<'a>(text: &'a str, cost: &dyn Fn(&str) -> u64) -> Vec<Section<'a>> {
-    let mut sections: Vec<Section<'a>> = Vec::new();
+fn sections<'a>(text: &'a str, cost: &dyn Fn(&str) -> u64) -> Vec<HostSection<'a>> {
+    let mut sections: Vec<HostSection<'a>> = Vec::new();
     let mut in_code = false;
     for text in text.lines() {
         let is_mark = text.trim_start().starts_with("```");
         let is_new = !in_code && is_heading(text) && sections.len() < SECTIONS_MAX;
-        let line = Line { text, cost: cost(text) + 1, is_code: in_code || is_mark };
+        let line = HostLine { text, cost: cost(text) + 1, is_code: in_code || is_mark };
         in_code ^= is_mark;
         match sections.last_mut().filter(|_| !is_new) {
             Some(section) => {
                 section.cost += line.cost;
                 section.lines.push(line);
             }
-            None => sections.push(Section { cost: line.cost, lines: vec![line] }),
+            None => sections.push(HostSection { cost: line.cost, lines: vec![line] }),
         }
     }
     sections
@@ -129,7 +129,7 @@ fn is_heading(line: &str) -> bool {
 }
 
 /// The sections within `room`: as much of each as the largest equal share allows.
-fn joined(sections: &[Section<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> String {
+fn joined(sections: &[HostSection<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> String {
     let share = fair_share(sections.iter().map(|section| section.cost).collect(), room).unwrap_or(room);
     let mut text = String::new();
     for section in sections {
@@ -140,7 +140,7 @@ fn joined(sections: &[Section<'_>], room: u64, cost: &dyn Fn(&str) -> u64) -> St
 }
 
 /// Writes the start of a section, without its code if the code is too long; a mark shows omissions.
-fn start_of(section: &Section<'_>, share: u64, cost: &dyn Fn(&str) -> u64, text: &mut String) {
+fn start_of(section: &HostSection<'_>, share: u64, cost: &dyn Fn(&str) -> u64, text: &mut String) {
     let is_whole = section.cost <= share;
     let mut left = if is_whole { share } else { share.saturating_sub(cost(CUT) + 1) };
     let mut is_cut = false;

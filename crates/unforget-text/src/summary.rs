@@ -71,8 +71,15 @@ struct Builder {
     /// Calls without a result: from id to index among the actions, and their aim.
     calls: BTreeMap<String, Pending>,
     /// Open errors by the work that failed.
-    failing: BTreeMap<(String, String), Vec<usize>>,
+    failing: BTreeMap<CallTarget, Vec<usize>>,
     anchors: AnchorSet,
+}
+
+/// A call by its tool and what it is aimed at.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CallTarget {
+    name: String,
+    target: String,
 }
 
 struct Pending {
@@ -249,12 +256,12 @@ impl Builder {
             self.anchors.read(told, seq, Weight::Failed);
         }
         if answered.outcome != Outcome::NotRun {
-            self.note_failure(seq, (name, target), told);
+            self.note_failure(seq, CallTarget { name, target }, told);
         }
     }
 
     /// Notes a failure, in the tool's words; `None` is a success, which mends earlier failures of the call.
-    fn note_failure(&mut self, seq: Seq, key: (String, String), told: Option<String>) {
+    fn note_failure(&mut self, seq: Seq, key: CallTarget, told: Option<String>) {
         let Some(told) = told else {
             for index in self.failing.remove(&key).unwrap_or_default() {
                 if let Some(item) = self.items.entry(SectionKind::Errors).or_default().get_mut(index) {
@@ -264,7 +271,7 @@ impl Builder {
             }
             return;
         };
-        let words = format!("{}: {}", clip(&key.0, 60), clip(&told, ERROR_CHARS));
+        let words = format!("{}: {}", clip(&key.name, 60), clip(&told, ERROR_CHARS));
         let index = self.push(SectionKind::Errors, Item { state: State::Open, ..Item::new(words, seq) });
         self.failing.entry(key).or_default().push(index);
     }

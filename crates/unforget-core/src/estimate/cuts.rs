@@ -22,7 +22,7 @@ pub(super) struct Cuts {
 
 /// A walk through the table.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Walk {
+pub(super) struct CutWalk {
     state: u16,
     grown: u64,
 }
@@ -58,7 +58,7 @@ impl Cuts {
     ///
     /// * `pair` - whether the byte forms a token with the byte before it.
     /// * `triple` - whether the byte forms a token with the two bytes before it.
-    pub(super) fn step(&self, walk: &mut Walk, pair: bool, triple: bool) {
+    pub(super) fn step(&self, walk: &mut CutWalk, pair: bool, triple: bool) {
         let at = usize::from(walk.state) << 2 | usize::from(triple) << 1 | usize::from(pair);
         let step = self.steps.get(at).copied().unwrap_or_default();
         walk.state = step >> 1;
@@ -66,7 +66,7 @@ impl Cuts {
     }
 
     /// Tokens of the longest cut of the bytes so far.
-    pub(super) fn most(&self, walk: Walk) -> u64 {
+    pub(super) fn most(&self, walk: CutWalk) -> u64 {
         let behind = self.behind.get(usize::from(walk.state)).copied().flatten();
         behind.map_or(0, |behind| (1 + walk.grown).saturating_sub(u64::from(behind)))
     }
@@ -118,7 +118,7 @@ mod tests {
             bars in proptest::collection::vec(proptest::prelude::any::<(bool, bool)>(), 0..60)
         ) {
             let cuts = Cuts::new();
-            let mut walk = Walk::default();
+            let mut walk = CutWalk::default();
             for (pair, triple) in &bars {
                 cuts.step(&mut walk, *pair, *triple);
             }

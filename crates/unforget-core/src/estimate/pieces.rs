@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::cuts::{Cuts, Walk};
+use super::cuts::{CutWalk, Cuts};
 
 /// Longest piece in the table, in bytes.
 pub(super) const PIECE_MAX: usize = 16;
@@ -31,16 +31,16 @@ impl Pieces {
             Some(chunk) if len > 0 => Some((u64::from_le_bytes(*chunk) & (u64::MAX >> (64 - 8 * len)), 0)),
             _ => bytes.get(from..to).and_then(key),
         };
-        key.is_some_and(|key| self.holds(key))
+        key.is_some_and(|(low, high)| self.holds(low, high))
     }
 
     /// Whether the first `len` bytes of `chunk`, 1 to 8 of them, are known to be one token.
     pub(super) fn knows_chunk(&self, chunk: u64, len: usize) -> bool {
-        self.holds((chunk & (u64::MAX >> (64 - 8 * len)), 0))
+        self.holds(chunk & (u64::MAX >> (64 - 8 * len)), 0)
     }
 
-    fn holds(&self, key: (u64, u64)) -> bool {
-        let (mut slot, tag) = place(key);
+    fn holds(&self, low: u64, high: u64) -> bool {
+        let (mut slot, tag) = place(low, high);
         loop {
             match self.slots.get(slot) {
                 Some(&found) if found == tag => return true,
@@ -53,7 +53,7 @@ impl Pieces {
     /// The most tokens that a byte-pair tokeniser can make of an ASCII piece.
     pub(super) fn longest(&self, piece: &[u8]) -> u64 {
         let Some((&first, rest)) = piece.split_first() else { return 0 };
-        let mut walk = Walk::default();
+        let mut walk = CutWalk::default();
         let (mut b, mut symbols) = (first, symbol(first));
         for &c in rest {
             let row = self.pairs.get(usize::from(b)).copied().unwrap_or_default();
@@ -114,7 +114,7 @@ impl Pieces {
             }
             _ => {}
         }
-        let (mut slot, tag) = place(key);
+        let (mut slot, tag) = place(key.0, key.1);
         while let Some(found) = self.slots.get_mut(slot) {
             if *found == 0 || *found == tag {
                 *found = tag;
@@ -159,7 +159,7 @@ fn key(piece: &[u8]) -> Option<(u64, u64)> {
 }
 
 /// Slot and tag of a key. Two pieces share a tag with a probability of one in four thousand million.
-fn place((low, high): (u64, u64)) -> (usize, u32) {
+fn place(low: u64, high: u64) -> (usize, u32) {
     let mixed =
         (low ^ high.rotate_left(29).wrapping_mul(0xd6e8_feb8_6659_fd93)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);

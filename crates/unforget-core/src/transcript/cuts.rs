@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::fact::Fact;
 use super::links::Links;
-use super::pairs::{Fate, Pairs};
+use super::pairs::{CallFate, Pairs};
 
 /// How many more records a compaction may keep to hold a pair together. Beyond that the result is removed.
 const BACK_MAX: u32 = 256;
 
 /// Compactions that separate pairs.
 #[derive(Debug, Default)]
-pub(super) struct Cuts {
+pub(super) struct RecordCuts {
     /// Compactions that must keep everything from an earlier record on, with that record.
     pub(super) starts: BTreeMap<usize, usize>,
     /// Results separated from their call, with the compaction.
@@ -19,9 +19,9 @@ pub(super) struct Cuts {
 }
 
 /// Finds the compactions. Results that cannot be rejoined with their call are given up in `pairs`.
-pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> Cuts {
+pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> RecordCuts {
     if links.kept.is_empty() {
-        return Cuts::default();
+        return RecordCuts::default();
     }
     let mut by_record: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut later: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -32,7 +32,7 @@ pub(super) fn cuts(facts: &[Fact], links: &Links, pairs: &mut Pairs<'_>) -> Cuts
             later.entry(compaction).or_default().push(at);
         }
     }
-    let mut joiner = Joiner { by_record, links, pairs, found: Cuts::default() };
+    let mut joiner = Joiner { by_record, links, pairs, found: RecordCuts::default() };
     let mut budget = facts.len() * 16 + 65_536;
     for (&compaction, start) in &links.kept {
         let start = start.unwrap_or(compaction);
@@ -70,7 +70,7 @@ struct Joiner<'a, 'b> {
     by_record: BTreeMap<usize, Vec<usize>>,
     links: &'b Links,
     pairs: &'b mut Pairs<'a>,
-    found: Cuts,
+    found: RecordCuts,
 }
 
 impl Joiner<'_, '_> {
@@ -85,7 +85,7 @@ impl Joiner<'_, '_> {
         let mut from = start;
         while let Some(result) = asked.pop() {
             let Some(answer) = self.pairs.answers.get_mut(result) else { continue };
-            let (Fate::Answers(call) | Fate::Displaced(call)) = answer.fate else { continue };
+            let (CallFate::Answers(call) | CallFate::Displaced(call)) = answer.fate else { continue };
             let Some(call) = self.pairs.calls.get(call) else { continue };
             let home = call.record;
             if depth(home) >= depth(start) {
@@ -93,7 +93,7 @@ impl Joiner<'_, '_> {
             }
             self.found.parted.push((result, compaction));
             if depth(home) < lowest || start == compaction {
-                answer.fate = Fate::Parted;
+                answer.fate = CallFate::Parted;
                 continue;
             }
             while let Some(record) = self.links.before(from).filter(|record| *record >= home) {

@@ -5,10 +5,10 @@ mod join;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Examination;
-use super::cuts::Cuts;
+use super::cuts::RecordCuts;
 use super::fact::{Customs, Fact, Link, Voice};
 use super::links::{Links, new_name};
-use super::pairs::{Fate, Pairs};
+use super::pairs::{CallFate, Pairs};
 use super::problem::{Finding, Problem};
 
 /// How far back a displaced result may be moved to its call, in records.
@@ -73,7 +73,7 @@ pub(super) fn settle(
     customs: Customs,
     links: &Links,
     pairs: &Pairs<'_>,
-    cuts: &Cuts,
+    cuts: &RecordCuts,
 ) -> Examination {
     let mut settler = Settler {
         facts,
@@ -174,7 +174,7 @@ impl Settler<'_, '_> {
         }
     }
 
-    fn of_cuts(&mut self, cuts: &Cuts) {
+    fn of_cuts(&mut self, cuts: &RecordCuts) {
         let parted: BTreeSet<_> =
             cuts.parted.iter().map(|&(result, compaction)| (compaction, result)).collect();
         for (compaction, result) in parted {
@@ -187,20 +187,20 @@ impl Settler<'_, '_> {
         let pairs = self.pairs;
         for answer in &pairs.answers {
             let problem = match answer.fate {
-                Fate::Answers(_) => {
+                CallFate::Answers(_) => {
                     if answer.is_synthetic {
                         self.find(Problem::SyntheticResult, answer.record, Some(answer.id), false);
                     }
                     continue;
                 }
-                Fate::Displaced(_) => continue,
-                Fate::Parted => {
+                CallFate::Displaced(_) => continue,
+                CallFate::Parted => {
                     self.cut(answer.record, answer.block, Problem::SplitPair);
                     continue;
                 }
-                Fate::Orphan => Problem::OrphanResult,
-                Fate::OfCutOff => Problem::ResultOfCutOff,
-                Fate::Second => Problem::SecondResult,
+                CallFate::Orphan => Problem::OrphanResult,
+                CallFate::OfCutOff => Problem::ResultOfCutOff,
+                CallFate::Second => Problem::SecondResult,
             };
             self.find(problem, answer.record, Some(answer.id), true);
             self.cut(answer.record, answer.block, problem);
@@ -231,7 +231,7 @@ impl Settler<'_, '_> {
             }
         }
         for answer in &pairs.answers {
-            let (Fate::Answers(call) | Fate::Displaced(call)) = answer.fate else { continue };
+            let (CallFate::Answers(call) | CallFate::Displaced(call)) = answer.fate else { continue };
             if let Some(to) = renamed.get(&call) {
                 let change = Change::RenameResult { block: answer.block, to: to.clone() };
                 self.change(answer.record, change, Problem::RepeatedCallId);
@@ -275,7 +275,7 @@ impl Settler<'_, '_> {
         displaced.sort_by_key(|answer| answer.is_synthetic);
         let mut home = BTreeSet::new();
         for answer in displaced {
-            let Fate::Displaced(call) = answer.fate else { continue };
+            let CallFate::Displaced(call) = answer.fate else { continue };
             let place = self.home_of(answer.record, call);
             let behind = place.map(|(behind, _)| behind);
             let below = place.and_then(|(_, below)| below);
@@ -303,7 +303,8 @@ impl Settler<'_, '_> {
         let home = self.pairs.calls.get(call).map_or(0, |call| call.record);
         let last = self.pairs.calls.get(call).map_or(0, |call| call.last_answer);
         let answers = self.pairs.answers.get(..=last).unwrap_or_default().iter().rev().take(HOME_MAX);
-        let in_place = answers.filter(|answer| answer.record > home && answer.fate == Fate::Answers(call));
+        let in_place =
+            answers.filter(|answer| answer.record > home && answer.fate == CallFate::Answers(call));
         in_place.take(SAME_CALL_MAX).any(|answer| {
             let mut here = Some(answer.record);
             for _ in 0..HOME_MAX {
@@ -326,7 +327,7 @@ impl Settler<'_, '_> {
             self.forks.insert(home);
             return Some((home, None));
         }
-        let is_displaced = |record| self.pairs_of(record).any(|fate| matches!(fate, Fate::Displaced(_)));
+        let is_displaced = |record| self.pairs_of(record).any(|fate| matches!(fate, CallFate::Displaced(_)));
         let mut path = Vec::new();
         let mut here = self.links.before(record);
         for _ in 0..HOME_MAX {
@@ -341,7 +342,7 @@ impl Settler<'_, '_> {
         }
         let is_result = |record: &usize| {
             self.facts.get(*record).is_some_and(|fact| fact.voice == Voice::Results)
-                && self.pairs_of(*record).all(|fate| matches!(fate, Fate::Answers(_)))
+                && self.pairs_of(*record).all(|fate| matches!(fate, CallFate::Answers(_)))
         };
         let mut behind = home;
         while let Some(result) = path.pop_if(|below| is_result(below)) {
@@ -350,7 +351,7 @@ impl Settler<'_, '_> {
         Some((behind, path.last().copied()))
     }
 
-    fn pairs_of(&self, record: usize) -> impl Iterator<Item = Fate> {
+    fn pairs_of(&self, record: usize) -> impl Iterator<Item = CallFate> {
         let range = self.pairs.of_record.get(record).cloned().unwrap_or_default();
         self.pairs.answers.get(range).unwrap_or_default().iter().map(|answer| answer.fate)
     }

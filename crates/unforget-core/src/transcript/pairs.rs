@@ -11,7 +11,7 @@ const SAME_ID_MAX: usize = 64;
 
 /// The fate of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum CallFate {
     /// It answers this call where it stands.
     Answers(usize),
     /// It answers this call from somewhere else.
@@ -60,13 +60,13 @@ pub(super) struct Answer<'a> {
     /// Whether the host invented it.
     pub(super) is_synthetic: bool,
     /// Its fate.
-    pub(super) fate: Fate,
+    pub(super) fate: CallFate,
 }
 
 impl Answer<'_> {
     /// Whether it has to be moved to its call.
     pub(super) fn is_displaced(&self) -> bool {
-        matches!(self.fate, Fate::Displaced(_))
+        matches!(self.fate, CallFate::Displaced(_))
     }
 }
 
@@ -88,7 +88,7 @@ impl Pairs<'_> {
     pub(super) fn count_answers(&mut self) {
         self.calls.iter_mut().for_each(|call| call.is_answered = false);
         for answer in &self.answers {
-            if let Fate::Answers(call) | Fate::Displaced(call) = answer.fate
+            if let CallFate::Answers(call) | CallFate::Displaced(call) = answer.fate
                 && let Some(call) = self.calls.get_mut(call)
             {
                 call.is_answered = true;
@@ -111,7 +111,7 @@ enum After<'a> {
 
 /// Matches calls and results.
 pub(super) fn pairs<'a>(facts: &'a [Fact], links: &Links, customs: Customs) -> Pairs<'a> {
-    let mut walk = Walk {
+    let mut walk = PairWalk {
         facts,
         links,
         customs,
@@ -174,7 +174,7 @@ struct Frame<'a> {
     after: After<'a>,
 }
 
-struct Walk<'a, 'b> {
+struct PairWalk<'a, 'b> {
     facts: &'a [Fact],
     links: &'b Links,
     customs: Customs,
@@ -192,7 +192,7 @@ struct Walk<'a, 'b> {
     stack: Vec<Frame<'a>>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl<'a> PairWalk<'a, '_> {
     /// Visits a tree without recursion, since hostile trees are deep.
     fn tree(&mut self, root: usize, children: &Children) {
         self.enter(root);
@@ -232,7 +232,7 @@ impl<'a> Walk<'a, '_> {
                 block: result.block,
                 id: &result.call_id,
                 is_synthetic: result.is_synthetic,
-                fate: Fate::Orphan,
+                fate: CallFate::Orphan,
             });
             self.answer(self.pairs.answers.len() - 1);
         }
@@ -288,38 +288,42 @@ impl<'a> Walk<'a, '_> {
             match held {
                 Some(held) => {
                     if let Some(held) = self.pairs.answers.get_mut(held) {
-                        held.fate = Fate::Second;
+                        held.fate = CallFate::Second;
                     }
                     self.give(call, result)
                 }
-                None => Fate::Second,
+                None => CallFate::Second,
             }
         } else if same.is_empty() {
             self.waiting.entry(id).or_default().push(result);
             if let Some(frame) = self.stack.last_mut() {
                 frame.waiting.push(id);
             }
-            Fate::Orphan
+            CallFate::Orphan
         } else {
-            Fate::OfCutOff
+            CallFate::OfCutOff
         };
         if let Some(answer) = self.pairs.answers.get_mut(result) {
             answer.fate = fate;
         }
     }
 
-    fn give(&mut self, call: usize, result: usize) -> Fate {
-        let Some(slot) = self.answered.get_mut(call) else { return Fate::Orphan };
+    fn give(&mut self, call: usize, result: usize) -> CallFate {
+        let Some(slot) = self.answered.get_mut(call) else { return CallFate::Orphan };
         let held = slot.replace(result);
         if let Some(frame) = self.stack.last_mut() {
             frame.answered.push((call, held));
         }
-        let Some(given) = self.pairs.calls.get_mut(call) else { return Fate::Orphan };
+        let Some(given) = self.pairs.calls.get_mut(call) else { return CallFate::Orphan };
         given.is_answered = true;
         given.last_answer = result;
         let depth = |record| self.links.depth(record);
         let is_parted = self.barrier.is_some_and(|barrier| depth(barrier) > depth(given.record));
-        if is_parted && self.customs.sends_in_place { Fate::Displaced(call) } else { Fate::Answers(call) }
+        if is_parted && self.customs.sends_in_place {
+            CallFate::Displaced(call)
+        } else {
+            CallFate::Answers(call)
+        }
     }
 
     /// Leaves the top record and undoes its effects on the path. Returns the record.
@@ -365,8 +369,8 @@ impl<'a> Walk<'a, '_> {
             }
             let candidate = self.candidates.get(at).copied().flatten();
             let waiting = candidate.and_then(|result| self.pairs.answers.get_mut(result));
-            if let Some(answer) = waiting.filter(|answer| answer.fate == Fate::Orphan) {
-                answer.fate = Fate::Displaced(at);
+            if let Some(answer) = waiting.filter(|answer| answer.fate == CallFate::Orphan) {
+                answer.fate = CallFate::Displaced(at);
                 call.is_answered = true;
             }
         }

@@ -5,13 +5,13 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
-use super::{Act, Heard, Reply, Shared};
+use super::{Act, Heard, Reply, SharedProvider};
 
 /// Largest request read.
 const REQUEST_BYTES_MAX: u64 = 64 << 20;
 
 /// Reads one request, carries out the next act, and closes.
-pub(super) fn connection(stream: &TcpStream, shared: &Shared) -> io::Result<()> {
+pub(super) fn connection(stream: &TcpStream, shared: &SharedProvider) -> io::Result<()> {
     stream.set_nodelay(true)?;
     // A client that never finishes its request must not block a test.
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
@@ -21,7 +21,7 @@ pub(super) fn connection(stream: &TcpStream, shared: &Shared) -> io::Result<()> 
     carry_out(stream, shared, &act, &newest)
 }
 
-fn carry_out(mut stream: &TcpStream, shared: &Shared, act: &Act, newest: &str) -> io::Result<()> {
+fn carry_out(mut stream: &TcpStream, shared: &SharedProvider, act: &Act, newest: &str) -> io::Result<()> {
     match act {
         Act::Reply(reply) => {
             stream.write_all(&head(reply))?;

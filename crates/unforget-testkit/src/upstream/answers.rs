@@ -73,10 +73,17 @@ impl Say {
     }
 }
 
+/// Which request an answer is for.
+#[derive(Clone, Copy)]
+pub(super) struct RequestNumber {
+    /// Number of the request, from 0.
+    pub(super) number: usize,
+    /// Its tokens.
+    pub(super) input: u64,
+}
+
 /// The body of an answer without streaming.
-///
-/// * `at` - number of the request, and its tokens.
-pub(super) fn whole(dialect: Dialect, request: &Value, say: &Say, at: (usize, u64)) -> Value {
+pub(super) fn whole(dialect: Dialect, request: &Value, say: &Say, at: RequestNumber) -> Value {
     match dialect {
         Dialect::Anthropic => anthropic(request, say, at),
         Dialect::OpenAiResponses => responses(request, say, at),
@@ -110,7 +117,7 @@ fn model(request: &Value) -> &str {
     request.get("model").and_then(Value::as_str).unwrap_or("scripted")
 }
 
-fn anthropic(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
+fn anthropic(request: &Value, say: &Say, RequestNumber { number, input }: RequestNumber) -> Value {
     let mut content = Vec::new();
     if matches!(request["thinking"]["type"].as_str(), Some("enabled" | "adaptive")) {
         let thought = format!("Number {number}: I think about what to read next.");
@@ -187,7 +194,7 @@ fn anthropic_events(whole: &Value) -> Vec<String> {
     events
 }
 
-fn chat(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
+fn chat(request: &Value, say: &Say, RequestNumber { number, input }: RequestNumber) -> Value {
     let call = |(index, deed): (usize, &super::Deed)| {
         json!({"id": format!("call_{number:08}_{index}"), "type": "function",
                "function": {"name": deed.name, "arguments": deed.arguments.to_string()}})
@@ -243,7 +250,7 @@ fn chat_events(whole: &Value, request: &Value) -> Vec<String> {
     events
 }
 
-fn responses(request: &Value, say: &Say, (number, input): (usize, u64)) -> Value {
+fn responses(request: &Value, say: &Say, RequestNumber { number, input }: RequestNumber) -> Value {
     let mut output = Vec::new();
     let wants = |item: &Value| item == "reasoning.encrypted_content";
     if request["include"].as_array().is_some_and(|items| items.iter().any(wants)) {

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{Change, HOME_MAX, KeptTo, Settler};
-use crate::transcript::cuts::Cuts;
+use crate::transcript::cuts::RecordCuts;
 use crate::transcript::fact::{Kept, Link, Voice};
 use crate::transcript::problem::Problem;
 
 impl Settler<'_, '_> {
     /// Re-parents the surviving records.
-    pub(super) fn join_again(&mut self, cuts: &Cuts) {
+    pub(super) fn join_again(&mut self, cuts: &RecordCuts) {
         let parents = self.parents();
         for (record, fact) in self.facts.iter().enumerate() {
             let is_foreign =

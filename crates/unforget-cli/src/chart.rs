@@ -65,11 +65,18 @@ enum Ink {
     Window,
 }
 
-/// Draws the chart. No line exceeds `size.0` columns, if there are at least 32.
-///
-/// * `size` - total columns, rows of the plot.
-pub(crate) fn draw(chart: &Chart, palette: Palette, size: (usize, usize)) -> String {
-    let (width, rows) = (size.0.saturating_sub(AXIS).max(24), size.1.max(4));
+/// Size of a chart, in characters.
+#[derive(Clone, Copy)]
+pub(crate) struct ChartSize {
+    /// All columns, with the axis.
+    pub(crate) columns: usize,
+    /// Rows of the plot.
+    pub(crate) rows: usize,
+}
+
+/// Draws the chart. No line exceeds its columns, if there are at least 32.
+pub(crate) fn draw(chart: &Chart, palette: Palette, size: ChartSize) -> String {
+    let (width, rows) = (size.columns.saturating_sub(AXIS).max(24), size.rows.max(4));
     let top = chart.top();
     let level = |tokens: u64| tokens as f64 / top * rows as f64;
     let ours: Vec<f64> = columns(&chart.ours, width).into_iter().map(level).collect();
@@ -77,6 +84,7 @@ pub(crate) fn draw(chart: &Chart, palette: Palette, size: (usize, usize)) -> Str
     let everything = Dots::line(&scale(&chart.everything, width * 2), rows);
     let sliding = Dots::points(&scale(&chart.sliding, width), rows);
     let window_row = rows.saturating_sub(1).saturating_sub((level(chart.window) as usize).min(rows - 1));
+    let axis = Axis { rows, window_row, top, window: chart.window };
     let mut text = format!("{}\n", paint(palette.strong, "Prompt tokens per model call"));
     for row in 0..rows {
         let cells = (0..width).map(|column| {
@@ -89,7 +97,7 @@ pub(crate) fn draw(chart: &Chart, palette: Palette, size: (usize, usize)) -> Str
                 _ => (' ', Ink::Nothing),
             }
         });
-        let label = axis_label(row, (rows, window_row), (top, chart.window));
+        let label = axis.label(row);
         let style = if row == window_row { palette.limit } else { palette.dim };
         text.push_str(&paint(style, label));
         text.push_str(&inked(cells, palette));
@@ -116,18 +124,31 @@ fn columns(values: &[u64], width: usize) -> Vec<u64> {
     (0..width).map(column).collect()
 }
 
-fn axis_label(row: usize, (rows, window_row): (usize, usize), (top, window): (f64, u64)) -> String {
-    if row == window_row {
-        return format!("{:>6} ┼", short(window));
-    }
-    let every = (rows / 4).max(1);
-    let from_below = rows - 1 - row;
-    let is_tick = (row == 0 || (from_below + 1).is_multiple_of(every)) && row.abs_diff(window_row) > 1;
-    if is_tick {
-        let tokens = (from_below + 1) as f64 / rows as f64 * top;
-        format!("{:>6} ┤", short(tokens.round() as u64))
-    } else {
-        format!("{:>6} │", "")
+/// The axis at the left of the plot.
+struct Axis {
+    rows: usize,
+    /// Row of the window's limit.
+    window_row: usize,
+    /// Tokens at the upper end.
+    top: f64,
+    window: u64,
+}
+
+impl Axis {
+    fn label(&self, row: usize) -> String {
+        if row == self.window_row {
+            return format!("{:>6} ┼", short(self.window));
+        }
+        let every = (self.rows / 4).max(1);
+        let from_below = self.rows - 1 - row;
+        let is_tick =
+            (row == 0 || (from_below + 1).is_multiple_of(every)) && row.abs_diff(self.window_row) > 1;
+        if is_tick {
+            let tokens = (from_below + 1) as f64 / self.rows as f64 * self.top;
+            format!("{:>6} ┤", short(tokens.round() as u64))
+        } else {
+            format!("{:>6} │", "")
+        }
     }
 }
 

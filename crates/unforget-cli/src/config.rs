@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 pub(crate) use check::{Wrong, line};
 pub(crate) use serve::{Serve, Serving};
 pub(crate) use summariser::Summariser;
-pub(crate) use watched::Watched;
+pub(crate) use watched::{ModelSettings, Watched};
 
 /// Default window of prompts, in tokens.
 const WINDOW: u64 = 200_000;
@@ -113,6 +113,11 @@ impl Window {
 pub(crate) type Env<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 impl Settings {
+    /// Settings of the models that write summaries, and their file.
+    pub(crate) fn models(&self) -> ModelSettings {
+        ModelSettings { file: self.file.clone(), summariser: self.summariser.clone() }
+    }
+
     /// Settings from the command line, the environment and the settings file, in this order of priority.
     ///
     /// # Errors

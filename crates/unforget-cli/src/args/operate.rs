@@ -8,8 +8,8 @@ use super::EntryRange;
 
 /// Takes transcripts into the store.
 ///
-/// Again and again changes nothing: what is stored is recognised, what is new is added, and a file that
-/// was rewritten opens a new generation. With --json: one JSON object per file and line.
+/// Importing a file again changes nothing: stored entries are recognised, new ones are added, and a file that
+/// was rewritten opens a new generation. With --json: one JSON object per line, for one file each.
 #[derive(Debug, Args)]
 pub(crate) struct ImportArgs {
     /// Transcript files, and folders of them
@@ -18,7 +18,7 @@ pub(crate) struct ImportArgs {
     /// Find the histories of Claude Code, Codex, pi, OpenClaw, Gemini CLI and Copilot CLI in their usual places
     #[arg(long, conflicts_with = "paths")]
     pub(crate) discover: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
     /// Read files again whose size and time did not change
@@ -29,7 +29,7 @@ pub(crate) struct ImportArgs {
 /// Shows one conversation.
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// Its key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// List these entries too
     #[arg(long, value_name = "A-B")]
@@ -46,7 +46,7 @@ pub(crate) struct StatsArgs {
 /// Writes a transcript as it was imported.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
-    /// Its key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// An earlier save, by its number in `show`
     #[arg(long, value_name = "N")]
@@ -79,16 +79,16 @@ pub(crate) struct RestoreArgs {
 
 /// Removes entries for good.
 ///
-/// Their bytes, the summaries over them and the places where search would find them go; tombstones stay,
+/// Their bytes, the summaries over them and their places in the search index are removed. Tombstones stay,
 /// so that `verify` still proves the rest.
 #[derive(Debug, Args)]
 pub(crate) struct PurgeArgs {
-    /// Its key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// Only these entries, by seq, both ends included
     #[arg(long, value_name = "A-B")]
     pub(crate) entries: Option<EntryRange>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub(crate) yes: bool,
 }

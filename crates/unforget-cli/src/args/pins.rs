@@ -12,12 +12,12 @@ use unforget_server::json::LedgerKind;
 /// changed text replaces the old text. If the file cannot be read, its last text stays pinned; `pins` and `status` tell why.
 #[derive(Debug, Args)]
 pub(crate) struct PinArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// The words [default: those of --entry or --file]
     #[arg(required_unless_present_any = ["entry", "file"])]
     pub(crate) text: Option<String>,
-    /// The entry that they come from: s:12
+    /// The entry that the words come from: s:12
     #[arg(long, value_name = "ID")]
     pub(crate) entry: Option<String>,
     /// Pin the text of this file and follow the file: at most 32 KiB
@@ -31,7 +31,7 @@ pub(crate) struct PinArgs {
 /// Takes a pin back. Its words stay on record.
 #[derive(Debug, Args)]
 pub(crate) struct UnpinArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// Number of the pin
     pub(crate) pin: u64,
@@ -40,7 +40,7 @@ pub(crate) struct UnpinArgs {
 /// Lists pins, and sentences that you may want to pin.
 #[derive(Debug, Args)]
 pub(crate) struct PinsArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// Look for sentences that you may want to pin
     #[arg(long)]
@@ -55,7 +55,7 @@ pub(crate) struct PinsArgs {
 /// Read from the calls and results of the conversation, without a model. Each row names its entries.
 #[derive(Debug, Args)]
 pub(crate) struct LedgerArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// Only rows of this kind; may be given several times
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(LedgerKind::ALL.map(LedgerKind::name)).try_map(kind))]

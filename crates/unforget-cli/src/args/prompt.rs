@@ -28,12 +28,12 @@ pub(crate) struct ShapeArgs {
 /// {"request": ..., "certificate": ...}. Same history and options, same bytes.
 #[derive(Debug, Args)]
 pub(crate) struct PromptArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// The target of the prompt.
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
-    /// As it was when this turn began, from 1; or rN: the very bytes that a live host was given
+    /// The prompt when this turn began, counted from 1; or rN: the exact bytes that a live host was given
     #[arg(long, value_name = "TURN|rN")]
     pub(crate) at: Option<At>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct PromptArgs {
 /// Summarises everything of a conversation that is old enough.
 #[derive(Debug, Args)]
 pub(crate) struct CompactArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// The target of prompts.
     #[command(flatten)]
@@ -54,12 +54,12 @@ pub(crate) struct CompactArgs {
 /// Jobs of models.
 #[derive(Debug, Args)]
 pub(crate) struct JobsArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
-    /// Have all of them written now, including waiting and abandoned ones
+    /// Write all of them now, including waiting and abandoned ones
     #[arg(long, conflicts_with = "clear")]
     pub(crate) run: bool,
-    /// Drop them
+    /// Delete these jobs
     #[arg(long)]
     pub(crate) clear: bool,
 }
@@ -67,7 +67,7 @@ pub(crate) struct JobsArgs {
 /// Lists what was decided: one row per turn of a live host, one per break, one per job.
 #[derive(Debug, Args)]
 pub(crate) struct DecisionsArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// Number of decisions to list, the newest ones
     #[arg(long, value_name = "N", default_value_t = 50)]
@@ -78,7 +78,7 @@ pub(crate) struct DecisionsArgs {
 ///
 /// Before every recorded model call the prompt is made, admitted and validated as a live host would have
 /// it made, and compared with sending everything and with a sliding window. The store that it fills is
-/// thrown away, unless --db names a file for it; what that knows already is gone through, not stored again.
+/// deleted at the end, unless --db names a file for it; entries that this file has already are not stored again.
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// The transcript

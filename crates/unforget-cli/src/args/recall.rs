@@ -52,30 +52,30 @@ pub(crate) enum Role {
 
 /// Answers a question from the stored conversations, with passages as receipts.
 ///
-/// A model of the settings reads what is named and found, within a grant: so many tokens, so many times more, so much time.
-/// Without one, the passages are the answer.
+/// A configured model reads the passages that are named or found, within limits on tokens, on further requests and on time.
+/// Without a model, the passages are the answer.
 #[derive(Debug, Args)]
 pub(crate) struct AnswerArgs {
     /// The question
     pub(crate) question: String,
     /// Only this conversation
     pub(crate) conversation: Option<String>,
-    /// Read this first, and what is found after it: an id as for `expand`. Repeat it for several, in the order to read in
+    /// Read this before the passages that are found: an id as for `expand`. May be given several times, in reading order
     #[arg(long, value_name = "ID")]
     pub(crate) from: Vec<String>,
-    /// Tokens of passages that may be read in all
+    /// Most tokens of passages to read
     #[arg(long, value_name = "N", value_parser = tokens, default_value = "6000")]
     pub(crate) tokens: u64,
-    /// Times that the model may ask for more passages
+    /// How often the model may ask for more passages
     #[arg(long, value_name = "N", default_value_t = 2)]
     pub(crate) depth: u32,
     /// The longest answer, in tokens
     #[arg(long, value_name = "N", value_parser = tokens, default_value = "1000")]
     pub(crate) output: u64,
-    /// Seconds for all of it
+    /// Seconds for the whole answer
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub(crate) within: u64,
-    /// Ask no model: give what is found
+    /// Ask no model: print the passages that are found
     #[arg(long)]
     pub(crate) no_model: bool,
 }

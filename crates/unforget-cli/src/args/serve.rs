@@ -45,7 +45,7 @@ pub(crate) struct ServeArgs {
 /// Settings.
 #[derive(Debug, Args)]
 pub(crate) struct ConfigArgs {
-    /// What to do with them; nothing said: show them
+    /// What to do with the settings [default: show them]
     #[command(subcommand)]
     pub(crate) command: Option<ConfigCommand>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     /// What to serve meanwhile, unless a daemon listens there already
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
-    /// The client that the command runs, if its name does not show it
+    /// The client that the command runs, if the command's name does not tell
     #[arg(long = "as", value_name = "CLIENT")]
     pub(crate) client: Option<String>,
     /// The command and its arguments

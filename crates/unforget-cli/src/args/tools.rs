@@ -30,7 +30,7 @@ pub(crate) enum BenchCommand {
     Recall(RecallArgs),
     /// Cache hits and costs of recorded sessions, beside other ways to keep a prompt small
     Policies(PoliciesArgs),
-    /// Which content of recorded sessions is at hand after some breaks: in the prompt, by expand, by search
+    /// Which content of recorded sessions is still reachable after some breaks: in the prompt, by expand, by search
     Needles(NeedlesArgs),
     /// How much of recorded sessions is still told after their hosts compacted them: by the host's summary, by ours
     Summaries(SummariesArgs),
@@ -45,7 +45,7 @@ pub(crate) struct SummariesArgs {
     /// Window of the prompts
     #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "32k")]
     pub(crate) window: u64,
-    /// Seed of what is asked
+    /// Seed of the questions
     #[arg(long, default_value_t = 20_250_615)]
     pub(crate) seed: u64,
     /// Only this half of the files, by their names: one to develop against, the other to report
@@ -71,7 +71,7 @@ pub(crate) struct NeedlesArgs {
     /// Window of the prompts
     #[arg(long, value_name = "N", value_parser = super::value::tokens, default_value = "32k")]
     pub(crate) window: u64,
-    /// Seed of what is drawn
+    /// Seed of the drawn needles
     #[arg(long, default_value_t = 20_250_615)]
     pub(crate) seed: u64,
 }
@@ -145,7 +145,7 @@ pub(crate) struct EngineArgs {
     /// Print the JSON Schema of the protocol and end
     #[arg(long, conflicts_with = "stdio")]
     pub(crate) schema: bool,
-    /// Bytes of a call at most
+    /// Largest call, in bytes
     #[arg(long, value_name = "BYTES", default_value_t = 64 << 20)]
     pub(crate) frame_max: usize,
     /// Keep everything in memory and forget it at the end
@@ -159,7 +159,7 @@ pub(crate) struct EngineArgs {
 /// What an MCP client may read.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// Only this conversation; may be given several times. As in `unforget list`, or the start of it
+    /// Only this conversation, by its key or the start of the key; may be given several times
     #[arg(long, value_name = "KEY")]
     pub(crate) conversation: Vec<String>,
 }
@@ -170,19 +170,19 @@ pub(crate) struct GatewayBenchArgs {
     /// Streams at once
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) streams: usize,
-    /// Turns per second of all of them
+    /// Turns per second of all streams together
     #[arg(long, value_name = "N", default_value_t = 200.0)]
     pub(crate) rate: f64,
-    /// How long
+    /// How long, in seconds
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) seconds: u64,
-    /// Connections beside them that say nothing
+    /// Idle connections beside them
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) idle: usize,
     /// Tokens of one long history, which is then continued by turns
     #[arg(long, value_name = "N", value_parser = super::value::tokens)]
     pub(crate) history: Option<u64>,
-    /// Turns behind it
+    /// Turns after the long history
     #[arg(long, value_name = "N", default_value_t = 200)]
     pub(crate) turns: usize,
 }

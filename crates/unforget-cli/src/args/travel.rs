@@ -42,17 +42,17 @@ impl FromStr for PromptNumber {
 /// Lists the prompts that a live host was given, as far as they are kept.
 #[derive(Debug, Args)]
 pub(crate) struct PromptsArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
 }
 
 /// Shows which entries the newest prompt leaves out, why, how to get them back, and the fate of the provider's cache.
 ///
-/// Without a name it lists the conversations that spoke last. What is stored is read beside a daemon that owns the database;
+/// Without a name it lists the most recently active conversations. What is stored is read beside a daemon that owns the database;
 /// what providers counted and what their caches did since it began, it is asked for.
 #[derive(Debug, Args)]
 pub(crate) struct StatusArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     #[arg(value_name = "SESSION")]
     pub(crate) conversation: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(crate) struct StatusArgs {
 /// Shows the differences between two prompts, and their reasons.
 #[derive(Debug, Args)]
 pub(crate) struct DiffArgs {
-    /// The conversation's key, or enough of it
+    /// The conversation's key, or enough of it to be unique
     pub(crate) conversation: String,
     /// The earlier prompt: r12
     pub(crate) from: PromptNumber,
@@ -70,8 +70,8 @@ pub(crate) struct DiffArgs {
 
 /// Shows how the newest prompt represents an entry, and since when.
 ///
-/// The newest prompt is the last that a live host was given; of a conversation that has none, the one that would be
-/// made now, for the window and the model that the options name.
+/// The newest prompt is the last one that a live host was given. If there is none, it is the prompt that would be
+/// made now, for the window and model that the options name.
 #[derive(Debug, Args)]
 pub(crate) struct WhyArgs {
     /// The entry, as a prompt or a search names it: e:KEY:12, s:12

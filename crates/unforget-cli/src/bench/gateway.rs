@@ -21,7 +21,7 @@ use crate::args::GatewayBenchArgs;
 use crate::commands::engine::now;
 use crate::commands::serve::asked_to_end;
 use crate::failure::{Exit, Failure, Outcome};
-use wire::{Client, Pace, Took};
+use wire::{HttpClient, Pace, Took};
 
 /// Turns of a conversation.
 const TURNS: usize = 8;
@@ -203,11 +203,14 @@ async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let idle_memory = daemon.memory("VmRSS:");
     let started = std::time::Instant::now();
-    let tasks: Vec<_> = (0..args.streams)
-        .map(|stream| {
-            tokio::spawn(talk(stream, args.streams, (upstream, daemon.address), (args.rate, args.seconds)))
-        })
-        .collect();
+    let load = Load {
+        direct: upstream,
+        gateway: daemon.address,
+        streams: args.streams,
+        rate: args.rate,
+        seconds: args.seconds,
+    };
+    let tasks: Vec<_> = (0..args.streams).map(|stream| tokio::spawn(talk(stream, load))).collect();
     let mut running = Vec::new();
     for _ in 0..LOOKS {
         tokio::time::sleep(Duration::from_secs(args.seconds) / LOOKS).await;
@@ -244,20 +247,28 @@ async fn measure(db: &Path, args: &GatewayBenchArgs) -> Outcome<GatewayJson> {
     })
 }
 
-/// One stream's turns: each first straight to the provider, then through the gateway.
-async fn talk(
-    stream: usize,
+/// What all streams do together.
+#[derive(Clone, Copy)]
+struct Load {
+    /// Address of the provider.
+    direct: SocketAddr,
+    gateway: SocketAddr,
     streams: usize,
-    (direct, gateway): (SocketAddr, SocketAddr),
-    (rate, seconds): (f64, u64),
-) -> std::io::Result<(Vec<Took>, Vec<Took>)> {
+    /// Turns per second of all streams.
+    rate: f64,
+    seconds: u64,
+}
+
+/// One stream's turns: each first straight to the provider, then through the gateway.
+async fn talk(stream: usize, load: Load) -> std::io::Result<(Vec<Took>, Vec<Took>)> {
+    let Load { direct, gateway, streams, rate, seconds } = load;
     let every = Duration::from_secs_f64(streams as f64 / rate);
     let mut ticks = tokio::time::interval_at(
         tokio::time::Instant::now() + every.mul_f64(stream as f64 / streams as f64),
         every,
     );
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let (mut one, mut other) = (Client::connect(direct).await?, Client::connect(gateway).await?);
+    let (mut one, mut other) = (HttpClient::connect(direct).await?, HttpClient::connect(gateway).await?);
     let (mut direct, mut through) = (Vec::new(), Vec::new());
     let until = std::time::Instant::now() + Duration::from_secs(seconds);
     let mut messages = Vec::new();
@@ -285,7 +296,7 @@ async fn talk(
 
 /// Turns behind the long history, one after another.
 async fn long(direct: SocketAddr, gateway: SocketAddr, turns: usize) -> Outcome<Both> {
-    let (mut one, mut other) = (Client::connect(direct).await?, Client::connect(gateway).await?);
+    let (mut one, mut other) = (HttpClient::connect(direct).await?, HttpClient::connect(gateway).await?);
     let (mut alone, mut through) = (Vec::new(), Vec::new());
     let named = "x-unforget-conversation: long\r\n";
     for turn in 0..turns + WARM {

@@ -134,9 +134,9 @@ fn growth(small: &Size, large: &Size) -> Growth {
 }
 
 /// One line of the table: its name, and its value for a size.
-type Line = (&'static str, fn(&Size) -> String);
+type GrowthLine = (&'static str, fn(&Size) -> String);
 
-const LINES: [Line; 18] = [
+const LINES: [GrowthLine; 18] = [
     ("transcript", |size| text::bytes(size.import.bytes)),
     ("import", |size| text::micros(size.import.ours_us)),
     ("  raw SQLite + FTS5", |size| text::micros(size.import.raw_sqlite_us)),
@@ -166,7 +166,7 @@ fn peak(bytes: Option<u64>) -> String {
 fn say(app: &mut App, sizes: &[Size], growth: Option<&Growth>) -> Outcome<()> {
     let names: Vec<_> = sizes.iter().map(|size| text::plural(size.messages, "message")).collect();
     let head: Vec<_> = std::iter::once("").chain(names.iter().map(String::as_str)).collect();
-    let row = |(name, of): &Line| {
+    let row = |(name, of): &GrowthLine| {
         std::iter::once((*name).to_owned()).chain(sizes.iter().map(of)).collect::<Vec<_>>()
     };
     let right: Vec<_> = (1..head.len()).collect();

@@ -18,7 +18,7 @@ use look::{Found, Tally};
 use play::{CHECKPOINTS, play};
 
 pub(super) use look::says;
-pub(super) use model::Writer;
+pub(super) use model::SummaryWriter;
 pub(super) use play::models;
 
 #[derive(Debug, Serialize)]
@@ -33,7 +33,7 @@ struct NeedlesJson {
 #[derive(Debug, Serialize)]
 struct WriterJson {
     writer: &'static str,
-    rows: Vec<RowJson>,
+    rows: Vec<NeedleRowJson>,
     pins: PinsJson,
     identifiers: IdentifiersJson,
     /// Number of entries by how often they were compressed again after their leaf.
@@ -46,7 +46,7 @@ struct WriterJson {
 }
 
 #[derive(Debug, Serialize)]
-struct RowJson {
+struct NeedleRowJson {
     breaks: u64,
     kind: &'static str,
     /// The speaker: `said` by people and models, `output` of tools, or `all`.
@@ -88,7 +88,7 @@ struct JobsJson {
 /// Plays sessions with each writer of summaries and reports the remaining content.
 pub(crate) fn run(app: &mut App, args: &NeedlesArgs) -> Outcome {
     let files = sessions::files(&args.files)?;
-    let mut tallies = Writer::ALL.map(|writer| (writer, Tally::default()));
+    let mut tallies = SummaryWriter::ALL.map(|writer| (writer, Tally::default()));
     let (mut sessions, mut skipped) = (0, 0);
     let bar = app.progress(files.len() as u64, "{msg} {bar:24.cyan} {pos} of {len}  {eta} left");
     for path in &files {
@@ -96,7 +96,7 @@ pub(crate) fn run(app: &mut App, args: &NeedlesArgs) -> Outcome {
         bar.set_message(sessions::short(path));
         let mut is_session = false;
         for (writer, tally) in &mut tallies {
-            is_session = play(path, (args.window, args.seed), *writer, tally)?;
+            is_session = play(path, args.window, args.seed, *writer, tally)?;
             if !is_session {
                 break;
             }
@@ -122,7 +122,7 @@ pub(crate) fn run(app: &mut App, args: &NeedlesArgs) -> Outcome {
 }
 
 impl WriterJson {
-    fn new(writer: Writer, tally: &Tally) -> Self {
+    fn new(writer: SummaryWriter, tally: &Tally) -> Self {
         let mut rows = Vec::new();
         for (at, breaks) in CHECKPOINTS.into_iter().enumerate() {
             let sum = |kind: Option<ProbeKind>, of_tools: Option<bool>| {
@@ -138,11 +138,11 @@ impl WriterJson {
                 sum
             };
             for kind in ProbeKind::ALL {
-                rows.push(RowJson::new(breaks, kind.name(), "said", sum(Some(kind), Some(false))));
-                rows.push(RowJson::new(breaks, kind.name(), "output", sum(Some(kind), Some(true))));
+                rows.push(NeedleRowJson::new(breaks, kind.name(), "said", sum(Some(kind), Some(false))));
+                rows.push(NeedleRowJson::new(breaks, kind.name(), "output", sum(Some(kind), Some(true))));
             }
-            rows.push(RowJson::new(breaks, "all", "said", sum(None, Some(false))));
-            rows.push(RowJson::new(breaks, "all", "all", sum(None, None)));
+            rows.push(NeedleRowJson::new(breaks, "all", "said", sum(None, Some(false))));
+            rows.push(NeedleRowJson::new(breaks, "all", "all", sum(None, None)));
         }
         rows.retain(|row| row.needles > 0);
         Self {
@@ -170,7 +170,7 @@ impl WriterJson {
     }
 }
 
-impl RowJson {
+impl NeedleRowJson {
     fn new(breaks: u64, kind: &'static str, from: &'static str, found: Found) -> Self {
         let share = |some: u64, all: u64| if all == 0 { 0.0 } else { some as f64 / all as f64 };
         Self {
@@ -197,7 +197,7 @@ fn say(app: &mut App, json: &NeedlesJson) -> Outcome<()> {
     )?;
     for writer in &json.writers {
         writeln!(app.out, "\n{}", writer.writer)?;
-        let row = |row: &RowJson| {
+        let row = |row: &NeedleRowJson| {
             let shares = [row.verbatim, row.reachable, row.found, row.any].map(text::percent);
             let [verbatim, reachable, found, any] = shares;
             vec![

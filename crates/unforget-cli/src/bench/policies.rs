@@ -62,11 +62,11 @@ struct PoliciesJson {
     sessions: u64,
     /// Files without a session of two calls.
     skipped: u64,
-    rows: Vec<RowJson>,
+    rows: Vec<PolicyRowJson>,
 }
 
 #[derive(Debug, Serialize)]
-struct RowJson {
+struct PolicyRowJson {
     window: u64,
     prices: &'static str,
     cache_ttl_ms: u64,
@@ -93,7 +93,7 @@ struct RowJson {
 
 /// Sums over sessions: one way, in one window, with one lifetime of the cache.
 #[derive(Clone, Debug, Default)]
-struct Sum {
+struct PolicySum {
     spend: Spend,
     calls: u64,
     breaks: Option<(u64, u64)>,
@@ -132,8 +132,8 @@ const WAYS: [&str; 6] =
 pub(crate) fn run(app: &mut App, args: &PoliciesArgs) -> Outcome {
     let files = sessions::files(&args.files)?;
     let (mut played, mut skipped) = (0, 0);
-    let none = || std::array::from_fn(|_| std::array::from_fn(|_| Sum::default()));
-    let mut sums: Vec<[[Sum; WAYS.len()]; 2]> = args.window.iter().map(|_| none()).collect();
+    let none = || std::array::from_fn(|_| std::array::from_fn(|_| PolicySum::default()));
+    let mut sums: Vec<[[PolicySum; WAYS.len()]; 2]> = args.window.iter().map(|_| none()).collect();
     let bar = app.progress(files.len() as u64, "{msg} {bar:24.cyan} {pos} of {len}  {eta} left");
     for path in &files {
         bar.inc(1);
@@ -160,7 +160,7 @@ pub(crate) fn run(app: &mut App, args: &PoliciesArgs) -> Outcome {
 }
 
 /// Adds a session to the sums of a window; returns false if the file is no session.
-fn add(path: &Path, window: u64, sums: &mut [[Sum; WAYS.len()]; 2]) -> Outcome<bool> {
+fn add(path: &Path, window: u64, sums: &mut [[PolicySum; WAYS.len()]; 2]) -> Outcome<bool> {
     // Without regard to the cache, every break waits until the prompt is full.
     let Some(blind) = played(path, window, u64::MAX)? else { return Ok(false) };
     for (ttl, sums) in [5 * MINUTES, 60 * MINUTES].into_iter().zip(sums) {
@@ -197,7 +197,7 @@ fn played(path: &Path, window: u64, ttl: u64) -> Outcome<Option<Report>> {
     }
 }
 
-impl Sum {
+impl PolicySum {
     fn add(&mut self, spend: &Spend, report: &Report) {
         self.spend.sent += spend.sent;
         self.spend.cached += spend.cached;
@@ -253,14 +253,14 @@ fn fates(seen: &[(Known<&'static str>, Served)], prices: &Prices) -> Option<Cach
     (!seen.is_empty()).then(|| (&ledger).into())
 }
 
-fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
+fn rows(window: u64, sums: &[[PolicySum; WAYS.len()]; 2]) -> Vec<PolicyRowJson> {
     let mut rows = Vec::new();
     for PriceTable { name, prices } in &TABLES {
         let [five, hour] = sums;
         let sums = if prices.cache_ttl_ms == 5 * MINUTES { five } else { hour };
-        for (policy, Sum { spend, calls, breaks, filled, bounds, seen }) in WAYS.into_iter().zip(sums) {
+        for (policy, PolicySum { spend, calls, breaks, filled, bounds, seen }) in WAYS.into_iter().zip(sums) {
             let fresh = spend.sent.saturating_sub(spend.cached) as f64;
-            rows.push(RowJson {
+            rows.push(PolicyRowJson {
                 window,
                 prices: name,
                 cache_ttl_ms: prices.cache_ttl_ms,
@@ -287,7 +287,7 @@ fn rows(window: u64, sums: &[[Sum; WAYS.len()]; 2]) -> Vec<RowJson> {
 fn say(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     let sessions = text::plural(json.sessions, "session");
     writeln!(app.out, "{sessions}; {} skipped that are none", text::plural(json.skipped, "file"))?;
-    let row = |row: &RowJson| {
+    let row = |row: &PolicyRowJson| {
         vec![
             text::short(row.window),
             row.prices.to_owned(),
@@ -351,7 +351,7 @@ fn say_fates(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
 /// Prints how near bounds are to counts: once per window, since prices do not change them.
 fn say_bounds(app: &mut App, json: &PoliciesJson) -> Outcome<()> {
     let (ours, prices) =
-        (|row: &&RowJson| row.policy == WAYS[0], |row: &&RowJson| row.prices == TABLES[0].name);
+        (|row: &&PolicyRowJson| row.policy == WAYS[0], |row: &&PolicyRowJson| row.prices == TABLES[0].name);
     let rows = json.rows.iter().filter(ours).filter(prices).flat_map(|row| {
         row.bounds.iter().map(move |one| [&[text::short(row.window)], one.cells().as_slice()].concat())
     });

@@ -20,14 +20,14 @@ const SESSIONS_MAX: usize = 200;
 #[derive(Debug, Serialize)]
 struct RecallJson {
     conversations: u64,
-    categories: Vec<RowJson>,
-    all: RowJson,
+    categories: Vec<RecallRowJson>,
+    all: RecallRowJson,
     skipped: usize,
     latency_us: LatencyJson,
 }
 
 #[derive(Debug, Serialize)]
-struct RowJson {
+struct RecallRowJson {
     category: String,
     questions: usize,
     r5: f64,
@@ -56,8 +56,12 @@ pub(crate) fn run(app: &mut App, args: &RecallArgs) -> Outcome {
     let report = eval::run(&cases, Tuning::default(), &mut || started.elapsed().as_secs_f64() * 1e6);
     let json = RecallJson {
         conversations: cases.len() as u64,
-        categories: report.categories.iter().map(|(name, row)| RowJson::new(named(name), row)).collect(),
-        all: RowJson::new("all".to_owned(), &report.all),
+        categories: report
+            .categories
+            .iter()
+            .map(|(name, row)| RecallRowJson::new(named(name), row))
+            .collect(),
+        all: RecallRowJson::new("all".to_owned(), &report.all),
         skipped: report.skipped,
         latency_us: LatencyJson::of(&report),
     };
@@ -70,7 +74,7 @@ pub(crate) fn run(app: &mut App, args: &RecallArgs) -> Outcome {
 }
 
 fn say(app: &mut App, json: &RecallJson) -> Outcome<()> {
-    let row = |row: &RowJson| {
+    let row = |row: &RecallRowJson| {
         let shares =
             [row.r5, row.r10, row.r20, row.within_500, row.within_1000, row.within_2000, row.within_4000];
         let shares = shares.iter().map(|share| format!("{share:.3}"));
@@ -92,7 +96,7 @@ fn say(app: &mut App, json: &RecallJson) -> Outcome<()> {
     Ok(())
 }
 
-impl RowJson {
+impl RecallRowJson {
     fn new(category: String, row: &Row) -> Self {
         let ([r5, r10, r20], [within_500, within_1000, within_2000, within_4000]) = (row.recall, row.within);
         Self {

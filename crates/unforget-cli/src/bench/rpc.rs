@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::args::RpcArgs;
 use crate::commands::engine::now;
 use crate::failure::{Exit, Failure, Outcome};
-use client::Client;
+use client::RpcClient;
 
 /// Messages of a page of the transcript.
 const PAGE: usize = 512;
@@ -99,8 +99,8 @@ struct Said {
 }
 
 /// Both sides of the comparison.
-struct Both {
-    client: Client,
+struct RpcBoth {
+    client: RpcClient,
     host: Host,
 }
 
@@ -125,7 +125,7 @@ fn measure(app: &App, args: &RpcArgs) -> Outcome<RpcJson> {
     let (theirs, ours) = (folder.path().join("rpc.sqlite"), folder.path().join("own.sqlite"));
     let mut session = Session::new(args.seed);
     let mut history = messages(&mut session, args.messages)?;
-    let mut both = Both::start(&theirs, &ours)?;
+    let mut both = RpcBoth::start(&theirs, &ours)?;
     both.open_lane("big")?;
     both.open_lane("live")?;
     app.out.note(format_args!("{} messages", history.len()));
@@ -193,12 +193,12 @@ fn restarts(theirs: &Path, ours: &Path, history: &[Said], budget: u64) -> Outcom
     let (mut open, mut catch_up, mut assemble, mut replay) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let whole = format!(r#"{{"lane":"big","form":"pi","array":{}}}"#, digests(history));
     for _ in 0..RESTARTS {
-        let mut both = Both::start(theirs, ours)?;
+        let mut both = RpcBoth::start(theirs, ours)?;
         open.push(both.open_lane("big")?);
         catch_up.push(both.page("big", &[], "again")?);
         assemble.push(both.assemble("big", budget)?);
         both.end()?;
-        let mut both = Both::start(theirs, ours)?;
+        let mut both = RpcBoth::start(theirs, ours)?;
         let own = timed(|| both.host.sync(&LaneKey("big".to_owned()), Format::Pi, known(history)));
         is_known(own.0.map(|receipt| receipt.added).map_err(|error| failed(&error))?)?;
         let (answer, us) = both.client.timed("catchUp", &whole)?;
@@ -214,9 +214,9 @@ fn restarts(theirs: &Path, ours: &Path, history: &[Said], budget: u64) -> Outcom
     })
 }
 
-impl Both {
+impl RpcBoth {
     fn start(theirs: &Path, ours: &Path) -> Outcome<Self> {
-        let mut client = Client::start(theirs)?;
+        let mut client = RpcClient::start(theirs)?;
         client.call("initialize", "{}")?;
         Ok(Self { client, host: Host::new(Engine::open(ours)?, now) })
     }
@@ -321,7 +321,7 @@ impl Said {
 /// The messages of the next turn.
 fn turn(session: &mut Session) -> Outcome<Vec<Said>> {
     #[derive(serde::Deserialize)]
-    struct Line<'a> {
+    struct RpcLine<'a> {
         id: String,
         #[serde(borrow)]
         message: &'a RawValue,
@@ -329,7 +329,7 @@ fn turn(session: &mut Session) -> Outcome<Vec<Said>> {
     let mut text = String::new();
     session.turn(&mut text);
     let said = |line: &str| {
-        let line: Line<'_> = serde_json::from_str(line)?;
+        let line: RpcLine<'_> = serde_json::from_str(line)?;
         let body = line.message.get().to_owned();
         Ok(Said { id: line.id, face: face(body.as_bytes()), body })
     };

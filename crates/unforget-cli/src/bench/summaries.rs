@@ -24,7 +24,7 @@ use play::{Point, points};
 use tells::Page;
 
 #[derive(Debug, Serialize)]
-struct SummariesJson {
+struct BenchSummariesJson {
     window: u64,
     seed: u64,
     /// Files whose host compacted, and files whose host did not.
@@ -106,7 +106,7 @@ pub(crate) fn run(app: &mut App, args: &SummariesArgs) -> Outcome {
     let asked = placed.iter().map(|placed| placed.point.asked).sum();
     let written = placed.iter().map(|placed| placed.point.written).sum();
     let (window, seed) = (args.window, args.seed);
-    let json = SummariesJson { window, seed, sessions, skipped, points, asked, written, arms };
+    let json = BenchSummariesJson { window, seed, sessions, skipped, points, asked, written, arms };
     if app.out.json {
         app.out.json(&json)?;
     } else {
@@ -152,7 +152,7 @@ fn other(placed: &[Placed], at: usize) -> Option<&Placed> {
     elsewhere.or_else(|| others().find(|other| other.file != here.file))
 }
 
-fn say(app: &mut App, json: &SummariesJson) -> Outcome<()> {
+fn say(app: &mut App, json: &BenchSummariesJson) -> Outcome<()> {
     let (points, sessions) =
         (text::plural(json.points, "compaction"), text::plural(json.sessions, "session"));
     let skipped = text::plural(json.skipped, "file");

@@ -12,7 +12,7 @@ fn saw(calls: usize) -> Chart {
 #[test]
 fn no_line_is_wider_than_asked_for() {
     for (calls, width) in [(1, 40), (3, 80), (57, 80), (5_000, 120), (200, 32)] {
-        let text = draw(&saw(calls), Palette::default(), (width, 12));
+        let text = draw(&saw(calls), Palette::default(), ChartSize { columns: width, rows: 12 });
         for line in text.lines().take(14) {
             assert!(line.chars().count() <= width, "{calls} calls, {width} columns: {line:?}");
         }
@@ -21,9 +21,9 @@ fn no_line_is_wider_than_asked_for() {
 
 #[test]
 fn without_colours_there_is_no_escape_and_with_them_the_same_text() {
-    let plain = draw(&saw(200), Palette::default(), (100, 16));
+    let plain = draw(&saw(200), Palette::default(), ChartSize { columns: 100, rows: 16 });
     assert!(!plain.contains('\u{1b}'));
-    let coloured = draw(&saw(200), Palette::colours(), (100, 16));
+    let coloured = draw(&saw(200), Palette::colours(), ChartSize { columns: 100, rows: 16 });
     let mut stripped = String::new();
     let mut rest = coloured.as_str();
     while let Some((text, escaped)) = rest.split_once('\u{1b}') {
@@ -36,14 +36,18 @@ fn without_colours_there_is_no_escape_and_with_them_the_same_text() {
 
 #[test]
 fn what_leaves_the_chart_is_said() {
-    let text = draw(&saw(200), Palette::default(), (100, 16));
+    let text = draw(&saw(200), Palette::default(), ChartSize { columns: 100, rows: 16 });
     assert!(text.contains("everything leaves the chart at call"), "{text}");
     let small = Chart { everything: vec![10; 5], ours: vec![10; 5], sliding: vec![10; 5], ..saw(5) };
-    assert!(!draw(&small, Palette::default(), (100, 16)).contains("leaves"));
+    assert!(!draw(&small, Palette::default(), ChartSize { columns: 100, rows: 16 }).contains("leaves"));
 }
 
 #[test]
 fn an_empty_chart_is_drawn() {
-    let text = draw(&Chart { window: 1_000, ..Chart::default() }, Palette::default(), (80, 8));
+    let text = draw(
+        &Chart { window: 1_000, ..Chart::default() },
+        Palette::default(),
+        ChartSize { columns: 80, rows: 8 },
+    );
     assert!(text.contains("window 1k"), "{text}");
 }

@@ -23,7 +23,7 @@ use crate::text;
 pub(crate) fn run(app: &mut App, args: &AnswerArgs) -> Outcome {
     let with_model = !args.no_model && app.settings.summariser.is_model();
     if with_model && process_env(ASKED).is_some() {
-        let what = "a model that is being asked may not ask for an answer";
+        let what = "a model that is writing an answer cannot ask for another one";
         return Err(Failure::usage(what, "--no-model gives the passages"));
     }
     let open = if with_model { App::open_existing } else { App::open_or_read };
@@ -74,7 +74,7 @@ fn say(app: &mut App, answered: &AnswerJson) -> Outcome<()> {
         show(app, one, has_text)?;
     }
     let told = match &*answered.ended {
-        "uncited" => Some("it cites nothing that it read: take it as a guess".to_owned()),
+        "uncited" => Some("the answer cites none of its passages: treat it as a guess".to_owned()),
         "no-model" => Some("no model was asked; this is what was found".to_owned()),
         "nothing-found" => answered.negative.clone(),
         "partial" => Some(format!("partial: {}", answered.why.as_deref().unwrap_or_default())),

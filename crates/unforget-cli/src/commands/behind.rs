@@ -1,6 +1,5 @@
 //! Models that work in the background of a server, as configured: settings are read again when they change.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,37 +7,53 @@ use unforget_engine::Engine;
 use unforget_engine::summarise::{Background, Cancel, Current, Model, News};
 
 use super::engine::now;
-use crate::config::{Summariser, Watched};
+use crate::config::{ModelSettings, Watched};
 use crate::failure::Outcome;
 
 /// Interval at which models look for summaries to write.
 const LOOK: Duration = Duration::from_secs(5);
 
+/// What a server shares with its models.
+pub(super) struct Shared<'a> {
+    /// Where the current models are put.
+    pub(super) current: &'a Current,
+    /// Ends their calls.
+    pub(super) cancel: &'a Cancel,
+}
+
+/// Who is told about models and their jobs.
+pub(super) struct Listeners<L, T> {
+    /// Called at first, and with the result whenever changed settings were read.
+    pub(super) looked: L,
+    /// Called for each job.
+    pub(super) told: T,
+}
+
 /// Sets the models, and lets them write wanted summaries until the result is dropped.
 ///
 /// * `host` - the host's own model, if this process serves a host.
-/// * `looked` - called at first, and with the result whenever changed settings were read.
-/// * `told` - called for each job.
-pub(super) fn start(
-    settings: (Option<PathBuf>, Summariser),
+pub(super) fn start<L, T>(
+    settings: ModelSettings,
     engine: &Engine,
-    (current, cancel): (&Current, &Cancel),
+    shared: &Shared<'_>,
     host: Option<Arc<dyn Model>>,
-    (mut looked, told): (
-        impl FnMut(&Watched, Option<Outcome<()>>) + Send + 'static,
-        impl Fn(News<'_>) + Send + 'static,
-    ),
-) -> Outcome<Background> {
+    listeners: Listeners<L, T>,
+) -> Outcome<Background>
+where
+    L: FnMut(&Watched, Option<Outcome<()>>) + Send + 'static,
+    T: Fn(News<'_>) + Send + 'static,
+{
+    let Listeners { mut looked, told } = listeners;
     let mut watched = Watched::new(settings, engine, host)?;
     looked(&watched, None);
-    current.set(watched.models());
-    let models = current.clone();
+    shared.current.set(watched.models());
+    let models = shared.current.clone();
     let look = move || {
         if let Some(changed) = watched.look() {
             looked(&watched, Some(changed));
             models.set(watched.models());
         }
     };
-    let ours = (current.clone(), cancel.clone());
+    let ours = (shared.current.clone(), shared.cancel.clone());
     Ok(Background::start(engine.clone(), ours, look, (now, LOOK), told)?)
 }

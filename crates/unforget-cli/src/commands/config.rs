@@ -105,7 +105,7 @@ fn tell(out: &mut Output, checked: &CheckedJson) -> Outcome {
         }
     }
     if checked.problems.is_empty() {
-        writeln!(out, "the settings are sound")?;
+        writeln!(out, "the settings are valid")?;
     }
     Ok(exit)
 }

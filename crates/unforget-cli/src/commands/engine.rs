@@ -9,7 +9,7 @@ use unforget_engine::host::Host;
 use unforget_engine::summarise::{Background, Cancel, News};
 use unforget_server::rpc::{Limits, Server, protocol};
 
-use super::behind;
+use super::behind::{self, Listeners, Shared};
 use crate::app::App;
 use crate::args::EngineArgs;
 use crate::config::Watched;
@@ -37,14 +37,14 @@ pub(crate) fn run(app: &mut App, args: &EngineArgs) -> Outcome {
 
 /// Models that work in the background of a server, including the host's own.
 fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Background> {
-    let settings = (app.settings.file.clone(), app.settings.summariser.clone());
+    let settings = app.settings.models();
     let (current, own) = (server.models(), server.own_model());
     let server = Arc::downgrade(server);
     let looked = move |watched: &Watched, changed: Option<Outcome<()>>| {
         match changed {
             None => {}
             Some(Ok(())) => eprintln!("unforget: the settings of models changed"),
-            Some(Err(failure)) => eprintln!("unforget: the models of before stay: {}", failure.message),
+            Some(Err(failure)) => eprintln!("unforget: the previous models stay in use: {}", failure.message),
         }
         if let Some(server) = server.upgrade() {
             server.may_ask_host(watched.asks_host());
@@ -55,7 +55,8 @@ fn models_behind(app: &App, engine: &Engine, server: &Arc<Server>) -> Outcome<Ba
             eprintln!("unforget: summaries: {error}");
         }
     };
-    behind::start(settings, engine, (&current, &Cancel::default()), Some(own), (looked, told))
+    let shared = Shared { current: &current, cancel: &Cancel::default() };
+    behind::start(settings, engine, &shared, Some(own), Listeners { looked, told })
 }
 
 /// The current time for the engine's records. No rule depends on it.
@@ -86,7 +87,7 @@ fn socket(app: &mut App, server: &Arc<Server>, path: &std::path::Path) -> Outcom
         let hint = match &error {
             SocketError::Live { .. } => "use that server, or name another path",
             SocketError::NotASocket { .. } => "name another path",
-            _ => "check the path; a socket's may have some 100 bytes",
+            _ => "check the path; the path of a socket may have about 100 bytes",
         };
         Failure::input("socket", error.to_string(), hint)
     })?;

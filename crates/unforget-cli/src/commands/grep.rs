@@ -61,7 +61,7 @@ fn looked_at(app: &App, answer: &GrepAnswer) {
     );
     app.out.note(paint(p.dim, line));
     if answer.stopped_at_limit {
-        app.out.note("there may be more: --limit shows more of them");
+        app.out.note("there may be more: raise --limit to see them");
     }
     if answer.stopped_at_deadline {
         app.out.note(paint(

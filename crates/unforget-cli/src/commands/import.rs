@@ -24,7 +24,7 @@ const BAR: &str = "{msg:24!} {bar:24.cyan} {binary_bytes:>10} of {binary_total_b
 
 /// The results over all files.
 #[derive(Debug, Default)]
-struct Sum {
+struct ImportSum {
     files: u64,
     skipped: u64,
     /// The worst exit code of the failures.
@@ -55,7 +55,7 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
         }
         bar.set_position(at.bytes);
     };
-    let mut sum = Sum::default();
+    let mut sum = ImportSum::default();
     if args.force {
         for path in &paths {
             let outcome = engine.import_file_anyway(path, &mut progress);
@@ -79,7 +79,7 @@ pub(crate) fn run(app: &mut App, args: &ImportArgs) -> Outcome {
     sum.finish(app)
 }
 
-impl Sum {
+impl ImportSum {
     fn add(&mut self, app: &mut App, path: &Path, found: Found) {
         let shown = match found {
             Found::Imported(imported) => {

@@ -115,7 +115,7 @@ fn say_breaker(app: &mut App, row: &AccountJson) -> Outcome<()> {
         Ok(Breaker::Blocked { since }) => {
             format!("its credential was refused at {} UTC: change it, or run --run", text::minute(since))
         }
-        Err(_) => format!("its state is not understood: {}", row.state),
+        Err(_) => format!("unknown state: {}", row.state),
     };
     writeln!(app.out, "{} ({}): {what}", text::harmless(&row.provider), text::harmless(&row.credential))?;
     Ok(())

@@ -60,7 +60,7 @@ fn unasked() -> Result<(), EngineError> {
     if process_env(ASKED).is_none() {
         return Ok(());
     }
-    let what = "a model that is being asked may not ask for an answer".to_owned();
+    let what = "a model that is writing an answer cannot ask for another one".to_owned();
     Err(EngineError::Usage { what, hint: "search and expand need no model".to_owned() })
 }
 

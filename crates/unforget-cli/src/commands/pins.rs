@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
-use unforget_core::id::{ConversationId, Seq};
+use unforget_core::id::Seq;
 use unforget_core::pin::{PinId, PinState};
 use unforget_engine::{Engine, Proposed};
 use unforget_store::{Conversation, PinRow, read_all};
@@ -28,13 +28,13 @@ pub(crate) fn pin(app: &mut App, args: &PinArgs) -> Outcome {
     let found = super::resolve(&engine, &args.conversation)?.conversation;
     if let Some(path) = &args.file {
         let id = put_file(&writer, &found, path, args.supersedes)?;
-        return shown(app, &engine, (&found.key.0, found.id), id);
+        return shown(app, &engine, &found, id);
     }
     let source = args.entry.as_deref().map(|name| engine.words_of(found.id, name)).transpose()?;
     let (seq, said) = source.map_or((None, None), |(seq, said)| (Some(seq), Some(said)));
     let words = args.text.clone().or(said).unwrap_or_default();
-    let id = put(&writer, &found, (&words, seq), args.supersedes)?;
-    shown(app, &engine, (&found.key.0, found.id), id)
+    let id = put(&writer, &found, PinWords { text: &words, entry: seq }, args.supersedes)?;
+    shown(app, &engine, &found, id)
 }
 
 /// Takes a pin back.
@@ -48,21 +48,29 @@ pub(crate) fn unpin(app: &mut App, args: &UnpinArgs) -> Outcome {
             remote.call("DELETE", &format!("{}/{}", place(&found), args.pin), None)?;
         }
     }
-    shown(app, &engine, (&found.key.0, found.id), PinId(args.pin))
+    shown(app, &engine, &found, PinId(args.pin))
+}
+
+/// Words to pin, and the entry that says them.
+struct PinWords<'a> {
+    text: &'a str,
+    entry: Option<Seq>,
 }
 
 /// Pins words, here or by the daemon.
 fn put(
     writer: &Writer,
     found: &Conversation,
-    words: (&str, Option<Seq>),
+    PinWords { text, entry }: PinWords<'_>,
     old: Option<u64>,
 ) -> Outcome<PinId> {
     match (writer, old) {
-        (Writer::Here(engine), Some(old)) => Ok(engine.supersede_pin(found.id, PinId(old), words, now())?),
-        (Writer::Here(engine), None) => Ok(engine.pin(found.id, words.0, words.1, now())?),
+        (Writer::Here(engine), Some(old)) => {
+            Ok(engine.supersede_pin(found.id, PinId(old), (text, entry), now())?)
+        }
+        (Writer::Here(engine), None) => Ok(engine.pin(found.id, text, entry, now())?),
         (Writer::There(remote), old) => {
-            let body = json!({"text": words.0, "entry": words.1.map(|seq| seq.to_string())});
+            let body = json!({"text": text, "entry": entry.map(|seq| seq.to_string())});
             let (method, place) = match old {
                 Some(old) => ("PUT", format!("{}/{old}", place(found))),
                 None => ("POST", place(found)),
@@ -94,14 +102,13 @@ fn place(found: &Conversation) -> String {
 }
 
 /// Says how a pin stands now.
-fn shown(app: &mut App, engine: &Engine, (key, id): (&str, ConversationId), pin: PinId) -> Outcome {
-    let (rows, files) = (
-        read_all(|page| engine.store().pins(id, page))?,
-        read_all(|page| engine.store().pin_files(id, page))?,
-    );
+fn shown(app: &mut App, engine: &Engine, found: &Conversation, pin: PinId) -> Outcome {
+    let (key, id) = (&found.key.0, found.id);
+    let rows = read_all(|page| engine.store().pins(id, page))?;
+    let files = read_all(|page| engine.store().pin_files(id, page))?;
     let Some(row) = rows.iter().find(|row| row.pin.id == pin) else { return Ok(Exit::Done) };
     if app.out.json {
-        app.out.json(&PinnedJson { conversation: key.to_owned(), pin: PinJson::new(row, &files) })?;
+        app.out.json(&PinnedJson { conversation: key.clone(), pin: PinJson::new(row, &files) })?;
     } else {
         writeln!(
             app.out,
@@ -122,12 +129,10 @@ pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
     let engine = writer.reader(app)?;
     let found = super::resolve(&engine, &args.conversation)?.conversation;
     if !args.accept.is_empty() {
-        accept((&engine, &writer), &found, &args.accept)?;
+        accept(&engine, &writer, &found, &args.accept)?;
     }
-    let (rows, files) = (
-        read_all(|page| engine.store().pins(found.id, page))?,
-        read_all(|page| engine.store().pin_files(found.id, page))?,
-    );
+    let rows = read_all(|page| engine.store().pins(found.id, page))?;
+    let files = read_all(|page| engine.store().pin_files(found.id, page))?;
     let proposals = if args.proposals { engine.proposed_pins(found.id)? } else { Vec::new() };
     if app.out.json {
         app.out.json(&PinsJson {
@@ -156,7 +161,7 @@ pub(crate) fn list(app: &mut App, args: &PinsArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn accept((engine, writer): (&Engine, &Writer), found: &Conversation, numbers: &[u64]) -> Outcome<()> {
+fn accept(engine: &Engine, writer: &Writer, found: &Conversation, numbers: &[u64]) -> Outcome<()> {
     let proposals = engine.proposed_pins(found.id)?;
     let chosen = numbers.iter().map(|number| {
         let found = proposals.iter().find(|one| one.number == *number);
@@ -166,7 +171,7 @@ fn accept((engine, writer): (&Engine, &Writer), found: &Conversation, numbers: &
     // All are looked up before any is pinned.
     let chosen: Vec<&Proposed> = chosen.collect::<Outcome<_>>()?;
     for one in chosen {
-        put(writer, found, (&one.text, Some(one.seq)), None)?;
+        put(writer, found, PinWords { text: &one.text, entry: Some(one.seq) }, None)?;
     }
     Ok(())
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(app: &mut App, args: &PromptArgs) -> Outcome {
     } else {
         writeln!(app.out, "{request}")?;
         app.out.finish()?;
-        certify(app, (key, dialect), &prompt, &violations);
+        certify(app, key, dialect, &prompt, &violations);
     }
     Ok(exit)
 }
@@ -105,7 +105,7 @@ fn seq_of_turn(engine: &Engine, found: &Resolved, turn: u64) -> Outcome<Seq> {
 }
 
 /// Prints the certificate, for people.
-fn certify(app: &App, (key, dialect): (&str, &str), prompt: &Prompt, violations: &[String]) {
+fn certify(app: &App, key: &str, dialect: &str, prompt: &Prompt, violations: &[String]) {
     let p = app.out.notes;
     let certificate: &Certificate = prompt.admitted.certificate();
     let Certificate { total, window, reserve, ruler, authority, rung, cover, proof, omitted, .. } =

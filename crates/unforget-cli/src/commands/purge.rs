@@ -1,6 +1,7 @@
 //! `unforget purge`.
 
 use std::io::Write;
+use std::ops::RangeInclusive;
 
 use serde_json::{Value, json};
 use unforget_store::Purged;
@@ -31,7 +32,7 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     }
     let plan = engine.purge_plan(&found, first..end)?;
     if !app.out.json {
-        say(app, &found.key.0, (first, end - 1), &plan)?;
+        say(app, &found.key.0, first..=end - 1, &plan)?;
         app.out.finish()?;
     }
     if !args.yes && !super::types(&format!("This cannot be undone. Type {WORD} to do it:"), WORD) {
@@ -55,9 +56,15 @@ pub(crate) fn run(app: &mut App, args: &PurgeArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn say(app: &mut App, key: &str, (first, last): (u64, u64), plan: &Purged) -> Outcome<()> {
+fn say(app: &mut App, key: &str, span: RangeInclusive<u64>, plan: &Purged) -> Outcome<()> {
     let strong = app.out.palette.strong;
-    writeln!(app.out, "{} entries {first} to {last}. To be removed for good:", paint(strong, key))?;
+    writeln!(
+        app.out,
+        "{} entries {} to {}. To be removed for good:",
+        paint(strong, key),
+        span.start(),
+        span.end()
+    )?;
     writeln!(app.out, "  {}, {}", text::plural(plan.entries, "entry"), text::bytes(plan.bytes))?;
     writeln!(app.out, "  {}, held by nothing else", text::plural(plan.blobs, "large part"))?;
     writeln!(app.out, "  {} over them", text::plural(plan.summaries, "summary"))?;

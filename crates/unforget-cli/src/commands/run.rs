@@ -68,7 +68,7 @@ fn daemon(app: &App, args: &RunArgs, listen: SocketAddr) -> Option<SocketAddr> {
 fn own(asked: Option<SocketAddr>) -> Outcome<SocketAddr> {
     match asked {
         Some(asked) if !asked.ip().is_loopback() => Err(Failure::usage(
-            format!("{asked} is reached by other machines, and `run` serves one command of this one"),
+            format!("{asked} can be reached by other machines, and `run` serves one command of this one"),
             "leave --listen out, name an address of 127.0.0.1, or start `unforget serve` there",
         )),
         asked => Ok(asked.unwrap_or(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))),

@@ -25,6 +25,7 @@ use unforget_server::work;
 
 pub(super) use telemetry::Telemetry;
 
+use super::behind::{self, Listeners, Shared};
 use super::engine::now;
 use crate::app::App;
 use crate::args::ServeArgs;
@@ -70,7 +71,7 @@ pub(crate) fn run(app: &mut App, args: &ServeArgs) -> Outcome {
     runtime.block_on(async move {
         tokio::spawn(async move {
             asked_to_end().await;
-            tracing::info!("asked to end: finishing calls that run");
+            tracing::info!("stopping: waiting for running calls");
             api.close();
             asked.cancel();
         });
@@ -109,7 +110,8 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
     let host = Arc::new(Host::new(engine, now));
     let settings = api_settings(app, &serving, &spool);
     let api = Api::new(Arc::clone(&host), settings, models.clone(), events);
-    let behind = models_behind(app, host.engine(), (&models, api.cancel()))?;
+    let shared = Shared { current: &models, cancel: api.cancel() };
+    let behind = models_behind(app, host.engine(), &shared)?;
     more = more.merge(api::routes(Arc::clone(&api)));
     let gateway = {
         let _inside = runtime.enter();
@@ -138,18 +140,15 @@ pub(super) fn open(app: &mut App, args: &ServeArgs, mut serving: Serving) -> Out
 }
 
 /// The models that work in the background of the gateway.
-fn models_behind(
-    app: &App,
-    engine: &Engine,
-    ours: (&Current, &unforget_engine::summarise::Cancel),
-) -> Outcome<Background> {
-    let settings = (app.settings.file.clone(), app.settings.summariser.clone());
+fn models_behind(app: &App, engine: &Engine, shared: &Shared<'_>) -> Outcome<Background> {
+    let settings = app.settings.models();
     let looked = |_: &Watched, changed: Option<Outcome<()>>| match changed {
         None => {}
         Some(Ok(())) => tracing::info!("the settings of models changed"),
-        Some(Err(failure)) => tracing::warn!("the models of before stay: {}", failure.message),
+        Some(Err(failure)) => tracing::warn!("the previous models stay in use: {}", failure.message),
     };
-    super::behind::start(settings, engine, ours, None, (looked, |news: News<'_>| work::note(&news)))
+    let told = |news: News<'_>| work::note(&news);
+    behind::start(settings, engine, shared, None, Listeners { looked, told })
 }
 
 /// The settings for the API.

@@ -49,7 +49,7 @@ fn one(app: &mut App, name: &str) -> Outcome {
     writeln!(app.out, "{}  {}", paint(strong, &status.conversation), text::one_line(&title, 80))?;
     match &status.prompt {
         Some(newest) => writeln!(app.out, "  prompt   {}", prompt(newest))?,
-        None => writeln!(app.out, "  prompt   none was made: all that was said so far went as it came")?,
+        None => writeln!(app.out, "  prompt   none was made: all messages so far were passed on unchanged")?,
     }
     say_left(app, &status)?;
     say_pinned(app, &status)?;

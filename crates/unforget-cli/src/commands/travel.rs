@@ -60,7 +60,7 @@ pub(crate) fn rebuild(app: &mut App, conversation: &str, number: u64) -> Outcome
     let same = if rebuilt.is_same {
         paint(p.good, "byte for byte what was sent")
     } else {
-        paint(p.bad, "NOT what was sent: the digest differs")
+        paint(p.bad, "NOT the bytes that were sent: the digest differs")
     };
     app.out.note(format!("r{number} of {}, {}: {same}", found.key.0, when(rebuilt.recipe.time)));
     Ok(exit)

@@ -82,12 +82,12 @@ impl TokenSetting {
     fn token(&self) -> Result<Token, Wrong> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if self.tenant.is_empty() || self.tenant.len() > 64 || !self.tenant.chars().all(is_name) {
-            let what = format!("{:?} is no name of letters, digits, - _ .", self.tenant);
-            return Err(Wrong::new("tenant", what, "name the tenant otherwise"));
+            let what = format!("{:?} is not a name of letters, digits, - _ .", self.tenant);
+            return Err(Wrong::new("tenant", what, "give the tenant another name"));
         }
         let digest = Digest::from_hex(&self.digest).ok_or_else(|| {
             let next = "`unforget serve --new-token NAME` prints a token and the lines for it";
-            Wrong::new("digest", format!("that of {} is not 64 hex digits", self.tenant), next)
+            Wrong::new("digest", format!("the digest of {} is not 64 hex digits", self.tenant), next)
         })?;
         let scopes = match &self.scopes {
             None => vec![Scope::Gateway, Scope::Read],
@@ -135,7 +135,7 @@ impl UpstreamSetting {
         };
         let key = self.key(env)?.map(|(from, key)| {
             Key::new(&key).ok_or_else(|| {
-                Wrong::new(from, "the key is no header's value", "a key is one line of visible ASCII")
+                Wrong::new(from, "the key cannot be sent in a header", "a key is one line of visible ASCII")
             })
         });
         let upstream = at(&self.name, &self.url, api).map_err(|what| Wrong::new("url", what, ADDRESS))?;
@@ -248,11 +248,12 @@ impl Serve {
         }
         if self.tokens.is_empty() {
             let next = "make a token with `unforget serve --new-token NAME`, or listen on 127.0.0.1";
-            let what = format!("{listen} is reached by other machines, and no token is set");
+            let what = format!("{listen} can be reached by other machines, and no token is set");
             checking.wrongs.push(Wrong::new("serve.listen", what, next));
         }
         if !is_tls {
-            let what = format!("{listen} is reached by other machines, and what they say is not encrypted");
+            let what =
+                format!("{listen} can be reached by other machines, and the connection is not encrypted");
             let next = "set tls_cert and tls_key, or put a proxy with TLS in front";
             checking.doubts.push(Wrong::new("serve.listen", what, next));
         }
@@ -288,8 +289,8 @@ impl Serve {
         checking.show("serve.hosts", list(&self.hosts), from(!self.hosts.is_empty()));
         checking.show("serve.origins", list(&self.origins), from(!self.origins.is_empty()));
         for origin in self.origins.iter().filter(|origin| !is_origin(origin)) {
-            let what = format!("{origin:?} is no origin of a page");
-            let next = "write one as browsers do, such as https://chat.example: in small letters, with no path and no *";
+            let what = format!("{origin:?} is not the origin of a page");
+            let next = "write it as browsers do, such as https://chat.example: in lower case, without a path and without *";
             checking.wrongs.push(Wrong::new("serve.origins", what, next));
         }
         let tenants: Vec<String> = self.tokens.iter().map(|token| token.tenant.clone()).collect();

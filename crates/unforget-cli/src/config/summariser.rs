@@ -242,7 +242,7 @@ fn may_ask(least: Spend, caps: Spend) -> Outcome<()> {
 /// An amount in millionths.
 fn micros(name: &str, amount: f64) -> Outcome<u64> {
     if !amount.is_finite() || amount < 0.0 {
-        return Err(wrong(format!("{name} = {amount} is no amount")));
+        return Err(wrong(format!("{name} = {amount} is not an amount")));
     }
     Ok((amount * 1_000_000.0).round() as u64)
 }

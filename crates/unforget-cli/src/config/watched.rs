@@ -10,6 +10,13 @@ use unforget_engine::summarise::{Model, Summarisers};
 use super::{Summariser, process_env, read_summariser};
 use crate::failure::Outcome;
 
+/// Settings of models, and their file.
+pub(crate) struct ModelSettings {
+    /// Read again when it changes; `None` if there is no file.
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) summariser: Summariser,
+}
+
 /// The configured models, as of the last valid settings.
 pub(crate) struct Watched {
     file: Option<PathBuf>,
@@ -29,7 +36,7 @@ impl Watched {
     /// # Errors
     /// If the settings are invalid.
     pub(crate) fn new(
-        (file, settings): (Option<PathBuf>, Summariser),
+        ModelSettings { file, summariser: settings }: ModelSettings,
         engine: &Engine,
         host: Option<Arc<dyn Model>>,
     ) -> Outcome<Self> {
@@ -100,7 +107,7 @@ mod tests {
         let write = |text: &str| std::fs::write(&file, text).unwrap();
         let host: Arc<dyn Model> = Arc::new(Callback::new("host", "host", |_| Err(Cause::Absent)));
         let engine = Engine::in_memory();
-        let settings = (Some(file.clone()), Summariser::default());
+        let settings = ModelSettings { file: Some(file.clone()), summariser: Summariser::default() };
         let mut watched = Watched::new(settings, &engine, Some(host)).unwrap();
         assert!(watched.models().is_some() && watched.asks_host(), "the host's own");
         assert!(watched.look().is_none(), "there is no file yet");

@@ -73,7 +73,7 @@ pub(super) fn breaks(report: &Report) -> String {
         let why = match breaks.cause {
             Cause::First => "the first prompt",
             Cause::Compaction => "summaries or stubs took the place of older entries",
-            Cause::Ladder => "it did not fit as assembled, or the one before did not",
+            Cause::Ladder => "the prompt did not fit as assembled, or the one before it did not",
             Cause::LateEntry => "a result came late and went into an earlier group",
             Cause::Rewind => "the person went back and on differently",
             Cause::Pins => "rules were pinned or taken back",

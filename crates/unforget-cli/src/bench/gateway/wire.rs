@@ -107,9 +107,9 @@ pub(super) struct Took {
 }
 
 /// A client with one connection.
-pub(super) struct Client(TcpStream);
+pub(super) struct HttpClient(TcpStream);
 
-impl Client {
+impl HttpClient {
     pub(super) async fn connect(address: std::net::SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;

@@ -86,8 +86,14 @@ pub(super) struct Looked<'a> {
     pub(super) seed: u64,
 }
 
+/// Summaries in the prompt, and the pages behind them that were read.
+struct ShownPages<'a> {
+    summaries: Vec<ShownSummary<'a>>,
+    pages: BTreeMap<String, String>,
+}
+
 /// A summary in the prompt.
-struct Shown<'a> {
+struct ShownSummary<'a> {
     name: &'a str,
     span: (u64, u64),
     body: &'a str,
@@ -98,13 +104,12 @@ impl Looked<'_> {
     ///
     /// * `checkpoint` - index among [`CHECKPOINTS`].
     pub(super) fn at(&self, checkpoint: usize, tally: &mut Tally) -> Outcome<()> {
-        let shown = shown(self.said);
-        let mut pages = BTreeMap::new();
+        let mut shown = ShownPages { summaries: shown(self.said), pages: BTreeMap::new() };
         for kind in ProbeKind::ALL {
             let seed = self.seed ^ CHECKPOINTS.get(checkpoint).unwrap_or(&0) << 8 ^ kind as u64;
             let mut random = Random::new(seed);
             for (seq, voice, probe) in self.draw(kind, &mut random) {
-                let found = self.look(seq, probe, (&shown, &mut pages), &mut random)?;
+                let found = self.look(seq, probe, &mut shown, &mut random)?;
                 if found.any == 0 && tally.missed.len() < MISSED {
                     let (key, kind) = (&self.play.key, kind.name());
                     tally.missed.push(format!("{key} s:{seq} {kind} {voice:?}: {}", probe.text));
@@ -112,7 +117,7 @@ impl Looked<'_> {
                 tally.found.entry((checkpoint, kind, voice == Voice::Tool)).or_default().add(&found);
             }
         }
-        self.invented(&shown, tally)
+        self.invented(&shown.summaries, tally)
     }
 
     /// Needles of a kind from summarised entries: first an entry is drawn, then one of its needles.
@@ -146,15 +151,15 @@ impl Looked<'_> {
         &self,
         seq: Seq,
         probe: &Probe,
-        (shown, pages): (&[Shown<'_>], &mut BTreeMap<String, String>),
+        shown: &mut ShownPages<'_>,
         random: &mut Random,
     ) -> Outcome<Found> {
         let is_verbatim = says(self.said, &probe.text);
         let mut is_reachable = is_verbatim;
-        if let Some(summary) = shown.iter().find(|shown| (shown.span.0..=shown.span.1).contains(&seq.0)) {
+        if let Some(summary) = shown.summaries.iter().find(|of| (of.span.0..=of.span.1).contains(&seq.0)) {
             let entry = names(summary.body, seq).then(|| format!("s:{seq}"));
             for name in [Some(summary.name.to_owned()), entry].into_iter().flatten() {
-                is_reachable = is_reachable || says(self.page(&name, pages)?, &probe.text);
+                is_reachable = is_reachable || says(self.page(&name, &mut shown.pages)?, &probe.text);
             }
         }
         let question = probe.question(random);
@@ -188,7 +193,7 @@ impl Looked<'_> {
     }
 
     /// Counts identifiers in summaries, and those missing from all their sources.
-    fn invented(&self, shown: &[Shown<'_>], tally: &mut Tally) -> Outcome<()> {
+    fn invented(&self, shown: &[ShownSummary<'_>], tally: &mut Tally) -> Outcome<()> {
         let conversation = Some(self.play.lane.conversation);
         for summary in shown {
             let all = self.play.engine.expand(conversation, summary.name, SOURCES, None)?;
@@ -234,7 +239,7 @@ pub(in crate::bench) fn says(text: &str, words: &str) -> bool {
 }
 
 /// The summaries in a prompt's text, without the line that names their span.
-fn shown(said: &str) -> Vec<Shown<'_>> {
+fn shown(said: &str) -> Vec<ShownSummary<'_>> {
     let mut found = Vec::new();
     for piece in said.split("<history-summary id=\"").skip(1) {
         let Some((name, rest)) = piece.split_once("\" entries=\"") else { continue };
@@ -242,7 +247,7 @@ fn shown(said: &str) -> Vec<Shown<'_>> {
         let Some((first, last)) = span.split_once('-') else { continue };
         let (Ok(first), Ok(last)) = (first.parse(), last.parse()) else { continue };
         let Some((body, _)) = rest.split_once("</history-summary>") else { continue };
-        found.push(Shown {
+        found.push(ShownSummary {
             name,
             span: (first, last),
             body: body.split_once("UTC").map_or(body, |cut| cut.1),

@@ -7,16 +7,16 @@ use unforget_llm::{Answer, Callback, Cause, Model, Request, Stop, Usage};
 
 /// The writer of summaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::bench) enum Writer {
+pub(in crate::bench) enum SummaryWriter {
     /// The engine alone, without a model.
     Deterministic,
     /// A model that takes the first and the last sentence of each text.
     Extracting,
-    /// Like [`Writer::Extracting`], with an invented file in every sentence.
+    /// Like [`SummaryWriter::Extracting`], with an invented file in every sentence.
     Inventing,
 }
 
-impl Writer {
+impl SummaryWriter {
     pub(in crate::bench) const ALL: [Self; 3] = [Self::Deterministic, Self::Extracting, Self::Inventing];
 
     pub(in crate::bench) const fn name(self) -> &'static str {

@@ -19,7 +19,7 @@ use unforget_store::Spend;
 use unforget_wire::{Dialect, Reader};
 
 use super::look::{Looked, Tally, says, words_of};
-use super::model::Writer;
+use super::model::SummaryWriter;
 use crate::commands::engine::now;
 use crate::failure::{Failure, Outcome};
 
@@ -49,12 +49,17 @@ pub(super) struct Play {
 }
 
 /// Plays a file and adds the results to `tally`; returns false if it is no session with a break.
-pub(super) fn play(path: &Path, options: (u64, u64), writer: Writer, tally: &mut Tally) -> Outcome<bool> {
-    let (window, seed) = options;
+pub(super) fn play(
+    path: &Path,
+    window: u64,
+    seed: u64,
+    writer: SummaryWriter,
+    tally: &mut Tally,
+) -> Outcome<bool> {
     let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
     let Ok(mut reader) = Reader::open(BufReader::new(file)) else { return Ok(false) };
     let (engine, key) = (Engine::in_memory(), reader.source().key.to_string());
-    let engine = if writer == Writer::Deterministic { engine } else { engine.with_models() };
+    let engine = if writer == SummaryWriter::Deterministic { engine } else { engine.with_models() };
     let mut live = Live::begin(&engine, reader.source())?;
     let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
     let session = Session::new(&engine, lane, Shape::new(window, None, Dialect::Anthropic), true);
@@ -85,7 +90,7 @@ pub(super) fn play(path: &Path, options: (u64, u64), writer: Writer, tally: &mut
 }
 
 /// The scripted model as a summariser; `None` for the writer without one.
-pub(in crate::bench) fn models(engine: &Engine, writer: Writer) -> Outcome<Option<Summarisers>> {
+pub(in crate::bench) fn models(engine: &Engine, writer: SummaryWriter) -> Outcome<Option<Summarisers>> {
     let Some(model) = writer.model() else { return Ok(None) };
     let most = u64::MAX;
     let caps = Spend { calls: most, input: most, output: most, micros: most };

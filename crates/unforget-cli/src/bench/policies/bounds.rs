@@ -20,10 +20,10 @@ pub(super) struct BoundJson {
 
 /// Sums of bounds and counts, by the number of the call in its session.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bounds([Sum; FROM.len()]);
+pub(super) struct Bounds([BoundSum; FROM.len()]);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct BoundSum {
     calls: u64,
     bounds: u64,
     counts: u64,
@@ -47,7 +47,7 @@ impl Bounds {
     /// The rows that have calls.
     pub(super) fn rows(&self) -> Vec<BoundJson> {
         let rows = FROM.into_iter().zip(&self.0);
-        let row = |(from, sum): (usize, &Sum)| {
+        let row = |(from, sum): (usize, &BoundSum)| {
             let mean = sum.bounds as f64 / sum.counts as f64;
             Some(BoundJson { from, calls: sum.calls, mean, least: sum.least? })
         };

@@ -10,14 +10,14 @@ use super::super::timed;
 use crate::failure::{Exit, Failure, Outcome};
 
 /// An engine in a separate process.
-pub(super) struct Client {
+pub(super) struct RpcClient {
     child: Child,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     next: u64,
 }
 
-impl Client {
+impl RpcClient {
     /// Starts this program's engine on a database.
     pub(super) fn start(db: &Path) -> Outcome<Self> {
         let program = std::env::current_exe()?;

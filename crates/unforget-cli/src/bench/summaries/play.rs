@@ -18,7 +18,7 @@ use unforget_text::host_text;
 use unforget_wire::{Dialect, Reader, Record};
 
 use super::ask::{Question, questions};
-use crate::bench::needles::{Writer, models};
+use crate::bench::needles::{SummaryWriter, models};
 use crate::commands::engine::now;
 use crate::failure::{Failure, Outcome};
 
@@ -50,8 +50,8 @@ pub(super) struct Point {
 pub(super) fn points(path: &Path, window: u64, seed: u64) -> Outcome<Vec<Point>> {
     let Some(records) = records(path)? else { return Ok(Vec::new()) };
     let shape = Shape::new(window, None, Dialect::Anthropic);
-    let plain = Stage::new(path, shape, Writer::Deterministic)?;
-    let model = Stage::new(path, shape, Writer::Extracting)?;
+    let plain = Stage::new(path, shape, SummaryWriter::Deterministic)?;
+    let model = Stage::new(path, shape, SummaryWriter::Extracting)?;
     let (Some(mut plain), Some(mut model)) = (plain, model) else { return Ok(Vec::new()) };
     let (mut stretch, mut points): (Vec<Arc<Entry>>, Vec<Point>) = (Vec::new(), Vec::new());
     for record in records {
@@ -111,10 +111,10 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(path: &Path, shape: Shape, writer: Writer) -> Outcome<Option<Self>> {
+    fn new(path: &Path, shape: Shape, writer: SummaryWriter) -> Outcome<Option<Self>> {
         let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
         let Ok(reader) = Reader::open(BufReader::new(file)) else { return Ok(None) };
-        let (engine, has_model) = (Engine::in_memory(), writer != Writer::Deterministic);
+        let (engine, has_model) = (Engine::in_memory(), writer != SummaryWriter::Deterministic);
         let engine = if has_model { engine.with_models() } else { engine };
         let live = Live::begin(&engine, reader.source())?;
         let lane = Lane { conversation: live.conversation(), thread: Thread(0) };
@@ -147,7 +147,7 @@ impl Stage {
         if let Some(session) = &mut self.session {
             session.compact()?;
         }
-        let Some(models) = models(&self.engine, Writer::Extracting)? else { return Ok((0, 0)) };
+        let Some(models) = models(&self.engine, SummaryWriter::Extracting)? else { return Ok((0, 0)) };
         let shift = Shift { limit: usize::MAX, urgency: Urgency::Normal };
         let reports = self.engine.work(self.lane.conversation, &models, now(), shift)?;
         let written = reports.iter().filter(|report| report.ended.name() == "written").count();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unforget_engine::replay::{Call, Report, Spend, quantile};
 
-use crate::chart::{self, Chart};
+use crate::chart::{self, Chart, ChartSize};
 use crate::output::{Palette, paint};
 use crate::text::{count, micros, percent, plural, short, table};
 
@@ -21,7 +21,11 @@ pub(super) fn text(report: &Report, palette: Palette, width: usize) -> String {
         return text;
     }
     text.push('\n');
-    text.push_str(&chart::draw(&Chart::of(report), palette, (width.min(140), ROWS)));
+    text.push_str(&chart::draw(
+        &Chart::of(report),
+        palette,
+        ChartSize { columns: width.min(140), rows: ROWS },
+    ));
     text.push('\n');
     text.push_str(&ways(report, palette));
     text.push('\n');

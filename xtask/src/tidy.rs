@@ -1,13 +1,21 @@
-//! Checks rules of this repository that other tools cannot check. Every rule is also a test.
+//! Rules of this repository that no other tool checks. Every rule is also a test.
 
+mod absent;
 mod files;
 mod layers;
 mod links;
 mod migrations;
+mod names;
+mod ratchet;
+mod sentences;
+mod source;
+mod vocabulary;
 
 use anyhow::bail;
 
-use crate::{picture, workspace};
+use self::ratchet::Counted;
+use crate::picture;
+use crate::workspace::{self, File};
 
 /// A broken rule: the place, and advice.
 pub(crate) type Problem = String;
@@ -25,6 +33,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     problems.extend(links::check(&files));
     problems.extend(migrations::check(&files));
     problems.extend(picture::check());
+    problems.extend(language(&files));
     for problem in &problems {
         println!("{problem}");
     }
@@ -34,5 +43,35 @@ pub(crate) fn run() -> anyhow::Result<()> {
     match problems.len() {
         0 => Ok(()),
         count => bail!("tidy found {count} problems"),
+    }
+}
+
+/// Checks names, sentences and signatures, and what must be absent.
+fn language(files: &[File]) -> Vec<Problem> {
+    let (sources, mut problems) = source::parse(files);
+    problems.extend(absent::check(files, &sources));
+    problems.extend(sentences::check(files));
+    problems.extend(vocabulary::twice(files));
+    let counted = [
+        (Counted::SharedNames, names::shared(&sources)),
+        (Counted::TupleParameters, names::tupled(&sources)),
+        (Counted::SameDocs, sentences::same(files)),
+        (Counted::UnknownWords, vocabulary::unknown(files, &sources)),
+        (Counted::ModFiles, files::module_style(files)),
+    ];
+    for (rule, breaches) in counted {
+        problems.extend(ratchet::above(rule, breaches));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+    use super::*;
+
+    #[test]
+    fn the_language_is_tidy() {
+        assert_eq!(language(&workspace::files().unwrap()), Vec::<Problem>::new());
     }
 }

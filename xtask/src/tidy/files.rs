@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Problem;
+use super::ratchet::Breach;
 use crate::workspace::File;
 
 /// Lines of a source file above which it must be split.
@@ -111,6 +112,23 @@ fn orphans(files: &[File]) -> Vec<Problem> {
     files.iter().filter(orphan).map(|file| format!("{}: no `mod` mentions it", file.path)).collect()
 }
 
+/// Modules written as `a/mod.rs` in place of `a.rs`.
+pub(super) fn module_style(files: &[File]) -> Vec<Breach> {
+    let mut breaches = Vec::new();
+    for file in files {
+        let Some((owner, inside)) =
+            file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
+        else {
+            continue;
+        };
+        if let Some(folder) = inside.strip_suffix("/mod.rs") {
+            let problem = format!("{}: rename it to {folder}.rs beside its folder", file.path);
+            breaches.push(Breach { owner: owner.to_string(), problem });
+        }
+    }
+    breaches
+}
+
 fn crate_of(path: &str) -> Option<&str> {
     path.split_once("/src/").map(|(owner, _)| owner)
 }
@@ -157,6 +175,14 @@ mod tests {
         }
         let long = "\n".repeat(LINES_MAX + 1);
         assert_eq!(check(&[file("crates/a/src/lib.rs", &long), guard]).len(), 1);
+    }
+
+    #[test]
+    fn a_module_stands_beside_its_folder() {
+        let table = [("crates/a/src/b/mod.rs", 1), ("crates/a/src/b.rs", 0), ("crates/a/tests/b/mod.rs", 0)];
+        for (path, want) in table {
+            assert_eq!(module_style(&[file(path, "")]).len(), want, "{path}");
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct Served {
 
 /// The fate of the cache in a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fate<C> {
+pub enum CacheFate<C> {
     /// The previous prompt was served from the cache.
     Hit,
     /// There was no previous prompt to serve.
@@ -66,7 +66,7 @@ pub enum Fate<C> {
     Unknown,
 }
 
-impl<C> Fate<C> {
+impl<C> CacheFate<C> {
     /// Name for reports, in kebab-case, without the cause.
     pub const fn name(&self) -> &'static str {
         match self {
@@ -94,22 +94,22 @@ pub struct Ratios {
 /// An expired cache is the cause whoever changed the beginning: the change then cost nothing.
 ///
 /// * `served` - `None` if the provider did not count.
-pub fn fate<C: Copy>(known: &Known<C>, served: Option<Served>) -> (Fate<C>, u64) {
-    let Some(Served { input, cached }) = served else { return (Fate::Unknown, 0) };
+pub fn fate<C: Copy>(known: &Known<C>, served: Option<Served>) -> (CacheFate<C>, u64) {
+    let Some(Served { input, cached }) = served else { return (CacheFate::Unknown, 0) };
     if matches!(known.change, Change::First) || known.before == 0 {
-        return (Fate::First, 0);
+        return (CacheFate::First, 0);
     }
     let wanted = known.before.min(input);
     let missed = wanted.saturating_sub(cached);
     if cached >= share(wanted, HIT_PERMILLE) {
-        return (Fate::Hit, missed);
+        return (CacheFate::Hit, missed);
     }
     let is_cold = known.idle_ms.is_some_and(|idle| idle > known.ttl_ms);
     let fate = match known.change {
-        _ if is_cold => Fate::Cold,
-        Change::ByUs(cause) => Fate::Ours(cause),
-        Change::ByClient => Fate::Client,
-        Change::Grew | Change::First => Fate::Unknown,
+        _ if is_cold => CacheFate::Cold,
+        Change::ByUs(cause) => CacheFate::Ours(cause),
+        Change::ByClient => CacheFate::Client,
+        Change::Grew | Change::First => CacheFate::Unknown,
     };
     (fate, missed)
 }
@@ -127,25 +127,25 @@ pub struct Sum {
 
 /// Sums over calls, in tokens by the provider's count. Memory: one row per fate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ledger<C> {
+pub struct CacheLedger<C> {
     /// All input.
     pub input: u64,
     /// Tokens of the input that came from the cache.
     pub cached: u64,
     /// Cost of the input, in tokens of fresh input.
     pub cost: u64,
-    rows: BTreeMap<Fate<C>, Sum>,
+    rows: BTreeMap<CacheFate<C>, Sum>,
 }
 
-impl<C: Ord> Default for Ledger<C> {
+impl<C: Ord> Default for CacheLedger<C> {
     fn default() -> Self {
         Self { input: 0, cached: 0, cost: 0, rows: BTreeMap::new() }
     }
 }
 
-impl<C: Copy + Ord> Ledger<C> {
+impl<C: Copy + Ord> CacheLedger<C> {
     /// Adds a call and returns the fate of the cache in it.
-    pub fn add(&mut self, known: &Known<C>, served: Option<Served>, ratios: Ratios) -> Fate<C> {
+    pub fn add(&mut self, known: &Known<C>, served: Option<Served>, ratios: Ratios) -> CacheFate<C> {
         let (fate, missed) = fate(known, served);
         let Served { input, cached } = served.unwrap_or(Served { input: 0, cached: 0 });
         let fresh = input.saturating_sub(cached);
@@ -174,8 +174,8 @@ impl<C: Copy + Ord> Ledger<C> {
         }
     }
 
-    /// The rows, in the order of [`Fate`].
-    pub fn rows(&self) -> impl Iterator<Item = (&Fate<C>, &Sum)> {
+    /// The rows, in the order of [`CacheFate`].
+    pub fn rows(&self) -> impl Iterator<Item = (&CacheFate<C>, &Sum)> {
         self.rows.iter()
     }
 
@@ -201,24 +201,56 @@ mod tests {
         let hour = Some(3_600_000);
         let table = [
             // change, before, idle, input and cached, fate, missed, why
-            (First, 0, None, Some((10_000, 0)), Fate::First, 0, "nothing was there"),
-            (First, 0, None, Some((10_000, 9_000)), Fate::First, 0, "instructions that other lanes have too"),
-            (Grew, 10_000, minute, Some((11_000, 10_000)), Fate::Hit, 0, "as it should be"),
-            (Grew, 10_000, minute, Some((11_000, 9_728)), Fate::Hit, 272, "blocks of 128 tokens"),
-            (Grew, 10_000, minute, Some((11_000, 7_999)), Fate::Unknown, 2_001, "less, and nobody knows why"),
-            (Grew, 10_000, minute, Some((11_000, 0)), Fate::Unknown, 10_000, "a provider without a cache"),
-            (Grew, 10_000, hour, Some((11_000, 0)), Fate::Cold, 10_000, "a person was away"),
-            (Grew, 10_000, hour, Some((11_000, 10_000)), Fate::Hit, 0, "kept longer than promised"),
-            (Grew, 10_000, Some(TTL), Some((11_000, 0)), Fate::Unknown, 10_000, "at its last moment"),
-            (Grew, 10_000, None, Some((11_000, 0)), Fate::Unknown, 10_000, "no time is known"),
-            (ByUs(7), 50_000, minute, Some((20_000, 5_000)), Fate::Ours(7), 15_000, "a break"),
-            (ByUs(7), 50_000, minute, Some((50_500, 48_000)), Fate::Hit, 2_000, "a break near the end"),
-            (ByUs(7), 50_000, hour, Some((20_000, 0)), Fate::Cold, 20_000, "a break that cost nothing"),
-            (ByClient, 50_000, minute, Some((20_000, 5_000)), Fate::Client, 15_000, "its own compaction"),
-            (ByClient, 50_000, hour, Some((20_000, 0)), Fate::Cold, 20_000, "and cold"),
-            (Grew, 10_000, minute, None, Fate::Unknown, 0, "the provider did not count"),
-            (Grew, 0, minute, Some((11_000, 0)), Fate::First, 0, "the one before was not counted"),
-            (Grew, 10_000, minute, Some((0, 0)), Fate::Hit, 0, "an odd count: nothing was missed"),
+            (First, 0, None, Some((10_000, 0)), CacheFate::First, 0, "nothing was there"),
+            (
+                First,
+                0,
+                None,
+                Some((10_000, 9_000)),
+                CacheFate::First,
+                0,
+                "instructions that other lanes have too",
+            ),
+            (Grew, 10_000, minute, Some((11_000, 10_000)), CacheFate::Hit, 0, "as it should be"),
+            (Grew, 10_000, minute, Some((11_000, 9_728)), CacheFate::Hit, 272, "blocks of 128 tokens"),
+            (
+                Grew,
+                10_000,
+                minute,
+                Some((11_000, 7_999)),
+                CacheFate::Unknown,
+                2_001,
+                "less, and nobody knows why",
+            ),
+            (
+                Grew,
+                10_000,
+                minute,
+                Some((11_000, 0)),
+                CacheFate::Unknown,
+                10_000,
+                "a provider without a cache",
+            ),
+            (Grew, 10_000, hour, Some((11_000, 0)), CacheFate::Cold, 10_000, "a person was away"),
+            (Grew, 10_000, hour, Some((11_000, 10_000)), CacheFate::Hit, 0, "kept longer than promised"),
+            (Grew, 10_000, Some(TTL), Some((11_000, 0)), CacheFate::Unknown, 10_000, "at its last moment"),
+            (Grew, 10_000, None, Some((11_000, 0)), CacheFate::Unknown, 10_000, "no time is known"),
+            (ByUs(7), 50_000, minute, Some((20_000, 5_000)), CacheFate::Ours(7), 15_000, "a break"),
+            (ByUs(7), 50_000, minute, Some((50_500, 48_000)), CacheFate::Hit, 2_000, "a break near the end"),
+            (ByUs(7), 50_000, hour, Some((20_000, 0)), CacheFate::Cold, 20_000, "a break that cost nothing"),
+            (
+                ByClient,
+                50_000,
+                minute,
+                Some((20_000, 5_000)),
+                CacheFate::Client,
+                15_000,
+                "its own compaction",
+            ),
+            (ByClient, 50_000, hour, Some((20_000, 0)), CacheFate::Cold, 20_000, "and cold"),
+            (Grew, 10_000, minute, None, CacheFate::Unknown, 0, "the provider did not count"),
+            (Grew, 0, minute, Some((11_000, 0)), CacheFate::First, 0, "the one before was not counted"),
+            (Grew, 10_000, minute, Some((0, 0)), CacheFate::Hit, 0, "an odd count: nothing was missed"),
         ];
         for (change, before, idle_ms, served, want, missed, why) in table {
             let known = Known { change, before, idle_ms, ttl_ms: TTL };
@@ -229,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_ledger_sums_by_cause() {
-        let mut ledger = Ledger::default();
+        let mut ledger = CacheLedger::default();
         let known = |change| Known { change, before: 10_000, idle_ms: Some(1), ttl_ms: TTL };
         let served = |input, cached| Some(Served { input, cached });
         ledger.add(&known(Change::Grew), served(11_000, 10_000), RATIOS);
@@ -239,9 +271,9 @@ mod tests {
         let rows: Vec<_> =
             ledger.rows().map(|(fate, sum)| (*fate, sum.calls, sum.missed, sum.lost)).collect();
         let want = [
-            (Fate::Hit, 1, 0, 0),
-            (Fate::Ours("compaction"), 2, 8_000, 9_200),
-            (Fate::Ours("pins"), 1, 8_000, 9_200),
+            (CacheFate::Hit, 1, 0, 0),
+            (CacheFate::Ours("compaction"), 2, 8_000, 9_200),
+            (CacheFate::Ours("pins"), 1, 8_000, 9_200),
         ];
         assert_eq!(rows, want);
         assert_eq!((ledger.input, ledger.cached), (39_000, 12_000));
@@ -262,7 +294,7 @@ mod tests {
             let known = Known { change, before, idle_ms: idle, ttl_ms: TTL };
             let (_, missed) = fate(&known, Some(Served { input, cached }));
             prop_assert!(missed <= before.min(input));
-            let mut ledger = Ledger::default();
+            let mut ledger = CacheLedger::default();
             for _ in 0..3 {
                 ledger.add(&known, Some(Served { input, cached }), RATIOS);
             }

@@ -13,11 +13,13 @@ mod superseded;
 mod tests;
 
 pub use fact::{
-    Answered, Called, Change, Command, Commit, Deed, Fact, Lines, Outcome, TaskDeed, TaskState, Telling,
+    Answered, Called, Command, Commit, Deed, Fact, FileChange, Lines, Outcome, TaskDeed, TaskState, Telling,
     Tells, TestCounts,
 };
-pub use row::{CommandRow, CommitRow, Failure, FileRow, Look, Place, Put, Rows, Subject, TaskRow, UrlRow};
-pub use superseded::{Superseded, Why, superseded};
+pub use row::{
+    CommandRow, CommitRow, Failure, FileRow, Look, Put, Rows, Subject, TaskRow, UrlRow, WorkPlace,
+};
+pub use superseded::{Superseded, SupersededWhy, superseded};
 
 use std::collections::BTreeMap;
 
@@ -48,7 +50,7 @@ impl Ledger {
                     if let Some((call, called)) = self.0.pending.remove(&answered.call_id)
                         && answered.outcome != Outcome::NotRun
                     {
-                        self.settle(&called, answered, Place { call, answer: seq });
+                        self.settle(&called, answered, WorkPlace { call, answer: seq });
                     }
                 }
             }
@@ -106,7 +108,7 @@ impl Ledger {
         self.0.dropped
     }
 
-    fn settle(&mut self, called: &Called, answered: &Answered, at: Place) {
+    fn settle(&mut self, called: &Called, answered: &Answered, at: WorkPlace) {
         let subjects = subjects(called);
         match ending(called, answered) {
             WorkEnding::Failed => {
@@ -127,7 +129,7 @@ impl Ledger {
         }
     }
 
-    fn fail(&mut self, subject: Subject, called: &Called, answered: &Answered, at: Place) {
+    fn fail(&mut self, subject: Subject, called: &Called, answered: &Answered, at: WorkPlace) {
         let told = answered.error.clone().unwrap_or_default();
         let failure = self.0.failing.entry(subject).or_insert_with(|| Failure {
             what: called.what.clone(),
@@ -141,7 +143,7 @@ impl Ledger {
         (failure.told, failure.last) = (told, at);
     }
 
-    fn clear(&mut self, subject: Subject, at: Place) {
+    fn clear(&mut self, subject: Subject, at: WorkPlace) {
         // A successful write also proves that the file can be read.
         let reading = match &subject {
             Subject::Write(path) => Some(Subject::Read(path.clone())),
@@ -154,7 +156,7 @@ impl Ledger {
         }
     }
 
-    fn note(&mut self, called: &Called, deed: &Deed, answered: &Answered, at: Place) {
+    fn note(&mut self, called: &Called, deed: &Deed, answered: &Answered, at: WorkPlace) {
         let done = answered.outcome == Outcome::Done;
         match deed {
             Deed::Ran(command) => self.ran(command, answered, at),
@@ -181,7 +183,7 @@ impl Ledger {
         }
     }
 
-    fn ran(&mut self, command: &Command, answered: &Answered, at: Place) {
+    fn ran(&mut self, command: &Command, answered: &Answered, at: WorkPlace) {
         let row = self.0.commands.entry(command.same).or_insert_with(|| CommandRow {
             text: command.text.clone(),
             runs: 0,
@@ -203,7 +205,7 @@ impl Ledger {
         }
     }
 
-    fn task(&mut self, deed: &TaskDeed, answered: &Answered, at: Place) {
+    fn task(&mut self, deed: &TaskDeed, answered: &Answered, at: WorkPlace) {
         let new = |id: Option<String>, text: &String, state| TaskRow {
             id,
             text: text.clone(),

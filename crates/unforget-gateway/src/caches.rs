@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use unforget_core::cache::{Change, Fate, Known, Ledger, Served};
+use unforget_core::cache::{CacheFate, CacheLedger, Change, Known, Served};
 use unforget_core::digest::Digest;
 use unforget_core::tokens::Tokens;
 use unforget_engine::host::{Array, LaneKey};
@@ -27,7 +27,7 @@ const FITTED: &str = "fitted";
 #[derive(Default)]
 pub struct CacheRecords {
     lanes: Mutex<HashMap<LaneKey, LaneState>>,
-    all: Mutex<Ledger<&'static str>>,
+    all: Mutex<CacheLedger<&'static str>>,
 }
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ struct LaneState {
 #[derive(Clone, Debug, Default)]
 pub struct LaneRecord {
     /// The fate of the cache in its calls.
-    pub ledger: Ledger<&'static str>,
+    pub ledger: CacheLedger<&'static str>,
     /// Our counts and the provider's for its newest calls, oldest first.
     pub counts: VecDeque<CallCount>,
     /// Bytes of the client's standing context that the newest call has no room for, by kind.
@@ -159,10 +159,10 @@ impl CacheRecords {
         let counted = done.usage.filter(|usage| usage.input > 0);
         let served = counted.map(|usage| Served { input: usage.input, cached: usage.cached });
         let ratios = done.dialect.cache_ratios();
-        let mut one = Ledger::default();
+        let mut one = CacheLedger::default();
         let fate = one.add(&known, served, ratios);
         let missed = one.rows().map(|(_, sum)| sum.missed).sum();
-        figures::cache(fate.name(), if let Fate::Ours(cause) = fate { cause } else { "" }, missed);
+        figures::cache(fate.name(), if let CacheFate::Ours(cause) = fate { cause } else { "" }, missed);
         self.all.lock().unwrap_or_else(PoisonError::into_inner).join(&one);
         let mut lanes = self.lanes();
         if lanes.len() >= LANES && !lanes.contains_key(lane) {
@@ -202,7 +202,7 @@ impl CacheRecords {
     }
 
     /// The sums over all lanes since the start of the process.
-    pub fn all(&self) -> Ledger<&'static str> {
+    pub fn all(&self) -> CacheLedger<&'static str> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

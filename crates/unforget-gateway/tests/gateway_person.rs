@@ -25,7 +25,7 @@ use axum::routing::any;
 use daemon::Running;
 use serde_json::{Value, json};
 use talk::{Client, body, user};
-use unforget_core::cache::Fate;
+use unforget_core::cache::CacheFate;
 use unforget_engine::host::LaneKey;
 use unforget_gateway::{Recall, Settings};
 use unforget_wire::Dialect;
@@ -162,15 +162,19 @@ async fn what_became_of_the_cache_is_told_by_cause() {
     place.running.end().await;
     let kept = caches.of(&LaneKey("gateway/default/a".into())).unwrap();
     let rows: Vec<_> = kept.ledger.rows().map(|(fate, sum)| (*fate, sum.calls)).collect();
-    let of = |wanted: &dyn Fn(&Fate<&str>) -> bool| -> u64 {
+    let of = |wanted: &dyn Fn(&CacheFate<&str>) -> bool| -> u64 {
         rows.iter().filter(|(fate, _)| wanted(fate)).map(|(_, calls)| calls).sum()
     };
     assert_eq!(kept.ledger.calls(), 80, "{rows:?}");
-    assert_eq!(of(&|fate| *fate == Fate::First), 1, "{rows:?}");
-    assert_eq!(of(&|fate| *fate == Fate::Unknown || *fate == Fate::Client), 0, "{rows:?}");
-    assert_eq!(of(&|fate| *fate == Fate::Ours("fitted")), 1, "from as it came to a prompt of ours: {rows:?}");
-    assert!(of(&|fate| *fate == Fate::Ours("compaction")) >= 1, "{rows:?}");
-    assert!(of(&|fate| *fate == Fate::Hit) > 60, "{rows:?}");
+    assert_eq!(of(&|fate| *fate == CacheFate::First), 1, "{rows:?}");
+    assert_eq!(of(&|fate| *fate == CacheFate::Unknown || *fate == CacheFate::Client), 0, "{rows:?}");
+    assert_eq!(
+        of(&|fate| *fate == CacheFate::Ours("fitted")),
+        1,
+        "from as it came to a prompt of ours: {rows:?}"
+    );
+    assert!(of(&|fate| *fate == CacheFate::Ours("compaction")) >= 1, "{rows:?}");
+    assert!(of(&|fate| *fate == CacheFate::Hit) > 60, "{rows:?}");
     assert_eq!(caches.all(), kept.ledger, "one lane is all");
     for count in &kept.counts {
         let sizes = [1, count.input, count.bound, count.budget];

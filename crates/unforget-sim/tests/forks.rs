@@ -117,7 +117,7 @@ fn ask(host: &Host, bodies: &[Vec<u8>]) -> Result<Vec<String>, HostError> {
     Ok(made.messages)
 }
 
-/// The same at a gateway, where a client says nothing of a fork, and sends its call again.
+/// Forks at a gateway, where a client announces no fork and repeats its call.
 #[test]
 fn a_client_whose_fork_was_cut_off_gets_the_same_prompt() {
     let say = |role: &str, words: &str| json!({ "role": role, "content": words }).to_string().into_bytes();

@@ -249,7 +249,7 @@ pub fn read_line(body: &[u8]) -> Kept {
 }
 
 /// Whether a message is excluded from the comparison: the host's own summary, or our output.
-pub fn is_aside(message: &Message) -> bool {
+pub fn is_off_path(message: &Message) -> bool {
     message.is_own || matches!(message.entry.origin, Origin::HostSummary | Origin::Bookkeeping)
 }
 

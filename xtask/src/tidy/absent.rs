@@ -195,7 +195,7 @@ pub(super) fn check(files: &[File], sources: &[Source<'_>]) -> Vec<Problem> {
         }
         let manifests = files.iter().filter(|file| file.path.ends_with("/Cargo.toml"));
         for manifest in manifests.filter(|file| absence.is_about(&file.path)) {
-            problems.extend(absence.banned.iter().flat_map(|banned| banned.declared(manifest)));
+            problems.extend(absence.banned.iter().filter_map(|banned| banned.declared(manifest)));
         }
     }
     problems.sort();
@@ -284,9 +284,16 @@ mod tests {
         File { path: path.to_string(), text: text.to_string() }
     }
 
+    fn items() -> Vec<String> {
+        TABLE.iter().map(|absence| format!("- {}, and more", absence.item)).collect()
+    }
+
+    fn page(items: &[String]) -> String {
+        format!("{HEADING}\n\n{}\n## Next\n- other\n", items.join("\n"))
+    }
+
     fn breaches(path: &str, text: &str) -> usize {
-        let page: String = TABLE.iter().map(|absence| format!("- {}\n", absence.item)).collect();
-        let files = [file(PAGE, &format!("{HEADING}\n{page}")), file(path, text)];
+        let files = [file(PAGE, &page(&items())), file(path, text)];
         check(&files, &parse(&files).0).len()
     }
 
@@ -340,11 +347,11 @@ mod tests {
 
     #[test]
     fn the_page_and_the_table_name_each_other() {
-        let page = |text: &str| [file(PAGE, &format!("{HEADING}\n\n{text}\n## Next\n- other\n"))];
-        let all: String = TABLE.iter().map(|absence| format!("- {}, and more\n", absence.item)).collect();
-        assert_eq!(check(&page(&all), &[]), Vec::<Problem>::new());
-        assert_eq!(check(&page(&format!("{all}- No cat\n")), &[]).len(), 1, "an item without a check");
-        let short: String = all.lines().skip(1).map(|line| format!("{line}\n")).collect();
-        assert_eq!(check(&page(&short), &[]).len(), 1, "a check without an item");
+        let problems = |items: &[String]| check(&[file(PAGE, &page(items))], &[]);
+        let mut all = items();
+        assert_eq!(problems(&all), Vec::<Problem>::new());
+        assert_eq!(problems(all.get(1..).unwrap_or_default()).len(), 1, "a check without an item");
+        all.push("- No cat".to_string());
+        assert_eq!(problems(&all).len(), 1, "an item without a check");
     }
 }

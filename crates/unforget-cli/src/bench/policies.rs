@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::Serialize;
-use unforget_core::cache::{Change, Known, Ledger, Ratios, Served};
+use unforget_core::cache::{CacheLedger, Change, Known, Ratios, Served};
 use unforget_core::compact::Cache;
 use unforget_core::policy::Policy;
 use unforget_engine::Engine;
@@ -246,7 +246,7 @@ const fn change(before: u64, cause: Option<Cause>) -> Change<&'static str> {
 fn fates(seen: &[(Known<&'static str>, Served)], prices: &Prices) -> Option<CacheJson> {
     let permille = |factor: f64| (factor * 1e3).round() as u64;
     let ratios = Ratios { write_permille: permille(prices.write), read_permille: permille(prices.read) };
-    let mut ledger = Ledger::default();
+    let mut ledger = CacheLedger::default();
     for (known, served) in seen {
         ledger.add(known, Some(*served), ratios);
     }

@@ -36,7 +36,7 @@ impl Lines {
 
 /// How a file was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Change {
+pub enum FileChange {
     /// All of its content was replaced.
     Whole,
     /// Some of its content was changed.
@@ -130,7 +130,7 @@ pub enum Deed {
         /// The file, as the call names it.
         path: String,
         /// The kind of change.
-        change: Change,
+        change: FileChange,
         /// Digest of the new content, if the call has all of it.
         content: Option<Digest>,
     },

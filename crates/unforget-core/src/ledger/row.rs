@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Called, Change, Commit, Lines, Outcome, TaskState, TestCounts};
+use super::{Called, Commit, FileChange, Lines, Outcome, TaskState, TestCounts};
 use crate::digest::Digest;
 use crate::id::Seq;
 
@@ -59,7 +59,7 @@ impl Rows {
 
 /// The entries in which a piece of work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct WorkPlace {
     /// The entry with the call.
     pub call: Seq,
     /// The entry with its result.
@@ -74,18 +74,18 @@ pub struct Look {
     /// Digest of the shown content.
     pub content: Digest,
     /// Place of the last read.
-    pub at: Place,
+    pub at: WorkPlace,
 }
 
 /// The newest change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Put {
     /// The kind of change.
-    pub change: Change,
+    pub change: FileChange,
     /// Digest of the new content, if the call had all of it.
     pub content: Option<Digest>,
     /// Place of the change.
-    pub at: Place,
+    pub at: WorkPlace,
 }
 
 /// A file.
@@ -136,7 +136,7 @@ pub struct CommandRow {
     /// Whether it runs tests.
     pub is_test: bool,
     /// Place of the last run.
-    pub at: Place,
+    pub at: WorkPlace,
 }
 
 /// Work that failed, once or repeatedly.
@@ -149,11 +149,11 @@ pub struct Failure {
     /// Number of failures before it was cleared.
     pub times: u32,
     /// Place of the first failure.
-    pub first: Place,
+    pub first: WorkPlace,
     /// Place of the last failure.
-    pub last: Place,
+    pub last: WorkPlace,
     /// The success that cleared it.
-    pub cleared: Option<Place>,
+    pub cleared: Option<WorkPlace>,
 }
 
 /// A fetched address.
@@ -164,7 +164,7 @@ pub struct UrlRow {
     /// Outcome of the last fetch.
     pub outcome: Outcome,
     /// Place of the last fetch.
-    pub at: Place,
+    pub at: WorkPlace,
 }
 
 /// A commit and the place of its report.
@@ -173,7 +173,7 @@ pub struct CommitRow {
     /// The commit.
     pub commit: Commit,
     /// Place of the report.
-    pub at: Place,
+    pub at: WorkPlace,
 }
 
 /// A task.
@@ -186,7 +186,7 @@ pub struct TaskRow {
     /// Its state.
     pub state: TaskState,
     /// Place of its opening.
-    pub opened: Place,
+    pub opened: WorkPlace,
     /// Place of its last change of state.
-    pub changed: Place,
+    pub changed: WorkPlace,
 }

@@ -8,7 +8,7 @@ use crate::id::Seq;
 
 /// Why an earlier result is no longer needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Why {
+pub enum SupersededWhy {
     /// An equal call was made again, and its answer counts.
     Repeated,
     /// All of its lines were read again.
@@ -27,7 +27,7 @@ pub struct Superseded {
     /// The entry with the later result.
     pub by: Seq,
     /// Why.
-    pub why: Why,
+    pub why: SupersededWhy,
 }
 
 struct Settled<'a> {
@@ -90,10 +90,10 @@ fn settled<'a>(history: impl IntoIterator<Item = (Seq, &'a [Fact])>) -> Vec<Sett
 }
 
 impl<'a> Later<'a> {
-    fn supersedes(&self, settled: &Settled<'_>) -> Option<(Seq, Why)> {
+    fn supersedes(&self, settled: &Settled<'_>) -> Option<(Seq, SupersededWhy)> {
         let again = self.same.get(&settled.called.print).filter(|_| settled.called.telling != Telling::Once);
         if let Some(by) = again {
-            return Some((*by, Why::Repeated));
+            return Some((*by, SupersededWhy::Repeated));
         }
         let mut newest = None;
         for deed in &settled.called.deeds {
@@ -109,10 +109,13 @@ impl<'a> Later<'a> {
         newest.filter(|_| settled.called.telling == Telling::Shows)
     }
 
-    fn read_or_changed(&self, path: &str, lines: Lines) -> Option<(Seq, Why)> {
+    fn read_or_changed(&self, path: &str, lines: Lines) -> Option<(Seq, SupersededWhy)> {
         let reads = self.reads.get(path).map_or(&[][..], Vec::as_slice);
-        let again = reads.iter().find(|(later, _)| later.covers(lines)).map(|(_, by)| (*by, Why::ReadAgain));
-        again.or_else(|| self.writes.get(path).map(|by| (*by, Why::Changed)))
+        let again = reads
+            .iter()
+            .find(|(later, _)| later.covers(lines))
+            .map(|(_, by)| (*by, SupersededWhy::ReadAgain));
+        again.or_else(|| self.writes.get(path).map(|by| (*by, SupersededWhy::Changed)))
     }
 
     fn add(&mut self, settled: &Settled<'a>) {

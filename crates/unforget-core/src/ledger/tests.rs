@@ -46,8 +46,10 @@ fn called(word: &str) -> Option<Called> {
             let lines = Lines { first: first.parse().ok()?, last: last.parse().ok() };
             (Telling::Shows, Deed::Read { path: path.into(), lines })
         }
-        "w" => (Telling::Once, Deed::Wrote { path: aim.into(), change: Change::Whole, content: Some(print) }),
-        "e" => (Telling::Once, Deed::Wrote { path: aim.into(), change: Change::Part, content: None }),
+        "w" => {
+            (Telling::Once, Deed::Wrote { path: aim.into(), change: FileChange::Whole, content: Some(print) })
+        }
+        "e" => (Telling::Once, Deed::Wrote { path: aim.into(), change: FileChange::Part, content: None }),
         "x" => (Telling::Again, command(false, Tells::default())),
         "t" => (Telling::Again, command(true, Tells::default())),
         "h" => (Telling::Again, command(true, Tells { asks: false, hides: true })),
@@ -188,7 +190,7 @@ fn rows_table() {
 fn rows_name_their_entries() {
     let ledger = fold(&history("u:z;ok;r:a;ok"));
     let (_, row) = ledger.files().next().unwrap();
-    assert_eq!(row.looks[0].at, Place { call: Seq(2), answer: Seq(3) });
+    assert_eq!(row.looks[0].at, WorkPlace { call: Seq(2), answer: Seq(3) });
 }
 
 #[test]

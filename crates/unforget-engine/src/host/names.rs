@@ -316,7 +316,7 @@ pub(super) fn cursor() -> Name {
 }
 
 fn is_aside(message: &Message) -> bool {
-    journal::is_aside(message) || message.entry.role == Role::System || message.entry.role == Role::None
+    journal::is_off_path(message) || message.entry.role == Role::System || message.entry.role == Role::None
 }
 
 fn name(kind: &str, parts: &[&[u8]]) -> Name {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use unforget_core::digest::Digest;
 use unforget_core::id::Seq;
 use unforget_core::ledger::{
-    Called, Change, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileRow, Lines, Look, Outcome,
-    Place, Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow,
+    Called, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileChange, FileRow, Lines, Look, Outcome,
+    Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
 };
 
 use crate::varint;
@@ -190,7 +190,7 @@ fields! {
     FileRow { looks, put, reads, writes }
     Look { lines, content, at }
     Lines { first, last }
-    Place { call, answer }
+    WorkPlace { call, answer }
     Put { change, content, at }
     CommandRow { text, runs, outcome, exit, tests, is_test, at }
     TestCounts { passed, failed, skipped }
@@ -220,7 +220,7 @@ macro_rules! words {
 }
 
 words! {
-    Change: Whole, Part, Gone;
+    FileChange: Whole, Part, Gone;
     Outcome: Done, Failed, NotRun;
     TaskState: Open, Active, Done, Dropped;
     Telling: Once, Again, Shows;

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use unforget_core::digest::Digest;
 use unforget_core::id::{ConversationKey, Timestamp};
 use unforget_core::ledger::{
-    Called, Change, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileRow, Lines, Look, Outcome,
-    Place, Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow,
+    Called, Command, CommandRow, Commit, CommitRow, Deed, Failure, FileChange, FileRow, Lines, Look, Outcome,
+    Put, Rows, Subject, TaskDeed, TaskRow, TaskState, Telling, Tells, TestCounts, UrlRow, WorkPlace,
 };
 use unforget_wire::Format;
 
@@ -152,8 +152,8 @@ proptest! {
     }
 }
 
-fn at() -> Place {
-    Place { call: Seq(0), answer: Seq(u64::MAX) }
+fn at() -> WorkPlace {
+    WorkPlace { call: Seq(0), answer: Seq(u64::MAX) }
 }
 
 fn failure() -> Failure {
@@ -174,7 +174,7 @@ fn called() -> Called {
     ];
     let deeds = [
         Deed::Read { path: "p".into(), lines: Lines::ending(3) },
-        Deed::Wrote { path: "p".into(), change: Change::Gone, content: Some(digest) },
+        Deed::Wrote { path: "p".into(), change: FileChange::Gone, content: Some(digest) },
         Deed::Ran(command),
         Deed::Fetched("u".into()),
     ];
@@ -210,7 +210,7 @@ fn every_row_comes_back() {
     ];
     let file = FileRow {
         looks: vec![Look { lines: Lines { first: 1, last: Some(2) }, content: digest, at }],
-        put: Some(Put { change: Change::Part, content: None, at }),
+        put: Some(Put { change: FileChange::Part, content: None, at }),
         reads: 1,
         writes: 2,
     };

@@ -264,7 +264,7 @@ impl Session {
     fn render_root(&self, root: Root, room: u64, rewritten: bool, written: Written) -> ShownRoot {
         let body_tokens = room.saturating_sub(FENCE_TOKENS).max(RENDER_MIN);
         let body = render(&written.summary, body_tokens, &self.shape.ruler);
-        let text = fence(&name(&self.key(&root)), root.span, &body);
+        let text = fence(&name(&self.key(&root)), root.span.0, root.span.1, &body);
         let piece = weigh(vec![ours(&text)], Vec::new(), false, &self.shape);
         ShownRoot { root, room, rewritten, written, piece }
     }

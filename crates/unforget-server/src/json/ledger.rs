@@ -1,7 +1,7 @@
 //! The ledger as rows.
 
 use serde::{Deserialize, Serialize};
-use unforget_core::ledger::{Change, Ledger, Outcome, Place, TaskState};
+use unforget_core::ledger::{FileChange, Ledger, Outcome, TaskState, WorkPlace};
 use utoipa::ToSchema;
 
 /// Kinds of rows, in the order in which they are shown.
@@ -82,7 +82,7 @@ pub struct LedgerRow {
     cleared: Option<u64>,
 }
 
-fn row(kind: LedgerKind, what: &str, state: &'static str, times: u64, at: Place) -> LedgerRow {
+fn row(kind: LedgerKind, what: &str, state: &'static str, times: u64, at: WorkPlace) -> LedgerRow {
     LedgerRow {
         kind,
         what: what.to_owned(),
@@ -146,9 +146,9 @@ fn files(ledger: &Ledger) -> Vec<LedgerRow> {
         let (state, at) = match file.put {
             Some(put) => {
                 let state = match put.change {
-                    Change::Whole => "written",
-                    Change::Part => "edited",
-                    Change::Gone => "removed",
+                    FileChange::Whole => "written",
+                    FileChange::Part => "edited",
+                    FileChange::Gone => "removed",
                 };
                 (state, put.at)
             }

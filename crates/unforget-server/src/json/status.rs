@@ -2,7 +2,7 @@
 //! cache.
 
 use serde::{Deserialize, Serialize};
-use unforget_core::cache::{Fate, Ledger};
+use unforget_core::cache::{CacheFate, CacheLedger};
 use unforget_engine::EngineError;
 use unforget_engine::prompt::{How, Part, Recipe};
 use unforget_store::{Conversation, PinFileRow};
@@ -315,11 +315,11 @@ fn span(first: u64, last: u64) -> String {
     if first == last { format!("s:{first}") } else { format!("s:{first}-{last}") }
 }
 
-impl From<&Ledger<&'static str>> for CacheJson {
-    fn from(ledger: &Ledger<&'static str>) -> Self {
+impl From<&CacheLedger<&'static str>> for CacheJson {
+    fn from(ledger: &CacheLedger<&'static str>) -> Self {
         let fates = ledger.rows().map(|(fate, sum)| FateJson {
             fate: fate.name().to_owned(),
-            cause: if let Fate::Ours(cause) = fate { Some((*cause).to_owned()) } else { None },
+            cause: if let CacheFate::Ours(cause) = fate { Some((*cause).to_owned()) } else { None },
             calls: sum.calls,
             missed: sum.missed,
             lost: sum.lost,

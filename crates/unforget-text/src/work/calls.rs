@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use unforget_core::digest::Digest;
 use unforget_core::entry::ToolCall;
-use unforget_core::ledger::{Called, Change, Command, Deed, Lines, TaskDeed, TaskState, Telling};
+use unforget_core::ledger::{Called, Command, Deed, FileChange, Lines, TaskDeed, TaskState, Telling};
 
 use super::shell;
 use crate::clip::{clip, head, one_line};
@@ -169,8 +169,8 @@ pub(super) fn read(call: &ToolCall) -> Called {
 
 fn deeds(call: &ToolCall, fields: &Map<String, Value>, raw: &str) -> (Telling, Vec<Deed>) {
     let path = || text(fields, PATHS).and_then(plain_path);
-    let wrote = |path: Option<String>, change: Change| -> Vec<Deed> {
-        let content = text(fields, CONTENT).filter(|_| change == Change::Whole).map(content_digest);
+    let wrote = |path: Option<String>, change: FileChange| -> Vec<Deed> {
+        let content = text(fields, CONTENT).filter(|_| change == FileChange::Whole).map(content_digest);
         path.map(|path| Deed::Wrote { path, change, content }).into_iter().collect()
     };
     match tool(&call.name, fields) {
@@ -178,9 +178,9 @@ fn deeds(call: &ToolCall, fields: &Map<String, Value>, raw: &str) -> (Telling, V
             let deed = path().map(|path| Deed::Read { path, lines: lines(fields) });
             (Telling::Shows, deed.into_iter().collect())
         }
-        Some(Tool::Write) => (Telling::Once, wrote(path(), Change::Whole)),
-        Some(Tool::Edit | Tool::Editor) => (Telling::Once, wrote(path(), Change::Part)),
-        Some(Tool::Delete) => (Telling::Once, wrote(path(), Change::Gone)),
+        Some(Tool::Write) => (Telling::Once, wrote(path(), FileChange::Whole)),
+        Some(Tool::Edit | Tool::Editor) => (Telling::Once, wrote(path(), FileChange::Part)),
+        Some(Tool::Delete) => (Telling::Once, wrote(path(), FileChange::Gone)),
         Some(Tool::Patch) => {
             let patch = text(fields, &["patch", "input", "diff"]).unwrap_or(raw);
             (Telling::Once, patch_deeds(patch))
@@ -222,7 +222,7 @@ fn by_words(call: &ToolCall) -> Vec<Deed> {
     files
         .map(|(kind, path)| match kind {
             SectionKind::FilesRead => Deed::Read { path, lines: Lines::SOME },
-            _ => Deed::Wrote { path, change: Change::Part, content: None },
+            _ => Deed::Wrote { path, change: FileChange::Part, content: None },
         })
         .collect()
 }
@@ -274,28 +274,28 @@ fn patch_deeds(patch: &str) -> Vec<Deed> {
 }
 
 /// The files that a patch names, and the kind of change. Lines of content begin with a blank, `+` or `-`.
-pub(crate) fn patch_files(text: &str) -> Vec<(Change, &str)> {
+pub(crate) fn patch_files(text: &str) -> Vec<(FileChange, &str)> {
     if memchr::memmem::find(text.as_bytes(), b"*** ").is_none() {
         return Vec::new();
     }
     let heads = [
-        ("*** Update File: ", Change::Part),
-        ("*** Add File: ", Change::Whole),
-        ("*** Delete File: ", Change::Gone),
-        ("*** Move to: ", Change::Whole),
+        ("*** Update File: ", FileChange::Part),
+        ("*** Add File: ", FileChange::Whole),
+        ("*** Delete File: ", FileChange::Gone),
+        ("*** Move to: ", FileChange::Whole),
     ];
     let named = |line| {
         heads
             .iter()
             .find_map(|(head, change)| str::strip_prefix(line, head).map(|path| (*change, path.trim())))
     };
-    let mut files: Vec<(Change, &str)> = Vec::new();
+    let mut files: Vec<(FileChange, &str)> = Vec::new();
     for line in text.lines() {
         let Some((change, path)) = named(line) else { continue };
         if line.starts_with("*** Move to: ")
             && let Some((moved, _)) = files.last_mut()
         {
-            *moved = Change::Gone;
+            *moved = FileChange::Gone;
         }
         files.push((change, path));
     }

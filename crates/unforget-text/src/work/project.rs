@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use unforget_core::id::Seq;
-use unforget_core::ledger::{Ledger, Place};
+use unforget_core::ledger::{Ledger, WorkPlace};
 
 /// Folders for temporary files.
 const THROWAWAY: [&str; 6] =
@@ -53,7 +53,7 @@ impl Project {
     }
 
     /// Whether the work at this place happened in a temporary folder.
-    pub(super) fn is_elsewhere(&self, at: Place) -> bool {
+    pub(super) fn is_elsewhere(&self, at: WorkPlace) -> bool {
         self.elsewhere.contains(&at.answer)
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use unforget_core::id::Seq;
 use unforget_core::ledger::{
-    Change, CommandRow, CommitRow, Failure, FileRow, Ledger, Lines, Outcome, Place, Put, TaskRow, TaskState,
-    UrlRow,
+    CommandRow, CommitRow, Failure, FileChange, FileRow, Ledger, Lines, Outcome, Put, TaskRow, TaskState,
+    UrlRow, WorkPlace,
 };
 use unforget_core::tokens::Ruler;
 
@@ -24,7 +24,7 @@ enum Row<'a> {
     Command(&'a CommandRow),
     Commit(&'a CommitRow),
     Url(&'a str, &'a UrlRow),
-    Cleared(&'a Failure, Place),
+    Cleared(&'a Failure, WorkPlace),
 }
 
 impl Row<'_> {
@@ -235,9 +235,9 @@ fn task_text(task: &TaskRow) -> String {
 fn changed_text(path: &str, file: &FileRow, put: Put) -> String {
     let at = put.at.answer;
     let how = match put.change {
-        Change::Whole => "written",
-        Change::Part => "edited",
-        Change::Gone => "removed",
+        FileChange::Whole => "written",
+        FileChange::Part => "edited",
+        FileChange::Gone => "removed",
     };
     let times = if file.writes > 1 { format!(", {} changes", file.writes) } else { String::new() };
     let stale = match file.looks.last() {

@@ -2,7 +2,7 @@
 //!
 //! Only plain words count. A word with a variable, a substitution or a glob is unknown.
 
-use unforget_core::ledger::{Change, Deed, Lines, Tells};
+use unforget_core::ledger::{Deed, FileChange, Lines, Tells};
 
 use super::calls::plain_path;
 use super::words::{Token, tokens};
@@ -242,7 +242,7 @@ fn writes(name: &str, args: &[(String, bool)], into: &[(String, bool)]) -> Vec<D
     let has = |option: &str| args.iter().any(|(word, _)| word.starts_with(option));
     let mut deeds: Vec<Deed> = match name {
         "tee" => {
-            let change = if has("-a") { Change::Part } else { Change::Whole };
+            let change = if has("-a") { FileChange::Part } else { FileChange::Whole };
             files(args).map(|path| wrote(path, change)).collect()
         }
         "sed" | "perl" if has("-i") || has("-pi") => {
@@ -250,21 +250,21 @@ fn writes(name: &str, args: &[(String, bool)], into: &[(String, bool)]) -> Vec<D
             let skip = usize::from(!args.iter().any(|(word, _)| word == "-e"));
             let named = files(args).filter(|path| !path.is_empty()).skip(skip);
             let looks = |path: &String| path.contains(['/', '.']) && !path.contains([' ', '|', ';']);
-            named.filter(looks).map(|path| wrote(path, Change::Part)).collect()
+            named.filter(looks).map(|path| wrote(path, FileChange::Part)).collect()
         }
-        "rm" | "unlink" => files(args).map(|path| wrote(path, Change::Gone)).collect(),
+        "rm" | "unlink" => files(args).map(|path| wrote(path, FileChange::Gone)).collect(),
         "mv" | "cp" => match files(args).collect::<Vec<_>>().as_slice() {
             [from, to] if name == "mv" => {
-                vec![wrote(from.clone(), Change::Gone), wrote(to.clone(), Change::Whole)]
+                vec![wrote(from.clone(), FileChange::Gone), wrote(to.clone(), FileChange::Whole)]
             }
-            [_, to] => vec![wrote(to.clone(), Change::Whole)],
+            [_, to] => vec![wrote(to.clone(), FileChange::Whole)],
             _ => Vec::new(),
         },
         _ => Vec::new(),
     };
     let into = into.iter().filter(|(path, _)| !path.starts_with("/dev/") && !path.starts_with('&'));
     deeds.extend(into.filter_map(|(path, append)| {
-        Some(wrote(plain_path(path)?, if *append { Change::Part } else { Change::Whole }))
+        Some(wrote(plain_path(path)?, if *append { FileChange::Part } else { FileChange::Whole }))
     }));
     deeds
 }

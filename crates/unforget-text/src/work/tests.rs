@@ -9,7 +9,7 @@ use serde_json::json;
 use unforget_core::entry::{Entry, Origin, Part, Role, Status, ToolCall, ToolResult};
 use unforget_core::estimate::ClassEstimate;
 use unforget_core::id::Seq;
-use unforget_core::ledger::{Called, Change, Deed, Fact, Ledger, Lines, Outcome, Telling, TestCounts};
+use unforget_core::ledger::{Called, Deed, Fact, FileChange, Ledger, Lines, Outcome, Telling, TestCounts};
 use unforget_core::tokens::Ruler as _;
 
 use super::*;
@@ -39,9 +39,9 @@ fn show(called: &Called) -> String {
         Deed::Read { path, lines: read } => format!("r {path} {}", lines(*read)),
         Deed::Wrote { path, change, .. } => {
             let how = match change {
-                Change::Whole => "w",
-                Change::Part => "e",
-                Change::Gone => "d",
+                FileChange::Whole => "w",
+                FileChange::Part => "e",
+                FileChange::Gone => "d",
             };
             format!("{how} {path}")
         }

@@ -11,8 +11,8 @@ use unforget_core::entry::{Origin, Role, Status};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Position, Seq, Thread, Timestamp};
 use unforget_core::tokens::Tokens;
 use unforget_store::{
-    Append, Durability, EntryRow, Index as _, Log as _, NewConversation, NewEntry, OpenOptions, OpenedBy,
-    Packed, Packer, SqliteStore, TableSize, Target, Upkeep as _, WriteLatency,
+    Append, Durability, EntryRow, Log as _, NewConversation, NewEntry, OpenOptions, OpenedBy, Packed, Packer,
+    SqliteStore, TableSize, Target, Upkeep as _, WriteLatency,
 };
 
 type Failure = Box<dyn std::error::Error>;

@@ -12,19 +12,19 @@ pub(super) const APPLICATION_ID: i32 = 0x556E_4667;
 
 /// One step of the schema.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct MigrationStep {
     /// Its SQL, never changed once released.
     pub(super) sql: &'static str,
 }
 
 /// All steps; step `n` leads to `user_version` n + 1.
-pub(super) const STEPS: [Step; 6] = [
-    Step { sql: include_str!("../../migrations/0001_first.sql") },
-    Step { sql: include_str!("../../migrations/0002_names.sql") },
-    Step { sql: include_str!("../../migrations/0003_jobs.sql") },
-    Step { sql: include_str!("../../migrations/0004_pins.sql") },
-    Step { sql: include_str!("../../migrations/0005_grants.sql") },
-    Step { sql: include_str!("../../migrations/0006_pin_files.sql") },
+pub(super) const STEPS: [MigrationStep; 6] = [
+    MigrationStep { sql: include_str!("../../migrations/0001_first.sql") },
+    MigrationStep { sql: include_str!("../../migrations/0002_names.sql") },
+    MigrationStep { sql: include_str!("../../migrations/0003_jobs.sql") },
+    MigrationStep { sql: include_str!("../../migrations/0004_pins.sql") },
+    MigrationStep { sql: include_str!("../../migrations/0005_grants.sql") },
+    MigrationStep { sql: include_str!("../../migrations/0006_pin_files.sql") },
 ];
 
 /// The classification of a file, made without changing it.
@@ -64,7 +64,7 @@ pub(super) fn inspect(conn: &Connection, path: &Path, known: usize) -> Outcome<F
 /// Carries out the missing steps, and checks that the earlier ones are known.
 ///
 /// Everything, including `user_version`, is one exclusive transaction: the schema is either the old or the new one.
-pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[Step]) -> Outcome<()> {
+pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[MigrationStep]) -> Outcome<()> {
     let tx = conn.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     // Another process may have been faster, so classify again inside.
     let done = match inspect(&tx, path, steps.len())? {
@@ -92,7 +92,7 @@ pub(super) fn migrate(conn: &mut Connection, path: &Path, steps: &[Step]) -> Out
 }
 
 /// Fails with [`StoreError::NotAStore`] unless exactly these steps made the schema.
-pub(super) fn check_done(conn: &Connection, path: &Path, done: &[Step]) -> Outcome<()> {
+pub(super) fn check_done(conn: &Connection, path: &Path, done: &[MigrationStep]) -> Outcome<()> {
     for (number, step) in (1_u32..).zip(done) {
         let found: Option<Vec<u8>> = conn
             .query_row("SELECT digest FROM migration WHERE number = ?", [number], |row| row.get(0))

@@ -8,7 +8,13 @@ use unforget_core::digest::{Chain, Digest};
 use unforget_core::id::{ConversationId, ConversationKey, Generation, Seq, Thread, Timestamp};
 use unforget_core::pin::PinId;
 
-use super::*;
+use super::{
+    Append, BlobBytes, BreakerRow, ChunkBytes, ContextRow, Conversation, DecisionRow, EntryRow, Filter,
+    FilterOf, FoundSnapshot, GenerationRow, GrantRow, Index, JobEnd, JobPlace, JobRow, Jobs, Lease, Log,
+    Name, NamedEntry, NewConversation, NewDecision, NewJob, Page, PinFileRow, PinRow, Problem, Purged, Raw,
+    Reading, Receipt, Recipe, RecipeRow, Result, Scan, Scanned, Segment, SegmentHead, Snapshot, Spend, Store,
+    Summaries, SummaryKey, SummaryPlace, SummaryRow, TableSize, Upkeep, WriteLatency,
+};
 use crate::pack::Dictionary;
 use crate::unpack::Scratch;
 
@@ -63,7 +69,6 @@ macro_rules! layer {
 
             $($(
                 #[doc = concat!("See [`", stringify!($port), "::", stringify!($name), "`].")]
-                #[allow(clippy::missing_errors_doc, reason = "on the port")]
                 fn $name(&self, $($arg: $type),*) -> $out {
                     passed_on!(self, $kind $name($($arg),*))
                 }

@@ -366,18 +366,20 @@ pub(super) fn blob_holders(conn: &Connection, blob: i64) -> Outcome<Vec<Seq>> {
 
 /// See [`crate::Index::filters`].
 pub(super) fn filters(conn: &Connection, id: ConversationId, page: Page<FilterOf>) -> Outcome<Vec<Filter>> {
-    let (chunks, blobs): (_, &[u8]) = match &page.after {
-        None => (Some(None), &[]),
-        Some(FilterOf::Chunk(number)) => (Some(Some(*number)), &[]),
-        Some(FilterOf::Blob(digest)) => (None, &digest.0),
+    let mut all = match page.after {
+        None => chunk_filters(conn, id, Page::first(page.limit))?,
+        Some(FilterOf::Chunk(number)) => {
+            chunk_filters(conn, id, Page { after: Some(number), limit: page.limit })?
+        }
+        Some(FilterOf::Blob(_)) => Vec::new(),
     };
-    let mut all = match chunks {
-        Some(after) => chunk_filters(conn, id, Page { after, limit: page.limit })?,
-        None => Vec::new(),
-    };
-    let left = page.limit.saturating_sub(all.len());
-    if left > 0 {
-        all.extend(blob_filters(conn, id, blobs, left)?);
+    let limit = page.limit.saturating_sub(all.len());
+    if limit > 0 {
+        let after = match page.after {
+            Some(FilterOf::Blob(digest)) => Some(digest),
+            Some(FilterOf::Chunk(_)) | None => None,
+        };
+        all.extend(blob_filters(conn, id, Page { after, limit })?);
     }
     Ok(all)
 }
@@ -397,13 +399,14 @@ fn chunk_filters(conn: &Connection, id: ConversationId, page: Page<u64>) -> Outc
     Ok(rows.collect::<rusqlite::Result<_>>()?)
 }
 
-/// * `after` - the digest before the page; empty for the first page.
-fn blob_filters(conn: &Connection, id: ConversationId, after: &[u8], most: usize) -> Outcome<Vec<Filter>> {
+fn blob_filters(conn: &Connection, id: ConversationId, page: Page<Digest>) -> Outcome<Vec<Filter>> {
+    // Below all digests.
+    let after = page.after.as_ref().map_or([].as_slice(), |digest| &digest.0);
     let mut blobs = conn.prepare_cached(
         "SELECT blob.digest, blob_filter.data, blob.id FROM blob LEFT JOIN blob_filter ON blob_filter.blob = blob.id
          WHERE blob.conversation = ? AND blob.digest > ? ORDER BY blob.digest LIMIT ?",
     )?;
-    let mut rows = blobs.query(params![int(id.0), after, limit(most)])?;
+    let mut rows = blobs.query(params![int(id.0), after, limit(page.limit)])?;
     let mut all = Vec::new();
     while let Some(row) = rows.next()? {
         let Some(wanted) = row.get_ref(0)?.as_bytes().ok().and_then(digest) else { continue };

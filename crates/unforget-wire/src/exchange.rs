@@ -13,19 +13,17 @@
 //! Everything is pure and total. Bodies are read in one pass and without recursion, so depth and size cost no more than
 //! their bytes.
 
-pub mod annotations;
 mod answer;
 mod call;
-mod edit;
 mod fault;
 mod join;
 mod offer;
 pub mod sse;
 
+pub use crate::annotations;
+pub use crate::edit::{Edit, edited};
 pub use answer::{ANSWER_MAX, Answer, Answered, BLOCKS_MAX, Ended, Usage, Why};
 pub use call::{Call, CallFault, Context, Hints, Shape, Wrong};
-pub(crate) use edit::cut_fields;
-pub use edit::{Edit, edited};
 pub use fault::Fault;
 pub use join::{Join, Outcome, Round};
 pub use offer::Offer;

@@ -5,15 +5,18 @@
 //!   [`Warning`]. The leads and bodies of all records and the trailer, joined, are the file.
 //! * [`decode`] - the content of one record, from its bytes alone.
 //! * `render` - from admitted messages to a request body of a dialect.
+//! * [`annotations`] - annotations of messages for the provider's cache.
 //! * `exchange` - one call of a provider's API as a gateway sees it: the body, the answer, our errors.
 //! * [`walk`] - the files at and below a path.
 //! * `validate` - rejects what the provider of a dialect rejects; its rules are in `docs/wire-rules.md`.
 //!
 //! The top of each format's module describes its form and which parts of it a model sees.
 
+pub mod annotations;
 mod detect;
 mod dialect;
 mod document;
+mod edit;
 mod error;
 pub mod exchange;
 mod format;

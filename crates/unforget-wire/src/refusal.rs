@@ -61,6 +61,17 @@ pub enum Provider {
     Other,
 }
 
+impl Provider {
+    /// The provider of this name, in any case.
+    pub fn named(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "cerebras" => Self::Cerebras,
+            "mistral" => Self::Mistral,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// The reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -23,9 +23,9 @@ use std::ops::Range;
 
 use unforget_core::digest::Digest;
 
-use super::annotations;
-use super::edit::{Edit, add_field, cut_fields, edited};
 use crate::Dialect;
+use crate::annotations;
+use crate::edit::{Edit, add_field, cut_fields, edited};
 use crate::json::{Broken, Object, Tape, Value, is_space};
 
 pub use hints::Hints;

@@ -19,9 +19,9 @@ mod responses;
 use unforget_core::entry::{Part, ToolCall};
 
 use super::answer::{Answer, Answered};
-use super::edit::{Edit, edited};
 use super::quoted;
 use super::sse::{EVENT_MAX, Event, Splitter};
+use crate::edit::{Edit, edited};
 use crate::json::{Object, Tape, Value};
 use crate::{Dialect, Format, Target, decode};
 

@@ -1,9 +1,9 @@
 //! The gateway's own tools in a client's call.
 
 use super::call::{Call, TOOLS_ITEM};
-use super::edit::Edit;
 use super::quoted;
 use crate::Dialect;
+use crate::edit::Edit;
 use crate::json::{Object, Tape, Value};
 
 /// A tool offered to a model beside the client's.

@@ -6,9 +6,9 @@ use unforget_core::entry::{Entry, Part, ToolCall};
 
 use super::json::is_object;
 use super::reasoning::Thinking;
+use crate::annotations;
 use crate::dialect::Dialect;
-use crate::exchange::annotations;
-use crate::exchange::{Edit, cut_fields, edited};
+use crate::edit::{Edit, cut_fields, edited};
 use crate::format::openai_responses;
 use crate::json::{Object, Tape, Value};
 use crate::target::Target;

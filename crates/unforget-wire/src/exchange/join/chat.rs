@@ -1,8 +1,8 @@
 //! OpenAI Chat: choice 0, and its calls by index.
 
 use super::{Dialect, Edit, JoinStep, Object, Value, edited, is_function, is_ours, quoted, set, with_object};
+use crate::edit::cut_fields;
 use crate::exchange::answer::chat::{delta, ends, says_again};
-use crate::exchange::cut_fields;
 
 #[derive(Default)]
 pub(super) struct JoinedChoice {

@@ -11,7 +11,7 @@
 
 use std::borrow::Cow;
 
-use super::edit::{add_field, cut_fields, edited};
+use crate::edit::{add_field, cut_fields, edited};
 use crate::json::{Object, Tape, Value};
 
 /// Most marks that a provider accepts in one request, instructions and tools included.
@@ -102,7 +102,7 @@ pub fn with(message: &str, marks: &[Mark]) -> String {
 /// * `client` - all messages of the history as sent by the client.
 /// * `sent` - the messages to send; their own marks are removed.
 /// * `shown` - for a sent message, the index of the client's message that it shows whole, if any.
-/// * `taken` - marks outside the history: [`super::Call::marks`].
+/// * `taken` - marks outside the history: [`crate::exchange::Call::marks`].
 pub fn place(
     client: &[&str],
     sent: &[String],

@@ -101,6 +101,14 @@ pub(super) struct Decider {
     pub(super) memory: LaneMemory,
 }
 
+/// A provider's refusal of an attempt.
+#[derive(Clone, Copy)]
+struct RefusedAttempt {
+    refused: Refused,
+    /// Number of earlier attempts.
+    attempt: u8,
+}
+
 /// A recognised call.
 struct RecognisedCall {
     who: CallIdentity,
@@ -295,7 +303,9 @@ impl Decider {
             },
         };
         let assembled = match recovered {
-            None => return self.smaller_by_figures(&call, prepared, (brings, refused, attempt)),
+            None => {
+                return self.smaller_by_figures(&call, prepared, brings, RefusedAttempt { refused, attempt });
+            }
             Some(Recovered::Retry { assembled, output, .. }) => {
                 prepared.lower(output, &call);
                 *assembled
@@ -312,7 +322,8 @@ impl Decider {
         &self,
         call: &Call<'_>,
         prepared: &mut PreparedCall,
-        (brings, refused, attempt): (Brings<'_>, Refused, u8),
+        brings: Brings<'_>,
+        refusal: RefusedAttempt,
     ) -> Result<bool, CallProblem> {
         let body = match &prepared.sending {
             SentAs::AsIs => call.with_edits(&[]).into(),
@@ -326,7 +337,9 @@ impl Decider {
             media: 0,
             digest: Digest::of(&body),
         };
-        let Recovery::Retry(retry) = recover::plan(attempt, refused, &sent) else { return Ok(false) };
+        let Recovery::Retry(retry) = recover::plan(refusal.attempt, refusal.refused, &sent) else {
+            return Ok(false);
+        };
         let more = prepared.lower(retry.output, call);
         if retry.input >= sent.input && prepared.lowered.is_some() {
             // The prompt is not at fault.

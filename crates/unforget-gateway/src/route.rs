@@ -211,7 +211,7 @@ impl Gateway {
         let (model, body, _held) = self.named_in(&parts, body).await?;
         let providers = &self.relay.providers;
         let upstream = providers.upstream(api, model.as_deref())?;
-        may_pass(upstream, tenant(&parts), (&parts.method, parts.uri.path()))?;
+        may_pass(upstream, tenant(&parts), &parts.method, parts.uri.path())?;
         let kind = passed_on::PassedKind::of(&parts.method, parts.uri.path());
         figures::passed(kind.name());
         if self.once.is_first(&format!("{kind:?} {}", upstream.name)) {

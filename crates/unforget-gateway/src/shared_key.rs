@@ -32,11 +32,7 @@ fn is_shared(upstream: &Upstream, tenant: &str) -> bool {
 }
 
 /// Whether a tenant may send a request, other than a call.
-pub(super) fn may_pass(
-    upstream: &Upstream,
-    tenant: &str,
-    (method, path): (&Method, &str),
-) -> Result<(), Fault> {
+pub(super) fn may_pass(upstream: &Upstream, tenant: &str, method: &Method, path: &str) -> Result<(), Fault> {
     if !is_shared(upstream, tenant) || is_for_all(method, path) {
         return Ok(());
     }

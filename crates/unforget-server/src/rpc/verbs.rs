@@ -402,11 +402,6 @@ fn classify(call: &Running<'_>) -> Answer {
 }
 
 fn refusal_of(params: &ClassifyParams) -> Option<refusal::Refusal> {
-    let provider = params.provider.as_ref().map(|name| match name.to_ascii_lowercase().as_str() {
-        "cerebras" => refusal::Provider::Cerebras,
-        "mistral" => refusal::Provider::Mistral,
-        _ => refusal::Provider::Other,
-    });
     refusal::classify(&refusal::Reply {
         status: params.status,
         headers: refusal::Headers {
@@ -415,6 +410,6 @@ fn refusal_of(params: &ClassifyParams) -> Option<refusal::Refusal> {
             error_type: params.headers.x_amzn_errortype.as_deref(),
         },
         body: params.body.as_bytes(),
-        provider,
+        provider: params.provider.as_deref().map(refusal::Provider::named),
     })
 }

@@ -4,7 +4,9 @@
 //! rewritten copy. A message is recognised by its **names** (the host's id, an idempotency key, its speaker and time);
 //! a message without names only by its place. A message that cannot be proven to be stored is stored: nothing is
 //! refused, nothing is dropped, and equal text is never a proof.
-//! stored is stored: nothing is refused, nothing is dropped, and no equal text is taken for a proof.
+//!
+//! Planning needs the content of a few stored entries. The caller passes what it has loaded; [`plan`] answers with a
+//! plan, or with the entries that it also needs.
 
 mod exact;
 mod path;
@@ -13,6 +15,8 @@ mod tests;
 mod whole;
 mod window;
 
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::id::Seq;
@@ -136,27 +140,55 @@ pub struct Plan {
     pub fates: Vec<Fate>,
 }
 
+/// Contents of stored entries, as in [`Item::parts`]. A purged entry has no parts.
+pub type StoredParts = BTreeMap<Seq, Vec<u64>>;
+
+/// The answer of [`plan`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Planning {
+    /// The contents were enough.
+    Done(Plan),
+    /// The contents of these entries are needed too, ascending. None of them was passed.
+    Wants(Vec<Seq>),
+}
+
 /// Plans what a delivered array changes.
 ///
-/// * `parts` - the content of a stored entry, as in [`Item::parts`]. Asked only where names match but content may
-///   differ.
+/// * `stored` - contents of stored entries, empty at first. After [`Planning::Wants`], call again with those added, four
+///   times at most: for the entries that may match, for the neighbours that hosts merge with them, and the same for the
+///   entries that do match. Contents are needed only where names match but content may differ.
 ///
-/// Cost: O(items), O(log runs) each. Source: design §4 Reconcile; F034 to F040, F097 to F100.
-pub fn plan(how: How, path: Path<'_>, items: &[Item], parts: &dyn Fn(Seq) -> Vec<u64>) -> Plan {
-    let walk = Walk { path, items, parts };
-    match how {
+/// Cost: O(items), O(log runs) each, per call. Source: design §4 Reconcile; F034 to F040, F097 to F100.
+pub fn plan(how: How, path: Path<'_>, items: &[Item], stored: &StoredParts) -> Planning {
+    let walk = Walk { path, items, stored, wanted: RefCell::default() };
+    let plan = match how {
         How::Whole => walk.whole(),
         How::Window => walk.window(),
         How::Turn => walk.turn(),
         How::Exact => walk.exact().with_words_of(items),
         How::Alike => walk.exact(),
-    }
+    };
+    let wanted = walk.wanted.into_inner();
+    if wanted.is_empty() { Planning::Done(plan) } else { Planning::Wants(wanted.into_iter().collect()) }
 }
 
+/// One attempt to plan. Where a content is missing, the attempt notes the entry and goes on with a guess, so that it finds
+/// all that is missing at once; its plan is then dropped.
 struct Walk<'a> {
     path: Path<'a>,
     items: &'a [Item],
-    parts: &'a dyn Fn(Seq) -> Vec<u64>,
+    stored: &'a StoredParts,
+    /// Entries whose contents are missing.
+    wanted: RefCell<BTreeSet<Seq>>,
+}
+
+/// Whether an item has the content of stored entries.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    Different,
+    /// A content is missing, and noted as such.
+    Missing,
 }
 
 impl Walk<'_> {
@@ -181,7 +213,9 @@ impl Walk<'_> {
 
     /// Whether an entry that has a name of the item matches it.
     fn is_it(&self, item: &Item, seq: Seq) -> bool {
-        self.path.holds(seq) && (!item.is_doubtful || is_exact(item, seq) || self.says(item, seq))
+        // While contents are missing nothing matches, so that the search visits every candidate.
+        self.path.holds(seq)
+            && (!item.is_doubtful || is_exact(item, seq) || self.compare(item, seq) == Comparison::Equal)
     }
 
     /// Whether an item is the host's volatile input and its entry on the path is too. Arrays move such input around and
@@ -194,6 +228,10 @@ impl Walk<'_> {
     ///
     /// * `at` - the entry behind which the first item without a name must stand.
     fn matches(&self, at: Option<Seq>) -> Vec<Option<Seq>> {
+        for item in self.items.iter().filter(|item| item.is_doubtful && !item.aside) {
+            // Which candidates are compared must not depend on the outcome for other items.
+            item.named.iter().for_each(|seq| _ = self.is_it(item, *seq));
+        }
         let (mut at, mut live) = (at, at);
         let find = |item: &Item| {
             if item.aside {
@@ -217,26 +255,51 @@ impl Walk<'_> {
         self.items.iter().zip(found).map(anchor).collect()
     }
 
-    /// Whether an item has the content of an entry, or of the entry and those behind it: hosts merge neighbours.
+    /// Whether an item has the content of an entry, or of the entry and those behind it: hosts merge neighbours. While
+    /// contents are missing the answer is yes, so that the attempt goes on to the last item.
     fn says(&self, item: &Item, seq: Seq) -> bool {
-        let Some(said) = &item.parts else { return true };
+        self.compare(item, seq) != Comparison::Different
+    }
+
+    fn compare(&self, item: &Item, seq: Seq) -> Comparison {
+        let Some(said) = &item.parts else { return Comparison::Equal };
         let mut rest = said.as_slice();
         let mut at = Some(seq);
-        while let Some(seq) = at {
-            let stored = (self.parts)(seq);
+        while let Some(next) = at {
+            let Some(stored) = self.stored.get(&next) else {
+                // The first entry is often all that is needed; behind it, each entry takes one part at least.
+                self.want(next, if next == seq { 1 } else { rest.len() });
+                return Comparison::Missing;
+            };
             match rest.strip_prefix(stored.as_slice()) {
-                Some([]) => return true,
+                Some([]) => return Comparison::Equal,
                 Some(more) if !stored.is_empty() => rest = more,
-                _ => return false,
+                _ => return Comparison::Different,
             }
-            at = self.path.firm_after(Some(seq));
+            at = self.path.firm_after(Some(next));
         }
-        false
+        Comparison::Different
+    }
+
+    /// Notes that the contents of an entry and of those behind it are missing.
+    fn want(&self, seq: Seq, count: usize) {
+        let behind = std::iter::successors(Some(seq), |seq| self.path.firm_after(Some(*seq)));
+        let missing = behind.take(count).filter(|seq| !self.stored.contains_key(seq));
+        self.wanted.borrow_mut().extend(missing);
+    }
+
+    /// Whether an item has the content of exactly this entry. While that is missing the answer is yes.
+    fn is_same(&self, item: &Item, seq: Seq) -> bool {
+        let Some(said) = item.parts.as_ref().filter(|_| !is_exact(item, seq)) else { return true };
+        let stored = self.stored.get(&seq);
+        if stored.is_none() {
+            self.want(seq, 1);
+        }
+        stored.is_none_or(|stored| stored == said)
     }
 
     fn known(&self, item: &Item, seq: Seq) -> Fate {
-        let same = is_exact(item, seq) || item.parts.as_ref().is_none_or(|said| *said == (self.parts)(seq));
-        match same {
+        match self.is_same(item, seq) {
             true => Fate::Known(seq),
             false if zoo::is(Bug::FaceShown) => Fate::Append,
             false if self.says(item, seq) => Fate::Face(seq),
@@ -249,22 +312,26 @@ impl Walk<'_> {
         self.named(item).map_or(Fate::Append, |seq| self.known(item, seq))
     }
 
+    /// Whether the content of any of these items is stored in its entry. Compares all of them: each may miss a content.
+    fn is_any_said<'a>(&self, matched: impl Iterator<Item = (&'a Item, Seq)>) -> bool {
+        let fates = matched.map(|(item, seq)| self.known(item, seq));
+        fates.filter(|fate| matches!(fate, Fate::Known(_) | Fate::Face(_))).count() > 0
+    }
+
     fn turn(&self) -> Plan {
         let restart = self.matches(None);
         let last = restart.iter().flatten().next_back().copied();
         let length: u64 = self.path.runs.iter().map(|run| run.end - run.start).sum();
         let firm = length.saturating_sub(self.path.volatile.len() as u64);
-        let is_said = |fate| matches!(fate, Fate::Known(_) | Fate::Face(_));
-        let mut matched = self.items.iter().zip(&restart).filter_map(|(item, seq)| Some((item, (*seq)?)));
+        let matched = || self.items.iter().zip(&restart).filter_map(|(item, seq)| Some((item, (*seq)?)));
         // Everything stored and then more: a restart. For items without names a restart is likely but not certain; for
         // a single message it is neither. Items with the times of older messages but none of their content come from a
         // clock that stands still.
-        let is_restart = firm > 1
-            && last.is_some()
-            && self.path.firm_after(last).is_none()
-            && matched.any(|(item, seq)| is_said(self.known(item, seq)));
+        let is_restart =
+            firm > 1 && last.is_some() && self.path.firm_after(last).is_none() && self.is_any_said(matched());
         let found = if is_restart { restart } else { self.matches(self.path.committed) };
-        let is_again = self.items.iter().any(|item| !item.aside && is_said(self.known_elsewhere(item)));
+        let compared = self.items.iter().filter(|item| !item.aside);
+        let is_again = self.is_any_said(compared.filter_map(|item| Some((item, self.named(item)?))));
         let fate = |(item, seq): (&Item, Option<Seq>)| match seq {
             _ if item.aside => Fate::Aside,
             Some(seq) if is_restart && !item.named.contains(&seq) => Fate::Replay(seq),

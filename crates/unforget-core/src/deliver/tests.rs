@@ -12,6 +12,9 @@ use std::collections::BTreeSet;
 
 use super::*;
 
+/// Loads after which every array is planned.
+const LOADS_MAX: usize = 4;
+
 /// A store over one-letter words; a delivered message is a word, with a name if it has a digit behind it.
 #[derive(Clone, Default)]
 struct Toy {
@@ -22,10 +25,10 @@ struct Toy {
     committed: Option<Seq>,
 }
 
-/// `a` says a; `a1` says a and is named 1; `(a)` takes no part; `ab1` says a, then b.
+/// `a` says a; `a1` says a and is named 1; `a1?` too, but may be another message; `(a)` takes no part; `ab1` says a, then b.
 fn read(word: &str) -> (String, Option<String>, bool) {
     let aside = word.starts_with('(');
-    let word = word.trim_matches(['(', ')']);
+    let word = word.trim_matches(['(', ')', '?']);
     let said: String = word.chars().filter(char::is_ascii_alphabetic).collect();
     let name: String = word.chars().filter(char::is_ascii_digit).collect();
     (said, (!name.is_empty()).then_some(name), aside)
@@ -46,7 +49,7 @@ impl Toy {
                 named: with(&|entry| name.is_some() && entry.1 == name),
                 has_name: name.is_some(),
                 is_dated: false,
-                is_doubtful: false,
+                is_doubtful: word.ends_with('?'),
                 alike: with(&|entry| entry.0 == said).into(),
                 exact: with(&|entry| entry.0 == said && entry.1 == name).into(),
                 parts: Some(parts(&said)),
@@ -62,7 +65,23 @@ impl Toy {
         let runs: Vec<_> = self.path.iter().map(|seq| *seq..seq + 1).collect();
         let path =
             Path { runs: &runs, volatile: &self.volatile, open: &self.open, committed: self.committed };
-        plan(how, path, &self.items(array), &|seq| parts(&self.entries[seq.0 as usize].0))
+        let items = self.items(array);
+        let mut stored = StoredParts::new();
+        let content = |seq: Seq| (seq, parts(&self.entries[seq.0 as usize].0));
+        for _ in 0..=LOADS_MAX {
+            match plan(how, path, &items, &stored) {
+                Planning::Done(planned) => {
+                    let all = (0..self.entries.len() as u64).map(|seq| content(Seq(seq))).collect();
+                    assert_eq!(plan(how, path, &items, &all), Planning::Done(planned.clone()), "all at once");
+                    return planned;
+                }
+                Planning::Wants(seqs) => {
+                    assert!(!seqs.is_empty() && seqs.iter().all(|seq| !stored.contains_key(seq)), "{seqs:?}");
+                    stored.extend(seqs.into_iter().map(content));
+                }
+            }
+        }
+        panic!("{how:?} of {array:?} is not planned after {LOADS_MAX} loads");
     }
 
     fn deliver(&mut self, how: How, array: &[&str]) -> Plan {
@@ -344,6 +363,29 @@ proptest! {
             seen = end;
             prop_assert_eq!(toy.shown(), history[..seen].join(" "));
             prop_assert_eq!(toy.entries.len(), seen);
+        }
+    }
+
+    /// Names given anew, merged and edited neighbours, live input: contents that are asked for in steps give the plan
+    /// that all contents give. [`Toy::plan`] checks it.
+    #[test]
+    fn contents_are_asked_for_in_few_steps(
+        stored in prop::collection::vec("[abc]{1,2}[1-6]?", 1..12),
+        volatile in prop::collection::btree_set(0_u64..12, 0..4),
+        arrays in prop::collection::vec(prop::collection::vec("[abc]{1,3}[1-6]?[?]?", 1..12), 1..6),
+        how in prop::sample::select(vec![How::Whole, How::Window, How::Turn, How::Exact, How::Alike]),
+    ) {
+        let mut toy = Toy::default();
+        let words: Vec<&str> = stored.iter().map(String::as_str).collect();
+        for word in &words {
+            // Each word for itself, so that names repeat.
+            toy.entries.push((read(word).0, read(word).1));
+        }
+        toy.path = (0..toy.entries.len() as u64).collect();
+        toy.volatile = volatile.into_iter().filter(|seq| *seq < toy.entries.len() as u64).map(Seq).collect();
+        toy.committed = toy.path.last().map(|seq| Seq(*seq / 2));
+        for array in &arrays {
+            toy.plan(how, &array.iter().map(String::as_str).collect::<Vec<_>>());
         }
     }
 

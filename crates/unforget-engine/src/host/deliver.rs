@@ -1,9 +1,8 @@
 //! Deliveries carried out: what the plan says, as lines of the journal.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use unforget_core::deliver::{self, Base, Fate, How, Item, Plan, Why};
+use unforget_core::deliver::{self, Base, Fate, How, Item, Plan, Planning, StoredParts, Why};
 use unforget_core::id::{Seq, Timestamp};
 use unforget_core::zoo::{self, Bug};
 use unforget_store::{Name, NamedEntry, WriteLatency};
@@ -191,18 +190,17 @@ impl Lane {
         if !indices.is_empty() {
             return Err(HostError::Need { indices });
         }
-        let read: RefCell<HashMap<Seq, Vec<u64>>> = RefCell::default();
-        let failed: RefCell<Option<HostError>> = RefCell::default();
-        let fetch = |seq: Seq| {
-            self.parts(seq).unwrap_or_else(|error| {
-                failed.borrow_mut().get_or_insert(error);
-                Vec::new()
-            })
-        };
-        let parts = |seq: Seq| read.borrow_mut().entry(seq).or_insert_with(|| fetch(seq)).clone();
-        let plan = deliver::plan(how, self.path(), &items, &parts);
-        // A plan over words that could not be read would take them for others.
-        failed.into_inner().map_or(Ok(plan), Err)
+        let mut stored = StoredParts::new();
+        loop {
+            match deliver::plan(how, self.path(), &items, &stored) {
+                Planning::Done(plan) => return Ok(plan),
+                Planning::Wants(seqs) => {
+                    for seq in seqs {
+                        stored.insert(seq, self.parts(seq)?);
+                    }
+                }
+            }
+        }
     }
 }
 
